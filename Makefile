@@ -1,0 +1,41 @@
+# Two commands: `make up` runs Bivouac, `make test` proves it. `make setup` prepares both without starting anything.
+PYTHON ?= $(shell command -v python3.12 || command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: up setup test lint setup-dev long clean help
+
+help: ## Say what there is
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
+
+up: setup ## Start everything, print the login link, show health; Ctrl-C stops
+	@$(BIN)/python manage.py up
+
+setup: $(VENV)/.runtime ## Make the virtual environment; start nothing
+
+$(VENV)/.runtime: requirements.lock
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
+	@test -x $(BIN)/python || { echo "Making $(VENV) with $(PYTHON)"; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing the locked dependencies"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+setup-dev: setup $(VENV)/.development ## The same with the tools of the tests, and a browser
+
+$(VENV)/.development: requirements-dev.lock
+	@echo "Installing the tools of the tests"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+test: setup-dev ## Lint, types and every test but the long ones
+	@bash .ci/prepare
+	@bash .ci/gate
+
+lint: setup-dev ## Format, lint, import directions, types
+	@bash .ci/gate lint
+
+long: setup-dev ## The long tests
+	@$(BIN)/python -m pytest -q -m long
+
+clean: ## Forget the virtual environment; data stays
+	@rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""The body: Django project, durable state, doors, processes. Imports the mind, never the eyes."""

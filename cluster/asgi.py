@@ -1,0 +1,35 @@
+"""The front door: static files, API and agents without page middleware, pages, websockets."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cluster.settings")
+
+import django
+
+django.setup(set_prefix=False)
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import OriginValidator
+from dashboard.routing import websocket_urlpatterns
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+from django.urls import path
+
+from cluster.agent.channel import AgentChannel
+from cluster.front_door import LeanHandler, PathRouter, static_files
+
+application = ProtocolTypeRouter(
+    {
+        "http": PathRouter(
+            {"/v1/": LeanHandler(), "/static/": static_files()}, default=get_asgi_application()
+        ),
+        "websocket": PathRouter(
+            {"/v1/": URLRouter([path("v1/fleet/channel", AgentChannel.as_asgi())])},
+            default=OriginValidator(
+                AuthMiddlewareStack(URLRouter(websocket_urlpatterns)),
+                settings.CSRF_TRUSTED_ORIGINS,
+            ),
+        ),
+    }
+)

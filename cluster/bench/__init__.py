@@ -1,0 +1,1 @@
+"""The benchmark scenarios, one file each, run by manage.py bench."""

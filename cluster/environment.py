@@ -1,0 +1,92 @@
+"""Typed reading of environment variables; a bad value names its variable and what is expected."""
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off", ""})
+
+
+def env_text(name: str, default: str = "") -> str:
+    """The variable's text without surrounding blanks; the default when unset."""
+    return os.environ.get(name, default).strip()
+
+
+def env_bool(name: str, *, default: bool) -> bool:
+    """1/true/yes/on or 0/false/no/off."""
+    text = env_text(name, "1" if default else "0").lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise ImproperlyConfigured(f"{name} must be one of 1, 0, true, false; it is {text!r}")
+
+
+def env_int(name: str, default: int, *, low: int, high: int) -> int:
+    """A whole number within bounds."""
+    text = env_text(name, str(default))
+    if not text.lstrip("-").isdigit() or not low <= int(text) <= high:
+        raise ImproperlyConfigured(f"{name} must be a number from {low} to {high}; it is {text!r}")
+    return int(text)
+
+
+def env_float(name: str, default: float, *, low: float, high: float) -> float:
+    """A number within bounds."""
+    text = env_text(name, str(default))
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high:
+        raise ImproperlyConfigured(f"{name} must be a number from {low} to {high}; it is {text!r}")
+    return value
+
+
+def env_secret(name: str, file: Path) -> str:
+    """The variable, or else the secret kept in `file`, made there on first use (mode 600)."""
+    text = env_text(name)
+    if text:
+        return text
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return file.read_text().strip()
+    with os.fdopen(descriptor, "w") as handle:
+        handle.write(secrets.token_urlsafe(48))
+    return file.read_text().strip()
+
+
+def database_from(url: str, sqlite_file: Path) -> dict[str, object]:
+    """Django's description of the record's database: PostgreSQL by `url`, else the SQLite file."""
+    if not url:
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": sqlite_file,
+            "OPTIONS": {
+                # Sessions and users wait here; the record's own writer retries by itself.
+                "timeout": 5,
+                "transaction_mode": "IMMEDIATE",
+                "init_command": (
+                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32000;"
+                    " PRAGMA temp_store=MEMORY;"
+                ),
+            },
+        }
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            "DATABASE_URL must look like postgresql://user:password@host:5432/name"
+        )
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.strip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+    }

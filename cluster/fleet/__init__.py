@@ -1,0 +1,1 @@
+"""A simulated fleet: thousands of nodes over the real agent protocol."""

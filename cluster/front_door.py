@@ -1,0 +1,63 @@
+"""What stands behind the front door: routing by path prefix, the lean handler, static files.
+
+Pages run with all middleware; the API and the agents' door with `API_MIDDLEWARE` only, because
+every synchronous middleware costs each asynchronous request two changes of thread.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import django.contrib.admin
+from asgiref.wsgi import WsgiToAsgi
+from django.conf import settings
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.exception import convert_exception_to_response
+from django.utils.module_loading import import_string
+from whitenoise import WhiteNoise
+
+AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+class LeanHandler(ASGIHandler):
+    """Django's handler with `API_MIDDLEWARE` in place of `MIDDLEWARE`."""
+
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: FBT001,FBT002 - Django's signature
+        """Build the short chain; these middlewares use the call protocol only."""
+        self._view_middleware: list[Any] = []
+        self._template_response_middleware: list[Any] = []
+        self._exception_middleware: list[Any] = []
+        chain = convert_exception_to_response(self._get_response_async)
+        for name in reversed(settings.API_MIDDLEWARE):
+            chain = convert_exception_to_response(import_string(name)(chain))
+        self._middleware_chain = chain
+
+
+class PathRouter:
+    """Hands a connection to the application of the first prefix its path begins with."""
+
+    def __init__(self, prefixes: Mapping[str, AsgiApp], default: AsgiApp) -> None:
+        self.prefixes = prefixes
+        self.default = default
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one connection."""
+        path = scope.get("path", "")
+        for prefix, app in self.prefixes.items():
+            if path.startswith(prefix):
+                return await app(scope, receive, send)
+        return await self.default(scope, receive, send)
+
+
+def static_files() -> AsgiApp:
+    """The project's and the admin's static files, with validators for cheap revalidation."""
+    files = WhiteNoise(_not_found, prefix="static/", max_age=60)
+    files.add_files(str(settings.BASE_DIR / "static"), prefix="static/")
+    admin = Path(django.contrib.admin.__file__).parent / "static"
+    files.add_files(str(admin), prefix="static/")
+    return WsgiToAsgi(files)
+
+
+def _not_found(_environ: Any, start_response: Any) -> list[bytes]:
+    start_response("404 Not Found", [("Content-Type", "text/plain"), ("Content-Length", "0")])
+    return []

@@ -1,0 +1,117 @@
+"""One process under supervision: started, watched, restarted with backoff, stopped in time."""
+
+import asyncio
+import os
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cluster.runtime.clock import SystemClock
+
+_CLOCK = SystemClock()
+#: Seconds before restart 1, 2, 3 ...; the last one repeats.
+BACKOFF = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
+#: A process that lived this long has recovered, and its backoff begins anew.
+STABLE_S = 60.0
+LOG_LIMIT = 20 * 1024 * 1024
+
+
+@dataclass
+class ChildProcess:
+    """A named command whose output goes to its own log file."""
+
+    name: str
+    command: tuple[str, ...]
+    log_file: Path
+    environment: dict[str, str]
+    #: Asked to end by this; killed after `grace_s`.
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace_s: float = 6.0
+    state: str = "waiting"
+    reason: str = ""
+    restart_count: int = 0
+    started_at: float = 0.0
+    process: asyncio.subprocess.Process | None = None
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self.process.pid if self.process and self.process.returncode is None else None
+
+    @property
+    def uptime_s(self) -> float:
+        """Seconds since the last start."""
+        return _CLOCK.monotonic() - self.started_at if self.pid else 0.0
+
+    async def run(self) -> None:
+        """Keep the process running until `stop` is called."""
+        failures = 0
+        while not self._stopping.is_set():
+            await self._start()
+            assert self.process is not None, "_start sets the process or raises"
+            code = await self.process.wait()
+            if self._stopping.is_set():
+                break
+            failures = 0 if _CLOCK.monotonic() - self.started_at > STABLE_S else failures + 1
+            delay = BACKOFF[min(failures, len(BACKOFF)) - 1] if failures else BACKOFF[0]
+            self.restart_count += 1
+            self.state = "restarting"
+            self.reason = f"{_ending(code)}, restarted after {delay:g} s; see {self.log_file}"
+            await _wait(self._stopping, delay)
+        self.state = "stopped"
+
+    async def _start(self) -> None:
+        if self.log_file.exists() and self.log_file.stat().st_size > LOG_LIMIT:
+            self.log_file.replace(self.log_file.with_suffix(".old.log"))
+        with self.log_file.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                *self.command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **self.environment},
+                # Ctrl-C reaches the supervisor alone, which stops the children in order.
+                start_new_session=True,
+            )
+        self.started_at = _CLOCK.monotonic()
+        self.state = "running"
+
+    async def stop(self) -> None:
+        """Ask the process to end, then kill its whole group after the grace period."""
+        self._stopping.set()
+        process = self.process
+        if process is None or process.returncode is not None:
+            return
+        self.state = "stopping"
+        _signal_group(process.pid, self.stop_signal, whole=False)
+        try:
+            await asyncio.wait_for(process.wait(), self.grace_s)
+        except TimeoutError:
+            _signal_group(process.pid, signal.SIGKILL, whole=True)
+            await process.wait()
+        _signal_group(process.pid, signal.SIGKILL, whole=True)
+        self.state = "stopped"
+
+
+def _signal_group(pid: int, number: signal.Signals, *, whole: bool) -> None:
+    try:
+        if whole:
+            os.killpg(pid, number)
+        else:
+            os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,174 @@
+"""All settings, each switch from the environment, typed and safe by default."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cluster.environment import (
+    database_from,
+    env_bool,
+    env_float,
+    env_int,
+    env_secret,
+    env_text,
+)
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+BIVOUAC_DATA_DIR = Path(env_text("BIVOUAC_DATA_DIR") or BASE_DIR / ".bivouac").resolve()
+BIVOUAC_HOST = env_text("BIVOUAC_HOST", "127.0.0.1")
+BIVOUAC_PORT = env_int("BIVOUAC_PORT", 4646, low=1, high=65535)
+#: How browsers and command lines reach the server; https here turns on secure cookies and HSTS.
+BIVOUAC_PUBLIC_URL = (
+    env_text("BIVOUAC_PUBLIC_URL") or f"http://{BIVOUAC_HOST}:{BIVOUAC_PORT}"
+).rstrip("/")
+BIVOUAC_REDIS_URL = env_text("REDIS_URL", "redis://127.0.0.1:6379/0")
+BIVOUAC_REGION = env_text("BIVOUAC_REGION", "global")
+BIVOUAC_WORKERS = env_int("BIVOUAC_WORKERS", 2, low=1, high=256)
+#: Seconds; see control-plane.md 8.
+BIVOUAC_MIN_HEARTBEAT_TTL = env_float("BIVOUAC_MIN_HEARTBEAT_TTL", 10, low=0.1, high=3600)
+BIVOUAC_HEARTBEAT_GRACE = env_float("BIVOUAC_HEARTBEAT_GRACE", 10, low=0.1, high=3600)
+BIVOUAC_FAILOVER_HEARTBEAT_TTL = env_float(
+    "BIVOUAC_FAILOVER_HEARTBEAT_TTL", 300, low=0.1, high=86400
+)
+#: Seconds a delivery may stay unanswered, and how often an evaluation is delivered at most.
+BIVOUAC_NACK_TIMEOUT = env_float("BIVOUAC_NACK_TIMEOUT", 60, low=0.1, high=3600)
+BIVOUAC_DELIVERY_LIMIT = env_int("BIVOUAC_DELIVERY_LIMIT", 3, low=1, high=100)
+#: What the event log keeps.
+BIVOUAC_EVENT_HOURS = env_float("BIVOUAC_EVENT_HOURS", 24, low=0.01, high=24 * 365)
+BIVOUAC_EVENT_BYTES = env_int("BIVOUAC_EVENT_BYTES", 2 * 1024**3, low=1024**2, high=2**50)
+
+SECRET_KEY = env_secret("BIVOUAC_SECRET_KEY", BIVOUAC_DATA_DIR / "secret-key")
+DEBUG = False
+_PUBLIC = urlsplit(BIVOUAC_PUBLIC_URL)
+ALLOWED_HOSTS = sorted({_PUBLIC.hostname or "localhost", BIVOUAC_HOST, "127.0.0.1", "localhost"})
+CSRF_TRUSTED_ORIGINS = sorted(
+    {f"{_PUBLIC.scheme}://{_PUBLIC.netloc}", f"http://localhost:{BIVOUAC_PORT}"}
+)
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "cluster",
+    "dashboard",
+]
+
+#: Of pages. The API and the agents' door run with the first one alone (cluster.asgi): each further
+#: one costs a change of thread per request.
+MIDDLEWARE = [
+    "cluster.runtime.request_context.request_context",
+    "django.middleware.security.SecurityMiddleware",
+    "dashboard.security.security_headers",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+API_MIDDLEWARE = ["cluster.runtime.request_context.request_context"]
+
+ROOT_URLCONF = "cluster.urls"
+ASGI_APPLICATION = "cluster.asgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+DATABASES = {
+    "default": database_from(env_text("DATABASE_URL"), BIVOUAC_DATA_DIR / "state.sqlite3")
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login/"
+
+_SECURE = _PUBLIC.scheme == "https"
+SESSION_COOKIE_NAME = "__Host-bivouac" if _SECURE else "bivouac"
+SESSION_COOKIE_SECURE = _SECURE
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+CSRF_COOKIE_NAME = "__Host-bivouac-csrf" if _SECURE else "bivouac-csrf"
+CSRF_COOKIE_SECURE = _SECURE
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _SECURE else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _SECURE
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env_bool("BIVOUAC_TRUST_PROXY", default=False) else None
+)
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        # Without these two, idle sockets close after 5 s and the 100th of a process is refused.
+        "CONFIG": {
+            "hosts": [
+                {"address": BIVOUAC_REDIS_URL, "socket_timeout": None, "max_connections": 1000}
+            ]
+        },
+    }
+}
+
+CELERY_BROKER_URL = BIVOUAC_REDIS_URL
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_SERIALIZER = "json"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
+CELERY_TASK_DEFAULT_QUEUE = "evaluations"
+CELERY_TASK_ROUTES = {
+    "cluster.runtime.worker_tasks.drain_evaluations": {"queue": "evaluations"},
+    "cluster.runtime.applier_task.drain_plans": {"queue": "plans"},
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env_text("BIVOUAC_LOG_LEVEL", "INFO").upper()},
+    "loggers": {
+        "daphne": {"level": "WARNING"},
+        "httpx": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+    },
+}

@@ -1,0 +1,1 @@
+"""One evaluation in, plans and an outcome out; nothing is touched."""

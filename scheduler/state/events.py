@@ -1,0 +1,77 @@
+"""What changed, at which index: the frames of the event log that every reader follows.
+
+One committed write is one frame. A frame lists every changed row with its full new value, so that a
+mirror can be rolled forward from frames alone.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from scheduler.structs.wire import Nanoseconds, Wire
+
+
+class Topic(StrEnum):
+    """What kind of row changed. Names are those of the public event stream, where it has one."""
+
+    JOB = "Job"
+    JOB_VERSION = "JobVersion"
+    JOB_SUMMARY = "JobSummary"
+    JOB_SUBMISSION = "JobSubmission"
+    EVALUATION = "Evaluation"
+    ALLOCATION = "Allocation"
+    DEPLOYMENT = "Deployment"
+    NODE = "Node"
+    NODE_USE = "NodeUse"
+    NODE_POOL = "NodePool"
+    NAMESPACE = "Namespace"
+    SCHEDULER_SETTINGS = "SchedulerSettings"
+    LIFECYCLE = "Lifecycle"
+
+
+class WriteKind(StrEnum):
+    """Which write made a frame (http-api.md 6, `Type`); it names the write, not the row."""
+
+    JOB_REGISTERED = "JobRegistered"
+    JOB_DEREGISTERED = "JobDeregistered"
+    EVALUATION_UPDATED = "EvaluationUpdated"
+    ALLOCATION_UPDATED = "AllocationUpdated"
+    ALLOCATION_UPDATE_DESIRED_STATUS = "AllocationUpdateDesiredStatus"
+    DEPLOYMENT_STATUS_UPDATE = "DeploymentStatusUpdate"
+    DEPLOYMENT_PROMOTION = "DeploymentPromotion"
+    DEPLOYMENT_ALLOC_HEALTH = "DeploymentAllocHealth"
+    PLAN_RESULT = "PlanResult"
+    NODE_REGISTRATION = "NodeRegistration"
+    NODE_DEREGISTRATION = "NodeDeregistration"
+    NODE_ELIGIBILITY = "NodeEligibility"
+    NODE_DRAIN = "NodeDrain"
+    NODE_STREAM_EVENT = "NodeStreamEvent"
+    NODE_POOL_UPSERTED = "NodePoolUpserted"
+    NODE_POOL_DELETED = "NodePoolDeleted"
+    #: Writes the public stream does not name.
+    NAMESPACE_UPSERTED = "NamespaceUpserted"
+    NAMESPACE_DELETED = "NamespaceDeleted"
+    SCHEDULER_SETTINGS_UPDATED = "SchedulerSettingsUpdated"
+    LIFECYCLE_RECORDED = "LifecycleRecorded"
+    COLLECTED = "Collected"
+
+
+class StateEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One changed row."""
+
+    topic: Topic
+    #: Job id, evaluation id, "eval_id/number" of a lifecycle step, ...
+    key: str
+    namespace: str = ""
+    #: The row as it stands after the write; as it stood before when `deleted`.
+    value: Wire
+    deleted: bool = False
+
+
+class EventFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one committed write changed, in the order it was put."""
+
+    index: int
+    kind: WriteKind
+    at: Nanoseconds
+    events: tuple[StateEvent, ...]

@@ -1,0 +1,1 @@
+"""What only the leader does as time passes; each watcher turns a tick into commands."""
