@@ -110,7 +110,7 @@ class Change(StateReader, Protocol):
         """Rewrite a stored version that is not the current one (stable flag, tag)."""
 
     def delete_job(self, key: JobKey) -> None:
-        """Purge the job, its summary and submissions. Versions stay while allocations name them."""
+        """Purge job, summary and submissions. Versions stay while allocations name them."""
 
     def put_job_summary(self, summary: JobSummary) -> None: ...
     def put_job_submission(self, submission: JobSubmission) -> None: ...
@@ -156,8 +156,8 @@ class StateStore(Protocol):
     ) -> tuple[int, Result]:
         """Run `work` in one transaction; commit its rows, its event frame and its index together.
 
-        Returns (index, result); the index is that of the write, or of the newest one before it when
-        `work` put nothing. `work` may be run again after a conflict, so it must not keep anything.
+        Returns (index, result): the index of the write, or of the newest one before it when `work`
+        put nothing. `work` may be run again after a conflict, so it must not keep anything.
         Raises Fenced when the lease has moved on; whatever `work` raises rolls everything back.
         """
 
@@ -165,7 +165,7 @@ class StateStore(Protocol):
         """Run `work` on a reader that sees one consistent index."""
 
     def frames_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
-        """Frames with a larger index, in order. Raises StaleSnapshot when older ones were trimmed."""
+        """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
 
 
 class Clock(Protocol):

@@ -1,7 +1,7 @@
 """What changed, at which index: the frames of the event log that every reader follows.
 
-One committed write is one frame. A frame lists every changed row with its full new value, so that a
-mirror can be rolled forward from frames alone.
+One committed write is one frame. A frame lists every changed row with its full new value, so that
+a mirror can be rolled forward from frames alone.
 """
 
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""The why of a placement: how many nodes were looked at, filtered, exhausted, and how the best scored."""
+"""The why of a placement: nodes looked at, filtered, exhausted, and how the best scored."""
 
 from scheduler.structs.resources import Resources
 from scheduler.structs.wire import Duration, Wire
@@ -13,7 +13,7 @@ class NodeScore(Wire, frozen=True):
 
 
 class AllocMetric(Wire, frozen=True):
-    """Counts of one placement decision (placement.md 11). Filtered: never could; exhausted: no room now."""
+    """Counts of one decision (placement.md 11). Filtered: never could; exhausted: no room now."""
 
     nodes_evaluated: int = 0
     nodes_filtered: int = 0

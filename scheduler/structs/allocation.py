@@ -1,4 +1,4 @@
-"""An allocation: one instance of a task group on one node, as wanted by the server and as reported."""
+"""An allocation: one instance of a task group on one node, as wanted and as reported."""
 
 from enum import StrEnum
 

@@ -134,11 +134,11 @@ class Evaluation(Wire, frozen=True, rename=wire_names(failed_task_groups="Failed
 
 
 def modified_at(evaluation: Evaluation, now: int) -> Evaluation:
-    """The evaluation with ModifyTime `now`, kept strictly after its CreateTime (evaluations.md 1.2)."""
+    """A copy with ModifyTime `now`, kept strictly after its CreateTime (evaluations.md 1.2)."""
     return evaluation.changed(modify_time=max(now, evaluation.create_time + 1))
 
 
-def blocked_evaluation(
+def blocked_evaluation(  # noqa: PLR0913 - every fact of the run that must be kept
     parent: Evaluation,
     *,
     eval_id: str,
@@ -172,7 +172,7 @@ def blocked_evaluation(
 def follow_up_evaluation(
     parent: Evaluation, *, eval_id: str, trigger: EvalTrigger, wait: int, now: int
 ) -> Evaluation:
-    """A pending evaluation of the same job that runs after `wait` ns (rolling-update, failed-follow-up)."""
+    """A pending evaluation of the same job that runs after `wait` ns."""
     return Evaluation(
         id=eval_id,
         **_inherited(parent),

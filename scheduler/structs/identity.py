@@ -1,4 +1,4 @@
-"""The names of things: identifiers and the index. Plain text and numbers with a meaning attached."""
+"""The names of things: identifiers and the index. Text and numbers with a meaning."""
 
 from typing import NamedTuple, NewType
 

@@ -6,7 +6,7 @@ from scheduler.structs.constraint import Affinity, Constraint, Spread
 from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
 from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.task_group import TaskGroup
-from scheduler.structs.wire import Nanoseconds, Wire, wire_names
+from scheduler.structs.wire import Nanoseconds, Wire
 
 
 class JobType(StrEnum):
@@ -67,7 +67,7 @@ class VersionTag(Wire, frozen=True):
     tagged_time: Nanoseconds = 0
 
 
-class Job(Wire, frozen=True, rename=wire_names(ui="UI", nomad_token_id="NomadTokenID")):
+class Job(Wire, frozen=True):
     """One version of a job. `type` and other words of the author are free text until validated."""
 
     stop: bool = False
@@ -149,7 +149,7 @@ class JobChildrenSummary(Wire, frozen=True):
 
 
 class JobSummary(Wire, frozen=True):
-    """Counts kept beside a job, moved by allocation and evaluation writes (control-plane.md 13.3)."""
+    """Counts kept beside a job, moved by other writes (control-plane.md 13.3)."""
 
     job_id: str = ""
     namespace: str = DEFAULT_NAMESPACE

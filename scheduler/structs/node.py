@@ -43,7 +43,15 @@ class HostVolume(Wire, frozen=True):
     id: str = ""
 
 
-class NodeCpu(Wire, frozen=True):
+class NodeCpu(
+    Wire,
+    frozen=True,
+    rename=wire_names(
+        cpu_shares="CpuShares",
+        total_cpu_cores="TotalCpuCores",
+        reservable_cpu_cores="ReservableCpuCores",
+    ),
+):
     """CPU of a node in MHz, and the cores that can be given away whole."""
 
     cpu_shares: int = 0
@@ -76,7 +84,11 @@ class NodeResources(Wire, frozen=True, rename=wire_names(cpu="Cpu")):
     max_dynamic_port: int = 0
 
 
-class ReservedCpu(Wire, frozen=True):
+class ReservedCpu(
+    Wire,
+    frozen=True,
+    rename=wire_names(cpu_shares="CpuShares", reserved_cpu_cores="ReservedCpuCores"),
+):
     """CPU kept for the node's own use."""
 
     cpu_shares: int = 0
@@ -108,7 +120,7 @@ class DrainStrategy(Wire, frozen=True):
 
 
 class LastDrain(Wire, frozen=True):
-    """The newest drain of a node: `draining`, `complete` or `canceled`, by whom and why (`meta`)."""
+    """The newest drain: `draining`, `complete` or `canceled`; by whom, and why (`meta`)."""
 
     started_at: Instant = 0
     updated_at: Instant = 0

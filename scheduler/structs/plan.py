@@ -11,7 +11,7 @@ ByNode = dict[str, tuple[Allocation, ...]]
 
 
 class Plan(Wire, frozen=True):
-    """What a scheduler wants done. Stopped and preempted allocations are whole copies with the change made."""
+    """What a scheduler wants done. Stops and evictions are whole copies with the change made."""
 
     #: Names this submission in lifecycle steps and answers.
     id: str = ""
@@ -21,7 +21,7 @@ class Plan(Wire, frozen=True):
     all_at_once: bool = False
     namespace: str = ""
     job_id: str = ""
-    #: The version the plan was made for; None when the job row was gone (then only stops are allowed).
+    #: The version the plan was made for; None when the job was gone (then it may only stop).
     job_version: int | None = None
     #: Allocations to stop.
     node_update: ByNode = {}

@@ -1,7 +1,7 @@
 """How a group wants to be updated, restarted, rescheduled, migrated and treated when disconnected.
 
-Durations are nanoseconds. Fields without a default of their own here take the canonical defaults of
-`http-api.md` 8.1 when a job is registered.
+Durations are nanoseconds. Zero stands for "not given" until a job is registered, which fills in
+the canonical defaults of `http-api.md` 8.1.
 """
 
 from enum import StrEnum
@@ -14,7 +14,7 @@ HOUR = 60 * MINUTE
 
 
 class UpdateStrategy(Wire, frozen=True):
-    """How a changed job replaces its allocations. `max_parallel` 0: all at once, without a deployment."""
+    """How a changed job replaces its allocations; `max_parallel` 0: all at once, undeployed."""
 
     stagger: Duration = 0
     max_parallel: int = 0

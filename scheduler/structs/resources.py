@@ -30,7 +30,7 @@ class Resources(Wire, frozen=True, rename=wire_names(iops="IOPS", numa="NUMA")):
     secrets_mb: int = 0
 
 
-class AllocatedCpu(Wire, frozen=True):
+class AllocatedCpu(Wire, frozen=True, rename=wire_names(cpu_shares="CpuShares")):
     """CPU given to a task: MHz, and the numbers of cores that are its alone."""
 
     cpu_shares: int = 0
@@ -70,7 +70,7 @@ class AllocatedSharedResources(Wire, frozen=True):
 
 
 class AllocatedResources(Wire, frozen=True):
-    """Everything an allocation was given. `task_lifecycles` is needed to add tasks up (placement.md 8.2)."""
+    """All an allocation was given; `task_lifecycles` says how tasks add up (placement.md 8.2)."""
 
     tasks: dict[str, AllocatedTaskResources] = {}
     task_lifecycles: dict[str, TaskLifecycle | None] = {}

@@ -147,7 +147,7 @@ class SecretAsk(Wire, frozen=True):
 
 
 class ScalingPolicy(Wire, frozen=True):
-    """Bounds for scaling a group (`horizontal`) or a task's resources (`vertical_cpu`, `vertical_mem`)."""
+    """Bounds for scaling a group (`horizontal`) or a task (`vertical_cpu`, `vertical_mem`)."""
 
     id: str = ""
     type: str = ""

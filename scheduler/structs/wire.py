@@ -1,7 +1,7 @@
 """How a struct's snake_case fields are spelled on the wire, and the base class that applies it.
 
-In: field names. Out: the PascalCase names of the public JSON API. Knows nothing of any one struct; a
-struct with an irregular spelling passes it to `wire_names`.
+In: field names. Out: the PascalCase names of the public JSON API. Knows nothing of any one struct;
+an irregular spelling is passed to `wire_names`.
 """
 
 from collections.abc import Callable
@@ -45,13 +45,13 @@ def wire_names(**exceptions: str) -> Callable[[str], str]:
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename=wire_name):
     """A value with wire names: immutable, compared by content, built by keyword.
 
-    Change one with `msgspec.structs.replace`. Lists are tuples; an absent list is `()`, an absent map
-    `{}`, an absent text `""`. Maps must not be mutated by a holder.
+    Change one with `msgspec.structs.replace`. Lists are tuples; an absent list is `()`, an absent
+    map `{}`, an absent text `""`. Maps must not be mutated by a holder.
     """
 
 
 def without_nulls(value: object) -> object:
-    """A decoded JSON document with every null member of an object removed: null means not given."""
+    """A decoded JSON document without the null members of objects: null means not given."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

@@ -1,0 +1,39 @@
+"""`manage.py up`: start Bivouac on this machine."""
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cluster.runtime.embedded import NoRedis
+from cluster.runtime.supervisor import CannotStart, UpOptions, report, run_up
+
+
+class Command(BaseCommand):
+    """Parses the options of `up`."""
+
+    help = (
+        "Start Redis, web server, leader, scheduler workers, plan applier and one local agent;"
+        " print a login link, the API address and a token; show health; stop all on Ctrl-C."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--no-agent", action="store_true", help="start no local agent")
+        parser.add_argument(
+            "--workers",
+            type=int,
+            default=settings.BIVOUAC_WORKERS,
+            help="scheduler worker processes (BIVOUAC_WORKERS, default 2)",
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Run until stopped."""
+        try:
+            run_up(
+                UpOptions(agent=not options["no_agent"], workers=options["workers"]),
+                report(sys.stdout),
+            )
+        except (CannotStart, NoRedis) as error:
+            raise CommandError(str(error)) from None
