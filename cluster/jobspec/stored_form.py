@@ -1,0 +1,142 @@
+"""A canonical request made into the `Job` that is stored: what the server itself settles.
+
+In: a canonical request form. Out: a `Job`. Checks nothing; ids of scaling policies, versions and times are
+given by whoever stores it.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from cluster.jobspec import defaults
+from cluster.jobspec.implied import with_implied_constraints
+from cluster.jobspec.request_form import RequestForm
+from cluster.jobspec.request_shapes import SHAPES
+from scheduler.structs.job import Job
+
+
+def stored_job(form: RequestForm, *, default_node_pool: str) -> Job:
+    """The job as the record keeps it."""
+    job = dict(form)
+    job["Namespace"] = job["Namespace"] or "default"
+    job["Region"] = job["Region"] or "global"
+    job["NodePool"] = job["NodePool"] or default_node_pool
+    job["Datacenters"] = job["Datacenters"] or ["*"]
+    update = job["Update"]
+    # What a group does not say about updates has been merged into it; only these two stay above.
+    job["Update"] = {name: update[name] for name in _KEPT_OF_UPDATE if name in update} if update else {}
+    if job["ParameterizedJob"] is not None:
+        payload = job["ParameterizedJob"]["Payload"] or "optional"
+        job["ParameterizedJob"] = job["ParameterizedJob"] | {"Payload": payload}
+    if job["UI"] is not None:
+        links = [{"Label": link["Label"], "Url": link["URL"]} for link in job["UI"]["Links"] or []]
+        job["UI"] = job["UI"] | {"Links": links}
+    job["TaskGroups"] = [_group(group, job) for group in job["TaskGroups"] or []]
+    return with_implied_constraints(msgspec.convert(_without_open(job, "Job"), Job))
+
+
+_KEPT_OF_UPDATE = ("Stagger", "MaxParallel", "Strategy")
+
+
+def _without_open(form: RequestForm, shape: str) -> object:
+    """The form without what is not given; what the author wrote in free maps stays whole."""
+    kept = {}
+    fields = {field.name: field.kind for field in SHAPES[shape].fields.values()} if shape else {}
+    for name, value in form.items():
+        if value is None:
+            continue
+        kind = fields.get(name, "").strip("[]{}")
+        if kind in SHAPES and isinstance(value, list):
+            kept[name] = [_without_open(item, kind) for item in value]
+        elif kind in SHAPES and fields[name].startswith("{"):
+            kept[name] = {key: _without_open(item, kind) for key, item in value.items()}
+        elif kind in SHAPES and kind not in _KEPT_WHOLE:
+            kept[name] = _without_open(value, kind)
+        else:
+            kept[name] = value
+    return kept
+
+
+#: Kept as maps with every field, given or not.
+_KEPT_WHOLE = ("Vault", "Consul", "ConsulConnect", "ServiceWeights", "Multiregion", "TaskSchedule",
+               "TaskCSIPluginConfig", "CSIMountOptions")  # fmt: skip
+
+
+def _group(form: RequestForm, job: RequestForm) -> RequestForm:
+    group = dict(form)
+    group["Networks"] = _networks(group["Networks"])
+    group["Disconnect"] = _disconnect(group)
+    group["Services"] = [_service(service, job, (group["Name"], "")) for service in group["Services"] or []]
+    target = {"Namespace": job["Namespace"], "Job": job["ID"], "Group": group["Name"]}
+    if group["Scaling"] is not None:
+        group["Scaling"] = group["Scaling"] | {"Target": target}
+    group["Tasks"] = [_task(task, group, job) for task in group["Tasks"] or []]
+    return group
+
+
+def _disconnect(group: RequestForm) -> RequestForm | None:
+    """The block, or what the older fields of the group say when there is none."""
+    if group["Disconnect"] is not None:
+        return dict(group["Disconnect"])
+    lost_after = group["MaxClientDisconnect"]
+    stop_after = group["StopAfterClientDisconnect"]
+    if lost_after is None and stop_after is None:
+        return None
+    disconnect = defaults.DISCONNECT | {"Replace": not group["PreventRescheduleOnLost"]}
+    if lost_after is not None:
+        # Both at once contradict each other; the longer life wins, as nothing is stopped by mistake.
+        return disconnect | {"LostAfter": lost_after}
+    return disconnect | {"StopOnClientAfter": stop_after}
+
+
+def _networks(networks: list[RequestForm] | None) -> list[RequestForm] | None:
+    if networks is None:
+        return None
+    return [
+        network
+        | {
+            kind: [port | {"HostNetwork": port["HostNetwork"] or "default"} for port in network[kind] or []]
+            for kind in ("ReservedPorts", "DynamicPorts")
+        }
+        for network in networks
+    ]
+
+
+def _task(form: RequestForm, group: RequestForm, job: RequestForm) -> RequestForm:
+    task = dict(form)
+    place = (group["Name"], task["Name"])
+    task["Services"] = [
+        _service(service, job, place) | {"TaskName": task["Name"]} for service in task["Services"] or []
+    ]
+    task["Identity"] = _identity(task["Identity"])
+    task["Resources"] = task["Resources"] | {"Networks": _networks(task["Resources"]["Networks"])}
+    target = {"Namespace": job["Namespace"], "Job": job["ID"], "Group": group["Name"], "Task": task["Name"]}
+    task["ScalingPolicies"] = [
+        policy | {"Target": target} for policy in task["ScalingPolicies"] or []
+    ]
+    return task
+
+
+def _identity(form: RequestForm | None) -> RequestForm:
+    if form is None:
+        return {"Name": "default", "Audience": [defaults.DEFAULT_AUDIENCE]}
+    name = form["Name"] or "default"
+    return form | {"Name": name, "Audience": form["Audience"] or [defaults.DEFAULT_AUDIENCE]}
+
+
+def _service(form: RequestForm, job: RequestForm, place: tuple[str, str]) -> RequestForm:
+    service = dict(form)
+    group, task = place
+    base = "-".join(part for part in (job["Name"], group, task) if part)
+    words = {"JOB": job["Name"], "TASKGROUP": group, "TASK": task, "BASE": base}
+    for word, value in words.items():
+        service["Name"] = service["Name"].replace("${" + word + "}", value)
+    of_nomad = service["Provider"] == "nomad"
+    service["Namespace"] = job["Namespace"] if of_nomad else job["ConsulNamespace"] or "default"
+    service["Checks"] = list(_checks(service))
+    return service
+
+
+def _checks(service: RequestForm) -> Iterator[RequestForm]:
+    for check in service["Checks"] or []:
+        yield check | {"Name": check["Name"] or f'service: "{service["Name"]}" check'}
