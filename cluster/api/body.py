@@ -1,0 +1,155 @@
+"""The JSON body of a request, read as the reference's decoder reads it.
+
+In: bytes. Out: a `Body` whose fields are found by name in any case and have the wanted type, or
+`OperationRefused` with the decoder's words. Unknown fields are ignored, null means not given.
+"""
+
+import json
+from typing import Any, TypeVar
+
+from cluster.operations.errors import OperationRefused
+
+Value = TypeVar("Value")
+
+EMPTY = "Request body is empty"
+
+_WORDS = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": (
+        "looking for beginning of object key string"
+    ),
+    "Expecting ':' delimiter": "after object key",
+    "Expecting ',' delimiter": "after object key:value pair",
+}
+_DEEPEST = 100
+
+
+class Body:
+    """A decoded JSON object."""
+
+    def __init__(self, document: dict[str, Any], name: str) -> None:
+        self._name = name
+        self._document = document
+        self._fields = {key.casefold(): item for key, item in document.items()}
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """As it came."""
+        return self._document
+
+    def has(self, field: str) -> bool:
+        """Whether the field was given at all, and not null."""
+        return self._fields.get(field.casefold()) is not None
+
+    def text(self, field: str) -> str:
+        """A string, "" when not given."""
+        return self._typed(field, str, "", "string")
+
+    def flag(self, field: str) -> bool:
+        """A boolean, False when not given."""
+        return self._typed(field, bool, default=False, word="bool")
+
+    def number(self, field: str) -> int:
+        """An integer, 0 when not given."""
+        value = self._fields.get(field.casefold())
+        if isinstance(value, bool):
+            raise self._mismatch(value, field, "int")
+        return self._typed(field, int, 0, "int")
+
+    def object(self, field: str) -> "Body | None":
+        """A nested object, None when not given."""
+        value: dict[str, Any] | None = self._typed(field, dict, None, "object")
+        return None if value is None else Body(value, self._name)
+
+    def texts(self, field: str) -> dict[str, str]:
+        """A map of strings, empty when not given."""
+        value: dict[str, Any] = self._typed(field, dict, {}, "map[string]string")
+        for item in value.values():
+            if not isinstance(item, str):
+                raise self._mismatch(item, field, "string")
+        return value
+
+    def _typed(self, field: str, kind: type, default: Value, word: str) -> Value:
+        value = self._fields.get(field.casefold())
+        if value is None:
+            return default
+        if not isinstance(value, kind):
+            raise self._mismatch(value, field, word)
+        return value  # type: ignore[return-value] # just checked, by a type that is a value here
+
+    def _mismatch(self, value: object, field: str, word: str) -> OperationRefused:
+        return OperationRefused(
+            f"json: cannot unmarshal {_word_of(value)} into Go struct field"
+            f" {self._name}.{field} of type {word}"
+        )
+
+
+def read_body(raw: bytes, name: str) -> Body:
+    """The object in `raw`; `name` is what error texts call it. Raises for an empty body."""
+    if not raw.strip():
+        raise OperationRefused(EMPTY)
+    return read_optional_body(raw, name)
+
+
+def read_optional_body(raw: bytes, name: str) -> Body:
+    """As `read_body`, with an empty body for an empty object."""
+    if not raw.strip():
+        return Body({}, name)
+    document = _decode(raw)
+    if document is None:
+        return Body({}, name)
+    if not isinstance(document, dict):
+        word = _word_of(document)
+        raise OperationRefused(f"json: cannot unmarshal {word} into Go value of type api.{name}")
+    if is_too_deep(document):
+        raise OperationRefused("exceeded max depth")
+    return Body(document, name)
+
+
+def is_too_deep(document: object) -> bool:
+    """Whether objects and lists nest deeper than any request has a use for."""
+    level = [document]
+    for _ in range(_DEEPEST):
+        level = [
+            item
+            for value in level
+            if isinstance(value, dict | list)
+            for item in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _decode(raw: bytes) -> object:
+    text = raw.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    try:
+        # What follows the first value is not looked at.
+        return json.JSONDecoder(parse_constant=_no_constant).raw_decode(text)[0]
+    except json.JSONDecodeError as error:
+        raise OperationRefused(_decoder_message(text, error)) from None
+    except RecursionError:
+        raise OperationRefused("exceeded max depth") from None
+    except ValueError as error:
+        raise OperationRefused(str(error)) from None
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+def _decoder_message(text: str, error: json.JSONDecodeError) -> str:
+    if error.pos >= len(text):
+        return "unexpected EOF"
+    words = _WORDS.get(error.msg, "in string literal")
+    return f"invalid character '{text[error.pos]}' {words}"
+
+
+def _word_of(value: object) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"

@@ -1,0 +1,125 @@
+"""Where the public JSON form of a struct departs from its fields, as tables.
+
+Out: per struct type, what is omitted when zero, kept when empty, left out, constant, computed.
+The shapes are those of http-api.md 5; knows nothing of how they are applied.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from scheduler.structs.alloc_metric import AllocMetric
+from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.job import Job, Namespace
+from scheduler.structs.network import AllocatedPort, NetworkResource, Port
+from scheduler.structs.node import Node, NodePool, NodeResources
+from scheduler.structs.plan_annotations import PlanAnnotations
+from scheduler.structs.policies import UpdateStrategy
+from scheduler.structs.resources import AllocatedResources
+from scheduler.structs.task_group import Task
+
+#: Types whose zero-valued fields are not written (http-api.md 1.5).
+OMITS_ZERO: frozenset[type] = frozenset(
+    {Evaluation, Allocation, NetworkResource, Port, AllocatedPort}
+)
+
+#: Fields that are `{}` or `[]` when empty, and written even in a type that omits zero values.
+KEPT_EMPTY: frozenset[tuple[type, str]] = frozenset(
+    {
+        (AllocMetric, "nodes_available"),
+        (Allocation, "desired_transition"),
+        (Allocation, "client_description"),
+        (Allocation, "allocated_resources"),
+        (Allocation, "metrics"),
+        (AllocatedResources, "tasks"),
+        (AllocatedResources, "task_lifecycles"),
+        (Job, "datacenters"),
+        (Task, "config"),
+        (Node, "attributes"),
+        (Node, "links"),
+        (Node, "meta"),
+        (Node, "drivers"),
+        (Node, "host_volumes"),
+        (Node, "csi_controller_plugins"),
+        (Node, "csi_node_plugins"),
+        (Node, "events"),
+        (NodeResources, "node_networks"),
+        (NodeResources, "networks"),
+        (PlanAnnotations, "desired_updates"),
+    }
+)
+
+#: Fields that never leave the server, or that `COMPUTED` writes.
+LEFT_OUT: frozenset[tuple[type, str]] = frozenset(
+    {
+        (Node, "secret_id"),
+        (Allocation, "job_version"),
+        (Allocation, "job_create_index"),
+        (Allocation, "job_type"),
+        (Allocation, "job_priority"),
+        (PlanAnnotations, "preempted_allocations"),
+    }
+)
+
+_OLD_EVENT_FIELDS = {
+    "FailsTask": False,
+    "RestartReason": "",
+    "SetupError": "",
+    "DriverError": "",
+    "ExitCode": 0,
+    "Signal": 0,
+    "KillTimeout": 0,
+    "KillError": "",
+    "KillReason": "",
+    "StartDelay": 0,
+    "DownloadError": "",
+    "ValidationError": "",
+    "DiskLimit": 0,
+    "FailedSibling": "",
+    "VaultError": "",
+    "TaskSignalReason": "",
+    "TaskSignal": "",
+    "DriverMessage": "",
+    "GenericSource": "",
+}
+
+#: Fields that clients know and that always hold the same here.
+CONSTANTS: dict[type, dict[str, Any]] = {
+    AllocMetric: {"Scores": None},
+    Namespace: {
+        "Capabilities": None,
+        "NodePoolConfiguration": None,
+        "VaultConfiguration": None,
+        "ConsulConfiguration": None,
+        "RequiredExtraClaims": None,
+        "OptionalExtraClaims": None,
+        "Hash": None,
+    },
+    Node: {"SecretID": "", "IdentitySigningKeyID": "", "GCVolumesOnNodeGC": False},
+    NodePool: {"NodeIdentityTTL": 86_400_000_000_000, "Hash": None},
+    NodeResources: {"Processors": {"Topology": None}},
+    PlanAnnotations: {"PreemptedAllocs": None},
+    TaskEvent: _OLD_EVENT_FIELDS,
+    TaskState: {"Paused": ""},
+}
+
+#: Our own additions: written only when they do not hold one of these values.
+ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
+    Evaluation: {"Cause": (None,)},
+    UpdateStrategy: {"Strategy": ("", "deployment", None)},
+}
+
+
+def _job_form(job: Job) -> dict[str, Any]:
+    return {"Payload": job.payload or None}
+
+
+def _node_form(node: Node) -> dict[str, Any]:
+    return {"Drain": node.drain_strategy is not None}
+
+
+#: Fields worked out from the value; they replace written ones of the same name.
+COMPUTED: dict[type, Callable[[Any], dict[str, Any]]] = {
+    Job: _job_form,
+    Node: _node_form,
+}

@@ -1,0 +1,247 @@
+"""Filter expressions of list requests (http-api.md 2.4): `Status == "running" and X is nil`.
+
+In: the text of an expression. Out: a predicate over structs, addressed by their wire names. The
+text is parsed once per request; `filter_match` holds what each operator means.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from cluster.api.filter_match import Literal, Match, Names, Selector, each_of, match
+from cluster.operations.errors import OperationRefused
+
+#: Whether one item, with the names bound around it, is wanted.
+Predicate = Callable[[Any, Names], bool]
+
+_READ_FAILED = "failed to create result paginator: failed to read filter expression: "
+_DEEPEST = 60
+_LONGEST = 16 * 1024
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_/]*")
+_PART = re.compile(r"\.([A-Za-z0-9][A-Za-z0-9_/]*)|\[(\"(?:[^\"\\]|\\.)*\"|`[^`]*`)\]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?=[\s)}]|$)")
+_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_BACKQUOTED = re.compile(r"`[^`]*`")
+_BARE = re.compile(r"[A-Za-z][A-Za-z0-9_/]*")
+
+#: Operator words after a selector, longest first; True: a value follows.
+_OPERATORS: tuple[tuple[re.Pattern[str], Match, bool], ...] = tuple(
+    (re.compile(pattern), meaning, takes_value)
+    for pattern, meaning, takes_value in (
+        (r"[ \t\r\n]*==[ \t\r\n]*", Match.EQUAL, True),
+        (r"[ \t\r\n]*!=[ \t\r\n]*", Match.NOT_EQUAL, True),
+        (r"\s+is\s+not\s+empty\b", Match.NOT_EMPTY, False),
+        (r"\s+is\s+empty\b", Match.EMPTY, False),
+        (r"\s+is\s+not\s+nil\b", Match.NOT_NIL, False),
+        (r"\s+is\s+nil\b", Match.NIL, False),
+        (r"\s+not\s+contains\s+", Match.NOT_CONTAINS, True),
+        (r"\s+contains\s+", Match.CONTAINS, True),
+        (r"\s+not\s+matches\s+", Match.NOT_MATCHES, True),
+        (r"\s+matches\s+", Match.MATCHES, True),
+    )
+)
+_IN = (
+    (re.compile(r"\s+not\s+in\s+"), Match.NOT_CONTAINS),
+    (re.compile(r"\s+in\s+"), Match.CONTAINS),
+)
+_NOT = re.compile(r"not\s+(?!in\s|contains\s|matches\s)")
+_QUANTIFIER = re.compile(r"(any|all)\s+")
+_AS = re.compile(r"\s+as\s+([A-Za-z_][A-Za-z0-9_]*)(?:\s*,\s*([A-Za-z_][A-Za-z0-9_]*))?\s*\{")
+
+
+def compile_filter(text: str) -> Callable[[Any], bool]:
+    """The predicate an expression says.
+
+    Raises `OperationRefused` when it cannot be read. The predicate raises it too, for a field that
+    items do not have or a value that is not of the field's type.
+    """
+    reading = _Reading(text)
+    predicate = reading.whole()
+    return lambda item: predicate(item, {})
+
+
+class _Reading:
+    """One pass over an expression, by recursive descent."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
+        if len(text) > _LONGEST:
+            raise self.error("a shorter expression")
+
+    def whole(self) -> Predicate:
+        self.blanks()
+        predicate = self.either()
+        self.blanks()
+        if self.at < len(self.text):
+            raise self.error('"and", "or" or EOF')
+        return predicate
+
+    def either(self) -> Predicate:
+        parts = [self.both()]
+        while self.word("or"):
+            parts.append(self.both())
+        if len(parts) == 1:
+            return parts[0]
+        return lambda item, names: any(part(item, names) for part in parts)
+
+    def both(self) -> Predicate:
+        parts = [self.single()]
+        while self.word("and"):
+            parts.append(self.single())
+        if len(parts) == 1:
+            return parts[0]
+        return lambda item, names: all(part(item, names) for part in parts)
+
+    def single(self) -> Predicate:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.error("an expression with fewer levels")
+        try:
+            return self.unary()
+        finally:
+            self.depth -= 1
+
+    def unary(self) -> Predicate:
+        if self.take(_NOT):
+            inner = self.single()
+            return lambda item, names: not inner(item, names)
+        if self.text.startswith("(", self.at):
+            return self.parenthesis()
+        quantifier = _QUANTIFIER.match(self.text, self.at)
+        if quantifier and self.quantifies(quantifier.end()):
+            self.at = quantifier.end()
+            return self.quantified(all_of=quantifier[1] == "all")
+        return self.comparison()
+
+    def parenthesis(self) -> Predicate:
+        self.at += 1
+        self.blanks()
+        inner = self.either()
+        self.blanks()
+        if not self.text.startswith(")", self.at):
+            raise self.error('")"')
+        self.at += 1
+        return inner
+
+    def quantifies(self, at: int) -> bool:
+        """Whether a selector and `as` follow, so that `any` is not itself a field."""
+        before, self.at = self.at, at
+        try:
+            return self.selector() is not None and bool(_AS.match(self.text, self.at))
+        finally:
+            self.at = before
+
+    def quantified(self, *, all_of: bool) -> Predicate:
+        selector = self.selector()
+        binding = self.take(_AS)
+        assert selector is not None, "quantifies() saw them"
+        assert binding is not None, "quantifies() saw them"
+        self.blanks()
+        inner = self.either()
+        self.blanks()
+        if not self.text.startswith("}", self.at):
+            raise self.error('"}"')
+        self.at += 1
+        first, second = binding[1], binding[2]
+        decide = all if all_of else any
+        return lambda item, names: decide(
+            inner(item, bound) for bound in each_of(selector, item, names, (first, second))
+        )
+
+    def comparison(self) -> Predicate:
+        start = self.at
+        value = self.value()
+        for pattern, meaning in _IN:
+            if value is not None and self.take(pattern):
+                return self.matched(self.wanted_selector(), meaning, value)
+        self.at = start
+        selector = self.wanted_selector()
+        for pattern, meaning, takes_value in _OPERATORS:
+            if self.take(pattern):
+                literal = self.wanted_value() if takes_value else None
+                return self.matched(selector, meaning, literal)
+        self.blanks()
+        raise self.error(self.operator_words())
+
+    def operator_words(self) -> str:
+        if re.compile(r"is\s").match(self.text, self.at):
+            self.take(re.compile(r"is\s+"))
+            return '"empty", "nil", "not" or [ \\t\\r\\n]'
+        return '"!=", "==", "contains", "in", "is", "matches", "not" or [ \\t\\r\\n]'
+
+    @staticmethod
+    def matched(selector: Selector, meaning: Match, literal: Literal | None) -> Predicate:
+        return lambda item, names: match(selector, meaning, literal, item, names)
+
+    def wanted_selector(self) -> Selector:
+        selector = self.selector()
+        if selector is None:
+            raise self.error('"(", "-", "\\"", "`", "not", [0-9] or [a-zA-Z]')
+        return selector
+
+    def selector(self) -> Selector | None:
+        pointer = _QUOTED.match(self.text, self.at)
+        if pointer is not None:
+            path = self.unquoted(pointer[0])
+            if not path.startswith("/"):
+                return None
+            self.at = pointer.end()
+            parts = path[1:].split("/")
+            return Selector(path, tuple(p.replace("~1", "/").replace("~0", "~") for p in parts))
+        head = self.take(_IDENTIFIER)
+        if head is None:
+            return None
+        parts = [head[0]]
+        while (part := self.take(_PART)) is not None:
+            parts.append(part[1] if part[1] is not None else self.unquoted(part[2]))
+        return Selector(".".join(parts), tuple(parts))
+
+    def wanted_value(self) -> Literal:
+        value = self.value()
+        if value is None:
+            raise self.error('"-", "\\"", "`", [0-9] or [a-zA-Z]')
+        return value
+
+    def value(self) -> Literal | None:
+        for pattern in (_NUMBER, _BARE):
+            found = self.take(pattern)
+            if found is not None:
+                return Literal(found[0])
+        quoted = self.take(_QUOTED) or self.take(_BACKQUOTED)
+        return None if quoted is None else Literal(self.unquoted(quoted[0]))
+
+    def unquoted(self, text: str) -> str:
+        if text[0] == "`":
+            return text[1:-1]
+        try:
+            return str(json.loads(text, strict=False))
+        except ValueError:
+            raise self.error("a string with known escapes") from None
+
+    def word(self, word: str) -> bool:
+        return self.take(re.compile(rf"\s+{word}\s+")) is not None or (
+            # A closing bracket needs no blank after it.
+            self.text[self.at - 1 : self.at] in {")", "}"}
+            and self.take(re.compile(rf"\s*{word}(?=[\s(])\s*")) is not None
+        )
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+        return found
+
+    def blanks(self) -> None:
+        self.take(_BLANKS)
+
+    def error(self, expected: str) -> OperationRefused:
+        before = self.text[: self.at]
+        line = before.count("\n") + 1
+        column = self.at - (before.rfind("\n") + 1) + 1
+        place = f"{line}:{column} ({self.at})"
+        return OperationRefused(f"{_READ_FAILED}{place}: no match found, expected: {expected}")

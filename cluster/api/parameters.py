@@ -1,0 +1,108 @@
+"""Query parameters as the reference reads them: its booleans, numbers, spans of time, errors.
+
+In: a parameter's name and text. Out: a value, or `OperationRefused` in the reference's words.
+"""
+
+import re
+
+from django.http import QueryDict
+
+from cluster.jobspec.durations import read_duration
+from cluster.operations.errors import OperationRefused
+
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INT64 = 2**63
+_UINT64 = 2**64
+_INT32 = 2**31
+
+
+def read_flag(query: QueryDict, name: str) -> bool | None:
+    """A boolean; None when absent or empty."""
+    text = query.get(name, "")
+    if not text:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    raise OperationRefused(
+        f'Failed to parse value of "{name}" ({text}) as a bool:'
+        f" strconv.ParseBool: parsing {quoted(text)}: invalid syntax"
+    )
+
+
+def read_integer(query: QueryDict, name: str) -> int | None:
+    """A signed integer; None when absent or empty."""
+    text = query.get(name, "")
+    if not text:
+        return None
+    problem = "value out of range" if _INTEGER.fullmatch(text) else "invalid syntax"
+    if _INTEGER.fullmatch(text) and len(text) <= 20 and -_INT64 <= int(text) < _INT64:
+        return int(text)
+    raise OperationRefused(
+        f'Failed to parse value of "{name}" ({text}) as a int:'
+        f" strconv.Atoi: parsing {quoted(text)}: {problem}"
+    )
+
+
+def read_index(query: QueryDict) -> int:
+    """The index after which a read should answer; 0 when it should answer at once."""
+    text = query.get("index", "")
+    if not text:
+        return 0
+    index = unsigned(text)
+    if index is None:
+        raise OperationRefused("Invalid index")
+    return index
+
+
+def read_wait(query: QueryDict) -> int | None:
+    """Nanoseconds a read may wait; None when not said."""
+    text = query.get("wait", "")
+    if not text:
+        return None
+    wait = read_duration(text)
+    if wait is None:
+        raise OperationRefused("Invalid wait time")
+    return wait
+
+
+def check_stale(query: QueryDict) -> None:
+    """Refuse a `stale` that is neither empty nor a boolean. With one store it changes nothing."""
+    text = query.get("stale", "")
+    if text and text not in _TRUE and text not in _FALSE:
+        raise OperationRefused("Expect `true` or `false` for `stale` query string parameter")
+
+
+def read_per_page(query: QueryDict) -> int:
+    """How many items a page has at most; 0 for no limit."""
+    text = query.get("per_page", "")
+    if not text:
+        return 0
+    if not _INTEGER.fullmatch(text) or len(text) > 12 or not -_INT32 <= int(text) < _INT32:
+        raise OperationRefused("Expect a number for `per_page` query string parameter")
+    return max(0, int(text))
+
+
+def is_pretty(query: QueryDict) -> bool:
+    """Whether the answer is to be indented: present with any value but `0`."""
+    return "pretty" in query and query["pretty"] != "0"
+
+
+def unsigned(text: str) -> int | None:
+    """The number a text of digits says, if it fits 64 bits."""
+    if not text.isascii() or not text.isdigit() or len(text) > 20:
+        return None
+    value = int(text)
+    return value if value < _UINT64 else None
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, with what would break a line or a terminal escaped."""
+    return '"' + "".join(_escaped(letter) for letter in text) + '"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    return letter if letter.isprintable() else f"\\x{ord(letter):02x}"

@@ -1,0 +1,156 @@
+"""What a job must satisfy before it is stored, planned or called valid, beside its own rules.
+
+In: a canonical `Job` and a reader. Out: the job as this cluster takes it and its warnings, or
+every problem at once. Stores nothing.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from cluster.jobspec.problems import Problem, error_text
+from cluster.jobspec.validate import validate
+from cluster.jobspec.warnings import warnings_of
+from cluster.operations.errors import OperationRefused
+from scheduler.ports import StateReader
+from scheduler.structs.identity import ALL_NODE_POOLS, DEFAULT_NAMESPACE, DEFAULT_NODE_POOL
+from scheduler.structs.job import Job, JobType
+from scheduler.structs.task_group import TaskGroup
+
+_BUILT_IN_POOLS = (DEFAULT_NODE_POOL, ALL_NODE_POOLS)
+
+#: Types whose changed versions are rolled out step by step once deployments exist.
+_ROLLED_OUT = frozenset({JobType.SERVICE.value, JobType.SYSTEM.value})
+
+ALL_AT_ONCE_WARNING = (
+    "Deployments are not supported yet: the update block was stored with max_parallel 0,"
+    " so a changed job replaces all its allocations at once"
+)
+
+
+class Admitted(NamedTuple):
+    """A job as it will be stored, and what its author should know."""
+
+    job: Job
+    warnings: tuple[str, ...]
+
+
+class JobRefused(OperationRefused):
+    """The job breaks rules; `problems` are all of them, each with its path."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(error_text(problem.message for problem in problems))
+
+
+def admit(reader: StateReader, job: Job, broken_rules: Sequence[Problem]) -> Admitted:
+    """The job as this cluster stores it, given `validate(job)`.
+
+    Raises `JobRefused` naming every problem: of the job itself, its namespace and its pool.
+    """
+    problems = [*_place_problems(reader, job), *broken_rules]
+    if problems:
+        raise JobRefused(problems)
+    return Admitted(all_at_once(job), warnings_about(reader, job))
+
+
+def problems_of(reader: StateReader, job: Job) -> list[Problem]:
+    """Every reason not to take the job here."""
+    return [*_place_problems(reader, job), *validate(job)]
+
+
+def warnings_about(reader: StateReader, job: Job) -> tuple[str, ...]:
+    """What the author should know of a job that is taken."""
+    oversubscription = reader.scheduler_settings().memory_oversubscription_enabled
+    warnings = tuple(warnings_of(job, memory_oversubscription=oversubscription))
+    return warnings if all_at_once(job) == job else (*warnings, ALL_AT_ONCE_WARNING)
+
+
+def _place_problems(reader: StateReader, job: Job) -> list[Problem]:
+    problems = []
+    if job.namespace != DEFAULT_NAMESPACE and reader.namespace(job.namespace) is None:
+        text = f'job "{job.id}" is in nonexistent namespace "{job.namespace}"'
+        problems.append(Problem("Namespace", text))
+    if job.node_pool not in _BUILT_IN_POOLS and reader.node_pool(job.node_pool) is None:
+        text = f'job "{job.id}" is in nonexistent node pool "{job.node_pool}"'
+        problems.append(Problem("NodePool", text))
+    return problems
+
+
+def all_at_once(job: Job) -> Job:
+    """The job without step-by-step updates: there are no deployments to supervise them."""
+    if job.type not in _ROLLED_OUT:
+        return job
+    return replace(
+        job,
+        update=replace(job.update, max_parallel=0),
+        task_groups=tuple(_group_at_once(group) for group in job.task_groups),
+    )
+
+
+def _group_at_once(group: TaskGroup) -> TaskGroup:
+    if group.update is None:
+        return group
+    # A canary would wait for a promotion that nobody can give.
+    update = replace(group.update, max_parallel=0, canary=0, auto_promote=False)
+    return replace(group, update=update)
+
+
+def check_transition(stored: Job | None, job: Job) -> None:
+    """Refuse what a new version of a job may not change (control-plane.md 11.1)."""
+    if stored is None:
+        if job.dispatched:
+            raise OperationRefused("job can't be submitted with 'Dispatched' set")
+        return
+    if stored.type != job.type:
+        raise OperationRefused(f'cannot update job from type "{stored.type}" to "{job.type}"')
+    if stored.is_periodic != job.is_periodic:
+        wanted = "periodic" if job.is_periodic else "non-periodic"
+        raise OperationRefused(f"cannot update {_opposite(wanted)} job to being {wanted}")
+    if (stored.parameterized_job is None) != (job.parameterized_job is None):
+        wanted = "non-parameterized" if job.parameterized_job is None else "parameterized"
+        raise OperationRefused(f"cannot update {_opposite(wanted)} job to being {wanted}")
+    if stored.dispatched != job.dispatched:
+        raise OperationRefused("field 'Dispatched' is read-only")
+
+
+def _opposite(word: str) -> str:
+    return word.removeprefix("non-") if word.startswith("non-") else f"non-{word}"
+
+
+def check_enforced_index(stored: Job | None, *, enforced: int) -> None:
+    """Refuse when the job moved on since the caller looked; 0 means it must not exist yet."""
+    head = f"Enforcing job modify index {enforced}:"
+    if stored is None:
+        if enforced != 0:
+            raise OperationRefused(f"{head} job does not exist")
+    elif enforced == 0:
+        raise OperationRefused(f"{head} job already exists")
+    elif enforced != stored.job_modify_index:
+        raise OperationRefused(
+            f"{head} job exists with conflicting job modify index: {stored.job_modify_index}"
+        )
+
+
+def keep_what_was(job: Job, stored: Job | None, *, counts: bool, resources: bool) -> Job:
+    """The job with group counts or task resources of the stored version, matched by name."""
+    if stored is None or not (counts or resources):
+        return job
+    groups = []
+    for group in job.task_groups:
+        before = stored.task_group(group.name)
+        if before is not None and counts:
+            group = replace(group, count=before.count)  # noqa: PLW2901 - the group being built
+        if before is not None and resources:
+            group = _with_resources(group, before)  # noqa: PLW2901 - the group being built
+        groups.append(group)
+    return replace(job, task_groups=tuple(groups))
+
+
+def _with_resources(group: TaskGroup, before: TaskGroup) -> TaskGroup:
+    tasks = []
+    for task in group.tasks:
+        old = before.task(task.name)
+        tasks.append(task if old is None else replace(task, resources=old.resources))
+    return replace(group, tasks=tuple(tasks))

@@ -1,0 +1,40 @@
+"""Change the settings of the schedulers.
+
+In: a store and new settings, which replace the stored ones whole. Out: whether they were taken.
+"""
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from cluster.operations.errors import OperationRefused
+from scheduler.ports import Change, StateStore
+from scheduler.state.events import WriteKind
+from scheduler.structs.scheduler_settings import SchedulerAlgorithm, SchedulerSettings
+
+
+class SettingsWritten(NamedTuple):
+    """`updated` is False when the compared index had moved on; then nothing was written."""
+
+    index: int
+    updated: bool
+
+
+def set_scheduler_settings(
+    store: StateStore, settings: SchedulerSettings, *, expected_index: int | None = None, now: int
+) -> SettingsWritten:
+    """Store the settings; with `expected_index` only if that is still the stored ModifyIndex."""
+    if settings.scheduler_algorithm not in set(SchedulerAlgorithm):
+        raise OperationRefused(f"invalid scheduler algorithm: {settings.scheduler_algorithm}")
+
+    def work(change: Change) -> bool:
+        stored = change.scheduler_settings()
+        if expected_index is not None and stored.modify_index != expected_index:
+            return False
+        created = stored.create_index or change.index
+        change.put_scheduler_settings(
+            replace(settings, create_index=created, modify_index=change.index)
+        )
+        return True
+
+    return SettingsWritten(*store.write(WriteKind.SCHEDULER_SETTINGS_UPDATED, work, now=now))
