@@ -45,6 +45,7 @@ class StateReader(Protocol):
         """All stored versions, newest first."""
 
     def jobs(self) -> Iterable[Job]: ...
+    def jobs_of_type(self, job_type: str) -> Iterable[Job]: ...
     def job_summary(self, key: JobKey) -> JobSummary | None: ...
     def node(self, node_id: str) -> Node | None: ...
     def nodes(self) -> Iterable[Node]: ...
@@ -60,10 +61,16 @@ class StateReader(Protocol):
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
 
+    def evaluations(self) -> Iterable[Evaluation]:
+        """All of them, in order of creation: for collecting the old ones."""
+
     def open_evaluations(self) -> Iterable[Evaluation]:
         """Pending and blocked ones, by CreateIndex: what a new leader restores."""
 
     def deployment(self, deployment_id: str) -> Deployment | None: ...
+    def deployments(self) -> Iterable[Deployment]:
+        """All of them, in order of creation."""
+
     def deployments_by_job(self, key: JobKey) -> Sequence[Deployment]:
         """In order of creation."""
 
@@ -78,6 +85,8 @@ class StateReader(Protocol):
         """The stored settings, or the defaults."""
 
     def job_submission(self, key: JobKey, version: int) -> JobSubmission | None: ...
+    def preload(self, *, allocs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
+        """A hint: these allocations and the use of these nodes will be asked for one by one."""
 
 
 class Snapshot(StateReader, Protocol):
@@ -108,6 +117,9 @@ class Change(StateReader, Protocol):
 
     def put_job_version(self, job: Job) -> None:
         """Rewrite a stored version that is not the current one (stable flag, tag)."""
+
+    def delete_job_version(self, job: Job) -> None:
+        """Take a version off `job_versions`. It stays for `job_of` while allocations name it."""
 
     def delete_job(self, key: JobKey) -> None:
         """Purge job, summary and submissions. Versions stay while allocations name them."""

@@ -21,11 +21,12 @@ Bools = NDArray[np.bool_]
 Codes = NDArray[np.int32]
 Keys = NDArray[np.uint64]
 
-#: Name under which `NodeTable.column` gives the computed class.
-CLASS_TARGET = "${node.computed_class}"
+#: What a column holds of a node; None where the node does not have it.
+Reader = Callable[[Node], str | None]
 
 #: Rows of the block of numbers.
-_CPU, _MEMORY, _DISK, _CPU_USED, _MEMORY_USED, _DISK_USED, _COUNT, _MAX_ALLOCS = range(8)
+_CPU, _MEMORY, _DISK, _MAX_ALLOCS = range(4)
+_CPU_USED, _MEMORY_USED, _DISK_USED, _COUNT, _CORES, _KINDS = range(4, 10)
 
 
 class Column(NamedTuple):
@@ -57,11 +58,12 @@ class NodeTable:
         self._uses: list[NodeUse] = []
         self._row_of: dict[str, int] = {}
         self._free_rows: list[int] = []
-        self._numbers: Floats = np.zeros((8, 0))
+        self._numbers: Floats = np.zeros((_KINDS, 0))
         self._ready: Bools = np.zeros(0, dtype=np.bool_)
         self._present: Bools = np.zeros(0, dtype=np.bool_)
         self._keys: Keys = np.zeros(0, dtype=np.uint64)
         self._columns: dict[str, Column] = {}
+        self._readers: dict[str, Reader] = {}
 
     @classmethod
     def build(cls, nodes: Iterable[Node], uses: Mapping[str, NodeUse]) -> "NodeTable":
@@ -94,6 +96,7 @@ class NodeTable:
         table._present = self._present.copy()
         table._keys = self._keys.copy()
         table._columns = self._columns.copy()
+        table._readers = self._readers.copy()
         for node_id in removed:
             table.remove_node(node_id)
         for node in nodes:
@@ -124,11 +127,12 @@ class NodeTable:
         if row >= 0:
             held = use.held
             self._uses[row] = use
-            self._numbers[_CPU_USED:_MAX_ALLOCS, row] = (
+            self._numbers[_CPU_USED:, row] = (
                 held.cpu,
                 held.memory_mb,
                 held.disk_mb,
                 held.alloc_count,
+                len(held.cores),
             )
         return row
 
@@ -229,25 +233,35 @@ class NodeTable:
         return self._number(_COUNT)
 
     @property
+    def core_holders(self) -> Floats:
+        """How many allocations hold cores of their own."""
+        return self._number(_CORES)
+
+    @property
     def max_allocs(self) -> Floats:
         """The node's own limit on allocations; 0: none."""
         return self._number(_MAX_ALLOCS)
 
     def column(self, target: str) -> Column:
         """The values of a target (`${node.datacenter}`, `${attr.x}`, ...), read once and kept."""
-        column = self._columns.get(target)
+        return self.derived_column(target, target_reader(target))
+
+    def derived_column(self, name: str, read: Reader) -> Column:
+        """The same for what any function reads from a node; equal names mean equal functions."""
+        column = self._columns.get(name)
         if column is None:
-            column = self._columns[target] = self._read_column(_reader(target))
+            column = self._columns[name] = self._read_column(read)
+            self._readers[name] = read
         return column
 
     def class_column(self) -> Column:
         """The computed classes."""
-        return self.column(CLASS_TARGET)
+        return self.derived_column("computed class", _class_of)
 
     def _number(self, kind: int) -> Floats:
         return self._numbers[kind, : self.row_count]
 
-    def _read_column(self, read: Callable[[Node], str | None]) -> Column:
+    def _read_column(self, read: Reader) -> Column:
         code_of: dict[str, int] = {}
         codes = np.full(self.row_count, -1, dtype=np.int32)
         for row, node in enumerate(self._nodes):
@@ -257,11 +271,10 @@ class NodeTable:
         return Column(codes, tuple(code_of))
 
     def _drop_changed_columns(self, before: Node, after: Node) -> None:
-        changed = [
-            target for target in self._columns if (read := _reader(target))(before) != read(after)
-        ]
-        for target in changed:
-            del self._columns[target]
+        readers = self._readers
+        changed = [name for name in self._columns if readers[name](before) != readers[name](after)]
+        for name in changed:
+            del self._columns[name]
 
     def _take_row(self, node_id: str) -> int:
         if self._free_rows:
@@ -299,7 +312,5 @@ def capacity_of(node: Node) -> tuple[int, int, int]:
     )
 
 
-def _reader(target: str) -> Callable[[Node], str | None]:
-    if target == CLASS_TARGET:
-        return lambda node: node.computed_class or computed_class(node)
-    return target_reader(target)
+def _class_of(node: Node) -> str:
+    return node.computed_class or computed_class(node)

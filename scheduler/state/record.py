@@ -1,0 +1,373 @@
+"""The whole record in memory: one table per noun, read by the state ports, moved by events.
+
+In: the events of committed writes. Out: every lookup of `StateReader`. Knows no rules: what one
+write does to other tables was decided before its events were made.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from scheduler.ports import StateReader
+from scheduler.state.events import StateEvent, Topic
+from scheduler.state.node_use import NodeUse
+from scheduler.state.table import Key, Table, Value
+from scheduler.state.topics import TABLE_OF_TOPIC
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
+from scheduler.structs.node import Node, NodePool
+from scheduler.structs.scheduler_settings import SchedulerSettings
+
+#: A stored version: job, incarnation (its CreateIndex), version.
+VersionKey = tuple[JobKey, int, int]
+
+
+def created(value: Allocation | Evaluation | Deployment) -> tuple[int, str]:
+    """Sort key: in order of creation, ties by id."""
+    return value.create_index, value.id
+
+
+class Record(StateReader):
+    """All tables at one index."""
+
+    def __init__(self) -> None:
+        self._index = 0
+        self._table_indexes: dict[str, int] = {}
+        self._jobs: Table[JobKey, Job] = Table()
+        self._versions: Table[VersionKey, Job] = Table({"job": lambda job: job.key})
+        #: Versions that only allocations still name.
+        self._hidden: Table[VersionKey, bool] = Table()
+        self._summaries: Table[JobKey, JobSummary] = Table()
+        self._submissions: Table[tuple[JobKey, int], JobSubmission] = Table(
+            {"job": lambda text: JobKey(text.namespace, text.job_id)}
+        )
+        self._nodes: Table[str, Node] = Table()
+        self._uses: Table[str, NodeUse] = Table()
+        self._allocations: Table[str, Allocation] = Table(
+            {
+                "job": lambda alloc: alloc.job_key,
+                "node": lambda alloc: alloc.node_id,
+                "eval": lambda alloc: alloc.eval_id,
+                "deployment": lambda alloc: alloc.deployment_id,
+            }
+        )
+        self._evaluations: Table[str, Evaluation] = Table(
+            {
+                "job": lambda evaluation: evaluation.job_key,
+                "open": lambda evaluation: not evaluation.is_terminal,
+            }
+        )
+        self._stubs: Table[str, Evaluation] = Table()
+        self._deployments: Table[str, Deployment] = Table(
+            {"job": lambda deployment: deployment.job_key}
+        )
+        self._lifecycle: Table[tuple[str, int], LifecycleStep] = Table(
+            {"eval": lambda step: step.eval_id}
+        )
+        self._namespaces: Table[str, Namespace] = Table()
+        self._node_pools: Table[str, NodePool] = Table()
+        self._settings = SchedulerSettings()
+
+    def frozen(self) -> "Record":
+        """The record as it is now; later writes do not reach it."""
+        twin = Record()
+        for name, value in vars(self).items():
+            setattr(twin, name, value.frozen() if isinstance(value, Table) else value)
+        twin._table_indexes = self._table_indexes.copy()
+        return twin
+
+    def apply(self, index: int, events: Iterable[StateEvent], unnamed: Iterable[JobKey]) -> None:
+        """Move to `index`. Of the jobs in `unnamed`, versions that nobody names any more go."""
+        for event in events:
+            _APPLY[event.topic](self, event)
+            table = TABLE_OF_TOPIC.get(event.topic)
+            if table is not None:
+                self._table_indexes[table] = index
+        for key in unnamed:
+            self._drop_unnamed_versions(key)
+        self._index = index
+
+    @property
+    def index(self) -> int:
+        """Of the newest write."""
+        return self._index
+
+    def preload(self, *, allocs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
+        """Everything is at hand already."""
+
+    def table_index(self, table: str) -> int:
+        """Of the last write to a table; 0 when never written."""
+        return self._table_indexes.get(table, 0)
+
+    def job(self, key: JobKey) -> Job | None:
+        """The current version."""
+        return self._jobs.get(key)
+
+    def job_version(self, key: JobKey, version: int, create_index: int = 0) -> Job | None:
+        """A version; those kept for allocations only are found by their incarnation."""
+        if create_index:
+            return self._versions.get((key, create_index, version))
+        return next((job for job in self.job_versions(key) if job.version == version), None)
+
+    def job_of(self, alloc: Allocation) -> Job | None:
+        """The version an allocation was made from."""
+        return self.job_version(alloc.job_key, alloc.job_version, alloc.job_create_index)
+
+    def job_versions(self, key: JobKey) -> Sequence[Job]:
+        """The listed versions, newest first."""
+        listed = [
+            job
+            for job in self._versions.bucket("job", key)
+            if self._hidden.get(version_key(job)) is None
+        ]
+        return sorted(listed, key=lambda job: (job.create_index, job.version), reverse=True)
+
+    def jobs(self) -> Iterable[Job]:
+        """By namespace and id."""
+        return sorted(self._jobs.values(), key=lambda job: job.key)
+
+    def jobs_of_type(self, job_type: str) -> Iterable[Job]:
+        """By namespace and id."""
+        return [job for job in self.jobs() if job.type == job_type]
+
+    def job_summary(self, key: JobKey) -> JobSummary | None:
+        """The counts beside a job."""
+        return self._summaries.get(key)
+
+    def node(self, node_id: str) -> Node | None:
+        """A node."""
+        return self._nodes.get(node_id)
+
+    def nodes(self) -> Iterable[Node]:
+        """By id."""
+        return sorted(self._nodes.values(), key=lambda node: node.id)
+
+    def node_use(self, node_id: str) -> NodeUse:
+        """What is taken of a node."""
+        return self._uses.get(node_id) or NodeUse(node_id=node_id)
+
+    def node_uses(self) -> Iterable[NodeUse]:
+        """Of all nodes that ever held something."""
+        return self._uses.values()
+
+    def allocation(self, alloc_id: str) -> Allocation | None:
+        """An allocation."""
+        return self._allocations.get(alloc_id)
+
+    def allocations(self) -> Iterable[Allocation]:
+        """All, in order of creation."""
+        return sorted(self._allocations.values(), key=created)
+
+    def allocations_by_job(self, key: JobKey) -> Sequence[Allocation]:
+        """Of every incarnation, in order of creation."""
+        return sorted(self._allocations.bucket("job", key), key=created)
+
+    def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return sorted(self._allocations.bucket("node", node_id), key=created)
+
+    def allocations_by_eval(self, eval_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return sorted(self._allocations.bucket("eval", eval_id), key=created)
+
+    def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return sorted(self._allocations.bucket("deployment", deployment_id), key=created)
+
+    def evaluation(self, eval_id: str) -> Evaluation | None:
+        """An evaluation that was not collected."""
+        return self._evaluations.get(eval_id)
+
+    def evaluation_stub(self, eval_id: str) -> Evaluation | None:
+        """What is left of a collected one."""
+        return self._stubs.get(eval_id)
+
+    def evaluations(self) -> Iterable[Evaluation]:
+        """All, in order of creation."""
+        return sorted(self._evaluations.values(), key=created)
+
+    def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
+        """In order of creation."""
+        return sorted(self._evaluations.bucket("job", key), key=created)
+
+    def open_evaluations(self) -> Iterable[Evaluation]:
+        """Pending and blocked ones, in order of creation."""
+        return sorted(self._evaluations.bucket("open", place=True), key=created)
+
+    def deployment(self, deployment_id: str) -> Deployment | None:
+        """A deployment."""
+        return self._deployments.get(deployment_id)
+
+    def deployments(self) -> Iterable[Deployment]:
+        """All, in order of creation."""
+        return sorted(self._deployments.values(), key=created)
+
+    def deployments_by_job(self, key: JobKey) -> Sequence[Deployment]:
+        """In order of creation."""
+        return sorted(self._deployments.bucket("job", key), key=created)
+
+    def lifecycle(self, eval_id: str) -> Sequence[LifecycleStep]:
+        """The recorded steps, by number."""
+        return sorted(self._lifecycle.bucket("eval", eval_id), key=lambda step: step.number)
+
+    def namespace(self, name: str) -> Namespace | None:
+        """A namespace."""
+        return self._namespaces.get(name)
+
+    def namespaces(self) -> Iterable[Namespace]:
+        """By name."""
+        return sorted(self._namespaces.values(), key=lambda namespace: namespace.name)
+
+    def node_pool(self, name: str) -> NodePool | None:
+        """A node pool."""
+        return self._node_pools.get(name)
+
+    def node_pools(self) -> Iterable[NodePool]:
+        """By name."""
+        return sorted(self._node_pools.values(), key=lambda pool: pool.name)
+
+    def scheduler_settings(self) -> SchedulerSettings:
+        """The stored settings, or the defaults."""
+        return self._settings
+
+    def job_submission(self, key: JobKey, version: int) -> JobSubmission | None:
+        """The text a version was submitted as."""
+        return self._submissions.get((key, version))
+
+    def _drop_unnamed_versions(self, key: JobKey) -> None:
+        named = {
+            (alloc.job_create_index, alloc.job_version)
+            for alloc in self._allocations.bucket("job", key)
+        }
+        for job in self._versions.bucket("job", key):
+            name = version_key(job)
+            if self._hidden.get(name) and name[1:] not in named:
+                self._versions.remove(name)
+                self._hidden.remove(name)
+
+    def _apply_job(self, event: StateEvent) -> None:
+        job = event.value
+        assert isinstance(job, Job)
+        if not event.deleted:
+            self._jobs.put(job.key, job)
+            self._versions.put(version_key(job), job)
+            self._hidden.remove(version_key(job))
+            return
+        self._jobs.remove(job.key)
+        for version in self._versions.bucket("job", job.key):
+            self._hidden.put(version_key(version), value=True)
+        for text in self._submissions.bucket("job", job.key):
+            self._submissions.remove((job.key, text.version))
+
+    def _apply_job_version(self, event: StateEvent) -> None:
+        job = event.value
+        assert isinstance(job, Job)
+        self._versions.put(version_key(job), job)
+        if event.deleted:
+            self._hidden.put(version_key(job), value=True)
+
+    def _apply_job_summary(self, event: StateEvent) -> None:
+        summary = event.value
+        assert isinstance(summary, JobSummary)
+        _put_or_remove(self._summaries, summary_key(summary), summary, event)
+
+    def _apply_job_submission(self, event: StateEvent) -> None:
+        text = event.value
+        assert isinstance(text, JobSubmission)
+        key = (JobKey(text.namespace, text.job_id), text.version)
+        _put_or_remove(self._submissions, key, text, event)
+
+    def _apply_evaluation(self, event: StateEvent) -> None:
+        evaluation = event.value
+        assert isinstance(evaluation, Evaluation)
+        _put_or_remove(self._evaluations, evaluation.id, evaluation, event)
+        if event.deleted:
+            self._stubs.put(evaluation.id, evaluation_stub(evaluation))
+            for step in self._lifecycle.bucket("eval", evaluation.id):
+                self._lifecycle.remove((step.eval_id, step.number))
+
+    def _apply_allocation(self, event: StateEvent) -> None:
+        alloc = event.value
+        assert isinstance(alloc, Allocation)
+        _put_or_remove(self._allocations, alloc.id, alloc, event)
+
+    def _apply_deployment(self, event: StateEvent) -> None:
+        deployment = event.value
+        assert isinstance(deployment, Deployment)
+        _put_or_remove(self._deployments, deployment.id, deployment, event)
+
+    def _apply_node(self, event: StateEvent) -> None:
+        node = event.value
+        assert isinstance(node, Node)
+        _put_or_remove(self._nodes, node.id, node, event)
+
+    def _apply_node_use(self, event: StateEvent) -> None:
+        use = event.value
+        assert isinstance(use, NodeUse)
+        _put_or_remove(self._uses, use.node_id, use, event)
+
+    def _apply_node_pool(self, event: StateEvent) -> None:
+        pool = event.value
+        assert isinstance(pool, NodePool)
+        _put_or_remove(self._node_pools, pool.name, pool, event)
+
+    def _apply_namespace(self, event: StateEvent) -> None:
+        namespace = event.value
+        assert isinstance(namespace, Namespace)
+        _put_or_remove(self._namespaces, namespace.name, namespace, event)
+
+    def _apply_settings(self, event: StateEvent) -> None:
+        settings = event.value
+        assert isinstance(settings, SchedulerSettings)
+        self._settings = settings
+
+    def _apply_lifecycle(self, event: StateEvent) -> None:
+        step = event.value
+        assert isinstance(step, LifecycleStep)
+        _put_or_remove(self._lifecycle, (step.eval_id, step.number), step, event)
+
+
+def version_key(job: Job) -> VersionKey:
+    """What names a stored version."""
+    return job.key, job.create_index, job.version
+
+
+def summary_key(summary: JobSummary) -> JobKey:
+    """The job a summary belongs to."""
+    return JobKey(summary.namespace, summary.job_id)
+
+
+def evaluation_stub(evaluation: Evaluation) -> Evaluation:
+    """What stays of a collected evaluation: who, when, why and its links, without explanations."""
+    return evaluation.changed(
+        failed_task_groups={},
+        plan_annotations=None,
+        class_eligibility={},
+        queued_allocations={},
+        missing_non_node_resources=(),
+    )
+
+
+def _put_or_remove(table: Table[Key, Value], key: Key, value: Value, event: StateEvent) -> None:
+    if event.deleted:
+        table.remove(key)
+    else:
+        table.put(key, value)
+
+
+_APPLY: dict[Topic, Callable[[Record, StateEvent], None]] = {
+    Topic.JOB: Record._apply_job,
+    Topic.JOB_VERSION: Record._apply_job_version,
+    Topic.JOB_SUMMARY: Record._apply_job_summary,
+    Topic.JOB_SUBMISSION: Record._apply_job_submission,
+    Topic.EVALUATION: Record._apply_evaluation,
+    Topic.ALLOCATION: Record._apply_allocation,
+    Topic.DEPLOYMENT: Record._apply_deployment,
+    Topic.NODE: Record._apply_node,
+    Topic.NODE_USE: Record._apply_node_use,
+    Topic.NODE_POOL: Record._apply_node_pool,
+    Topic.NAMESPACE: Record._apply_namespace,
+    Topic.SCHEDULER_SETTINGS: Record._apply_settings,
+    Topic.LIFECYCLE: Record._apply_lifecycle,
+}
