@@ -4,10 +4,12 @@ In: a request form (complete, None where open). Out: `canonicalize_form`, the sa
 command line would fill, and `canonicalize`, the `Job` to store. Breaks no rule and checks none.
 """
 
+import msgspec
+
 from cluster.jobspec import defaults
+from cluster.jobspec.canonicalize_service import canonicalize_service
 from cluster.jobspec.canonicalize_task import canonicalize_task, fill_weights, with_cluster
 from cluster.jobspec.defaults import by_type, fill, merge
-from cluster.jobspec.canonicalize_service import canonicalize_service
 from cluster.jobspec.request_form import RequestForm
 from cluster.jobspec.stored_form import stored_job
 from scheduler.structs.job import Job
@@ -72,7 +74,8 @@ def _group(form: RequestForm, job: RequestForm) -> RequestForm:
     group["Spreads"] = fill_weights(group["Spreads"])
     group["Tasks"] = _each(group["Tasks"], lambda task: canonicalize_task(task, group, job))
     group["Services"] = _each(
-        group["Services"], lambda service: canonicalize_service(service, f"{job['Name']}-{group['Name']}")
+        group["Services"],
+        lambda service: canonicalize_service(service, f"{job['Name']}-{group['Name']}"),
     )
     return group
 
@@ -97,3 +100,22 @@ def _fill_policies(group: RequestForm, job: RequestForm) -> None:
     if migrate is not None or job_type == "service":
         group["Migrate"] = fill(migrate, defaults.MIGRATE)
     group["RestartPolicy"] = fill(group["RestartPolicy"], by_type(defaults.RESTART, job_type))
+
+
+def job_spec_changed(old: Job, new: Job) -> bool:
+    """Whether anything an author or operator says differs; what the record itself keeps does not count."""
+    return _as_said(old) != _as_said(new)
+
+
+def _as_said(job: Job) -> Job:
+    return msgspec.structs.replace(
+        job,
+        status="",
+        status_description="",
+        stable=False,
+        version=0,
+        create_index=0,
+        modify_index=0,
+        job_modify_index=0,
+        submit_time=0,
+    )

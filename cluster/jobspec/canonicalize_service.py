@@ -39,7 +39,9 @@ def _check_restart(of_service: RequestForm | None, own: RequestForm | None) -> R
         return None if chosen is None else fill(chosen, {"Grace": SECOND})
     return {
         "Limit": own["Limit"] if own["Limit"] > 0 else of_service["Limit"],
-        "Grace": own["Grace"] if own["Grace"] is not None else fill(of_service, {"Grace": SECOND})["Grace"],
+        "Grace": own["Grace"]
+        if own["Grace"] is not None
+        else fill(of_service, {"Grace": SECOND})["Grace"],
         "IgnoreWarnings": own["IgnoreWarnings"] or of_service["IgnoreWarnings"],
     }
 
@@ -51,8 +53,12 @@ def _connect(form: RequestForm) -> RequestForm:
     connect = dict(form)
     task = connect["SidecarTask"]
     if task is not None:
-        connect["SidecarTask"] = fill(task, {"KillTimeout": defaults.KILL_TIMEOUT, "ShutdownDelay": 0}) | {
-            "LogConfig": None if task["LogConfig"] is None else fill(task["LogConfig"], defaults.LOGS),
+        connect["SidecarTask"] = fill(
+            task, {"KillTimeout": defaults.KILL_TIMEOUT, "ShutdownDelay": 0}
+        ) | {
+            "LogConfig": None
+            if task["LogConfig"] is None
+            else fill(task["LogConfig"], defaults.LOGS),
             "Resources": None if task["Resources"] is None else fill_resources(task["Resources"]),
         }
     gateway = connect["Gateway"]

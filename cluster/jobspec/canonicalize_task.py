@@ -15,7 +15,9 @@ def canonicalize_task(form: RequestForm, group: RequestForm, job: RequestForm) -
     """The task with its defaults; its restart policy stands on its group's."""
     task = dict(form)
     task["Resources"] = fill_resources(task["Resources"])
-    task["KillTimeout"] = defaults.KILL_TIMEOUT if task["KillTimeout"] is None else task["KillTimeout"]
+    task["KillTimeout"] = (
+        defaults.KILL_TIMEOUT if task["KillTimeout"] is None else task["KillTimeout"]
+    )
     task["LogConfig"] = fill(task["LogConfig"] or {"Enabled": None}, defaults.LOGS)
     task["RestartPolicy"] = fill(task["RestartPolicy"], group["RestartPolicy"])
     task["Affinities"] = fill_weights(task["Affinities"])
@@ -24,14 +26,20 @@ def canonicalize_task(form: RequestForm, group: RequestForm, job: RequestForm) -
     task["Consul"] = with_cluster(task["Consul"])
     if task.get("CSIPluginConfig") is not None:
         task["CSIPluginConfig"] = _csi_plugin(task["CSIPluginConfig"])
-    if task["Lifecycle"] is not None and not task["Lifecycle"]["Hook"] and not task["Lifecycle"]["Sidecar"]:
+    if (
+        task["Lifecycle"] is not None
+        and not task["Lifecycle"]["Hook"]
+        and not task["Lifecycle"]["Sidecar"]
+    ):
         task["Lifecycle"] = None
     if task["Artifacts"] is not None:
         task["Artifacts"] = [_artifact(artifact) for artifact in task["Artifacts"]]
     if task["Templates"] is not None:
         task["Templates"] = [_template(template) for template in task["Templates"]]
     if task["VolumeMounts"] is not None:
-        task["VolumeMounts"] = [fill(mount, defaults.VOLUME_MOUNT) for mount in task["VolumeMounts"]]
+        task["VolumeMounts"] = [
+            fill(mount, defaults.VOLUME_MOUNT) for mount in task["VolumeMounts"]
+        ]
     if task["Services"] is not None:
         base = f"{job['Name']}-{group['Name']}-{task['Name']}"
         task["Services"] = [canonicalize_service(service, base) for service in task["Services"]]
@@ -48,7 +56,18 @@ def fill_weights(items: list[RequestForm] | None) -> list[RequestForm] | None:
 def fill_resources(form: RequestForm | None) -> RequestForm:
     """Resources with CPU, cores and memory; a task that asks for cores gets no MHz beside them."""
     empty = dict.fromkeys(
-        ("CPU", "Cores", "MemoryMB", "MemoryMaxMB", "DiskMB", "IOPS", "SecretsMB", "Networks", "Devices", "NUMA")
+        (
+            "CPU",
+            "Cores",
+            "MemoryMB",
+            "MemoryMaxMB",
+            "DiskMB",
+            "IOPS",
+            "SecretsMB",
+            "Networks",
+            "Devices",
+            "NUMA",
+        )
     )
     given = empty | (form or {})
     shares = 100 if given["Cores"] is None else 0

@@ -55,12 +55,21 @@ TEMPLATE: Final[Defaults] = {
     "Splay": 5 * SECOND, "Perms": "0644", "LeftDelim": "{{", "RightDelim": "}}", "Envvars": False,
     "VaultGrace": 0, "ErrMissingKey": False,
 }  # fmt: skip
-CHANGE_SCRIPT: Final[Defaults] = {"Command": "", "Args": [], "Timeout": 5 * SECOND, "FailOnError": False}
+CHANGE_SCRIPT: Final[Defaults] = {
+    "Command": "",
+    "Args": [],
+    "Timeout": 5 * SECOND,
+    "FailOnError": False,
+}
 VAULT: Final[Defaults] = {
     "Env": True, "DisableFile": False, "Namespace": "", "ChangeMode": "restart",
     "ChangeSignal": "SIGHUP", "AllowTokenExpiration": False,
 }  # fmt: skip
-VOLUME_MOUNT: Final[Defaults] = {"PropagationMode": "private", "ReadOnly": False, "SELinuxLabel": ""}
+VOLUME_MOUNT: Final[Defaults] = {
+    "PropagationMode": "private",
+    "ReadOnly": False,
+    "SELinuxLabel": "",
+}
 KILL_TIMEOUT: Final = 5 * SECOND
 CSI_HEALTH_TIMEOUT: Final = 30 * SECOND
 WEIGHT: Final = 50
@@ -78,7 +87,9 @@ def fill(form: Defaults | None, defaults: Defaults) -> Defaults:
     """A copy of the form in which open fields have their defaults."""
     given = form or {}
     filled = {name: _own(value) for name, value in defaults.items()}
-    return filled | {name: value for name, value in given.items() if value is not None or name not in filled}
+    return filled | {
+        name: value for name, value in given.items() if value is not None or name not in filled
+    }
 
 
 def merge(under: Defaults | None, over: Defaults | None) -> Defaults | None:
@@ -86,7 +97,10 @@ def merge(under: Defaults | None, over: Defaults | None) -> Defaults | None:
     if under is None or over is None:
         chosen = over if under is None else under
         return None if chosen is None else dict(chosen)
-    return {name: over[name] if over.get(name) is not None else under.get(name) for name in {**under, **over}}
+    return {
+        name: over[name] if over.get(name) is not None else under.get(name)
+        for name in {**under, **over}
+    }
 
 
 def _own(value: object) -> object:

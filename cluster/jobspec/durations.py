@@ -10,14 +10,14 @@ from cluster.jobspec.problems import JobProblems, Problem
 _UNITS = {
     "ns": 1,
     "us": 1_000,
-    "µs": 1_000,  # noqa: RUF001 - both micro signs are in the grammar
-    "μs": 1_000,  # noqa: RUF001 - both micro signs are in the grammar
+    "µs": 1_000,
+    "μs": 1_000,
     "ms": 1_000_000,
     "s": 1_000_000_000,
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)")  # noqa: RUF001 - both micro signs
+_PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)")
 _LONGEST = 64
 
 
@@ -58,7 +58,7 @@ def duration_text(nanoseconds: int) -> str:
         return "-" + duration_text(-nanoseconds)
     if nanoseconds == 0:
         return "0s"
-    for unit, size in (("ns", 1), ("µs", 1_000), ("ms", 1_000_000)):  # noqa: RUF001 - micro sign
+    for unit, size in (("ns", 1), ("µs", 1_000), ("ms", 1_000_000)):
         if nanoseconds < size * 1_000 and nanoseconds < _UNITS["s"]:
             return _decimal(nanoseconds, size) + unit
     minutes, rest = divmod(nanoseconds, _UNITS["m"])

@@ -18,7 +18,8 @@ _BRIDGE_PLUGINS = ("bridge", "firewall", "host-local", "loopback", "portmap")
 def with_implied_constraints(job: Job) -> Job:
     """The job with the implied constraints its groups lack."""
     groups = tuple(
-        msgspec.structs.replace(group, constraints=_merged(job, group)) for group in job.task_groups
+        msgspec.structs.replace(group, constraints=_merged(job, group))
+        for group in job.task_groups
     )
     return msgspec.structs.replace(job, task_groups=groups)
 

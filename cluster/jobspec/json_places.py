@@ -9,7 +9,9 @@ from bisect import bisect_right
 
 from cluster.jobspec.request_form import Place, Steps
 
-_TOKEN = re.compile(r'[\s,:]*(?:(?P<open>[{\[])|(?P<close>[}\]])|(?P<text>"(?:[^"\\]|\\.)*")|(?P<word>[^\s,:{}\[\]"]+))')
+_TOKEN = re.compile(
+    r'[\s,:]*(?:(?P<open>[{\[])|(?P<close>[}\]])|(?P<text>"(?:[^"\\]|\\.)*")|(?P<word>[^\s,:{}\[\]"]+))'
+)
 
 
 class Places:

@@ -61,13 +61,17 @@ def _decode_text(text: str) -> tuple[RequestForm, tuple[Steps, ...]]:
     document = _json(text)
     # The body of a request wraps the job; a file may hold either.
     inner: tuple[str | int, ...] = ()
-    if isinstance(document, dict) and len(document) == 1 and next(iter(document)).casefold() == "job":
+    if (
+        isinstance(document, dict)
+        and len(document) == 1
+        and next(iter(document)).casefold() == "job"
+    ):
         inner = (next(iter(document)),)
         document = document[next(iter(document))]
     return complete("Job", document, lambda steps: places(text).of((*inner, *steps)))
 
 
-def _json(text: str) -> Any:  # noqa: ANN401 - JSON
+def _json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:

@@ -18,7 +18,7 @@ class Problem(NamedTuple):
     column: int | None = None
 
 
-class JobProblems(Exception):  # noqa: N818 - a collection of problems, caught as such by every door
+class JobProblems(Exception):
     """The job cannot be taken as it is; `problems` says why, all of it."""
 
     def __init__(self, problems: Iterable[Problem], *, malformed: bool = False) -> None:

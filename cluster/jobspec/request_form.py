@@ -39,7 +39,7 @@ _ZEROES: dict[str, Any] = {"str": "", "bool": False} | dict.fromkeys(_INTEGER_RA
 _TYPE_WORDS = {"str": "string", "dur": "time.Duration", "bytes": "[]uint8", "any": "interface {}"}
 
 
-class Unusable(Exception):  # noqa: N818 - control flow inside this module: the value was refused and noted
+class Unusable(Exception):
     """The value was refused; the problem is already noted."""
 
 
@@ -100,7 +100,7 @@ def empty_form(shape_name: str) -> RequestForm:
     }
 
 
-def _zero(kind: str) -> Any:  # noqa: ANN401 - a zero value of any kind
+def _zero(kind: str) -> Any:
     return _ZEROES[kind] if kind in _ZEROES else None
 
 
@@ -142,7 +142,7 @@ def _object(value: object, shape: Shape, steps: Steps, reading: Reading) -> Requ
 _Home = tuple[Shape, Field]
 
 
-def _value(value: object, kind: str, steps: Steps, home: _Home, reading: Reading) -> Any:  # noqa: ANN401, C901 - JSON; one branch for each kind
+def _value(value: object, kind: str, steps: Steps, home: _Home, reading: Reading) -> Any:  # noqa: C901 - JSON; one branch for each kind
     if kind[0] == "[":
         if not isinstance(value, list):
             raise _mismatch(value, home[0].name, _type_word(kind), steps, reading)
@@ -209,7 +209,7 @@ def _integer(value: object, kind: str, steps: Steps, home: _Home, reading: Readi
     raise _mismatch(value, home[0].name, _type_word(kind), steps, reading, numeric=True)
 
 
-def free_value(value: object) -> Any:  # noqa: ANN401 - JSON
+def free_value(value: object) -> Any:
     """A value of the author's own: kept as it is, as far as the record can hold it."""
     if isinstance(value, dict):
         return {_clean(str(key)): free_value(item) for key, item in value.items()}
@@ -240,7 +240,7 @@ def _base64(value: str, steps: Steps, reading: Reading) -> str:
     return value
 
 
-def _mismatch(  # noqa: PLR0913 - the pieces of one sentence
+def _mismatch(
     value: object,
     struct: str,
     wanted: str,

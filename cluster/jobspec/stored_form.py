@@ -24,7 +24,9 @@ def stored_job(form: RequestForm, *, default_node_pool: str) -> Job:
     job["Datacenters"] = job["Datacenters"] or ["*"]
     update = job["Update"]
     # What a group does not say about updates has been merged into it; only these two stay above.
-    job["Update"] = {name: update[name] for name in _KEPT_OF_UPDATE if name in update} if update else {}
+    job["Update"] = (
+        {name: update[name] for name in _KEPT_OF_UPDATE if name in update} if update else {}
+    )
     if job["ParameterizedJob"] is not None:
         payload = job["ParameterizedJob"]["Payload"] or "optional"
         job["ParameterizedJob"] = job["ParameterizedJob"] | {"Payload": payload}
@@ -66,12 +68,26 @@ def _group(form: RequestForm, job: RequestForm) -> RequestForm:
     group = dict(form)
     group["Networks"] = _networks(group["Networks"])
     group["Disconnect"] = _disconnect(group)
-    group["Services"] = [_service(service, job, (group["Name"], "")) for service in group["Services"] or []]
+    group["Services"] = [
+        _service(_for_only_task(service, group), job, (group["Name"], ""))
+        for service in group["Services"] or []
+    ]
     target = {"Namespace": job["Namespace"], "Job": job["ID"], "Group": group["Name"]}
     if group["Scaling"] is not None:
-        group["Scaling"] = group["Scaling"] | {"Target": target}
+        # Without an upper bound nothing may be scaled; -1 keeps that apart from a bound of 0.
+        upper = -1 if group["Scaling"]["Max"] is None else group["Scaling"]["Max"]
+        group["Scaling"] = group["Scaling"] | {"Target": target, "Max": upper}
     group["Tasks"] = [_task(task, group, job) for task in group["Tasks"] or []]
     return group
+
+
+def _for_only_task(service: RequestForm, group: RequestForm) -> RequestForm:
+    """A natively meshed service speaks for the one task of its group."""
+    tasks = group["Tasks"] or []
+    connect = service["Connect"]
+    if connect is None or not connect["Native"] or service["TaskName"] or len(tasks) != 1:
+        return service
+    return service | {"TaskName": tasks[0]["Name"]}
 
 
 def _disconnect(group: RequestForm) -> RequestForm | None:
@@ -95,7 +111,10 @@ def _networks(networks: list[RequestForm] | None) -> list[RequestForm] | None:
     return [
         network
         | {
-            kind: [port | {"HostNetwork": port["HostNetwork"] or "default"} for port in network[kind] or []]
+            kind: [
+                port | {"HostNetwork": port["HostNetwork"] or "default"}
+                for port in network[kind] or []
+            ]
             for kind in ("ReservedPorts", "DynamicPorts")
         }
         for network in networks
@@ -106,11 +125,17 @@ def _task(form: RequestForm, group: RequestForm, job: RequestForm) -> RequestFor
     task = dict(form)
     place = (group["Name"], task["Name"])
     task["Services"] = [
-        _service(service, job, place) | {"TaskName": task["Name"]} for service in task["Services"] or []
+        _service(service, job, place) | {"TaskName": task["Name"]}
+        for service in task["Services"] or []
     ]
     task["Identity"] = _identity(task["Identity"])
     task["Resources"] = task["Resources"] | {"Networks": _networks(task["Resources"]["Networks"])}
-    target = {"Namespace": job["Namespace"], "Job": job["ID"], "Group": group["Name"], "Task": task["Name"]}
+    target = {
+        "Namespace": job["Namespace"],
+        "Job": job["ID"],
+        "Group": group["Name"],
+        "Task": task["Name"],
+    }
     task["ScalingPolicies"] = [
         policy | {"Target": target} for policy in task["ScalingPolicies"] or []
     ]

@@ -1,0 +1,75 @@
+"""Rules for what a task asks of a node.
+
+In: a task's resources. Out: what is wrong with them.
+"""
+
+from cluster.jobspec.findings import Findings
+from cluster.jobspec.validate_targets import check_affinities, check_constraints
+from scheduler.structs.device import RequestedDevice
+from scheduler.structs.resources import Resources
+
+_MIN_CPU = 1
+_MIN_MEMORY_MB = 10
+_WITHOUT_LIMIT = -1
+
+
+def check_resources(resources: Resources, findings: Findings) -> None:
+    """Add the faults of a task's resources."""
+    if resources.cores > 0 and resources.cpu > 0:
+        findings.add("Task can only ask for 'cpu' or 'cores' resource, not both.", "Cores")
+    if resources.cores < 0:
+        findings.add(f"cores value ({resources.cores}) cannot be negative", "Cores")
+    else:
+        minimums = findings.below("")
+        _check_minimums(resources, minimums)
+        findings.nest(minimums)
+    if resources.disk_mb > 0:
+        text = (
+            "Task can't ask for disk resources, they have to be specified at the task group level."
+        )
+        findings.add(text, "DiskMB")
+    for position, device in enumerate(resources.devices):
+        part = findings.below(f"Devices[{position}]")
+        _check_device(device, part)
+        findings.nest(part, f"device {position + 1} failed validation: ")
+    _check_numa(resources, findings)
+    _check_memory(resources, findings)
+
+
+def _check_minimums(resources: Resources, findings: Findings) -> None:
+    if resources.cores == 0 and resources.cpu < _MIN_CPU:
+        findings.add(f"minimum CPU value is {_MIN_CPU}; got {resources.cpu}", "CPU")
+    if resources.memory_mb < _MIN_MEMORY_MB:
+        text = f"minimum MemoryMB value is {_MIN_MEMORY_MB}; got {resources.memory_mb}"
+        findings.add(text, "MemoryMB")
+
+
+def _check_memory(resources: Resources, findings: Findings) -> None:
+    upper, lower = resources.memory_max_mb, resources.memory_mb
+    if upper not in (0, _WITHOUT_LIMIT) and upper < lower:
+        text = f"MemoryMaxMB value ({upper}) should be larger than MemoryMB value ({lower})"
+        findings.add(text, "MemoryMaxMB")
+    if resources.secrets_mb < 0:
+        text = f"SecretsMB value ({resources.secrets_mb}) cannot be negative"
+        findings.add(text, "SecretsMB")
+    elif resources.secrets_mb > lower:
+        text = f"SecretsMB value ({resources.secrets_mb}) cannot be larger than MemoryMB value ({lower})"
+        findings.add(text, "SecretsMB")
+
+
+def _check_device(device: RequestedDevice, findings: Findings) -> None:
+    if not device.name:
+        text = "device name must be given as one of the following: type, vendor/type, or vendor/type/name"
+        findings.add(text, "Name")
+    check_constraints(device.constraints, findings)
+    check_affinities(device.affinities, findings)
+
+
+def _check_numa(resources: Resources, findings: Findings) -> None:
+    numa = resources.numa
+    if numa is None:
+        return
+    if numa.affinity not in ("none", "prefer", "require"):
+        findings.add("numa affinity must be one of none, prefer, or require", "NUMA.Affinity")
+    if numa.affinity != "none" and resources.cores == 0:
+        findings.add("numa affinity requires use of cores", "NUMA.Affinity")
