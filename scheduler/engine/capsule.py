@@ -1,0 +1,219 @@
+"""Work one evaluation off from a document alone, and write the decision as a document.
+
+In: a capsule: all that a scheduler sees, as JSON. Out: a decision: all that it decided. The same
+capsule gives the same decision on every machine; no database, clock or chance takes part.
+"""
+
+from collections.abc import Generator, Mapping
+from hashlib import blake2b
+
+import msgspec
+
+from scheduler.engine.outcome import Outcome, PlanAnswer
+from scheduler.engine.plan.evaluate import accept_nodes
+from scheduler.engine.registry import new_scheduler
+from scheduler.errors import SchedulerError
+from scheduler.ports import PatternMatcher, Snapshot
+from scheduler.state.node_table import NodeTable
+from scheduler.state.open_change import OpenChange
+from scheduler.state.record import Record
+from scheduler.state.seeds import seed_record
+from scheduler.state.snapshot import RecordSnapshot
+from scheduler.state.writes.plans import commit_plan
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, Namespace
+from scheduler.structs.node import Node, NodePool
+from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.wire import Nanoseconds, Wire, without_nulls
+
+#: A decoded JSON document.
+Document = Mapping[str, object]
+
+
+class CapsuleError(SchedulerError):
+    """The capsule cannot be read; `path` says where."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+        self.message = message
+
+
+class Capsule(Wire, frozen=True, kw_only=True):
+    """All that a scheduler sees of one evaluation (capsule.md 1)."""
+
+    name: str = ""
+    now: Nanoseconds = 0
+    seed: int = 0
+    index: int = 0
+    scheduler_config: SchedulerSettings = SchedulerSettings()
+    node_pools: tuple[NodePool, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+    deployments: tuple[Deployment, ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()
+    evaluation: Evaluation
+    reject_nodes: tuple[str, ...] = ()
+    reject_attempts: int = 1
+
+
+def read_capsule(document: object) -> Capsule:
+    """The capsule in a decoded JSON document. Raises CapsuleError with the path of a fault."""
+    try:
+        return msgspec.convert(without_nulls(document), Capsule)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `")
+        raise CapsuleError(path.removesuffix("`") or "$", message) from error
+
+
+def evaluate_capsule(capsule: Capsule, matcher: PatternMatcher) -> Document:
+    """Run the scheduler of the capsule's evaluation; the decision as in capsule.md 2.
+
+    Raises CapsuleError for an evaluation no scheduler takes.
+    """
+    world = _World(capsule)
+    try:
+        scheduler = new_scheduler(
+            capsule.evaluation.type,
+            world.snapshot(),
+            ids=_SeededIDs(capsule.seed),
+            now=capsule.now,
+            matcher=matcher,
+            seed=capsule.seed,
+        )
+    except SchedulerError as error:
+        raise CapsuleError("$.Evaluation.Type", str(error)) from error
+    plans, outcome = world.drive(scheduler.process(capsule.evaluation))
+    return _decision(capsule.name, plans, outcome)
+
+
+class _SeededIDs:
+    """Identifiers that follow from a number alone."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._given = 0
+
+    def next_id(self) -> str:
+        """The next one, in the shape of a UUID."""
+        self._given += 1
+        text = blake2b(f"{self._seed}/{self._given}".encode(), digest_size=16).hexdigest()
+        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+class _World:
+    """The state of a capsule, and an applier that refuses the nodes it names."""
+
+    def __init__(self, capsule: Capsule) -> None:
+        self._capsule = capsule
+        self._record = Record()
+        change = OpenChange(self._record, capsule.now)
+        seed_record(change)
+        _put_all(change, capsule)
+        self._record.apply(capsule.index, change.events, change.unnamed)
+
+    def snapshot(self) -> Snapshot:
+        """The state as it is now."""
+        nodes = list(self._record.nodes())
+        uses = {node.id: self._record.node_use(node.id) for node in nodes}
+        return RecordSnapshot(self._record, NodeTable.build(nodes, uses))
+
+    def drive(self, run: Generator[Plan, PlanAnswer, Outcome]) -> tuple[list[Plan], Outcome]:
+        """Answer each plan of a run until it ends."""
+        plans: list[Plan] = []
+        answer: PlanAnswer | None = None
+        while True:
+            try:
+                plan = run.send(answer) if answer else next(run)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return plans, outcome
+            plans.append(plan)
+            answer = self._answer(plan, is_refused=len(plans) <= self._capsule.reject_attempts)
+
+    def _answer(self, plan: Plan, *, is_refused: bool) -> PlanAnswer:
+        wanted = self._capsule.reject_nodes if is_refused else ()
+        rejected = frozenset(node_id for node_id in wanted if node_id in plan.node_allocation)
+        if rejected and plan.all_at_once:
+            result = PlanResult()
+        else:
+            result = accept_nodes(plan, rejected)
+        if rejected:
+            result = msgspec.structs.replace(
+                result,
+                rejected_nodes=tuple(sorted(rejected)),
+                refresh_index=max(1, self._record.index),
+            )
+        if not result.is_no_op:
+            change = OpenChange(self._record, self._capsule.now)
+            result = commit_plan(change, plan, result)
+            self._record.apply(change.index, change.events, change.unnamed)
+        return PlanAnswer(result=result, snapshot=self.snapshot() if rejected else None)
+
+
+def _put_all(change: OpenChange, capsule: Capsule) -> None:
+    change.put_scheduler_settings(capsule.scheduler_config)
+    for pool in capsule.node_pools:
+        change.put_node_pool(pool)
+    for node in capsule.nodes:
+        change.put_node(node)
+    versions = _put_jobs(change, capsule.jobs)
+    for alloc in capsule.allocations:
+        job = versions.get((alloc.job_key, alloc.job_version))
+        change.put_allocation(_named(alloc, job))
+    for deployment in capsule.deployments:
+        change.put_deployment(deployment)
+    for evaluation in (*capsule.evaluations, capsule.evaluation):
+        change.put_evaluation(evaluation)
+
+
+def _put_jobs(change: OpenChange, jobs: tuple[Job, ...]) -> dict[tuple[JobKey, int], Job]:
+    versions = {(job.key, job.version): job for job in jobs}
+    newest: dict[JobKey, Job] = {}
+    for job in sorted(jobs, key=lambda entry: entry.version):
+        newest[job.key] = job
+        change.put_job_version(job)
+    for job in newest.values():
+        change.put_job(job)
+        if change.namespace(job.namespace) is None:
+            change.put_namespace(Namespace(name=job.namespace))
+    return versions
+
+
+def _named(alloc: Allocation, job: Job | None) -> Allocation:
+    """The allocation with what the record keeps of its job version."""
+    if job is None:
+        return alloc
+    return alloc.changed(
+        job_create_index=job.create_index, job_type=job.type, job_priority=job.priority
+    )
+
+
+def _decision(name: str, plans: list[Plan], outcome: Outcome) -> Document:
+    final = outcome.reblocked or outcome.evaluation
+    decision = {
+        "Name": name,
+        "Plans": [_plan_document(plan) for plan in plans],
+        "Evaluation": final,
+        "CreatedEvals": outcome.created,
+        "ReblockedEvals": (outcome.reblocked,) if outcome.reblocked else (),
+        "Explanations": outcome.explanations,
+    }
+    made: Document = msgspec.to_builtins(decision)
+    return made
+
+
+def _plan_document(plan: Plan) -> Document:
+    return {
+        "NodeUpdate": plan.node_update,
+        "NodeAllocation": plan.node_allocation,
+        "NodePreemptions": plan.node_preemptions,
+        "Deployment": plan.deployment,
+        "DeploymentUpdates": plan.deployment_updates,
+        "Annotations": plan.annotations,
+    }

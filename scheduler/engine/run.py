@@ -1,0 +1,159 @@
+"""What one run of a scheduler keeps from attempt to attempt, and how it ends.
+
+In: attempts and answers. Out: the evaluations to create and the final write of the processed one.
+Every scheduler shares it; none of their rules is here.
+"""
+
+from scheduler.engine.attempt import Attempt, Tools
+from scheduler.engine.outcome import Outcome, PlanAnswer
+from scheduler.engine.stack import ClassReport
+from scheduler.ports import Snapshot
+from scheduler.structs.alloc_metric import AllocMetric
+from scheduler.structs.evaluation import (
+    EvalStatus,
+    EvalTrigger,
+    Evaluation,
+    blocked_evaluation,
+    modified_at,
+)
+from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.plan_annotations import PlanAnnotations
+
+
+class Run:
+    """One evaluation being processed."""
+
+    def __init__(self, evaluation: Evaluation, tools: Tools, *, start_index: int) -> None:
+        self.evaluation = evaluation
+        #: Index of the snapshot the run began with, never a refreshed one.
+        self.start_index = start_index
+        #: The evaluation that waits for capacity, made by this run.
+        self.blocked_eval = ""
+        self.next_eval = ""
+        #: Of the newest attempt.
+        self.failed: dict[str, AllocMetric] = {}
+        self.queued: dict[str, int] = {}
+        self._tools = tools
+        self._annotations: PlanAnnotations | None = None
+        self._created: list[Evaluation] = []
+        self._explanations: dict[str, AllocMetric] = {}
+
+    @property
+    def is_blocked(self) -> bool:
+        """The evaluation is one that waited for capacity."""
+        return self.evaluation.status is EvalStatus.BLOCKED
+
+    def note(self, attempt: Attempt) -> None:
+        """Keep what an attempt found out; it replaces what earlier ones did."""
+        self.failed = attempt.failed
+        self.queued = attempt.queued
+        self._annotations = attempt.plan.annotations
+        self._explanations.update(attempt.explanations)
+
+    def create(self, evaluation: Evaluation) -> None:
+        """Have an evaluation created."""
+        self._created.append(evaluation.changed(snapshot_index=self.start_index))
+
+    def block(
+        self, classes: ClassReport, trigger: EvalTrigger, description: str, node_id: str = ""
+    ) -> None:
+        """Have an evaluation created that waits for capacity, and link it."""
+        blocked = blocked_evaluation(
+            self.evaluation,
+            eval_id=self._tools.ids.next_id(),
+            now=self._tools.now,
+            classes=dict(classes.eligibility),
+            has_escaped=classes.has_escaped,
+            quota=classes.quota_limit_reached,
+            failed_task_groups=dict(self.failed),
+            missing=classes.missing_resources,
+        )
+        self.create(
+            blocked.changed(triggered_by=trigger, status_description=description, node_id=node_id)
+        )
+        self.blocked_eval = blocked.id
+
+    def made_progress(self, answer: PlanAnswer) -> bool:
+        """Whether an answer shows that another attempt is not in vain; evictions alone do not."""
+        result = answer.result
+        return bool(
+            result.node_update
+            or result.node_allocation
+            or result.deployment
+            or result.deployment_updates
+        )
+
+    def count_committed(self, plan: Plan, result: PlanResult) -> None:
+        """Take the placements that were committed off what is still queued."""
+        new = {
+            alloc.id
+            for allocs in plan.node_allocation.values()
+            for alloc in allocs
+            if not alloc.create_index
+        }
+        queued = dict(self.queued)
+        for allocs in result.node_allocation.values():
+            for alloc in allocs:
+                if alloc.id in new and alloc.task_group in queued:
+                    queued[alloc.task_group] -= 1
+        self.queued = queued
+
+    def finish(
+        self, status: EvalStatus, description: str = "", *, deployment_id: str = ""
+    ) -> Outcome:
+        """The end of a run: the evaluation with its final status."""
+        evaluation = self.evaluation.changed(
+            status=status,
+            status_description=description,
+            deployment_id=deployment_id,
+            failed_task_groups=self.failed,
+            queued_allocations=self.queued,
+            plan_annotations=self._annotations,
+            snapshot_index=self.start_index,
+            next_eval=self.next_eval or self.evaluation.next_eval,
+            blocked_eval=self.blocked_eval or self.evaluation.blocked_eval,
+        )
+        return Outcome(
+            evaluation=modified_at(evaluation, self._tools.now),
+            created=tuple(self._created),
+            explanations=self._explanations,
+        )
+
+    def refused_trigger(self) -> Outcome:
+        """The end of a run that this scheduler never begins."""
+        trigger = self.evaluation.triggered_by
+        return self.finish(
+            EvalStatus.FAILED, f"scheduler cannot handle '{trigger}' evaluation reason"
+        )
+
+    def reblock(self, snapshot: Snapshot, classes: ClassReport) -> Outcome:
+        """The end of a run that leaves a blocked evaluation waiting.
+
+        It is written only when its queued counts differ from those of the job's summary.
+        """
+        waiting = modified_at(
+            self.evaluation.changed(
+                class_eligibility=dict(classes.eligibility),
+                escaped_computed_class=classes.has_escaped,
+                quota_limit_reached=classes.quota_limit_reached,
+                missing_non_node_resources=classes.missing_resources,
+                snapshot_index=self.start_index,
+            ),
+            self._tools.now,
+        )
+        return Outcome(
+            evaluation=waiting if self._counts_moved(snapshot) else None,
+            created=tuple(self._created),
+            reblocked=waiting,
+            explanations=self._explanations,
+        )
+
+    def _counts_moved(self, snapshot: Snapshot) -> bool:
+        summary = snapshot.job_summary(self.evaluation.job_key)
+        if summary is None:
+            return False
+        queued = self.evaluation.queued_allocations
+        return any(
+            group in queued and queued[group] != counts.queued
+            for group, counts in summary.summary.items()
+        )
