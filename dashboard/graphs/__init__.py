@@ -1,0 +1,1 @@
+"""Data to geometry: pure functions. Neither Django nor the cluster enters here."""

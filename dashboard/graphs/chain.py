@@ -1,0 +1,404 @@
+"""A chain of evaluations as a graph: links solid, causes dashed, what may come next dotted.
+
+In: members (evaluations and stubs of collected ones). Out: geometry that is stable: column =
+generation, lane = first free row beside the parent, and a placed node never moves while its
+`ChainLayout` lives.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from dashboard.graphs.geometry import (
+    CIRCLE,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    Label,
+    circle_lines,
+    stadium_lines,
+)
+from dashboard.wording import clipped, number, short_id
+
+SIZE = WIDTH, HEIGHT = (196.0, 50.0)
+COLUMN, LANE = 270.0, 68.0
+LEFT, TOP = 152.0, 19.0
+RADIUS = 50.0
+#: Leaf siblings with one trigger and outcome beyond this many are drawn as one folded node.
+FOLD_ABOVE = 6
+KEEP_WHEN_FOLDED = 3
+
+
+class ChainMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One evaluation of a chain, or the stub of one."""
+
+    id: str
+    job: str
+    #: A tone of labels.py.
+    state: str
+    icon: str = ""
+    is_quasi: bool = False
+    trigger: str = ""
+    #: What it achieved, or what it waits for: `4 of 5`, `16 min`.
+    outcome: str = ""
+    previous_eval: str = ""
+    next_eval: str = ""
+    blocked_eval: str = ""
+    #: The evaluation behind its cause where that is known (the one that placed the failed
+    #: allocation, made the deployment, preempted). Draws a dashed arrow where no link is stored.
+    cause_eval: str = ""
+    #: What made it when no evaluation did: `node n1 7`. Members that share it share one event
+    #: circle.
+    event_key: str = ""
+    event_lines: tuple[str, ...] = ()
+    #: Words on the arrow from its cause: `preempts`, `next step`.
+    cause_text: str = ""
+    created_at: int = 0
+    is_tombstone: bool = False
+    #: What may come next, in words; "" when nothing is waited for.
+    expects: str = ""
+    href: str = ""
+
+
+class _Spot(msgspec.Struct, frozen=True):
+    column: int
+    lane: float
+
+
+class ChainLayout:
+    """Remembers where each node of one chain stands; feed it the members as they become known."""
+
+    def __init__(self, key: str, *, selected: str = "") -> None:
+        """`key` names the graph in the page; `selected` is the member it is about."""
+        self.key = key
+        self.selected = selected
+        self.members: dict[str, ChainMember] = {}
+        self._made_by: dict[str, str] = {}
+        self._spots: dict[str, _Spot] = {}
+        self._taken: set[tuple[int, int]] = set()
+        self._folded_into: dict[str, str] = {}
+
+    def update(self, members: Iterable[ChainMember]) -> None:
+        """Add or replace members, then place those that have no place yet, oldest first."""
+        for member in members:
+            self.members[member.id] = member
+            self._made_by |= dict.fromkeys((member.next_eval, member.blocked_eval), member.id)
+        for member in sorted(self.members.values(), key=lambda item: (item.created_at, item.id)):
+            self._unfold_parent(member)
+        for member in self._unplaced():
+            self._place(member)
+
+    def _unplaced(self) -> list[ChainMember]:
+        """Parents before children, then by age."""
+        waiting = [item for item in self.members.values() if item.id not in self._spots]
+        waiting = [item for item in waiting if item.id not in self._folded_into]
+        waiting.sort(key=lambda item: (item.created_at, item.id))
+        depth = {item.id: self._depth(item) for item in waiting}
+        self._fold(waiting)
+        return sorted(
+            (item for item in waiting if item.id not in self._folded_into),
+            key=lambda item: depth[item.id],
+        )
+
+    def _depth(self, member: ChainMember) -> int:
+        seen = {member.id}
+        depth = 0
+        parent = self.parent_of(member)
+        while parent and parent not in seen:
+            seen.add(parent)
+            depth += 1
+            above = self.members.get(parent)
+            parent = self.parent_of(above) if above else ""
+        return depth
+
+    def parent_of(self, member: ChainMember) -> str:
+        """The evaluation that made it: by link, else by cause; unknown ones count when named."""
+        return member.previous_eval or self._made_by.get(member.id) or member.cause_eval
+
+    def _unfold_parent(self, member: ChainMember) -> None:
+        self._folded_into.pop(self.parent_of(member), None)
+
+    def _fold(self, waiting: Sequence[ChainMember]) -> None:
+        parents = {self.parent_of(item) for item in self.members.values()}
+        groups: dict[tuple[str, str, str, str], list[ChainMember]] = {}
+        for item in waiting:
+            if item.id not in parents and item.id != self.selected and not item.expects:
+                origin = self.parent_of(item) or f"event {item.event_key}"
+                groups.setdefault((origin, item.trigger, item.state, item.outcome), []).append(
+                    item
+                )
+        for signature, group in groups.items():
+            key = "fold:" + ":".join(signature)
+            exists = key in self._folded_into.values()
+            if exists or len(group) > FOLD_ABOVE:
+                for item in group if exists else group[KEEP_WHEN_FOLDED:]:
+                    self._folded_into[item.id] = key
+
+    def _place(self, member: ChainMember) -> None:
+        parent = self.parent_of(member)
+        if parent and parent not in self._spots and parent in self.members:
+            # A loop of links in damaged data: the newer one starts a row of its own.
+            parent = ""
+        if parent and parent not in self._spots:
+            self._claim(parent, 1, self._free_lane(1, 0))
+        if parent:
+            beside = self._spots[parent]
+            column = beside.column + 1
+            self._claim(member.id, column, self._free_lane(column, int(beside.lane)))
+        else:
+            self._claim(member.id, 1, self._free_lane(1, 0))
+
+    def _claim(self, key: str, column: int, lane: int) -> None:
+        self._spots[key] = _Spot(column, lane)
+        self._taken.add((column, lane))
+
+    def _free_lane(self, column: int, start: int) -> int:
+        lane = start
+        while (column, lane) in self._taken:
+            lane += 1
+        return lane
+
+    def graph(self) -> Graph:
+        """The geometry of everything known so far."""
+        self._place_folds()
+        nodes = [
+            self._node(member) for member in self.members.values() if member.id in self._spots
+        ]
+        nodes += self._missing_nodes() + self._fold_nodes() + self._possible_nodes()
+        events = self._event_nodes()
+        edges = self._edges()
+        right = max((node.x + node.width for node in nodes), default=LEFT + WIDTH)
+        bottom = max((node.y + node.height for node in nodes + events), default=HEIGHT)
+        bottom = max([bottom, *(node.y + RADIUS for node in events)])
+        return Graph(
+            key=self.key,
+            title="Chain of evaluations",
+            description=self._described(),
+            view=(0, 0, right + 24, bottom + TOP),
+            nodes=(*events, *sorted(nodes, key=lambda node: (node.x, node.y))),
+            edges=tuple(edges),
+        )
+
+    def _described(self) -> str:
+        stubs = sum(member.is_tombstone for member in self.members.values())
+        folded = len(self._folded_into)
+        told = f"{number(len(self.members))} evaluations"
+        told += f", {number(folded)} of them folded" if folded else ""
+        return told + (f", {number(stubs)} collected" if stubs else "") + "."
+
+    def _place_folds(self) -> None:
+        for member_id, key in self._folded_into.items():
+            if key in self._spots:
+                continue
+            parent = self._spots.get(self.parent_of(self.members[member_id]))
+            column = parent.column + 1 if parent else 1
+            self._claim(key, column, self._free_lane(column, int(parent.lane) if parent else 0))
+
+    def _corner(self, key: str) -> tuple[float, float]:
+        spot = self._spots[key]
+        return LEFT + COLUMN * (spot.column - 1), TOP + LANE * spot.lane
+
+    def _node(self, member: ChainMember) -> GraphNode:
+        x, y = self._corner(member.id)
+        told = ", ".join(part for part in (member.trigger, member.outcome) if part)
+        return GraphNode(
+            key=member.id,
+            state=member.state,
+            name=", ".join(
+                part for part in (f"evaluation {short_id(member.id)}", member.job, member.state,
+                told) if part
+            ),
+            x=x,
+            y=y,
+            width=WIDTH,
+            height=HEIGHT,
+            icon=member.icon or member.state,
+            is_quasi=member.is_quasi,
+            is_tombstone=member.is_tombstone,
+            is_selected=member.id == self.selected,
+            is_current=member.state in ("scheduling", "applying"),
+            href=member.href,
+            lines=stadium_lines(
+                (x, y), SIZE, clipped(member.job, 15), sub=clipped(told, 24),
+                right=("id", short_id(member.id)),
+            ),
+        )  # fmt: skip
+
+    def _missing_nodes(self) -> list[GraphNode]:
+        """Evaluations that a member names and nobody knows: shown, never skipped."""
+        missing = [
+            key for key in self._spots if key not in self.members and not key.startswith("fold:")
+        ]
+        nodes = []
+        for key in missing:
+            x, y = self._corner(key)
+            nodes.append(
+                GraphNode(
+                    key=key, state="deleted",
+                    name=f"evaluation {short_id(key)}, not in the record",
+                    x=x, y=y, width=WIDTH, height=HEIGHT, icon="deleted", is_tombstone=True,
+                    lines=stadium_lines(
+                        (x, y), SIZE, "unknown", sub="not in the record",
+                        right=("id", short_id(key)),
+                    ),
+                )
+            )  # fmt: skip
+        return nodes
+
+    def _fold_nodes(self) -> list[GraphNode]:
+        nodes = []
+        for key in dict.fromkeys(self._folded_into.values()):
+            group = [self.members[item] for item, fold in self._folded_into.items() if fold == key]
+            first = group[0]
+            x, y = self._corner(key)
+            jobs = len({item.job for item in group})
+            title = f"{number(jobs)} more jobs" if jobs > 1 else f"{number(len(group))} more"
+            told = ", ".join(part for part in (first.trigger, first.outcome) if part)
+            nodes.append(
+                GraphNode(
+                    key=key, state=first.state, name=f"{title}, {first.state}, {told}", x=x, y=y,
+                    width=WIDTH, height=HEIGHT, icon=first.icon or first.state, is_folded=True,
+                    lines=stadium_lines((x, y), SIZE, title, sub=clipped(told, 24)),
+                )
+            )  # fmt: skip
+        return nodes
+
+    def _possible_nodes(self) -> list[GraphNode]:
+        nodes = []
+        for member in self._expecting():
+            spot = self._spots[member.id]
+            x, y = LEFT + COLUMN * spot.column, TOP + LANE * spot.lane
+            nodes.append(
+                GraphNode(
+                    key=f"next:{member.id}", state="possible", is_quasi=True, icon="scheduling",
+                    name=f"may come next: {member.job} {member.expects}", x=x, y=y, width=WIDTH,
+                    height=HEIGHT,
+                    lines=stadium_lines(
+                        (x, y), SIZE, clipped(member.job, 15), sub=clipped(member.expects, 24)
+                    ),
+                )
+            )  # fmt: skip
+        return nodes
+
+    def _expecting(self) -> list[ChainMember]:
+        """Open members whose next place is still free."""
+        return [
+            member
+            for member in self.members.values()
+            if member.expects
+            and (spot := self._spots.get(member.id))
+            and (spot.column + 1, spot.lane) not in self._taken
+        ]
+
+    def _rooted(self) -> dict[str, list[str]]:
+        """Event keys to the keys of the nodes they made, in order of place."""
+        rooted: dict[str, list[str]] = {}
+        for member in self.members.values():
+            if self.parent_of(member) or not member.event_key:
+                continue
+            key = self._folded_into.get(member.id, member.id)
+            keys = rooted.setdefault(member.event_key, [])
+            if key not in keys:
+                keys.append(key)
+        return rooted
+
+    def _event_nodes(self) -> list[GraphNode]:
+        nodes: list[GraphNode] = []
+        floor = TOP + HEIGHT / 2
+        for event, keys in self._rooted().items():
+            lanes = [self._spots[key].lane for key in keys]
+            middle = TOP + HEIGHT / 2 + LANE * (min(lanes) + max(lanes)) / 2
+            y = max(middle, floor, RADIUS + 6)
+            floor = y + 2 * RADIUS + 16
+            lines = next(
+                item.event_lines for item in self.members.values() if item.event_key == event
+            ) or ("event",)
+            nodes.append(
+                GraphNode(
+                    key=f"event:{event}", state="event", shape=CIRCLE,
+                    name=f"Event: {' '.join(lines)}",
+                    x=52, y=y, width=2 * RADIUS, height=2 * RADIUS,
+                    lines=circle_lines(
+                        52, y, tuple(clipped(line, 13) for line in lines[:2]),
+                        clipped(lines[2], 14) if len(lines) > 2 else "",
+                    ),
+                )
+            )  # fmt: skip
+        return nodes
+
+    def _edges(self) -> list[GraphEdge]:
+        edges = []
+        centres = {node.key: node.y for node in self._event_nodes()}
+        for event, keys in self._rooted().items():
+            for key in keys:
+                x, y = self._corner(key)
+                start, end = centres[f"event:{event}"], y + HEIGHT / 2
+                # Arrows leave the circle on its right side, spread a little towards where they go.
+                leave = start + max(-24.0, min(24.0, (end - start) / 6))
+                bend = _curve(52 + RADIUS - abs(leave - start) / 6, leave, x - 4, end)
+                edges.append(
+                    GraphEdge(
+                        key=f"event:{event}>{key}", source=f"event:{event}", target=key, line=bend
+                    )
+                )
+        made = [self._edge_to(member) for member in self.members.values()]
+        edges += [edge for edge in made if edge is not None]
+        edges += [self._possible_edge(member) for member in self._expecting()]
+        # Folded members share an arrow.
+        return list({edge.key: edge for edge in edges}.values())
+
+    def _edge_to(self, member: ChainMember) -> GraphEdge | None:
+        parent = self.parent_of(member)
+        if parent not in self._spots or parent == member.id:
+            return None
+        key = self._folded_into.get(member.id, member.id)
+        kind, text = self._link(parent, member)
+        (from_x, from_y), (x, y) = self._corner(parent), self._corner(key)
+        middle = y + HEIGHT / 2
+        straight = from_y == y
+        label = Label(
+            x=round((from_x + WIDTH + x) / 2, 1) if straight else x - 37,
+            y=middle - 7,
+            text=clipped(text, 16),
+        )
+        return GraphEdge(
+            key=f"{parent}>{key}",
+            source=parent,
+            target=key,
+            kind=kind,
+            line=_curve(from_x + WIDTH, from_y + HEIGHT / 2, x - 5, middle),
+            labels=(label,) if text else (),
+            text=text,
+        )
+
+    def _link(self, parent: str, member: ChainMember) -> tuple[str, str]:
+        above = self.members.get(parent)
+        if above and above.next_eval == member.id:
+            return "link", "NextEval"
+        if above and above.blocked_eval == member.id:
+            return "link", "BlockedEval"
+        if member.previous_eval == parent:
+            return "link", "PreviousEval"
+        return "cause", member.cause_text or member.trigger
+
+    def _possible_edge(self, member: ChainMember) -> GraphEdge:
+        x, y = self._corner(member.id)
+        middle = y + HEIGHT / 2
+        return GraphEdge(
+            key=f"{member.id}>next",
+            source=member.id,
+            target=f"next:{member.id}",
+            kind="next",
+            path="possible",
+            line=_curve(x + WIDTH, middle, x + COLUMN - 5, middle),
+            labels=(Label(x=x + WIDTH + 35, y=middle - 7, text="then"),),
+            text="then",
+        )
+
+
+def _curve(from_x: float, from_y: float, x: float, y: float) -> str:
+    """A line that leaves and enters horizontally."""
+    if abs(from_y - y) < 0.5:
+        return f"M{from_x:g} {y:g}H{x:g}"
+    middle = (from_x + x) / 2
+    return f"M{from_x:g} {from_y:g}C{middle:g} {from_y:g} {middle:g} {y:g} {x:g} {y:g}"

@@ -1,0 +1,65 @@
+"""A chain of evaluations as a nested list: the phone's view, and the `t` key's.
+
+In: the layout's members. Out: branches, oldest first, links and causes apart (a cause has a dashed rail).
+"""
+
+import msgspec
+
+from dashboard.graphs.chain import ChainLayout, ChainMember
+
+
+class Branch(msgspec.Struct, frozen=True, kw_only=True):
+    """One evaluation or event, and what it made."""
+
+    title: str
+    sub: str
+    state: str
+    icon: str
+    href: str = ""
+    links: tuple["Branch", ...] = ()
+    causes: tuple["Branch", ...] = ()
+
+
+def chain_tree(layout: ChainLayout) -> tuple[Branch, ...]:
+    """The same chain as nested branches, oldest first."""
+    members = sorted(layout.members.values(), key=lambda item: (item.created_at, item.id))
+    children: dict[str, list[ChainMember]] = {}
+    for member in members:
+        parent = layout.parent_of(member)
+        origin = parent if parent in layout.members else f"event:{member.event_key}"
+        children.setdefault(origin, []).append(member)
+    roots = [key for key in children if key.startswith("event:")]
+    return tuple(_event_branch(key, children) for key in roots)
+
+
+def _event_branch(key: str, children: dict[str, list[ChainMember]]) -> Branch:
+    first = children[key][0]
+    lines = first.event_lines or ("earlier", "not in the record")
+    return Branch(
+        title=" ".join(lines[:2]),
+        sub=lines[2] if len(lines) > 2 else "",
+        state="event",
+        icon="event",
+        links=tuple(_branch(child, children, frozenset()) for child in children[key]),
+    )
+
+
+def _branch(
+    member: ChainMember, children: dict[str, list[ChainMember]], above: frozenset[str]
+) -> Branch:
+    below = [item for item in children.get(member.id, ()) if item.id not in above | {member.id}]
+    path = above | {member.id}
+    linked = [item for item in below if _is_linked(member, item)]
+    return Branch(
+        title=member.job,
+        sub=", ".join(part for part in (member.trigger, member.outcome) if part),
+        state=member.state,
+        icon=member.icon or member.state,
+        href=member.href,
+        links=tuple(_branch(item, children, path) for item in linked),
+        causes=tuple(_branch(item, children, path) for item in below if item not in linked),
+    )
+
+
+def _is_linked(parent: ChainMember, child: ChainMember) -> bool:
+    return child.previous_eval == parent.id or child.id in (parent.next_eval, parent.blocked_eval)

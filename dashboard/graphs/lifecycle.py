@@ -1,0 +1,385 @@
+"""One evaluation's life: as rows, as a state graph with the path taken, and as bars over time.
+
+In: its recorded steps, the evaluations it made, `now`. Out: geometry. Also the map of all
+evaluations: counts per state and moves per arrow. Which states exist and where they stand is
+`machine`'s business.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from dashboard.graphs import machine
+from dashboard.graphs.geometry import (
+    CIRCLE,
+    Disc,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    Label,
+    circle_lines,
+    stadium_lines,
+)
+from dashboard.wording import clipped, number, short_id, span
+from scheduler.structs.evaluation import LifecycleStep, Step
+
+#: The state a step leads to. A nack leads nowhere by itself: the step after it says where.
+STATE_OF: dict[Step, str] = {
+    Step.CREATED: "pending",
+    Step.ENQUEUED: "pending",
+    Step.DELAYED: "delayed",
+    Step.DEQUEUED: "scheduling",
+    Step.PLAN_SUBMITTED: "applying",
+    Step.PLAN_ANSWERED: "scheduling",
+    Step.BLOCKED: "blocked",
+    Step.UNBLOCKED: "blocked",
+    Step.COMPLETE: "complete",
+    Step.FAILED: "failed",
+    Step.CANCELED: "canceled",
+    Step.DELETED: "deleted",
+}
+TERMINAL = frozenset({"complete", "failed", "canceled", "deleted"})
+#: Moves in the window from which an arrow of the map is drawn strong.
+HOT = 20
+_DISCS_PER_ARROW = 3
+_DISC_PITCH = 24
+
+
+class MadeEvaluation(msgspec.Struct, frozen=True, kw_only=True):
+    """An evaluation that the shown one made."""
+
+    id: str
+    trigger: str
+    at: int
+
+
+class Life(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one evaluation's life."""
+
+    eval_id: str
+    trigger: str
+    steps: Sequence[LifecycleStep]
+    made: Sequence[MadeEvaluation] = ()
+    #: What the event circle says, one line each: `("Scale", "api 3 → 8")`.
+    event: tuple[str, ...] = ("Cluster", "event")
+    #: The stored status, where steps do not reach back far enough to say.
+    status: str = ""
+
+
+class LifeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One row of the Steps table; its number is the one on the arrow."""
+
+    number: int
+    state: str
+    at: int
+    #: None while it lasts.
+    duration_ns: int | None = None
+    actor: str = ""
+    reason: str = ""
+    nodes: tuple[str, ...] = ()
+    #: The evaluation this row made, "" for a step of its own.
+    made: str = ""
+    trigger: str = ""
+    index: int = 0
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A row's stretch of time, in percent of the whole life."""
+
+    number: int
+    state: str
+    x: float
+    width: float
+
+
+def life_rows(life: Life) -> tuple[LifeRow, ...]:
+    """The states passed, in order: consecutive steps in one state are one row."""
+    entries: list[LifeRow] = []
+    handed_back = ""
+    for step in sorted(life.steps, key=lambda item: item.number):
+        if step.step is Step.NACKED:
+            handed_back = step.reason or "handed back"
+            continue
+        state = STATE_OF[step.step]
+        reason = ", ".join(part for part in (handed_back, step.reason) if part)
+        handed_back = ""
+        if entries and entries[-1].state == state:
+            entries[-1] = _continued(entries[-1], step, reason)
+            continue
+        entries.append(
+            LifeRow(
+                number=0, state=state, at=step.at, actor=step.actor, reason=reason,
+                nodes=step.nodes, index=step.index,
+            )
+        )  # fmt: skip
+    own = [
+        msgspec.structs.replace(row, duration_ns=following.at - row.at)
+        for row, following in pairwise(entries)
+    ]
+    if entries:
+        last = entries[-1]
+        own.append(
+            msgspec.structs.replace(last, duration_ns=0 if last.state in TERMINAL else None)
+        )
+    return _numbered(own, life.made)
+
+
+def _continued(row: LifeRow, step: LifecycleStep, reason: str) -> LifeRow:
+    told = ", ".join(part for part in (row.reason, reason) if part)
+    return msgspec.structs.replace(row, reason=told, nodes=row.nodes + step.nodes)
+
+
+def _numbered(own: list[LifeRow], made: Sequence[MadeEvaluation]) -> tuple[LifeRow, ...]:
+    children = [
+        LifeRow(
+            number=0,
+            state="blocked"
+            if item.trigger in ("queued-allocs", "max-plan-attempts")
+            else "pending",
+            at=item.at,
+            duration_ns=0,
+            reason="made",
+            made=item.id,
+            trigger=item.trigger,
+        )
+        for item in made
+    ]
+    # An evaluation's own end comes after what it made at the same instant.
+    rows = sorted(own + children, key=lambda row: (row.at, row.state in TERMINAL))
+    return tuple(msgspec.structs.replace(row, number=place) for place, row in enumerate(rows, 1))
+
+
+def current_state(life: Life) -> str:
+    """Where it stands: the newest step's state, else the stored status."""
+    own = [row for row in life_rows(life) if not row.made]
+    return own[-1].state if own else life.status or "pending"
+
+
+def life_bars(rows: Sequence[LifeRow], now: int) -> tuple[Bar, ...]:
+    """Each row's stretch on one shared axis; a stretch shorter than 0.4 % is drawn as that."""
+    if not rows:
+        return ()
+    start = rows[0].at
+    end = max(start + 1, *(row.at + (row.duration_ns or 0) for row in rows))
+    if any(row.duration_ns is None for row in rows):
+        end = max(end, now)
+    whole = end - start
+    bars = []
+    for row in rows:
+        length = (end - row.at) if row.duration_ns is None else row.duration_ns
+        width = max(100 * length / whole, 0.4)
+        offset = min(100 * (row.at - start) / whole, 100 - width)
+        bars.append(Bar(row.number, row.state, round(max(offset, 0), 2), round(width, 2)))
+    return tuple(bars)
+
+
+def lifecycle_graph(life: Life) -> Graph:
+    """The state machine with the path one evaluation took: reached states lit, arrows numbered."""
+    rows = life_rows(life)
+    own = [row for row in rows if not row.made]
+    current = own[-1].state if own else life.status or "pending"
+    taken = _taken(rows)
+    reached = {row.state for row in own} | {row.state for row in rows if row.made} | {current}
+    nodes = [_event_node(life)]
+    for state, place in machine.PLACES.items():
+        nodes.append(_state_node(state, place, reached=state in reached, current=state == current))
+    edges = []
+    for arrow in machine.ARROWS:
+        steps = taken.get(arrow.key)
+        if steps or arrow.key not in machine.RARE:
+            edges.append(_path_edge(arrow, steps or [], rows, current))
+    return Graph(
+        key=f"life-{life.eval_id}",
+        title=f"Lifecycle of evaluation {short_id(life.eval_id)}",
+        description=_described(rows, life),
+        view=machine.VIEW,
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        discs=tuple(
+            disc for arrow in machine.ARROWS for disc in _discs(arrow, taken.get(arrow.key, []))
+        ),
+    )
+
+
+def _taken(rows: Sequence[LifeRow]) -> dict[str, list[int]]:
+    """The numbers of the rows entered by each arrow."""
+    taken: dict[str, list[int]] = {}
+    previous = machine.EVENT
+    for row in rows:
+        if row.made:
+            key = machine.NEW_BY_TRIGGER.get(row.trigger, "scheduling-pending-rolling-update")
+        else:
+            key = f"{previous}-{row.state}"
+            previous = row.state
+        taken.setdefault(key, []).append(row.number)
+    return taken
+
+
+def _event_node(life: Life) -> GraphNode:
+    x, y, radius = machine.EVENT_PLACE
+    titles = tuple(clipped(line, 13) for line in life.event[:2])
+    return GraphNode(
+        key=machine.EVENT,
+        state="event",
+        name=" ".join(life.event) + (f", {life.trigger}" if life.trigger else ""),
+        shape=CIRCLE,
+        x=x,
+        y=y,
+        width=2 * radius,
+        height=2 * radius,
+        lines=circle_lines(x, y, titles, clipped(life.trigger, 15)),
+    )
+
+
+def _state_node(state: str, place: machine.Place, *, reached: bool, current: bool) -> GraphNode:
+    told = "current" if current else "passed" if reached else "not reached"
+    return GraphNode(
+        key=state,
+        state=state if reached else "possible",
+        name=f"{state}: {told}",
+        x=place.x,
+        y=place.y,
+        width=place.width,
+        height=machine.HEIGHT,
+        icon=state,
+        is_quasi=place.is_quasi,
+        is_current=current and state not in TERMINAL,
+        lines=stadium_lines((place.x, place.y), (place.width, machine.HEIGHT), state),
+    )
+
+
+def _path_edge(
+    arrow: machine.Arrow, steps: list[int], rows: Sequence[LifeRow], current: str
+) -> GraphEdge:
+    path = "taken" if steps else "other"
+    if not steps and arrow.target == "deleted" and arrow.source == current:
+        path = "possible"
+    return GraphEdge(
+        key=arrow.key,
+        source=arrow.source,
+        target=arrow.target,
+        kind=arrow.kind,
+        path=path,
+        line=arrow.line,
+        labels=_path_labels(arrow, [rows[place - 1] for place in steps]),
+        text=", ".join(arrow.words) or arrow.meaning,
+    )
+
+
+def _path_labels(arrow: machine.Arrow, rows: list[LifeRow]) -> tuple[Label, ...]:
+    """What a taken arrow says: what was made, how many plans, which nodes refused."""
+    if not rows:
+        return ()
+    if arrow.kind == "new":
+        words = (rows[0].trigger, f"makes {short_id(rows[0].made)}" if len(rows) == 1 else "")
+    elif arrow.key == "scheduling-applying":
+        words = (f"{len(rows)} plan" + ("s" if len(rows) > 1 else ""),)
+    elif arrow.key == "applying-scheduling":
+        refused = len({node for row in rows for node in row.nodes})
+        words = (f"{refused} node{'s' if refused > 1 else ''} rejected",) if refused else ()
+        spot = machine.Spot(arrow.spot.x, 266)
+        return tuple(Label(x=spot.x, y=spot.y, text=text) for text in words)
+    else:
+        words = arrow.words
+    spot = arrow.spot
+    return tuple(
+        Label(x=spot.x, y=spot.y + 14 * line, text=text, anchor=spot.anchor)
+        for line, text in enumerate(text for text in words if text)
+    )
+
+
+def _discs(arrow: machine.Arrow, steps: list[int]) -> list[Disc]:
+    x, y = arrow.disc
+    shown = (
+        steps if len(steps) <= _DISCS_PER_ARROW else [*steps[: _DISCS_PER_ARROW - 1], steps[-1]]
+    )
+    return [
+        Disc(f"{arrow.key}:{place}", x + _DISC_PITCH * place, y, str(step))
+        for place, step in enumerate(shown)
+    ]
+
+
+def _described(rows: Sequence[LifeRow], life: Life) -> str:
+    told = []
+    for row in rows:
+        if row.made:
+            told.append(f"made evaluation {short_id(row.made)} ({row.trigger})")
+        else:
+            told.append(row.state + (f" for {span(row.duration_ns)}" if row.duration_ns else ""))
+    return (
+        f"Created by {life.trigger or 'an event'}: {', then '.join(told) or 'no steps recorded'}."
+    )
+
+
+def lifecycle_map(
+    counts: Mapping[str, int], flows: Mapping[str, int], *, window: str = "last minute"
+) -> Graph:
+    """Where every evaluation is, and how many moved along each arrow (keys of `machine`)."""
+    x, y, radius = machine.EVENT_PLACE
+    nodes = [
+        GraphNode(
+            key=machine.EVENT, state="event", name="Cluster event", shape=CIRCLE, x=x, y=y,
+            width=2 * radius, height=2 * radius, lines=circle_lines(x, y, ("Cluster", "event")),
+        )
+    ]  # fmt: skip
+    for state, place in machine.PLACES.items():
+        nodes.append(_counted_node(state, place, counts.get(state)))
+    edges = tuple(
+        _flow_edge(arrow, flows.get(arrow.key, 0))
+        for arrow in machine.ARROWS
+        if arrow.key not in machine.RARE or flows.get(arrow.key)
+    )
+    return Graph(
+        key="map",
+        title="Lifecycle map",
+        description="Every evaluation state with the number of evaluations in it now, "
+        f"and how many moved along each arrow in the {window}.",
+        view=machine.VIEW,
+        nodes=tuple(nodes),
+        edges=edges,
+        labels=(Label(x=machine.BUS.x, y=machine.BUS.y, text="new evaluation"),),
+    )
+
+
+def _counted_node(state: str, place: machine.Place, count: int | None) -> GraphNode:
+    told = "" if count is None else number(count)
+    return GraphNode(
+        key=state,
+        state=state,
+        name=f"{state}: {told} evaluations" if told else state,
+        x=place.x,
+        y=place.y,
+        width=place.width,
+        height=machine.HEIGHT,
+        icon=state,
+        is_quasi=place.is_quasi,
+        is_current=bool(count) and state in ("scheduling", "applying"),
+        lines=stadium_lines(
+            (place.x, place.y), (place.width, machine.HEIGHT), state, right=("count", told)
+        ),
+        href=f"/evaluations/?status={state}",
+    )
+
+
+def _flow_edge(arrow: machine.Arrow, moved: int) -> GraphEdge:
+    spot = arrow.spot
+    flow = number(moved) if moved else ""
+    words = arrow.words or (("",) if flow else ())
+    labels = tuple(
+        Label(
+            x=spot.x, y=spot.y + 14 * line, text=text, anchor=spot.anchor,
+            flow=flow if line == len(words) - 1 else "",
+        )
+        for line, text in enumerate(words)
+    ) if spot.x else ()  # fmt: skip
+    return GraphEdge(
+        key=arrow.key,
+        source=arrow.source,
+        target=arrow.target,
+        kind=arrow.kind,
+        path="hot" if moved >= HOT else "",
+        line=arrow.line,
+        labels=labels,
+        text=", ".join(arrow.words) or arrow.meaning,
+    )

@@ -1,0 +1,176 @@
+"""Why nodes were or were not chosen: candidates with their scores as bars, refusals with counts.
+
+In: the metric of one placement (AllocMetric) and node names. Out: rows whose counts add up to the
+nodes looked at. Filtered = could never; exhausted = no room now.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dashboard.wording import count_of, number, short_id
+from scheduler.structs.alloc_metric import AllocMetric, NodeScore
+
+#: The scores in the order they are computed; others follow by name.
+SCORE_ORDER = (
+    "binpack",
+    "spread",
+    "job-anti-affinity",
+    "node-reschedule-penalty",
+    "node-affinity",
+    "allocation-spread",
+    "devices",
+    "preemption",
+)
+#: The final score is their mean; it has a column of its own.
+FINAL = "normalized-score"
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that had room."""
+
+    node_id: str
+    name: str
+    #: One per column of the placement; None where a score did not apply.
+    scores: tuple[float | None, ...]
+    final: float
+    #: Percent of the axis.
+    bar: float
+    #: How far behind the chosen one; 0 for the chosen.
+    margin: float
+    is_chosen: bool
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A reason, and how many nodes it kept out."""
+
+    kind: str
+    reason: str
+    count: int
+    #: Percent of all nodes looked at.
+    bar: float
+
+
+class PlacementView(msgspec.Struct, frozen=True, kw_only=True):
+    """One placement decision, ready to be drawn."""
+
+    columns: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    filtered: tuple[Refusal, ...]
+    exhausted: tuple[Refusal, ...]
+    evaluated: int
+    filtered_count: int
+    exhausted_count: int
+    in_pool: int
+    pool: str
+    quota: tuple[str, ...]
+    coalesced: int
+    sentence: str
+
+    @property
+    def had_room(self) -> int:
+        """Nodes that could have taken it."""
+        return max(self.evaluated - self.filtered_count - self.exhausted_count, 0)
+
+
+def placement_view(
+    metric: AllocMetric, node_names: Mapping[str, str], *, chosen: str = ""
+) -> PlacementView:
+    """The view of one placement; `chosen` is the node it went to, "" when it waits."""
+    columns = _columns(metric)
+    scores = metric.score_meta_data
+    best = max((item.norm_score for item in scores), default=0.0)
+    top = next((item.norm_score for item in scores if item.node_id == chosen), best)
+    looked = max(metric.nodes_evaluated, metric.nodes_filtered + metric.nodes_exhausted)
+    return PlacementView(
+        columns=columns,
+        candidates=tuple(_candidate(item, columns, node_names, top, chosen) for item in scores),
+        filtered=_refusals("filtered", _filter_reasons(metric), looked),
+        exhausted=_refusals("exhausted", _exhaust_reasons(metric), looked),
+        evaluated=metric.nodes_evaluated,
+        filtered_count=metric.nodes_filtered,
+        exhausted_count=metric.nodes_exhausted,
+        in_pool=metric.nodes_in_pool,
+        pool=metric.node_pool,
+        quota=metric.quota_exhausted,
+        coalesced=metric.coalesced_failures,
+        sentence=_sentence(metric),
+    )
+
+
+def _columns(metric: AllocMetric) -> tuple[str, ...]:
+    names = {name for item in metric.score_meta_data for name in item.scores} - {FINAL}
+    known = [name for name in SCORE_ORDER if name in names]
+    return (*known, *sorted(names.difference(known)))
+
+
+def _candidate(
+    item: NodeScore, columns: tuple[str, ...], names: Mapping[str, str], top: float, chosen: str
+) -> Candidate:
+    return Candidate(
+        node_id=item.node_id,
+        name=names.get(item.node_id) or short_id(item.node_id),
+        scores=tuple(item.scores.get(column) for column in columns),
+        final=item.norm_score,
+        # Scores run from -1 to 1; a bar shows only what speaks for a node.
+        bar=round(100 * max(min(item.norm_score, 1.0), 0.0), 1),
+        margin=round(item.norm_score - top, 4),
+        is_chosen=item.node_id == chosen,
+    )
+
+
+def _filter_reasons(metric: AllocMetric) -> dict[str, int]:
+    """By constraint; nodes whose constraint was not counted stand together."""
+    reasons = dict(metric.constraint_filtered)
+    left = metric.nodes_filtered - sum(reasons.values())
+    if left > 0:
+        reasons["other checks"] = left
+    return reasons
+
+
+def _exhaust_reasons(metric: AllocMetric) -> dict[str, int]:
+    reasons = dict(metric.dimension_exhausted)
+    left = metric.nodes_exhausted - sum(reasons.values())
+    if left > 0:
+        reasons["other dimensions"] = left
+    return reasons
+
+
+def _refusals(kind: str, reasons: Mapping[str, int], looked: int) -> tuple[Refusal, ...]:
+    return tuple(
+        Refusal(kind=kind, reason=reason, count=count, bar=round(100 * count / max(looked, 1), 1))
+        for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    )
+
+
+def _sentence(metric: AllocMetric) -> str:
+    """Such as: `12 nodes: 9 exhausted (cpu 8, memory 1), 1 filtered, 2 had room`."""
+    parts = []
+    if metric.nodes_exhausted:
+        parts.append(
+            f"{number(metric.nodes_exhausted)} exhausted{_listed(_exhaust_reasons(metric))}"
+        )
+    if metric.nodes_filtered:
+        parts.append(f"{number(metric.nodes_filtered)} filtered{_listed(_filter_reasons(metric))}")
+    room = metric.nodes_evaluated - metric.nodes_exhausted - metric.nodes_filtered
+    if room > 0:
+        parts.append(f"{number(room)} had room")
+    if metric.quota_exhausted:
+        parts.append(f"quota reached: {', '.join(metric.quota_exhausted)}")
+    nodes = count_of(metric.nodes_evaluated, "node")
+    if not parts:
+        return (
+            f"{nodes} looked at."
+            if metric.nodes_evaluated
+            else "No node was looked at: none is ready."
+        )
+    return f"{nodes}: {', '.join(parts)}."
+
+
+def _listed(reasons: Mapping[str, int]) -> str:
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:3]
+    return (
+        f" ({', '.join(f'{reason} {number(count)}' for reason, count in ordered)})"
+        if ordered
+        else ""
+    )

@@ -1,0 +1,175 @@
+"""What each status is called, its tone and icon: the one place where colour gets meaning.
+
+In: a kind of thing and its status as stored. Out: a Label. The tone is a name that `tokens.css`
+maps to colours; no other module chooses one. An unknown status keeps its own word and looks
+unknown.
+"""
+
+from typing import NamedTuple
+
+
+class Label(NamedTuple):
+    """How one status is shown: never by colour alone, so word and icon come with it."""
+
+    word: str
+    #: The value of `data-state`, which tokens.css maps to a stroke, an ink and a tint.
+    tone: str
+    icon: str
+    #: Drawn with a dashed edge: a step of a life, not a stored status.
+    is_quasi: bool = False
+
+
+def _same(word: str, *, is_quasi: bool = False) -> Label:
+    return Label(word, word, word, is_quasi)
+
+
+_EVALUATION = {
+    "pending": _same("pending"),
+    "blocked": _same("blocked"),
+    "complete": _same("complete"),
+    "failed": _same("failed"),
+    "canceled": _same("canceled"),
+    "delayed": _same("delayed", is_quasi=True),
+    "scheduling": _same("scheduling", is_quasi=True),
+    "applying": _same("applying", is_quasi=True),
+    "deleted": _same("deleted", is_quasi=True),
+    "collected": Label("collected", "deleted", "deleted", is_quasi=True),
+}
+
+_ALLOCATION = {
+    "pending": _same("pending"),
+    "running": _same("running"),
+    "complete": _same("complete"),
+    "failed": _same("failed"),
+    "lost": _same("lost"),
+    "unknown": _same("unknown"),
+    "stopping": Label("stopping", "stopping", "stop", is_quasi=True),
+    "stopped": Label("stopped", "stopped", "stop"),
+    "evicted": Label("evicted", "stopped", "minus"),
+}
+
+_DESIRED = {
+    "run": Label("run", "running", "running"),
+    "stop": Label("stop", "stopped", "stop"),
+    "evict": Label("evict", "stopped", "minus"),
+}
+
+_NODE = {
+    "ready": Label("ready", "ready", "complete"),
+    "initializing": Label("initializing", "initializing", "pending"),
+    "down": Label("down", "down", "failed"),
+    "disconnected": Label("disconnected", "disconnected", "lost"),
+    "draining": Label("draining", "draining", "draining", is_quasi=True),
+    "ineligible": Label("ineligible", "ineligible", "canceled", is_quasi=True),
+    "eligible": Label("eligible", "ready", "check"),
+}
+
+_JOB = {
+    "pending": _same("pending"),
+    "running": _same("running"),
+    "dead": Label("dead", "finished", "stop"),
+    "stopped": Label("stopped", "stopped", "stop"),
+}
+
+_DEPLOYMENT = {
+    "running": _same("running"),
+    "paused": Label("paused", "paused", "pause"),
+    "failed": _same("failed"),
+    "successful": Label("successful", "complete", "complete"),
+    "cancelled": Label("canceled", "canceled", "canceled"),
+    "initializing": Label("initializing", "initializing", "pending"),
+    "pending": _same("pending"),
+    "blocked": _same("blocked"),
+    "unblocking": Label("unblocking", "scheduling", "scheduling", is_quasi=True),
+    "canary": Label("canary", "canary", "canary", is_quasi=True),
+}
+
+_TASK = {
+    "pending": _same("pending"),
+    "running": _same("running"),
+    "dead": Label("dead", "finished", "stop"),
+    "failed": Label("failed", "failed", "failed"),
+}
+
+_DRAIN = {
+    "draining": Label("draining", "draining", "draining", is_quasi=True),
+    "complete": _same("complete"),
+    "canceled": _same("canceled"),
+    "marked": Label("marked", "marked", "pending"),
+    "placed": Label("placed", "placed", "applying", is_quasi=True),
+}
+
+#: What a dry run would do with an allocation.
+_CHANGE = {
+    "place": Label("place", "complete", "plus"),
+    "stop": Label("stop", "stopped", "stop"),
+    "in-place": Label("update in place", "scheduling", "check"),
+    "replace": Label("replace", "scheduling", "applying"),
+    "migrate": Label("migrate", "draining", "draining"),
+    "ignore": Label("leave", "canceled", "minus"),
+    "canary": Label("canary", "canary", "canary"),
+    "preempt": Label("preempt", "blocked", "minus"),
+    "later": Label("later", "delayed", "delayed"),
+    "waits": Label("waits", "blocked", "blocked"),
+}
+
+_VERDICT = {
+    "pass": Label("pass", "complete", "check"),
+    "filtered": Label("filtered", "filtered", "cross"),
+    "exhausted": Label("exhausted", "exhausted", "blocked"),
+    "rejected": Label("rejected", "rejected", "failed"),
+    "chosen": Label("chosen", "complete", "complete"),
+}
+
+_LIVE = {
+    "live": Label("live", "live", "live"),
+    "catching-up": Label("catching up", "scheduling", "scheduling"),
+    "paused": Label("paused", "paused", "pause"),
+    "offline": Label("offline", "offline", "offline"),
+    "stale": Label("as of", "stale", "delayed"),
+}
+
+_NOTICE = {
+    "success": Label("done", "complete", "complete"),
+    "info": Label("note", "scheduling", "info"),
+    "debug": Label("note", "event", "info"),
+    "warning": Label("warning", "blocked", "warning"),
+    "error": Label("error", "failed", "failed"),
+    "denied": Label("not allowed", "canceled", "lock"),
+    "stale": Label("behind", "stale", "delayed"),
+}
+
+LABELS: dict[str, dict[str, Label]] = {
+    "evaluation": _EVALUATION,
+    "allocation": _ALLOCATION,
+    "desired": _DESIRED,
+    "node": _NODE,
+    "job": _JOB,
+    "deployment": _DEPLOYMENT,
+    "task": _TASK,
+    "drain": _DRAIN,
+    "change": _CHANGE,
+    "verdict": _VERDICT,
+    "live": _LIVE,
+    "notice": _NOTICE,
+    "event": {},
+}
+
+
+def label_for(kind: str, status: str) -> Label:
+    """The label of a status; a trigger or other word of kind `event` keeps its word."""
+    if kind == "event":
+        return Label(status, "event", "event")
+    return LABELS[kind].get(status) or Label(status or "unknown", "unknown", "unknown")
+
+
+def outcome_label(placed: int, wanted: int) -> Label:
+    """What a finished evaluation achieved, in place of a bare `complete`."""
+    if not wanted:
+        return Label("no-op", "canceled", "minus")
+    words = f"{placed} of {wanted} placed"
+    if placed < wanted:
+        return Label(
+            words, "complete" if placed else "blocked", "complete" if placed else "blocked"
+        )
+    return Label(words, "complete", "complete")

@@ -1,0 +1,302 @@
+"""One follower of the event log per process, one room per group, one text per flush.
+
+In: event frames from a FrameSource, step hints, viewers who join and leave. Out: messages put into
+the viewers' outboxes. The first change goes out at once, further ones at most every 50 ms. Nothing
+is queried per viewer after its join, and nothing needs Redis: hints may be lost, frames come from
+the record.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from dashboard.live.messages import Beat, Frame, Hint, Message, Piece, Reload, encoded
+from dashboard.live.rooms import Room, room_for
+from dashboard.live.subscriptions import Subscription
+from scheduler.errors import StaleSnapshot
+from scheduler.ports import Clock, StateReader
+from scheduler.state.events import EventFrame
+from scheduler.structs.evaluation import LifecycleStep
+
+Result = TypeVar("Result")
+
+#: Seconds between two flushes: at most 20 a second.
+FLUSH_INTERVAL = 0.05
+#: Seconds after which viewers are told the index although nothing they follow changed.
+BEAT_INTERVAL = 1.0
+#: Frames kept in memory for viewers who come back.
+RECENT_FRAMES = 2000
+#: A viewer further behind than this loads the page again.
+MAX_REPLAY = 20_000
+_BATCH = 500
+
+
+class FrameSource(Protocol):
+    """The record, as the hub needs it; `dashboard.live.source` implements it over the store."""
+
+    async def index(self) -> int:
+        """The newest committed index."""
+
+    async def frames_since(self, index: int, limit: int) -> Sequence[EventFrame]:
+        """Frames above `index`, in order. Raises StaleSnapshot when they were trimmed."""
+
+    async def wait(self, index: int, timeout_s: float) -> None:
+        """Return when an index above `index` was committed, or after the timeout."""
+
+    async def read(self, work: Callable[[StateReader], Result]) -> Result:
+        """Run `work` on one consistent reader, off the event loop."""
+
+
+class Viewer(Protocol):
+    """Somebody's open page."""
+
+    def deliver(self, text: str) -> None:
+        """Take a message. Must not block; a viewer that is too slow drops itself."""
+
+
+class Group:
+    """The viewers of one subscription and the room they look at."""
+
+    def __init__(self, room: Room, index: int) -> None:
+        """`index` is the one the group's first message continues from."""
+        self.room = room
+        self.sent_index = index
+        self.viewers: set[Viewer] = set()
+        self._whole: tuple[int, tuple[Piece, ...]] | None = None
+
+    def whole(self, reader: StateReader, index: int, now: int) -> tuple[Piece, ...]:
+        """Everything the room shows, made once per index however many viewers come back."""
+        if self._whole is None or self._whole[0] != index:
+            self._whole = index, self.room.everything(reader, now)
+        return self._whole[1]
+
+    def send(self, message: Message) -> None:
+        """One text for all viewers."""
+        text = encoded(message)
+        for viewer in tuple(self.viewers):
+            viewer.deliver(text)
+
+
+class Hub:
+    """Brings what is committed to everybody who looks. Runs while anybody does."""
+
+    def __init__(self) -> None:
+        """`wire` must be called before the first viewer joins."""
+        self.groups: dict[Subscription, Group] = {}
+        self.index = 0
+        self._source: FrameSource | None = None
+        self._clock: Clock | None = None
+        self._recent: deque[EventFrame] = deque(maxlen=RECENT_FRAMES)
+        self._hints: list[LifecycleStep] = []
+        self._hinted = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._beat_due = 0.0
+
+    def wire(self, source: FrameSource, clock: Clock) -> None:
+        """Name the record and the clock (the composition root does)."""
+        self._source = source
+        self._clock = clock
+
+    @property
+    def is_wired(self) -> bool:
+        """Whether viewers can be served."""
+        return self._source is not None
+
+    def publish(self, steps: Sequence[LifecycleStep]) -> None:
+        """Take step hints; call on the event loop. Without viewers they are forgotten."""
+        if self.groups:
+            self._hints.extend(steps)
+            self._hinted.set()
+
+    async def read(self, work: Callable[[StateReader], Result]) -> Result:
+        """Run `work` on the record's newest state, off the event loop."""
+        return await self._frames().read(work)
+
+    async def join(self, viewer: Viewer, subscription: Subscription, since: int) -> None:
+        """Let `viewer` follow, and bring it from index `since` to now.
+
+        Everything delivered later continues exactly where this ends.
+        """
+        async with self._lock:
+            await self._start()
+            group = self.groups.get(subscription)
+            if group is None:
+                group = await self._opened(subscription)
+            await self._catch_up(viewer, group, since)
+            group.viewers.add(viewer)
+
+    async def leave(self, viewer: Viewer) -> None:
+        """Forget a viewer, and the rooms nobody looks at any more."""
+        async with self._lock:
+            for subscription, group in tuple(self.groups.items()):
+                group.viewers.discard(viewer)
+                if not group.viewers:
+                    del self.groups[subscription]
+            if not self.groups:
+                await self._stop()
+
+    async def _start(self) -> None:
+        if self._task is None:
+            self.index = await self._frames().index()
+            self._recent.clear()
+            self._task = asyncio.create_task(self._run(), name="live hub")
+
+    async def _stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _opened(self, subscription: Subscription) -> Group:
+        room = room_for(subscription)
+        await self._frames().read(room.load)
+        group = self.groups[subscription] = Group(room, self.index)
+        return group
+
+    async def _catch_up(self, viewer: Viewer, group: Group, since: int) -> None:
+        frames = await self._between(since)
+        if frames is None:
+            viewer.deliver(encoded(Reload(reason="too far behind", index=self.index)))
+            return
+        now = self._now()
+        touched = [
+            frame for frame in frames if any(group.room.concerns(event) for event in frame.events)
+        ]
+        pieces: tuple[Piece, ...] = ()
+        if touched:
+            replay = Room(group.room.subscription)
+            for frame in touched:
+                replay.observe(frame)
+            rows = replay.flush(None, now)
+            pieces = rows + await self._frames().read(
+                lambda reader: group.whole(reader, self.index, now)
+            )
+        topic = group.room.subscription.topic
+        at = frames[-1].at if frames else now
+        viewer.deliver(
+            encoded(Frame(topic=topic, since=since, index=self.index, at=_ms(at), pieces=pieces))
+        )
+
+    async def _between(self, since: int) -> list[EventFrame] | None:
+        """The frames above `since` up to the hub's index; None when too many or trimmed."""
+        if since >= self.index:
+            return []
+        if self.index - since > MAX_REPLAY:
+            return None
+        if self._recent and self._recent[0].index <= since + 1:
+            return [frame for frame in self._recent if frame.index > since]
+        frames: list[EventFrame] = []
+        position = since
+        try:
+            while position < self.index:
+                batch = await self._frames().frames_since(position, _BATCH)
+                if not batch:
+                    break
+                frames += [frame for frame in batch if frame.index <= self.index]
+                position = batch[-1].index
+        except StaleSnapshot:
+            return None
+        return frames
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            started = loop.time()
+            async with self._lock:
+                moved = await self._advance()
+            if moved:
+                await asyncio.sleep(max(0.0, started + FLUSH_INTERVAL - loop.time()))
+            else:
+                await self._idle()
+
+    async def _idle(self) -> None:
+        """Wait for a commit, a hint or the next beat, whichever comes first."""
+        wait = asyncio.ensure_future(self._frames().wait(self.index, BEAT_INTERVAL))
+        hinted = asyncio.ensure_future(self._hinted.wait())
+        try:
+            await asyncio.wait((wait, hinted), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            wait.cancel()
+            hinted.cancel()
+            await asyncio.gather(wait, hinted, return_exceptions=True)
+
+    async def _advance(self) -> bool:
+        """Take what is new and flush it; whether there was anything."""
+        hints, self._hints = self._hints, []
+        self._hinted.clear()
+        try:
+            frames = await self._frames().frames_since(self.index, _BATCH)
+        except StaleSnapshot:
+            await self._lose_track()
+            return True
+        for frame in frames:
+            for group in self.groups.values():
+                group.room.observe(frame)
+        self._recent.extend(frames)
+        hinted = self._take_hints(hints)
+        if frames or hinted:
+            await self._flush(frames)
+        self._beat()
+        return bool(frames or hinted)
+
+    def _take_hints(self, hints: Sequence[LifecycleStep]) -> bool:
+        """Whether any room shows a step it did not know."""
+        news = [group.room.observe_step(step) for step in hints for group in self.groups.values()]
+        return any(news)
+
+    async def _flush(self, frames: Sequence[EventFrame]) -> None:
+        self.index = frames[-1].index if frames else self.index
+        now = self._now()
+        groups = tuple(self.groups.values())
+        asking = [group for group in groups if group.room.needs_reader]
+        answers: dict[int, tuple[Piece, ...]] = {}
+        if asking:
+            answers = await self._frames().read(
+                lambda reader: {id(group): group.room.flush(reader, now) for group in asking}
+            )
+        at = _ms(frames[-1].at if frames else now)
+        for group in groups:
+            pieces = answers.get(id(group)) or group.room.flush(None, now)
+            topic = group.room.subscription.topic
+            if pieces and frames:
+                since, group.sent_index = group.sent_index, self.index
+                group.send(Frame(topic=topic, since=since, index=self.index, at=at, pieces=pieces))
+            elif pieces:
+                group.send(Hint(topic=topic, pieces=pieces))
+
+    def _beat(self) -> None:
+        loop_time = asyncio.get_running_loop().time()
+        if loop_time < self._beat_due:
+            return
+        self._beat_due = loop_time + BEAT_INTERVAL
+        self._tell_all(Beat(index=self.index, at=_ms(self._now())))
+
+    async def _lose_track(self) -> None:
+        """The log was trimmed past us: everybody loads again."""
+        self.index = await self._frames().index()
+        self._recent.clear()
+        self._tell_all(Reload(reason="the event log was trimmed", index=self.index))
+
+    def _tell_all(self, message: Message) -> None:
+        """Once per viewer, however many groups it is in."""
+        text = encoded(message)
+        for viewer in {viewer for group in self.groups.values() for viewer in group.viewers}:
+            viewer.deliver(text)
+
+    def _frames(self) -> FrameSource:
+        assert self._source is not None, "wire() comes before the first viewer"
+        return self._source
+
+    def _now(self) -> int:
+        assert self._clock is not None, "wire() comes before the first viewer"
+        return self._clock.now()
+
+
+def _ms(instant: int) -> int:
+    return instant // 1_000_000
+
+
+#: The hub of this process.
+HUB = Hub()

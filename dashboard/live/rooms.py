@@ -1,0 +1,281 @@
+"""What one subscription shows, kept current from frames: one Room per group of viewers.
+
+A room is loaded once when its first viewer comes, then fed every frame; it remembers what changed
+and says it in pieces when flushed. All viewers of a group get the same pieces. A room never
+touches the database after `load`, except where a page has registered a panel that asks the reader
+again (once per flush).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from dashboard.graphs.lifecycle import Life, MadeEvaluation, life_bars, life_rows, lifecycle_graph
+from dashboard.live.messages import Drawing, Html, Piece
+from dashboard.live.subscriptions import Subscription
+from scheduler.ports import StateReader
+from scheduler.state.events import EventFrame, StateEvent, Topic
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+
+#: A panel: partial, and the query that gives its context from a reader and the topic's key.
+Query = Callable[[StateReader, Subscription, int], Mapping[str, Any]]
+#: A row of a list: partial, and the context of one changed row.
+RowContext = Callable[[Any, int], Mapping[str, Any]]
+
+#: More changed rows than this in one flush and the list is reloaded by its panel instead.
+MAX_ROWS = 60
+
+
+class Panel:
+    """A part of a page that is rendered again, once for all viewers, when its topic changes."""
+
+    def __init__(self, target: str, template: str, query: Query, topics: frozenset[Topic]) -> None:
+        """`target` is the id of the element that `template` renders; `topics` what it shows."""
+        self.target = target
+        self.template = template
+        self.query = query
+        self.topics = topics
+
+
+class RowList:
+    """A table whose rows are rendered from the changed value alone, without a query."""
+
+    def __init__(self, topic: Topic, container: str, template: str, context: RowContext) -> None:
+        """Rows render an element with the id `<container>-<key>`."""
+        self.topic = topic
+        self.container = container
+        self.template = template
+        self.context = context
+
+
+PANELS: dict[str, list[Panel]] = {}
+ROWS: dict[str, list[RowList]] = {}
+
+
+def register_panel(kind: str, target: str, template: str, query: Query, *topics: Topic) -> None:
+    """Show `template` at `target` where `kind` is followed, again at each change of `topics`."""
+    panels = PANELS.setdefault(kind, [])
+    panels[:] = [panel for panel in panels if panel.target != target]
+    panels.append(Panel(target, template, query, frozenset(topics)))
+
+
+def register_rows(
+    kind: str, topic: Topic, container: str, template: str, context: RowContext
+) -> None:
+    """Render each changed row of `topic` into the table body `container` of such pages."""
+    lists = ROWS.setdefault(kind, [])
+    lists[:] = [item for item in lists if item.container != container]
+    lists.append(RowList(topic, container, template, context))
+
+
+class Room:
+    """The panels and rows of one subscription."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        """Nothing is read before `load`."""
+        self.subscription = subscription
+        self.panels = PANELS.get(subscription.kind, [])
+        self.lists = ROWS.get(subscription.kind, [])
+        self._stale: set[str] = set()
+        self._rows: dict[tuple[str, str], tuple[RowList, StateEvent]] = {}
+
+    def load(self, reader: StateReader) -> None:
+        """Read what the room must know before its first frame."""
+
+    def observe(self, frame: EventFrame) -> None:
+        """Take note of one committed write."""
+        for event in frame.events:
+            if self.concerns(event):
+                self._note(event)
+
+    def observe_step(self, step: LifecycleStep) -> bool:
+        """Take note of a step ahead of the record; whether anything changed."""
+        return False
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Whether this change belongs to what is shown."""
+        subscription = self.subscription
+        if not subscription.shows(event.namespace):
+            return False
+        if subscription.kind == "job":
+            return _job_of(event) == subscription.key
+        if subscription.kind == "allocation":
+            return event.key == subscription.key
+        if subscription.kind == "node" and subscription.key:
+            return subscription.key in (event.key, getattr(event.value, "node_id", ""))
+        return True
+
+    def _note(self, event: StateEvent) -> None:
+        self._stale |= {panel.target for panel in self.panels if event.topic in panel.topics}
+        for rows in self.lists:
+            if rows.topic is event.topic:
+                self._rows[rows.container, event.key] = (rows, event)
+
+    @property
+    def needs_reader(self) -> bool:
+        """Whether the next flush asks the database (once for the whole group)."""
+        return bool(self._stale)
+
+    def everything(self, reader: StateReader, now: int) -> tuple[Piece, ...]:
+        """The whole room for a viewer who comes back: panels and drawings as they are now."""
+        return tuple(self._panel(panel, reader, now) for panel in self.panels)
+
+    def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
+        """What changed since the last flush. `reader` is given when `needs_reader`."""
+        rows = list(self._rows.values())[-MAX_ROWS:]
+        self._rows.clear()
+        pieces: list[Piece] = [_row_piece(item, event, now) for item, event in rows]
+        if reader is not None:
+            stale = [panel for panel in self.panels if panel.target in self._stale]
+            pieces += [self._panel(panel, reader, now) for panel in stale]
+            self._stale.clear()
+        return tuple(pieces)
+
+    def _panel(self, panel: Panel, reader: StateReader, now: int) -> Html:
+        context = dict(panel.query(reader, self.subscription, now)) | {"now": now}
+        return Html(target=panel.target, html=render_to_string(panel.template, context))
+
+
+def _row_piece(rows: RowList, event: StateEvent, now: int) -> Html:
+    target = f"{rows.container}-{event.key}"
+    if event.deleted:
+        return Html(target=target, mode="remove")
+    html = render_to_string(rows.template, dict(rows.context(event.value, now)) | {"now": now})
+    return Html(target=target, mode="upsert", html=html, container=rows.container)
+
+
+def _job_of(event: StateEvent) -> str:
+    if event.topic is Topic.JOB:
+        return f"{event.namespace}/{event.key}"
+    job_id = getattr(event.value, "job_id", "")
+    return f"{event.namespace}/{job_id}" if job_id else ""
+
+
+class EvaluationRoom(Room):
+    """One evaluation: graph, steps and path follow every step, even those only hinted."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        """See Room."""
+        super().__init__(subscription)
+        self.evaluation: Evaluation | None = None
+        self.steps: dict[int, LifecycleStep] = {}
+        self.made: dict[str, MadeEvaluation] = {}
+        self._is_redrawn = False
+
+    def load(self, reader: StateReader) -> None:
+        """Read the evaluation, its steps and what it made."""
+        eval_id = self.subscription.key
+        self.evaluation = reader.evaluation(eval_id)
+        self.steps |= {step.number: step for step in reader.lifecycle(eval_id)}
+        if self.evaluation is not None:
+            for other in reader.evaluations_by_job(self.evaluation.job_key):
+                self._note_made(other)
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Its own row and steps, what it made, what it placed."""
+        eval_id = self.subscription.key
+        if event.topic is Topic.LIFECYCLE:
+            return event.key.partition("/")[0] == eval_id
+        if event.topic is Topic.EVALUATION:
+            return event.key == eval_id or _made_by(event.value, eval_id)
+        return getattr(event.value, "eval_id", "") == eval_id
+
+    def _note(self, event: StateEvent) -> None:
+        super()._note(event)
+        if isinstance(event.value, LifecycleStep):
+            self.steps[event.value.number] = event.value
+            self._is_redrawn = True
+        elif isinstance(event.value, Evaluation) and not event.deleted:
+            if event.key == self.subscription.key:
+                self.evaluation = event.value
+            else:
+                self._note_made(event.value)
+            self._is_redrawn = True
+
+    def _note_made(self, other: Evaluation) -> None:
+        if _made_by(other, self.subscription.key):
+            self.made[other.id] = MadeEvaluation(
+                id=other.id, trigger=other.triggered_by, at=other.create_time
+            )
+
+    def observe_step(self, step: LifecycleStep) -> bool:
+        """A hint counts until the record says the same step."""
+        if step.eval_id != self.subscription.key or step.number in self.steps:
+            return False
+        self.steps[step.number] = step
+        self._is_redrawn = True
+        return True
+
+    def everything(self, reader: StateReader, now: int) -> tuple[Piece, ...]:
+        """Panels, then the drawings."""
+        return super().everything(reader, now) + self._drawings(now)
+
+    def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
+        """What changed, the graph once."""
+        pieces = super().flush(reader, now)
+        if self._is_redrawn:
+            self._is_redrawn = False
+            pieces += self._drawings(now)
+        return pieces
+
+    def _drawings(self, now: int) -> tuple[Piece, ...]:
+        life = self.life()
+        rows = life_rows(life)
+        steps = list(zip(rows, life_bars(rows, now), strict=True))
+        return (
+            Drawing(graph=lifecycle_graph(life)),
+            Html(
+                target="steps",
+                html=render_to_string(
+                    "dashboard/partials/_steps.html", {"steps": steps, "now": now}
+                ),
+            ),
+            Html(
+                target="path",
+                html=render_to_string(
+                    "dashboard/partials/_path.html", {"rows": rows, "id": "path"}
+                ),
+            ),
+        )
+
+    def life(self) -> Life:
+        """What is known of the evaluation's life, hints included."""
+        evaluation = self.evaluation
+        return life_of(
+            evaluation or Evaluation(id=self.subscription.key),
+            tuple(self.steps.values()),
+            tuple(self.made.values()),
+        )
+
+
+def life_of(
+    evaluation: Evaluation, steps: tuple[LifecycleStep, ...], made: tuple[MadeEvaluation, ...]
+) -> Life:
+    """The life of an evaluation as page and live frame draw it."""
+    cause = evaluation.cause
+    subject = cause.kind.value if cause else "cluster"
+    return Life(
+        eval_id=evaluation.id,
+        trigger=evaluation.triggered_by,
+        steps=steps,
+        made=made,
+        event=(subject.capitalize(), evaluation.job_id or "event"),
+        status=evaluation.status.value,
+    )
+
+
+def _made_by(value: object, eval_id: str) -> bool:
+    if not isinstance(value, Evaluation):
+        return False
+    cause_id = value.cause.id if value.cause else ""
+    return eval_id in (value.previous_eval, cause_id) and value.id != eval_id
+
+
+#: Kinds with a room of their own.
+ROOMS: dict[str, type[Room]] = {"evaluation": EvaluationRoom}
+
+
+def room_for(subscription: Subscription) -> Room:
+    """A new, unloaded room."""
+    return ROOMS.get(subscription.kind, Room)(subscription)

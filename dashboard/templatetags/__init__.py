@@ -1,0 +1,1 @@
+"""Template tags: how pages write statuses, times, amounts and ids."""

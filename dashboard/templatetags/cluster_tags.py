@@ -1,0 +1,190 @@
+"""Tags and filters of the pages: badge, time, units, ids, icons, graphs.
+
+In: values as stored (ns, MHz, MiB, statuses). Out: markup without inline style or script,
+everything escaped. Words, tones and icons come from `dashboard.labels`, the writing of values from
+`wording`.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django import template
+from django.contrib.staticfiles import finders
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from dashboard import wording
+from dashboard.labels import Label, label_for, outcome_label
+
+register = template.Library()
+
+register.filter("number", wording.number)
+register.filter("short_id", wording.short_id)
+register.filter("span", wording.span)
+register.filter("clock_time", wording.clock_time)
+register.filter("full_time", wording.full_time)
+
+
+@register.filter
+def milliseconds(nanoseconds: int) -> int:
+    """For the browser, whose clock counts these."""
+    return nanoseconds // 1_000_000
+
+
+@register.filter
+def mib(value: int) -> str:
+    """Memory or disk: `312 MiB`."""
+    return wording.amount(value, "MiB")
+
+
+@register.filter
+def mhz(value: int) -> str:
+    """CPU: `600 MHz`."""
+    return wording.amount(value, "MHz")
+
+
+@register.filter
+def counted(count: int, words: str) -> str:
+    """`{{ 3|counted:"node" }}` gives `3 nodes`; an irregular plural follows a comma."""
+    one, _, many = words.partition(",")
+    return wording.count_of(count, one, many)
+
+
+@register.filter
+def score(value: float) -> str:
+    """A score with two decimals and a true minus sign."""
+    return f"{value:.2f}".replace("-", wording.MINUS)
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """One icon of the sprite; silent to screen readers unless it has a label."""
+    if label:
+        return format_html(
+            '<svg class="icon" role="img" aria-label="{}"><use href="#i-{}"/></svg>', label, name
+        )
+    return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"/></svg>', name)
+
+
+@register.simple_tag
+def icon_sprite() -> SafeString:
+    """The symbols of every icon and the graphs' arrowheads, once a page."""
+    return mark_safe(_sprite())  # noqa: S308 - our own file, no input
+
+
+@cache
+def _sprite() -> str:
+    path = finders.find("img/icons.svg")
+    assert isinstance(path, str), "static/img/icons.svg is part of the product"
+    return Path(path).read_text(encoding="utf-8")
+
+
+@register.inclusion_tag("dashboard/partials/_badge.html")
+def badge(kind: str, status: str, word: str = "", *, large: bool = False) -> dict[str, Any]:
+    """A status with edge, icon and word. `word` replaces the status's own word."""
+    return _mark(label_for(kind, status), word) | {"is_large": large}
+
+
+@register.inclusion_tag("dashboard/partials/_badge.html")
+def outcome(placed: int, wanted: int, *, large: bool = False) -> dict[str, Any]:
+    """What an evaluation achieved: `4 of 5 placed`, `no-op`."""
+    return _mark(outcome_label(placed, wanted), "") | {"is_large": large}
+
+
+@register.inclusion_tag("dashboard/partials/_state.html")
+def state(kind: str, status: str, word: str = "") -> dict[str, Any]:
+    """A status in a table cell: icon and word, no edge."""
+    return _mark(label_for(kind, status), word)
+
+
+def _mark(label: Label, word: str) -> dict[str, Any]:
+    return {"label": label, "word": word or label.word}
+
+
+@register.inclusion_tag("dashboard/partials/_notice.html")
+def notice(kind: str, strong: str, text: str = "") -> dict[str, Any]:
+    """A page-wide notice: strong clause, one sentence. Kinds: success, info, error and so on."""
+    return {"label": label_for("notice", kind), "strong": strong, "text": text}
+
+
+@register.inclusion_tag("dashboard/partials/_empty.html")
+def empty(
+    icon_name: str, title: str, text: str = "", url: str = "", action: str = ""
+) -> dict[str, Any]:
+    """What is absent, why or when it fills, and at most one button."""
+    return {"icon": icon_name, "title": title, "text": text, "url": url, "action": action}
+
+
+@register.inclusion_tag("dashboard/partials/_meter.html")
+def meter(
+    used: float, total: float, label: str, tone: str = "", extra: float = 0
+) -> dict[str, Any]:
+    """A bar of `used`, then `extra`, out of `total`; the label carries the number as text."""
+    whole = max(total, used + extra, 1)
+    return {
+        "used": f"{100 * used / whole:.2f}",
+        "extra": f"{100 * extra / whole:.2f}" if extra else "",
+        "label": label,
+        "tone": tone,
+    }
+
+
+@register.inclusion_tag("dashboard/partials/_id.html")
+def identifier(value: str, url: str = "", *, copy: bool = True) -> dict[str, Any]:
+    """An id: eight characters, the whole in the title, a link and a copy button."""
+    return {"full": value, "short": wording.short_id(value), "url": url, "has_copy": copy}
+
+
+@register.simple_tag
+def at(instant: int, *, milliseconds: bool = False) -> SafeString:
+    """An instant as clock time, with date and zone in the title."""
+    if not instant:
+        return _none()
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        wording.machine_time(instant),
+        wording.full_time(instant),
+        wording.clock_time(instant, with_milliseconds=milliseconds),
+    )
+
+
+@register.simple_tag
+def ago(instant: int, now: int) -> SafeString:
+    """An instant as its age (or `in ...`), kept current by the browser."""
+    if not instant:
+        return _none()
+    return format_html(
+        '<time datetime="{}" title="{}" data-relative>{}</time>',
+        wording.machine_time(instant),
+        wording.full_time(instant),
+        wording.age(instant, now),
+    )
+
+
+def _none() -> SafeString:
+    return format_html('<span class="quiet">{}</span>', wording.NONE)
+
+
+@register.inclusion_tag("dashboard/partials/_graph.html")
+def graph(value: Any, css_class: str = "graph-map", name: str = "graph") -> dict[str, Any]:
+    """A `dashboard.graphs` Graph as SVG; the browser adopts it by keys and keeps it current."""
+    return {"graph": value, "css_class": css_class, "name": name}
+
+
+@register.inclusion_tag("dashboard/partials/_nav_link.html", takes_context=True)
+def nav_link(
+    context: template.Context, url: str, icon_name: str, word: str, key: str
+) -> dict[str, Any]:
+    """One entry of the navigation: marked when the page lies under it; count from `nav_counts`."""
+    request = context.get("request")
+    path = getattr(request, "path", "")
+    counts = context.get("nav_counts") or {}
+    return {
+        "url": url,
+        "icon": icon_name,
+        "word": word,
+        "key": key,
+        "is_current": path == url or (url != "/" and path.startswith(url)),
+        "count": counts.get(word),
+    }

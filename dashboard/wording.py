@@ -1,0 +1,96 @@
+"""How values are written: numbers, amounts, times, ids. Plain values in, plain text out.
+
+Pages, live frames and graphs use the same functions, so that one value reads the same everywhere.
+Knows neither templates nor the clock: `now` is passed in.
+"""
+
+from datetime import UTC, datetime
+
+NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
+MINUS = "\N{MINUS SIGN}"
+NONE = "\N{EN DASH}"
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+_NS = 1_000_000_000
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def number(value: float) -> str:
+    """`48396` becomes `48 396`, with a narrow no-break space; a true minus sign."""
+    grouped = f"{abs(value):,}".replace(",", NARROW_SPACE)
+    return f"{MINUS}{grouped}" if value < 0 else grouped
+
+
+def short_id(value: str) -> str:
+    """The first eight characters of an id."""
+    return value[:8]
+
+
+def span(nanoseconds: int) -> str:
+    """A duration: `173 ms`, `0.4 s`, `41 s`, `16 min 21 s`; two units at most."""
+    if nanoseconds < 0:
+        return MINUS + span(-nanoseconds)
+    if nanoseconds < _NS // 4:
+        milliseconds = nanoseconds / 1_000_000
+        return f"{milliseconds:.1f} ms" if 0 < milliseconds < 1 else f"{milliseconds:.0f} ms"
+    if nanoseconds < 10 * _NS:
+        return f"{nanoseconds / _NS:.1f} s"
+    return _two_units(nanoseconds // _NS)
+
+
+def _two_units(seconds: int) -> str:
+    for position, (size, unit) in enumerate(_UNITS):
+        if seconds >= size:
+            whole, rest = divmod(seconds, size)
+            if position + 1 == len(_UNITS):
+                return f"{whole} {unit}"
+            next_size, next_unit = _UNITS[position + 1]
+            part = rest // next_size
+            return f"{whole} {unit} {part} {next_unit}" if part else f"{whole} {unit}"
+    return "0 s"
+
+
+def age(instant: int, now: int) -> str:
+    """How long ago, or `in ...` for an instant ahead; the dash when unset."""
+    if not instant:
+        return NONE
+    return span(now - instant) if instant <= now else f"in {span(instant - now)}"
+
+
+def clock_time(instant: int, *, with_milliseconds: bool = False) -> str:
+    """`14:18:31`, or `14:18:31.902` where order matters; UTC; the dash when unset."""
+    if not instant:
+        return NONE
+    text = _moment(instant).strftime("%H:%M:%S")
+    return f"{text}.{instant // 1_000_000 % 1000:03d}" if with_milliseconds else text
+
+
+def full_time(instant: int) -> str:
+    """`21 Nov 2026 14:18:31 UTC`, for titles."""
+    moment = _moment(instant)
+    return f"{moment.day} {moment.strftime('%b %Y %H:%M:%S')} UTC" if instant else "not set"
+
+
+def machine_time(instant: int) -> str:
+    """RFC 3339 with milliseconds, for `<time datetime>`."""
+    return _moment(instant).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _moment(instant: int) -> datetime:
+    return datetime.fromtimestamp(instant / _NS, UTC)
+
+
+def amount(value: float, unit: str) -> str:
+    """A number with its unit, kept together."""
+    return f"{number(value)}\N{NO-BREAK SPACE}{unit}"
+
+
+def count_of(count: int, one: str, many: str = "") -> str:
+    """`1 node`, `12 nodes`."""
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+
+
+def clipped(text: str, limit: int) -> str:
+    """At most `limit` characters, the last one an ellipsis; control characters become spaces."""
+    clean = "".join(char if char.isprintable() else " " for char in text)
+    return clean if len(clean) <= limit else clean[: max(limit - 1, 0)] + ELLIPSIS

@@ -1,0 +1,34 @@
+// Dialogs before anything that stops work: a button names its dialog; a typed name opens the red button.
+
+export function attachConfirm() {
+  document.addEventListener("click", (event) => {
+    const opener = event.target.closest?.("[data-confirm]");
+    if (opener) return open(document.getElementById(opener.dataset.confirm));
+    const closer = event.target.closest?.('[data-action="close"]');
+    closer?.closest("dialog")?.close();
+  });
+  document.addEventListener("input", (event) => {
+    const dialog = event.target.closest?.("dialog[data-typed]");
+    if (!dialog) return;
+    const submit = dialog.querySelector('button[type="submit"]');
+    submit.disabled = event.target.value.trim() !== dialog.dataset.typed;
+  });
+  // A second click while the first is on its way must not do it twice.
+  document.addEventListener("submit", (event) => {
+    if (event.target.dataset.sent) return event.preventDefault();
+    if (event.target.method === "post") event.target.dataset.sent = "yes";
+  });
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+  });
+}
+
+function open(dialog) {
+  if (!dialog || dialog.open) return;
+  const field = dialog.querySelector("[id$='-typed']");
+  if (field) {
+    field.value = "";
+    dialog.querySelector('button[type="submit"]').disabled = true;
+  }
+  dialog.showModal();
+}

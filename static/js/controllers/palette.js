@@ -1,0 +1,90 @@
+// The command palette: every page of the navigation, every button of this page, and search, by words.
+
+let entries = [];
+let chosen = 0;
+
+export function openPalette() {
+  const dialog = document.querySelector("[data-palette]");
+  if (!dialog || dialog.open) return;
+  const field = dialog.querySelector("input");
+  if (!dialog.dataset.ready) prepare(dialog, field);
+  field.value = "";
+  show(dialog, "");
+  dialog.showModal();
+  field.focus();
+}
+
+function prepare(dialog, field) {
+  dialog.dataset.ready = "yes";
+  field.addEventListener("input", () => show(dialog, field.value));
+  field.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      choose(dialog, chosen + step);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      run(dialog, entries[chosen]);
+    }
+  });
+  dialog.querySelector("[role=listbox]").addEventListener("click", (event) => {
+    const option = event.target.closest("[role=option]");
+    if (option) run(dialog, entries[Number(option.dataset.place)]);
+  });
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+}
+
+// Pages from the navigation, then what this page offers; destructive buttons only open their dialogs.
+function known() {
+  const pages = [...document.querySelectorAll("[data-nav] a")].map((link) => ({
+    word: `Go to ${link.textContent.replace(/\s+/g, " ").trim()}`,
+    key: link.dataset.go ? `g ${link.dataset.go}` : "",
+    run: () => link.click(),
+  }));
+  const actions = [...document.querySelectorAll("main button:not([disabled]), main .actions a")]
+    .filter((element) => element.textContent.trim() && !element.closest("dialog"))
+    .map((element) => ({ word: element.textContent.replace(/\s+/g, " ").trim(), key: "", run: () => element.click() }));
+  const theme = document.querySelector('[data-controller="theme"]');
+  const rest = theme ? [{ word: "Change theme", key: "", run: () => theme.click() }] : [];
+  return [...pages, ...actions, ...rest];
+}
+
+function show(dialog, text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  entries = known().filter((entry) => words.every((word) => entry.word.toLowerCase().includes(word)));
+  if (text.trim()) {
+    const address = `/search/?${new URLSearchParams({ q: text.trim() })}`;
+    entries.push({ word: `Search for ${text.trim()}`, key: "/", run: () => location.assign(address) });
+  }
+  dialog.querySelector("[role=listbox]").replaceChildren(...entries.map(option));
+  choose(dialog, 0);
+}
+
+function option(entry, place) {
+  const item = document.createElement("li");
+  item.id = `palette-${place}`;
+  item.setAttribute("role", "option");
+  item.dataset.place = String(place);
+  item.append(entry.word);
+  if (entry.key) {
+    const key = document.createElement("kbd");
+    key.textContent = entry.key;
+    item.append(key);
+  }
+  return item;
+}
+
+function choose(dialog, place) {
+  chosen = Math.min(Math.max(place, 0), entries.length - 1);
+  for (const item of dialog.querySelectorAll("[role=option]")) {
+    const isChosen = Number(item.dataset.place) === chosen;
+    item.setAttribute("aria-selected", String(isChosen));
+    if (isChosen) item.scrollIntoView({ block: "nearest" });
+  }
+  dialog.querySelector("input").setAttribute("aria-activedescendant", `palette-${chosen}`);
+}
+
+function run(dialog, entry) {
+  dialog.close();
+  entry?.run();
+}

@@ -1,0 +1,164 @@
+// Joins a page to its socket: badge, stale banner, pause, batches per animation frame.
+
+import { LiveSocket } from "./socket.js";
+import { applyPieces, say } from "./swap.js";
+
+const ICONS = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "pause" };
+const TONES = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "paused" };
+const NARROW_SPACE = "\u202f";
+
+export function startLive(body = document.body) {
+  const topics = (body.dataset.live ?? "").split(",").filter(Boolean);
+  if (!topics.length || !("WebSocket" in window)) return null;
+  const page = new LivePage(topics, Number(body.dataset.index ?? 0));
+  page.socket.open();
+  return page;
+}
+
+class LivePage {
+  #waiting = [];
+  #isScheduled = false;
+  #isPaused = false;
+  #since = null;
+  #state = "";
+
+  constructor(topics, index) {
+    this.badge = document.querySelector("[data-live-badge]");
+    this.banner = document.querySelector("[data-stale-banner]");
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    this.socket = new LiveSocket({
+      url: `${scheme}://${location.host}/live`,
+      topics,
+      index,
+      on: {
+        state: (state, measure) => this.#show(state, measure),
+        pieces: (pieces) => this.#queue(pieces),
+        gap: (topic, have, since) => console.info(`live: gap in ${topic}, ${have} to ${since}`),
+        reload: (reason) => this.#reload(reason),
+        refused: (topic, reason) => console.info(`live: ${topic} refused, ${reason}`),
+      },
+    });
+    addEventListener("online", () => this.socket.open());
+    addEventListener("pagehide", () => this.socket.close());
+    addEventListener("pageshow", (event) => event.persisted && this.socket.open());
+    document.addEventListener("click", (event) => this.#clicked(event));
+  }
+
+  toggle() {
+    this.#isPaused = !this.#isPaused;
+    for (const button of document.querySelectorAll('[data-action="pause"]')) {
+      button.setAttribute("aria-pressed", String(this.#isPaused));
+    }
+    if (!this.#isPaused) this.#schedule();
+    this.#show(this.#isPaused ? "paused" : "live", this.#isPaused ? 0 : this.socket.lag);
+  }
+
+  #clicked(event) {
+    const action = event.target.closest?.("[data-action]")?.dataset.action;
+    if (action === "reconnect") this.socket.open();
+    if (action === "pause") this.toggle();
+  }
+
+  #queue(pieces) {
+    this.#waiting.push(...pieces);
+    if (this.#isPaused) this.#show("paused", this.#waiting.length);
+    else this.#schedule();
+  }
+
+  #schedule() {
+    if (this.#isScheduled || !this.#waiting.length) return;
+    this.#isScheduled = true;
+    const work = () => {
+      this.#isScheduled = false;
+      applyPieces(this.#waiting.splice(0));
+    };
+    // Animation frames stop in hidden tabs; the page must stay current there too.
+    if (document.hidden) setTimeout(work, 0);
+    else requestAnimationFrame(work);
+  }
+
+  #show(state, measure) {
+    if (this.#isPaused && state === "live") state = "paused";
+    this.#badge(state, measure);
+    if (state === this.#state) return;
+    const before = this.#state;
+    this.#state = state;
+    document.documentElement.dataset.liveState = state;
+    const isStale = ["offline", "signed-out", "refused"].includes(state);
+    if (isStale) this.#offline(state, measure);
+    else if (state === "live") this.#online(before);
+  }
+
+  #badge(state, measure) {
+    if (!this.badge) return;
+    const known = ICONS[state] ?? "offline";
+    this.badge.dataset.state = TONES[state] ?? "offline";
+    this.badge.querySelector("use")?.setAttribute("href", `#i-${known}`);
+    const word = this.badge.querySelector("[data-live-word]");
+    if (word) word.textContent = this.#word(state, measure);
+    for (const element of document.querySelectorAll("[data-live-index]")) {
+      element.textContent = grouped(this.socket.newest);
+    }
+  }
+
+  #word(state, measure) {
+    switch (state) {
+      case "live":
+        return `live ${measure < 1000 ? `${Math.round(measure)} ms` : `${(measure / 1000).toFixed(1)} s`}`;
+      case "catching-up":
+        return measure > 0 ? `catching up ${grouped(measure)} behind` : "connecting";
+      case "paused":
+        return measure > 0 ? `paused ${grouped(measure)} new` : "paused";
+      case "signed-out":
+        return "signed out";
+      default:
+        return `offline, showing ${clock(this.#since ?? new Date())}`;
+    }
+  }
+
+  #offline(state, delay) {
+    this.#since ??= new Date();
+    for (const panel of document.querySelectorAll("[data-live-panel]")) panel.dataset.stale = "";
+    if (this.banner) {
+      this.banner.hidden = false;
+      this.banner.querySelector("[data-stale-since]").textContent = clock(this.#since);
+      this.banner.querySelector("[data-stale-retry]").textContent =
+        state === "signed-out"
+          ? "You are signed out: load the page again to sign in."
+          : `Trying again in ${Math.max(1, Math.round(delay / 1000))} s.`;
+    }
+    document.querySelector("[data-status-line]")?.setAttribute("aria-live", "assertive");
+    say(`Offline since ${clock(this.#since)}.`);
+  }
+
+  #online(before) {
+    const wasStale = this.#since !== null;
+    this.#since = null;
+    for (const panel of document.querySelectorAll("[data-live-panel]")) delete panel.dataset.stale;
+    if (this.banner) this.banner.hidden = true;
+    document.querySelector("[data-status-line]")?.setAttribute("aria-live", "polite");
+    if (wasStale && before) say("Live again.");
+  }
+
+  #reload(reason) {
+    this.socket.close();
+    const last = Number(sessionStorage.getItem("live-reloaded") ?? 0);
+    const isLoop = Date.now() - last < 10_000;
+    if (isLoop || document.querySelector("[data-unsaved]")) {
+      this.#show("offline", 10_000);
+      console.info(`live: ${reason}`);
+      setTimeout(() => this.socket.open(), 10_000);
+      return;
+    }
+    sessionStorage.setItem("live-reloaded", String(Date.now()));
+    location.reload();
+  }
+}
+
+function grouped(value) {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
+}
+
+function clock(date) {
+  return date.toTimeString().slice(0, 8);
+}

@@ -1,0 +1,146 @@
+// Pieces of a frame -> the DOM. The only file that replaces elements; keeps focus and scroll where they were.
+
+import { drawGraph, flashEdges } from "../graphs/svg.js";
+
+const ROW_LIMIT = 200;
+const newest = new WeakMap();
+let spokenAt = 0;
+
+export function applyPieces(pieces) {
+  for (const piece of pieces) APPLY[piece.kind]?.(piece);
+}
+
+const APPLY = {
+  html(piece) {
+    HTML[piece.mode ?? "replace"]?.(piece);
+  },
+  graph(piece) {
+    for (const holder of document.querySelectorAll(`[data-graph="${CSS.escape(piece.graph.key)}"]`)) {
+      drawGraph(holder, piece.graph);
+      holder.dispatchEvent(new CustomEvent("graph:drawn", { bubbles: true, detail: piece.graph }));
+    }
+  },
+  facts(piece) {
+    for (const [name, value] of Object.entries(piece.values)) {
+      for (const element of document.querySelectorAll(`[data-fact="${CSS.escape(name)}"]`)) {
+        if (element.textContent !== value) element.textContent = value;
+      }
+    }
+    if (piece.say) say(piece.say);
+  },
+  moved(piece) {
+    for (const holder of document.querySelectorAll(`[data-graph="${CSS.escape(piece.key)}"]`)) {
+      flashEdges(holder, Object.keys(piece.edges));
+    }
+  },
+};
+
+const HTML = {
+  replace(piece) {
+    const element = document.getElementById(piece.target);
+    if (element) exchange(element, piece.html);
+  },
+  upsert(piece) {
+    const element = document.getElementById(piece.target);
+    if (element) return exchange(element, piece.html);
+    const container = document.getElementById(piece.container);
+    if (!container) return;
+    container.querySelector("[data-empty-row]")?.remove();
+    const [row] = parsed(piece.html);
+    if (!row) return;
+    container.prepend(row);
+    announceAbove(container);
+    while (container.children.length > Number(container.dataset.limit ?? ROW_LIMIT)) {
+      container.lastElementChild.remove();
+    }
+    swapped(row);
+  },
+  remove(piece) {
+    document.getElementById(piece.target)?.remove();
+  },
+  append(piece) {
+    const element = document.getElementById(piece.target);
+    for (const child of parsed(piece.html)) {
+      element?.append(child);
+      swapped(child);
+    }
+  },
+};
+
+function parsed(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return [...template.content.children];
+}
+
+function exchange(element, html) {
+  if (newest.get(element) === html) return;
+  const [fresh] = parsed(html);
+  if (!fresh) return;
+  const place = focusPlace(element);
+  const scroll = [element.scrollLeft, element.scrollTop];
+  keepOpen(element, fresh);
+  element.replaceWith(fresh);
+  [fresh.scrollLeft, fresh.scrollTop] = scroll;
+  newest.set(fresh, html);
+  if (place) restoreFocus(fresh, place);
+  swapped(fresh);
+}
+
+// What a person has opened stays open.
+function keepOpen(old, fresh) {
+  for (const details of old.querySelectorAll("details[id][open]")) {
+    fresh.querySelector(`#${CSS.escape(details.id)}`)?.setAttribute("open", "");
+  }
+}
+
+function focusPlace(element) {
+  const focused = document.activeElement;
+  if (!focused || !element.contains(focused)) return null;
+  const all = [element, ...element.querySelectorAll("a, button, input, select, textarea, [tabindex]")];
+  return {
+    id: focused.id,
+    key: focused.closest("[data-key]")?.dataset.key,
+    position: all.indexOf(focused),
+  };
+}
+
+function restoreFocus(fresh, place) {
+  const all = [fresh, ...fresh.querySelectorAll("a, button, input, select, textarea, [tabindex]")];
+  const byId = place.id && document.getElementById(place.id);
+  const byKey = place.key && fresh.querySelector(`[data-key="${CSS.escape(place.key)}"]`);
+  (byId || byKey || all[place.position])?.focus({ preventScroll: true });
+}
+
+// New rows above the reader are told by a pill, so that the text under the eye does not jump.
+function announceAbove(container) {
+  const table = container.closest("table") ?? container;
+  if (table.getBoundingClientRect().top >= 0) return;
+  const holder = table.parentElement;
+  let pill = holder.querySelector(":scope > .pill");
+  if (!pill) {
+    pill = document.createElement("button");
+    pill.type = "button";
+    pill.className = "button pill";
+    pill.addEventListener("click", () => {
+      table.scrollIntoView({ block: "start" });
+      pill.remove();
+    });
+    holder.prepend(pill);
+  }
+  pill.dataset.count = String(Number(pill.dataset.count ?? 0) + 1);
+  pill.textContent = `${pill.dataset.count} new`;
+}
+
+function swapped(element) {
+  element.dispatchEvent(new CustomEvent("live:swapped", { bubbles: true }));
+}
+
+// At most one sentence a second reaches screen readers.
+export function say(sentence) {
+  const line = document.querySelector("[data-status-line]");
+  const now = performance.now();
+  if (!line || now - spokenAt < 1000) return;
+  spokenAt = now;
+  line.textContent = sentence;
+}

@@ -1,0 +1,49 @@
+// Attaches each behaviour to the elements that name it, now and after every live change.
+
+import { attachConfirm } from "./controllers/confirm.js";
+import { attachCopy } from "./controllers/copy.js";
+import { attachFilter, attachFilterForm } from "./controllers/filter.js";
+import { attachKeyboard } from "./controllers/keyboard.js";
+import { refreshTimes } from "./controllers/relative_time.js";
+import { attachChain } from "./graphs/chain.js";
+import { attachLifecycle } from "./graphs/lifecycle.js";
+import { attachGraph } from "./graphs/navigate.js";
+import { attachPlacement } from "./graphs/placement.js";
+import { growBars } from "./graphs/timeline.js";
+import { startLive } from "./live/page.js";
+
+const ATTACH = [
+  ["[data-graph]", attachGraph],
+  ['[data-graph^="life-"]', attachLifecycle],
+  ['[data-graph^="chain-"]', attachChain],
+  ["table[data-scores]", attachPlacement],
+  ["[data-filter]", attachFilter],
+  ["form[data-filter-form]", attachFilterForm],
+];
+const attached = new WeakMap();
+
+function attachWithin(root) {
+  for (const [selector, attach] of ATTACH) {
+    const found = [...root.querySelectorAll(selector)];
+    if (root.matches?.(selector)) found.push(root);
+    for (const element of found) {
+      const done = attached.get(element) ?? new Set();
+      if (done.has(attach)) continue;
+      attached.set(element, done.add(attach));
+      attach(element);
+    }
+  }
+}
+
+attachWithin(document.documentElement);
+document.addEventListener("live:swapped", (event) => attachWithin(event.target));
+attachCopy();
+attachConfirm();
+const live = startLive();
+attachKeyboard(live);
+refreshTimes();
+setInterval(() => {
+  refreshTimes();
+  growBars();
+}, 1000);
+if (document.querySelector("[data-editor]")) import("./controllers/editor.js").then((module) => module.attachEditors());
