@@ -1,0 +1,237 @@
+"""Everything a stack knows of one task group during one attempt: verdict, room and scores.
+
+In: the context's changes, as they are made. Out: the chosen row, and the metrics of the choice.
+Which rows are candidates is the stack's to say.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.engine.context import EvalContext
+from scheduler.engine.feasibility.check import FeasibilityAsk
+from scheduler.engine.feasibility.distinct_hosts import DistinctHosts
+from scheduler.engine.feasibility.distinct_property import DistinctProperty
+from scheduler.engine.feasibility.verdict import Verdict, judge
+from scheduler.engine.measure.ask import ask_of
+from scheduler.engine.measure.tally import Tally, tally
+from scheduler.engine.rank.grant import Shortage
+from scheduler.engine.rank.preemption import Eviction, Preemptor
+from scheduler.engine.rank.ranking import Ranking, Scored
+from scheduler.state.node_table import Bools
+from scheduler.structs.alloc_metric import AllocMetric, NodeScore
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.resources import AllocatedResources
+
+#: How many of the best candidates a metric keeps.
+_KEPT_SCORES = 5
+
+
+class Setting(NamedTuple):
+    """What the operator's settings, the job's pool and the kind of stack make of a select."""
+
+    #: binpack or spread
+    algorithm: str
+    oversubscription: bool
+    #: Off for system jobs: no scores but the fit, no distinct_hosts.
+    with_preferences: bool
+
+
+class Chosen(NamedTuple):
+    """A row, what is granted on it, and what has to go for it."""
+
+    row: int
+    resources: AllocatedResources
+    scored: Scored
+    evicted: tuple[Allocation, ...]
+
+
+class GroupState:
+    """One group of one job version. `metrics` tells of the last choice alone."""
+
+    def __init__(
+        self,
+        context: EvalContext,
+        ask: FeasibilityAsk,
+        setting: Setting,
+        candidates: Bools,
+    ) -> None:
+        job, group = ask.job, ask.group
+        self.job = job
+        self.metrics = AllocMetric()
+        self.verdict: Verdict = judge(ask)
+        #: Candidates, and every other row a choice was limited to.
+        self.looked_at: Bools = np.zeros(candidates.size, dtype=np.bool_)
+        self._context = context
+        self._candidates = candidates
+        self._candidate_count = int(np.count_nonzero(candidates))
+        self._distinct_hosts = DistinctHosts(context, job, group)
+        self._minds_hosts = self._distinct_hosts.is_active and setting.with_preferences
+        self._distinct_property = DistinctProperty(context, job, group)
+        self._read = len(context.log)
+        group_ask = ask_of(group, oversubscription=setting.oversubscription)
+        self._ranking = Ranking(
+            context,
+            job,
+            group_ask,
+            self.verdict.passes & candidates,
+            algorithm=setting.algorithm,
+            with_preferences=setting.with_preferences,
+        )
+        self._preemptor = Preemptor(context, job, group_ask, self._ranking.room)
+        self._filtered = self._count_filtered(self.verdict.reason_codes, self.verdict.reasons)
+        self._exhausted: Tally | None = None
+
+    def choose(self, penalty_rows: frozenset[int], *, preempt: bool) -> Chosen | None:
+        """The best of the candidates; None when none has room."""
+        self.looked_at |= self._candidates
+        self._follow()
+        codes, reasons = self._forbid()
+        blocked = None if codes is self.verdict.reason_codes else codes != 0
+        evictions = self._evictions(blocked) if preempt else {}
+        entries = self._ranking.best(_KEPT_SCORES, penalty_rows, blocked)
+        scored = {
+            row: self._ranking.score(row, is_penalised=row in penalty_rows)
+            for _, _, row in entries
+        }
+        for row, eviction in evictions.items():
+            scored[row] = self._ranking.score_evicting(
+                row, eviction, is_penalised=row in penalty_rows
+            )
+        if evictions:
+            entries = sorted(self._ranking.entry(row, scored[row]) for row in scored)
+        best = [row for _, _, row in entries[:_KEPT_SCORES]]
+        self._measure(codes, reasons, best, scored, evictions)
+        if not best:
+            return None
+        return self._chosen(best[0], scored[best[0]], evictions.get(best[0]))
+
+    def choose_on(self, row: int, penalty_rows: frozenset[int], *, preempt: bool) -> Chosen | None:
+        """That row if it takes the group; it need not be a candidate."""
+        self.looked_at[row] = True
+        self._follow()
+        codes, reasons = self._forbid()
+        if codes[row]:
+            self._measure_one(row, filtered=reasons[codes[row]])
+            return None
+        if not self._candidates[row]:
+            self._ranking.room.update(row)
+        eviction = None
+        if self._ranking.room.reason(row):
+            eviction = self._preemptor.evict_for(row) if preempt else None
+            if eviction is None:
+                self._measure_one(row, exhausted=self._ranking.room.reason(row))
+                return None
+        self._ranking.refresh_spread()
+        is_penalised = row in penalty_rows
+        if eviction is None:
+            scored = self._ranking.score(row, is_penalised=is_penalised)
+        else:
+            scored = self._ranking.score_evicting(row, eviction, is_penalised=is_penalised)
+        self._measure_one(row, scored=scored)
+        return self._chosen(row, scored, eviction)
+
+    def _follow(self) -> None:
+        """Score again the rows on which the plan changed."""
+        log = self._context.log
+        if self._read == len(log):
+            return
+        for row in {change.row for change in log[self._read :]}:
+            if row >= 0 and self.verdict.reason_codes[row] == 0:
+                before = self._ranking.room.dimension[row]
+                self._ranking.update(row)
+                if before != self._ranking.room.dimension[row]:
+                    self._exhausted = None
+        self._read = len(log)
+
+    def _forbid(self) -> tuple[NDArray[np.int16], tuple[str, ...]]:
+        """The reasons against each row, those of the plan so far added to the lasting ones."""
+        if not self._minds_hosts and not self._distinct_property.is_active:
+            return self.verdict.reason_codes, self.verdict.reasons
+        codes, reasons = self.verdict.reason_codes.copy(), list(self.verdict.reasons)
+        refusals = list(self._distinct_property.refusals())
+        if self._minds_hosts:
+            refusals.insert(0, self._distinct_hosts.refusal())
+        for rows, reason in refusals:
+            reasons.append(reason)
+            codes[rows & (codes == 0)] = len(reasons) - 1
+        return codes, tuple(reasons)
+
+    def _evictions(self, blocked: Bools | None) -> dict[int, Eviction]:
+        rows = self._candidates & self.verdict.passes & ~self._ranking.allowed
+        if blocked is not None:
+            rows &= ~blocked
+        found = {row: self._preemptor.evict_for(row) for row in np.flatnonzero(rows).tolist()}
+        return {row: eviction for row, eviction in found.items() if eviction is not None}
+
+    def _chosen(self, row: int, scored: Scored, eviction: Eviction | None) -> Chosen:
+        if eviction is not None:
+            return Chosen(row, eviction.grant.resources, scored, eviction.victims)
+        granted = self._ranking.room.grant(row)
+        assert not isinstance(granted, Shortage), "room was judged by granting"
+        return Chosen(row, granted.resources, scored, ())
+
+    def _count_filtered(self, codes: NDArray[np.int16], reasons: tuple[str, ...]) -> Tally:
+        return tally(self._context.table, self._candidates & (codes != 0), codes, reasons)
+
+    def _count_exhausted(self, codes: NDArray[np.int16], evictable: list[int]) -> Tally:
+        room = self._ranking.room
+        rows = self._candidates & (codes == 0) & room.exhausted
+        rows[evictable] = False
+        return tally(self._context.table, rows, room.dimension, room.dimensions)
+
+    def _measure(
+        self,
+        codes: NDArray[np.int16],
+        reasons: tuple[str, ...],
+        best: list[int],
+        scored: dict[int, Scored],
+        evictions: dict[int, Eviction],
+    ) -> None:
+        filtered, exhausted = self._filtered, self._exhausted
+        if codes is not self.verdict.reason_codes:
+            filtered = self._count_filtered(codes, reasons)
+            exhausted = None
+        if exhausted is None or evictions:
+            exhausted = self._count_exhausted(codes, list(evictions))
+            is_lasting = not evictions and codes is self.verdict.reason_codes
+            self._exhausted = exhausted if is_lasting else None
+        self.metrics = AllocMetric(
+            nodes_evaluated=self._candidate_count,
+            nodes_filtered=filtered.total,
+            class_filtered=filtered.by_class,
+            constraint_filtered=filtered.by_reason,
+            nodes_exhausted=exhausted.total,
+            class_exhausted=exhausted.by_class,
+            dimension_exhausted=exhausted.by_reason,
+            score_meta_data=tuple(self._node_score(row, scored[row]) for row in best),
+        )
+
+    def _measure_one(
+        self,
+        row: int,
+        *,
+        filtered: str | None = None,
+        exhausted: str | None = None,
+        scored: Scored | None = None,
+    ) -> None:
+        node_class = self._context.table.node_at(row).node_class
+        by_class = {node_class: 1} if node_class else {}
+        self.metrics = AllocMetric(
+            nodes_evaluated=1,
+            nodes_filtered=int(filtered is not None),
+            class_filtered=by_class if filtered is not None else {},
+            constraint_filtered={filtered: 1} if filtered is not None else {},
+            nodes_exhausted=int(exhausted is not None),
+            class_exhausted=by_class if exhausted is not None else {},
+            dimension_exhausted={exhausted: 1} if exhausted is not None else {},
+            score_meta_data=() if scored is None else (self._node_score(row, scored),),
+        )
+
+    def _node_score(self, row: int, scored: Scored) -> NodeScore:
+        return NodeScore(
+            node_id=self._context.table.node_at(row).id,
+            scores=scored.scores,
+            norm_score=scored.norm_score,
+        )

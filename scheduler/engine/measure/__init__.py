@@ -1,0 +1,1 @@
+"""The instruments that reconcile, feasibility, rank and plan share."""

@@ -1,0 +1,1 @@
+"""Which feasible node is best now: room, scores, choice, grants, evictions."""

@@ -1,0 +1,109 @@
+"""Which feasible nodes have room now; else the dimension that ran out (placement.md 8.4).
+
+In: a group's ask, the rows it is feasible on, the context's use of each row. Out: per row what
+would be used with the allocation on it. Kept current row by row. Scores nothing.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.engine.context import EvalContext
+from scheduler.engine.measure.ask import GroupAsk
+from scheduler.engine.measure.fit import exceeds_max_allocs, first_misfit
+from scheduler.engine.rank.grant import UNCOUNTED, Grant, Shortage, grant
+from scheduler.state.node_table import Bools, Floats
+from scheduler.state.node_use import UseSum, add_use
+
+#: Dimension of a row that has room.
+HAS_ROOM = 0
+_MAX_ALLOCS = "max allocation exceeded"
+
+
+class Room:
+    """Per row: the dimension that ran out, and what would be used. Shape (row_count,) each."""
+
+    def __init__(self, context: EvalContext, ask: GroupAsk, rows: Bools) -> None:
+        self._context = context
+        self._ask = ask
+        self._rows = rows
+        self._seed = context.seed
+        #: Names of the codes in `dimension`; code 0 has room.
+        self.dimensions: list[str] = ["", "cpu", "memory", "disk", _MAX_ALLOCS]
+        table = context.table
+        self.dimension: NDArray[np.int16] = np.zeros(table.row_count, dtype=np.int16)
+        self.cpu_after: Floats = table.cpu_used + ask.use.cpu
+        self.memory_after: Floats = table.memory_used + ask.use.memory_mb
+        self.device_matched: Floats = np.zeros(table.row_count)
+        self.device_total: Floats = np.zeros(table.row_count)
+        self._judge_all()
+
+    def update(self, row: int) -> None:
+        """Judge one row again, after its use changed."""
+        node = self._context.table.node_at(row)
+        use = self._context.use_at(row)
+        granted = self.grant(row)
+        if isinstance(granted, Shortage):
+            self.dimension[row] = self._code(granted.reason)
+            return
+        after = add_use(use, granted.use)
+        self.cpu_after[row] = after.cpu
+        self.memory_after[row] = after.memory_mb
+        self.device_matched[row], self.device_total[row] = granted.device_affinity
+        if exceeds_max_allocs(node, after.alloc_count):
+            self.dimension[row] = self._code(_MAX_ALLOCS)
+            return
+        misfit = first_misfit(node, after)
+        self.dimension[row] = self._code(misfit) if misfit else HAS_ROOM
+
+    def grant(self, row: int, use: UseSum | None = None) -> Grant | Shortage:
+        """What the ask would be given on a row, whose use may be given to try another one."""
+        context = self._context
+        return grant(
+            context.table.node_at(row),
+            context.use_at(row) if use is None else use,
+            self._ask,
+            context.matcher,
+            self._port_start(row),
+        )
+
+    def reason(self, row: int) -> str:
+        """The exhausted dimension of a row; "" when it has room."""
+        return self.dimensions[int(self.dimension[row])]
+
+    @property
+    def exhausted(self) -> Bools:
+        """Rows without room that count as such."""
+        exhausted: Bools = self.dimension != HAS_ROOM
+        if UNCOUNTED in self.dimensions:
+            exhausted &= self.dimension != self.dimensions.index(UNCOUNTED)
+        return exhausted
+
+    def _judge_all(self) -> None:
+        if self._ask.is_plain:
+            self._judge_columns()
+            special = self._rows & (self._context.table.core_holders > 0)
+            rows: Iterable[int] = np.flatnonzero(special).tolist()
+        else:
+            rows = np.flatnonzero(self._rows).tolist()
+        for row in {*rows, *(row for row in self._context.moved_rows() if self._rows[row])}:
+            self.update(row)
+
+    def _judge_columns(self) -> None:
+        table, use = self._context.table, self._ask.use
+        # Later assignments win, so the dimension that counts first comes last.
+        self.dimension[table.disk_used + use.disk_mb > table.disk_capacity] = 3
+        self.dimension[self.memory_after > table.memory_capacity] = 2
+        self.dimension[self.cpu_after > table.cpu_capacity] = 1
+        limited = table.max_allocs > 0
+        self.dimension[limited & (table.alloc_count + 1 > table.max_allocs)] = 4
+
+    def _code(self, reason: str) -> int:
+        if reason not in self.dimensions:
+            self.dimensions.append(reason)
+        return self.dimensions.index(reason)
+
+    def _port_start(self, row: int) -> int:
+        # Evaluations start their search for ports apart, so that concurrent ones rarely collide.
+        return (self._seed ^ int(self._context.table.keys[row])) & 0xFFFF
