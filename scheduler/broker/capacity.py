@@ -1,0 +1,117 @@
+"""Which committed writes mean room for blocked evaluations.
+
+In: frames of the event log. Out: the evaluations they release. It remembers of each node only what
+is needed to see a change (evaluations.md 4.2).
+"""
+
+from typing import NamedTuple
+
+from scheduler.broker.blocked_evals import BlockedEvals, Released
+from scheduler.ports import StateReader
+from scheduler.state.events import EventFrame, StateEvent, WriteKind
+from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.job import Namespace
+from scheduler.structs.node import Node, NodeEligibility, NodeStatus
+
+#: Client statuses that free what an allocation held. A lost one still holds it.
+FREEING = (ClientStatus.COMPLETE, ClientStatus.FAILED)
+
+
+class KnownNode(NamedTuple):
+    """What a node was when last seen."""
+
+    status: NodeStatus
+    eligibility: NodeEligibility
+    computed_class: str
+
+
+class Freed:
+    """What one frame made available. Sets, so that a large report releases once per class."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, None] = {}
+        self.ended: dict[tuple[str, str], None] = {}
+        self.nodes: dict[str, None] = {}
+        self.quotas: dict[str, None] = {}
+
+
+class CapacityHooks:
+    """Turns frames into calls of the tracker."""
+
+    def __init__(self, blocked: BlockedEvals) -> None:
+        self._blocked = blocked
+        self._nodes: dict[str, KnownNode] = {}
+        self._quotas: dict[str, str] = {}
+
+    def restore(self, reader: StateReader) -> None:
+        """Know the nodes and namespaces as they are."""
+        self._nodes = {node.id: _known(node) for node in reader.nodes()}
+        self._quotas = {space.name: space.quota for space in reader.namespaces()}
+
+    def observe(self, frame: EventFrame, monotonic: float) -> tuple[Released, ...]:
+        """What this frame releases; its index is recorded for runs that overlooked it."""
+        freed = Freed()
+        for event in frame.events:
+            if isinstance(event.value, Node):
+                self._observe_node(frame.kind, event, event.value, freed)
+            elif isinstance(event.value, Allocation):
+                self._observe_allocation(frame.kind, event.value, freed)
+            elif isinstance(event.value, Namespace):
+                self._observe_namespace(event, event.value, freed)
+        return self._call_tracker(freed, frame.index, monotonic)
+
+    def _observe_node(self, kind: WriteKind, event: StateEvent, node: Node, freed: Freed) -> None:
+        if event.deleted:
+            self._nodes.pop(node.id, None)
+            return
+        before = self._nodes.get(node.id)
+        self._nodes[node.id] = _known(node)
+        if kind is WriteKind.NODE_REGISTRATION:
+            if node.status is NodeStatus.READY:
+                freed.classes[node.computed_class] = None
+            return
+        became_ready = node.status is NodeStatus.READY and (
+            before is None or before.status is not NodeStatus.READY
+        )
+        became_eligible = (
+            node.scheduling_eligibility is NodeEligibility.ELIGIBLE
+            and before is not None
+            and before.eligibility is NodeEligibility.INELIGIBLE
+        )
+        if became_ready or became_eligible:
+            freed.classes[node.computed_class] = None
+            freed.nodes[node.id] = None
+
+    def _observe_allocation(self, kind: WriteKind, alloc: Allocation, freed: Freed) -> None:
+        if kind is not WriteKind.ALLOCATION_UPDATED or alloc.client_status not in FREEING:
+            return
+        freed.nodes[alloc.node_id] = None
+        node = self._nodes.get(alloc.node_id)
+        if node is not None:
+            quota = self._quotas.get(alloc.namespace, "")
+            freed.ended[node.computed_class, quota] = None
+
+    def _observe_namespace(self, event: StateEvent, space: Namespace, freed: Freed) -> None:
+        if event.deleted:
+            self._quotas.pop(space.name, None)
+            return
+        if space.quota and self._quotas.get(space.name) != space.quota:
+            freed.quotas[space.quota] = None
+        self._quotas[space.name] = space.quota
+
+    def _call_tracker(self, freed: Freed, index: int, monotonic: float) -> tuple[Released, ...]:
+        tracker = self._blocked
+        released: list[Released] = []
+        for computed_class in freed.classes:
+            released += tracker.unblock(computed_class, index, monotonic)
+        for computed_class, quota in freed.ended:
+            released += tracker.unblock_class_and_quota(computed_class, quota, index, monotonic)
+        for node_id in freed.nodes:
+            released += tracker.unblock_node(node_id)
+        for quota in freed.quotas:
+            released += tracker.unblock_quota(quota, index, monotonic)
+        return tuple(released)
+
+
+def _known(node: Node) -> KnownNode:
+    return KnownNode(node.status, node.scheduling_eligibility, node.computed_class)

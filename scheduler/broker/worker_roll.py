@@ -1,0 +1,129 @@
+"""Which worker processes live, what each holds, and how many should be woken.
+
+In: signs of life and deliveries. Out: deliveries of lost processes, and a number of wake-ups. What
+a wake-up is, or where a process runs, is not known here.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from scheduler.broker.leader_settings import LeaderSettings
+
+
+class HeldDelivery(msgspec.Struct):
+    """A delivery in the hands of a process."""
+
+    eval_id: str
+    token: str
+    #: The process has started to schedule it.
+    begun: bool = False
+
+
+class WorkerProcess(msgspec.Struct):
+    """What is known of one process; moments are monotonic seconds."""
+
+    heard_at: float
+    asked_at: float = float("-inf")
+    woken_at: float = float("-inf")
+    held: dict[str, HeldDelivery] = {}
+
+
+class WorkerRoll:
+    """The roll of worker processes."""
+
+    def __init__(self, settings: LeaderSettings) -> None:
+        self._settings = settings
+        self._processes: dict[str, WorkerProcess] = {}
+        #: When processes that never spoke were last woken, one entry each.
+        self._strangers_woken: list[float] = []
+
+    def heard(self, process: str, monotonic: float) -> None:
+        """Any message counts as a sign of life."""
+        known = self._processes.get(process)
+        if known is None:
+            self._processes[process] = WorkerProcess(heard_at=monotonic)
+        else:
+            known.heard_at = monotonic
+
+    def begun(self, process: str, eval_ids: Iterable[str]) -> None:
+        """The process works on these; losing it counts as a failed delivery of them."""
+        held = self._processes[process].held
+        for eval_id in eval_ids:
+            if eval_id in held:
+                held[eval_id].begun = True
+
+    def deliver(self, process: str, eval_id: str, token: str) -> None:
+        """The process holds this delivery from now on."""
+        self._processes[process].held[eval_id] = HeldDelivery(eval_id, token)
+
+    def asked(self, process: str, monotonic: float) -> None:
+        """The process asked for work: it is awake."""
+        known = self._processes[process]
+        known.asked_at = monotonic
+        known.woken_at = float("-inf")
+
+    def returned(self, eval_id: str) -> None:
+        """Nobody holds the evaluation any more."""
+        for process in self._processes.values():
+            process.held.pop(eval_id, None)
+
+    def forget_deliveries(self) -> None:
+        """All deliveries became void."""
+        for process in self._processes.values():
+            process.held.clear()
+
+    def take_lost(self, monotonic: float) -> list[HeldDelivery]:
+        """Strike processes that fell silent off the roll; what they held."""
+        limit = monotonic - self._settings.lost_worker_after
+        lost = [name for name, known in self._processes.items() if known.heard_at <= limit]
+        return [held for name in lost for held in self._processes.pop(name).held.values()]
+
+    def take_wakes(self, ready_count: int, monotonic: float) -> int:
+        """How many processes to wake for so many ready evaluations; they count as woken.
+
+        One that was woken within the last second, and has not asked yet, is still expected.
+        """
+        again = monotonic - self._settings.wake_again_after
+        self._strangers_woken = [moment for moment in self._strangers_woken if moment > again]
+        sleeping = [known for known in self._processes.values() if self._sleeps(known, monotonic)]
+        expected = sum(1 for known in sleeping if known.woken_at > again)
+        wanted = max(0, ready_count - expected - len(self._strangers_woken))
+        chosen = [known for known in sleeping if known.woken_at <= again][:wanted]
+        for known in chosen:
+            known.woken_at = monotonic
+        return len(chosen) + self._wake_strangers(wanted - len(chosen), monotonic)
+
+    def _sleeps(self, process: WorkerProcess, monotonic: float) -> bool:
+        asked_lately = monotonic < process.asked_at + self._settings.awake_after_asking
+        return not process.held and not asked_lately
+
+    def _wake_strangers(self, wanted: int, monotonic: float) -> int:
+        """Wake processes that are expected to exist but have not spoken yet."""
+        silent = self._settings.expected_workers - len(self._processes)
+        count = max(0, min(wanted, silent - len(self._strangers_woken)))
+        self._strangers_woken += [monotonic] * count
+        return count
+
+    def next_deadline(self, ready_count: int, monotonic: float) -> float | None:
+        """When a process is lost, or may have to be woken for what is ready."""
+        moments = [
+            known.heard_at + self._settings.lost_worker_after for known in self._processes.values()
+        ]
+        if ready_count:
+            wake_again = self._settings.wake_again_after
+            moments += [
+                max(
+                    known.woken_at + wake_again, known.asked_at + self._settings.awake_after_asking
+                )
+                for known in self._processes.values()
+                if not known.held
+            ]
+            moments += [moment + wake_again for moment in self._strangers_woken]
+        # Those that are past have been acted on by the tick before.
+        return min((moment for moment in moments if moment > monotonic), default=None)
+
+    def counts(self) -> tuple[int, int]:
+        """Processes known, and those that hold deliveries."""
+        processes = self._processes.values()
+        return len(processes), sum(1 for process in processes if process.held)

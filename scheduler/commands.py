@@ -1,0 +1,81 @@
+"""What the leader wants done as time passes, as values that `cluster/runtime` performs.
+
+A command names rows, it does not hold decisions that could be stale: whoever performs it looks at
+the rows again inside the transaction (`scheduler.watchers.reaper` and its neighbours say how).
+"""
+
+import msgspec
+
+from scheduler.structs.allocation import DesiredTransition
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to be done outside the mind."""
+
+
+class WakeWorkers(Command, frozen=True):
+    """Send this many wake-up messages: work is ready, and that many processes are idle."""
+
+    count: int
+
+
+class RecordSteps(Command, frozen=True):
+    """Write lifecycle steps that found no commit to ride in. On failure: `Leader.put_back`."""
+
+    steps: tuple[LifecycleStep, ...]
+
+
+class FailEvaluation(Command, frozen=True):
+    """Write off an evaluation that came back too often (`reaper.write_failed`).
+
+    `Leader.performed(command)` acks it; left out after a failed commit, the nack timer brings the
+    command again.
+    """
+
+    evaluation: Evaluation
+    #: Written too, and linked, when the job still exists.
+    follow_up: Evaluation
+    token: str
+
+
+class CancelEvaluations(Command, frozen=True):
+    """Cancel evaluations by id, each with its text (`reaper.write_canceled`)."""
+
+    texts: dict[str, str]
+
+
+class MarkNodeUnresponsive(Command, frozen=True):
+    """A node's heartbeat is overdue (`heartbeats.status_when_silent` says what it becomes)."""
+
+    node_id: str
+
+
+class DrainAllocations(Command, frozen=True):
+    """Ask allocations to leave their nodes, and evaluate their jobs (`drains.mark_drained`).
+
+    At most 7,281 ids in one command.
+    """
+
+    transitions: dict[str, DesiredTransition]
+
+
+class CompleteDrain(Command, frozen=True):
+    """The drains of these nodes are over (`drains.write_completed`)."""
+
+    #: Whether its deadline ended it, by node id.
+    nodes: dict[str, bool]
+
+
+class Collect(Command, frozen=True):
+    """Delete rows that nobody needs, in one write: allocations before evaluations.
+
+    At most 7,281 ids in all. Whoever performs it leaves out rows that came to life again.
+    """
+
+    allocations: tuple[str, ...] = ()
+    evaluations: tuple[str, ...] = ()
+    deployments: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    #: (namespace, job id); their allocations and evaluations go in commands before this one.
+    jobs: tuple[tuple[str, str], ...] = ()

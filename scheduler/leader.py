@@ -1,0 +1,397 @@
+"""The leader's mind: everything that is decided in one place, and lives in memory only.
+
+In: the event log frame by frame, requests of workers and the applier, time. Out: deliveries,
+plans, replies, commands and lifecycle steps. It writes nothing, waits for nothing, and after a
+crash is rebuilt from the record by `restore`.
+"""
+
+from collections.abc import Callable, Sequence
+
+from scheduler.broker.blocked_evals import BlockedEvals
+from scheduler.broker.eval_broker import EvalBroker
+from scheduler.broker.intake import Intake
+from scheduler.broker.leader_settings import SECOND, LeaderSettings
+from scheduler.broker.lifecycle import Lifecycles
+from scheduler.broker.places import FAILED_QUEUE, Outstanding
+from scheduler.broker.plan_desk import PlanDesk, Settled, Submission
+from scheduler.broker.worker_roll import HeldDelivery, WorkerRoll
+from scheduler.commands import (
+    CancelEvaluations,
+    Command,
+    FailEvaluation,
+    RecordSteps,
+    WakeWorkers,
+)
+from scheduler.errors import NotOutstanding, TokenMismatch
+from scheduler.leader_stats import LeaderStats
+from scheduler.messages import (
+    Delivery,
+    FinishRequest,
+    FinishWrite,
+    PlanOutcome,
+    PlanReply,
+    QueuedPlan,
+)
+from scheduler.ports import IDSource, StateReader
+from scheduler.state.events import EventFrame
+from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.plan import Plan
+from scheduler.watchers import reaper
+from scheduler.watchers.watcher import Watcher
+
+#: Superseded and duplicate evaluations canceled in one write.
+CANCEL_BATCH = 728
+REAP_BATCH = 64
+
+
+class Leader:
+    """Broker, tracker of blocked evaluations, plan queue, watchers, and who works on what.
+
+    Every method takes `now` (wall clock, ns) and `monotonic` (seconds). Frames must be observed in
+    order and without gaps, from `index + 1` on. Call `tick` after every batch of frames or
+    requests and at `next_deadline`.
+    """
+
+    def __init__(
+        self,
+        ids: IDSource,
+        chance: Callable[[], float],
+        settings: LeaderSettings | None = None,
+        watchers: Sequence[Watcher] = (),
+    ) -> None:
+        self.settings = settings or LeaderSettings()
+        self.broker = EvalBroker(ids, chance, self.settings)
+        self.blocked = BlockedEvals()
+        self.watchers = tuple(watchers)
+        #: The newest index it has seen.
+        self.index = 0
+        self._ids = ids
+        self._chance = chance
+        self._lives = Lifecycles()
+        self._workers = WorkerRoll(self.settings)
+        self._intake = Intake(self.broker, self.blocked, self._lives, self._workers)
+        self._desk = PlanDesk(self.settings)
+        self._replies: list[PlanReply] = []
+        self._uncanceled: list[CancelEvaluations] = []
+        self._last_unblock_failed = 0.0
+        self._last_prune = 0.0
+
+    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+        """Start from the record, forgetting everything: old deliveries and plans are void."""
+        self.index = reader.index
+        self._last_unblock_failed = self._last_prune = monotonic
+        self._settle(self._desk.flush(), now=now, monotonic=monotonic)
+        self._workers.forget_deliveries()
+        self._intake.restore(reader, now=now, monotonic=monotonic)
+        for watcher in self.watchers:
+            watcher.restore(reader, now=now, monotonic=monotonic)
+
+    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+        """Take in one frame of the event log; one seen before is ignored."""
+        if frame.index <= self.index:
+            return
+        assert frame.index == self.index + 1, f"frame {frame.index} follows {self.index}"
+        self.index = frame.index
+        self._intake.observe(frame, now=now, monotonic=monotonic)
+        if not self.broker.enabled:
+            self._settle(self._desk.flush(), now=now, monotonic=monotonic)
+        for watcher in self.watchers:
+            watcher.observe(frame, now=now, monotonic=monotonic)
+
+    @property
+    def wants_restore(self) -> bool:
+        """The broker was paused and is wanted again: call `restore`."""
+        return self._intake.wants_restore
+
+    # Requests of workers.
+
+    def alive(self, process: str, working_on: Sequence[str] = (), *, monotonic: float) -> None:
+        """A worker process lives, and has begun the evaluations named."""
+        self._workers.heard(process, monotonic)
+        self._workers.begun(process, working_on)
+
+    def dequeue(
+        self, process: str, types: Sequence[str], limit: int, *, now: int, monotonic: float
+    ) -> tuple[Delivery, ...]:
+        """Up to `limit` ready evaluations of different jobs, most urgent first; perhaps none."""
+        self._workers.heard(process, monotonic)
+        self._workers.asked(process, monotonic)
+        deliveries = []
+        for outstanding in self.broker.dequeue(types, limit, monotonic=monotonic):
+            evaluation = outstanding.evaluation
+            self._workers.deliver(process, evaluation.id, outstanding.token)
+            self._lives.note(evaluation.id, Step.DEQUEUED, now, actor=f"worker {process}")
+            deliveries.append(
+                Delivery(
+                    evaluation=evaluation,
+                    token=outstanding.token,
+                    wait_index=self._intake.wait_index(evaluation),
+                    previous_deliveries=outstanding.deliveries - 1,
+                )
+            )
+        return tuple(deliveries)
+
+    def submit_plan(self, process: str, plan: Plan, *, now: int, monotonic: float) -> None:
+        """Queue a plan; its answer will be among `take_replies`. Sent twice, it is queued once.
+
+        While it is out the evaluation's nack timer stands still. Raises NotOutstanding or
+        TokenMismatch for a delivery that is not the submitter's any more.
+        """
+        self._workers.heard(process, monotonic)
+        if self._desk.knows(plan.id):
+            return
+        self.broker.pause_nack_timeout(plan.eval_id, plan.eval_token, monotonic=monotonic)
+        self._workers.begun(process, (plan.eval_id,))
+        self._desk.submit(process, plan)
+        self._lives.note(
+            plan.eval_id, Step.PLAN_SUBMITTED, now, actor=f"worker {process}", plan_id=plan.id
+        )
+
+    def check_finish(
+        self, process: str, request: FinishRequest, *, now: int, monotonic: float
+    ) -> FinishWrite:
+        """What to commit for this request, perhaps nothing; then call `finished`.
+
+        After a failed commit call `put_back` with the steps instead. A sign of life: the nack
+        timer starts again. Raises NotOutstanding or TokenMismatch.
+        """
+        self._workers.heard(process, monotonic)
+        if not request.ack:
+            self._check_token(request)
+            return FinishWrite()
+        self.broker.outstanding_reset(request.eval_id, request.token, monotonic=monotonic)
+        evaluations = request.created
+        if request.update is not None:
+            evaluations = (*evaluations, request.update)
+            if request.update.is_terminal:
+                self._intake.note_status(request.update, now, actor=f"worker {process}")
+        steps = self.take_steps(request.eval_id) if evaluations else ()
+        return FinishWrite(evaluations=evaluations, steps=steps)
+
+    def finished(
+        self, process: str, request: FinishRequest, *, now: int, monotonic: float
+    ) -> None:
+        """The request is committed, or had nothing to commit: ack, nack or reblock it.
+
+        Raises NotOutstanding or TokenMismatch when the delivery was lost meanwhile.
+        """
+        self._check_token(request)
+        if not request.ack:
+            self._nack(request.eval_id, request.token, request.error, monotonic=monotonic)
+        else:
+            # The tracker first: an evaluation that missed capacity comes in again by the ack.
+            if request.reblocked is not None:
+                self._intake.block(request.reblocked, request.token, now=now, monotonic=monotonic)
+            self.broker.ack(request.eval_id, request.token, monotonic=monotonic)
+            self._workers.returned(request.eval_id)
+        self._intake.record_notes(now)
+
+    def _check_token(self, request: FinishRequest) -> None:
+        token = self.broker.outstanding(request.eval_id)
+        if token is None:
+            raise NotOutstanding("Evaluation ID not found")
+        if token != request.token:
+            raise TokenMismatch("Token does not match for Evaluation ID")
+
+    def _nack(self, eval_id: str, token: str, reason: str, *, monotonic: float) -> None:
+        """Nack a delivery; while the applier holds its plan, only once that is answered."""
+        if not self._desk.abandon(eval_id):
+            self.broker.nack(eval_id, token, monotonic=monotonic, reason=reason)
+        self._workers.returned(eval_id)
+
+    # Requests of the applier.
+
+    def next_plans(
+        self, applier: str, limit: int = 64, *, now: int, monotonic: float
+    ) -> tuple[QueuedPlan, ...]:
+        """The most urgent plans, to be judged in this order; perhaps none."""
+        self._settle(self._desk.replaced(applier), now=now, monotonic=monotonic)
+        queued = []
+        for submission in self._desk.take(applier, limit, monotonic):
+            submission.steps = self.take_steps(submission.plan.eval_id)
+            queued.append(QueuedPlan(plan=submission.plan, steps=submission.steps))
+        return tuple(queued)
+
+    def plans_done(self, outcomes: Sequence[PlanOutcome], *, now: int, monotonic: float) -> None:
+        """Plans were judged and committed; the answers wait in `take_replies`."""
+        self._settle(self._desk.done(outcomes), now=now, monotonic=monotonic)
+
+    def take_replies(self) -> tuple[PlanReply, ...]:
+        """Answers to submitted plans, to be sent now."""
+        replies, self._replies = self._replies, []
+        return tuple(replies)
+
+    def _settle(self, settled: Sequence[Settled], *, now: int, monotonic: float) -> None:
+        for submission, outcome in ((entry.submission, entry.outcome) for entry in settled):
+            plan = submission.plan
+            result = outcome.result
+            if result is None or not result.alloc_index:
+                self.put_back(submission.steps)
+            self._lives.note(
+                plan.eval_id,
+                Step.PLAN_ANSWERED,
+                now,
+                actor="applier",
+                plan_id=plan.id,
+                nodes=result.rejected_nodes if result else (),
+                reason=outcome.reason,
+            )
+            if self.broker.outstanding(plan.eval_id) == plan.eval_token:
+                self._resume(submission, monotonic=monotonic)
+            if not submission.orphaned:
+                self._replies.append(
+                    PlanReply(process=submission.process, eval_id=plan.eval_id, outcome=outcome)
+                )
+        self._intake.record_notes(now)
+
+    def _resume(self, submission: Submission, *, monotonic: float) -> None:
+        plan = submission.plan
+        if submission.orphaned:
+            self.broker.nack(
+                plan.eval_id, plan.eval_token, monotonic=monotonic, reason="worker lost"
+            )
+        else:
+            self.broker.resume_nack_timeout(plan.eval_id, plan.eval_token, monotonic=monotonic)
+
+    # Lifecycle steps.
+
+    def take_hints(self) -> tuple[LifecycleStep, ...]:
+        """Steps that were not published yet."""
+        return self._lives.take_hints()
+
+    def take_steps(self, eval_id: str) -> tuple[LifecycleStep, ...]:
+        """Steps of one evaluation that are not recorded yet, for a commit about it."""
+        return self._lives.take_unwritten(eval_id)
+
+    def put_back(self, steps: Sequence[LifecycleStep]) -> None:
+        """Steps were taken but their commit failed."""
+        self._lives.put_back(steps)
+
+    @property
+    def plan_queue_depth(self) -> int:
+        """Plans that wait for the applier."""
+        return self._desk.depth
+
+    # Time.
+
+    def tick(self, *, now: int, monotonic: float) -> list[Command]:
+        """What became due, in seven steps; commands are to be performed in order."""
+        # 1. Deliveries of lost workers return.
+        for held in self._workers.take_lost(monotonic):
+            self._return_lost(held, monotonic=monotonic)
+        # 2. Plans the applier never answered are given up.
+        self._settle(self._desk.overdue(monotonic), now=now, monotonic=monotonic)
+        # 3. Timers of the broker: nacks, delays.
+        self.broker.tick(now=now, monotonic=monotonic)
+        # 4. Those that gave up over conflicts try again; old news of capacity is forgotten.
+        self._sweep(now=now, monotonic=monotonic)
+        self._intake.record_notes(now)
+        # 5. What came back too often is written off, what was superseded is canceled.
+        commands = self._reap(now=now, monotonic=monotonic)
+        # 6. Idle workers are woken.
+        wakes = self._workers.take_wakes(self.broker.ready_count(), monotonic)
+        if wakes:
+            commands.append(WakeWorkers(count=wakes))
+        # 7. Steps that found no commit to ride in are written by themselves.
+        leftovers = self._lives.take_leftovers(monotonic, self.settings.leftover_after)
+        if leftovers:
+            commands.append(RecordSteps(steps=leftovers))
+        return commands
+
+    def watch(self, reader: StateReader, *, now: int, monotonic: float) -> list[Command]:
+        """What the watchers want done; call it when `watch_deadline` has come."""
+        return [
+            command
+            for watcher in self.watchers
+            for command in watcher.tick(reader, now=now, monotonic=monotonic)
+        ]
+
+    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+        """When `tick` has something to do, on the monotonic clock; it may be in the past."""
+        moments = [
+            self.broker.next_deadline(now=now, monotonic=monotonic),
+            self._desk.next_deadline(),
+            self._workers.next_deadline(self.broker.ready_count(), monotonic),
+            self._lives.next_deadline(self.settings.leftover_after),
+            self._last_unblock_failed + self.settings.unblock_failed_interval,
+        ]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def watch_deadline(self, *, now: int, monotonic: float) -> float | None:
+        """When `watch` has something to do, on the monotonic clock."""
+        moments = [
+            watcher.next_deadline(now=now, monotonic=monotonic) for watcher in self.watchers
+        ]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def performed(self, command: Command, *, now: int, monotonic: float) -> None:
+        """A command was carried out."""
+        if isinstance(command, FailEvaluation):
+            self.broker.ack(command.evaluation.id, command.token, monotonic=monotonic)
+            self._intake.record_notes(now)
+
+    def not_performed(self, command: Command) -> None:
+        """A command failed: it comes again, by the nack timer or with the next tick."""
+        if isinstance(command, RecordSteps):
+            self.put_back(command.steps)
+        elif isinstance(command, CancelEvaluations):
+            self._uncanceled.append(command)
+
+    def _return_lost(self, held: HeldDelivery, *, monotonic: float) -> None:
+        if self.broker.outstanding(held.eval_id) != held.token:
+            return
+        if held.begun:
+            self._nack(held.eval_id, held.token, "worker lost", monotonic=monotonic)
+        else:
+            self.broker.give_back(held.eval_id, held.token, reason="worker lost before it began")
+
+    def _sweep(self, *, now: int, monotonic: float) -> None:
+        if monotonic >= self._last_unblock_failed + self.settings.unblock_failed_interval:
+            self._last_unblock_failed = monotonic
+            released = self.blocked.unblock_failed()
+            self._intake.enqueue_released(released, now=now, monotonic=monotonic)
+        if monotonic >= self._last_prune + self.settings.prune_interval:
+            self._last_prune = monotonic
+            self.blocked.prune(monotonic)
+            self._intake.prune()
+
+    def _reap(self, *, now: int, monotonic: float) -> list[Command]:
+        commands: list[Command] = list(self._uncanceled)
+        self._uncanceled = []
+        failed = self.broker.dequeue((FAILED_QUEUE,), REAP_BATCH, monotonic=monotonic)
+        commands += [self._fail(delivery, now) for delivery in failed]
+        texts = {
+            evaluation.id: reaper.SUPERSEDED
+            for evaluation in self.broker.take_cancelable(CANCEL_BATCH)
+        }
+        for duplicate in self.blocked.take_duplicates(CANCEL_BATCH - len(texts)):
+            texts[duplicate.id] = reaper.duplicate_text(duplicate.job_id)
+        if texts:
+            commands.append(CancelEvaluations(texts=texts))
+        return commands
+
+    def _fail(self, failed: Outstanding, now: int) -> FailEvaluation:
+        return reaper.write_off(
+            failed.evaluation,
+            failed.token,
+            limit=self.settings.delivery_limit,
+            wait=round(SECOND * self._follow_up_wait()),
+            eval_id=self._ids.next_id(),
+            now=now,
+        )
+
+    def _follow_up_wait(self) -> float:
+        return self.settings.follow_up_baseline + self._chance() * self.settings.follow_up_range
+
+    def stats(self) -> LeaderStats:
+        """Numbers for pages."""
+        workers, busy = self._workers.counts()
+        return LeaderStats(
+            index=self.index,
+            broker=self.broker.stats(),
+            blocked=self.blocked.stats(),
+            plan_queue_depth=self._desk.depth,
+            plans_taken=self._desk.taken_count,
+            worker_processes=workers,
+            busy_worker_processes=busy,
+        )

@@ -1,0 +1,19 @@
+"""Numbers of the leader's memory, for pages and the metrics endpoint."""
+
+from scheduler.broker.blocked_evals import BlockedStats
+from scheduler.broker.places import BrokerStats
+from scheduler.structs.wire import Wire
+
+
+class LeaderStats(Wire, frozen=True):
+    """What waits where, at one moment."""
+
+    #: The newest index the leader has seen.
+    index: int = 0
+    broker: BrokerStats = BrokerStats()
+    blocked: BlockedStats = BlockedStats()
+    plan_queue_depth: int = 0
+    #: Plans in the hands of the applier.
+    plans_taken: int = 0
+    worker_processes: int = 0
+    busy_worker_processes: int = 0

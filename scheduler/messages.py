@@ -1,0 +1,73 @@
+"""What the leader, the workers and the applier say to each other, as values.
+
+They travel through Redis as msgpack; tokens and ids in them are checked against the record, so a
+lost, late or repeated message does no harm. How they travel is not known here.
+"""
+
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.wire import Wire
+
+
+class Delivery(Wire, frozen=True):
+    """One evaluation handed to one worker process."""
+
+    evaluation: Evaluation
+    #: Proves that the holder still is the one it was delivered to.
+    token: str
+    #: The run must see a snapshot at or after this index.
+    wait_index: int
+    #: How often it was delivered before and came back counted.
+    previous_deliveries: int = 0
+
+
+class FinishRequest(Wire, frozen=True):
+    """How a run ended: what it leaves to be written, and whether the delivery is acked."""
+
+    eval_id: str
+    token: str
+    #: The evaluation with its final status; or still blocked, when only its counts changed.
+    update: Evaluation | None = None
+    created: tuple[Evaluation, ...] = ()
+    #: The evaluation, to go back to those that wait for capacity.
+    reblocked: Evaluation | None = None
+    #: False: it is to be delivered again; `error` says why.
+    ack: bool = True
+    error: str = ""
+
+
+class FinishWrite(Wire, frozen=True):
+    """What one accepted `FinishRequest` is to commit, in this order."""
+
+    evaluations: tuple[Evaluation, ...] = ()
+    steps: tuple[LifecycleStep, ...] = ()
+
+
+class QueuedPlan(Wire, frozen=True):
+    """A plan on its way from the leader to the applier."""
+
+    plan: Plan
+    #: Steps of the evaluation that are not recorded yet, to ride in the plan's commit.
+    steps: tuple[LifecycleStep, ...] = ()
+
+
+class PlanOutcome(Wire, frozen=True):
+    """What the applier made of one plan: a result, or the text of why there is none."""
+
+    plan_id: str
+    result: PlanResult | None = None
+    error: str = ""
+
+    @property
+    def reason(self) -> str:
+        """What was wrong with it: the error, or why nodes refused; "" for a full commit."""
+        rejections = self.result.rejections if self.result else {}
+        return self.error or "; ".join(f"{node}: {why}" for node, why in rejections.items())
+
+
+class PlanReply(Wire, frozen=True):
+    """A `PlanOutcome` addressed to the worker process that waits for it."""
+
+    process: str
+    eval_id: str
+    outcome: PlanOutcome

@@ -1,0 +1,147 @@
+"""The one judge of plans: every plan is checked against a state with all earlier ones in it.
+
+In: plans in order of urgency, a store. Out: one outcome per plan; the accepted parts are
+committed, a whole group in one write. Queueing, answering and the lease are not known here.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from scheduler.engine.plan.evaluate import evaluate_plan
+from scheduler.errors import PlanRefused
+from scheduler.messages import PlanOutcome, QueuedPlan
+from scheduler.ports import Change, Fence, IDSource, StateStore
+from scheduler.rejected_nodes import RejectedNodes
+from scheduler.state.events import WriteKind
+from scheduler.state.writes.plans import commit_plan
+from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
+from scheduler.structs.plan import Plan, PlanResult
+
+GROUP_LIMIT = 64
+
+
+class BrokenPlan(PlanRefused):
+    """A plan broke after it had begun to write: the group must be committed without it."""
+
+    def __init__(self, plan_id: str, reason: str) -> None:
+        super().__init__(reason)
+        self.plan_id = plan_id
+        self.reason = reason
+
+
+class PlanApplier:
+    """Checks and commits plans, one group after another (evaluations.md 9)."""
+
+    def __init__(self, ids: IDSource, rejected_nodes: RejectedNodes | None = None) -> None:
+        self._ids = ids
+        self._rejected_nodes = rejected_nodes or RejectedNodes()
+
+    def apply(
+        self,
+        store: StateStore,
+        queued: Sequence[QueuedPlan],
+        *,
+        now: int,
+        monotonic: float,
+        fence: Fence | None = None,
+    ) -> list[PlanOutcome]:
+        """Commit a group in one write; outcomes in the order of the plans.
+
+        A plan that breaks while it is written is taken out and the others are judged anew. Raises
+        Fenced when the lease has moved on.
+        """
+        broken: dict[str, PlanOutcome] = {}
+        while True:
+            group = [entry for entry in queued if entry.plan.id not in broken]
+            try:
+                _, outcomes = store.write(
+                    WriteKind.PLAN_RESULT,
+                    partial(self.apply_group, queued=group, monotonic=monotonic),
+                    now=now,
+                    fence=fence,
+                )
+            except BrokenPlan as error:
+                broken[error.plan_id] = PlanOutcome(plan_id=error.plan_id, error=error.reason)
+                continue
+            by_id = broken | {outcome.plan_id: outcome for outcome in outcomes}
+            return [by_id[entry.plan.id] for entry in queued]
+
+    def apply_group(
+        self, change: Change, queued: Sequence[QueuedPlan], *, monotonic: float
+    ) -> list[PlanOutcome]:
+        """Judge plans in order inside one open transaction, each with the earlier ones in it.
+
+        A plan refused before anything of it is written gets an error as its outcome; one that
+        breaks later raises BrokenPlan, and the transaction must be rolled back.
+        """
+        outcomes = []
+        for entry in queued:
+            outcome = self._apply_one(change, entry.plan, monotonic)
+            outcomes.append(outcome)
+            if outcome.result is not None and outcome.result.alloc_index:
+                for step in entry.steps:
+                    change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))
+        return outcomes
+
+    def _apply_one(self, change: Change, plan: Plan, monotonic: float) -> PlanOutcome:
+        try:
+            result = self._judge(change, plan, monotonic)
+        except PlanRefused as error:
+            return PlanOutcome(plan_id=plan.id, error=str(error))
+        if result.is_no_op:
+            return PlanOutcome(plan_id=plan.id, result=result)
+        evaluations = preemption_evaluations(change, plan, result, self._ids)
+        try:
+            committed = commit_plan(change, plan, result, evaluations)
+        except Exception as error:
+            raise BrokenPlan(plan.id, str(error) or type(error).__name__) from error
+        return PlanOutcome(plan_id=plan.id, result=committed)
+
+    def _judge(self, change: Change, plan: Plan, monotonic: float) -> PlanResult:
+        if change.evaluation(plan.eval_id) is None:
+            raise PlanRefused(f'unable to find eval id "{plan.eval_id}"')
+        if plan.node_allocation and plan.job_version is None:
+            raise PlanRefused("plan missing embedded job")
+        if plan.node_allocation and change.job(plan.job_key) is None:
+            raise PlanRefused(f'job "{plan.job_id}" in namespace "{plan.namespace}" not found')
+        result = evaluate_plan(change, plan)
+        ineligible = tuple(
+            node_id
+            for node_id in result.rejected_nodes
+            if self._rejected_nodes.add(node_id, monotonic) and change.node(node_id) is not None
+        )
+        return msgspec.structs.replace(result, ineligible_nodes=ineligible)
+
+
+def preemption_evaluations(
+    change: Change, plan: Plan, result: PlanResult, ids: IDSource
+) -> tuple[Evaluation, ...]:
+    """One evaluation per job that loses allocations to this plan and still exists."""
+    victims = dict.fromkeys(
+        alloc.job_key for allocs in result.node_preemptions.values() for alloc in allocs
+    )
+    evaluations = []
+    for key in victims:
+        job = change.job(key)
+        if job is None:
+            continue
+        evaluations.append(
+            Evaluation(
+                id=ids.next_id(),
+                namespace=key.namespace,
+                priority=job.priority,
+                type=job.type,
+                triggered_by=EvalTrigger.PREEMPTION,
+                job_id=key.job_id,
+                create_time=change.now,
+                modify_time=change.now,
+                cause=Cause(
+                    kind=CauseKind.PLAN,
+                    id=plan.id,
+                    text=f"preempted by evaluation {plan.eval_id} of job {plan.job_id}",
+                ),
+            )
+        )
+    return tuple(evaluations)
