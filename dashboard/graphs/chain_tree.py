@@ -1,6 +1,7 @@
 """A chain of evaluations as a nested list: the phone's view, and the `t` key's.
 
-In: the layout's members. Out: branches, oldest first, links and causes apart (a cause has a dashed rail).
+In: the layout's members. Out: branches, oldest first; links and causes apart, as a cause has a
+dashed rail.
 """
 
 import msgspec
