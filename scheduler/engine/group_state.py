@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from scheduler.engine.context import EvalContext
 from scheduler.engine.feasibility.check import FeasibilityAsk
+from scheduler.engine.feasibility.class_memo import REMEMBERED, ClassMemo
 from scheduler.engine.feasibility.distinct_hosts import DistinctHosts
 from scheduler.engine.feasibility.distinct_property import DistinctProperty
 from scheduler.engine.feasibility.verdict import Verdict, judge
@@ -56,6 +57,7 @@ class GroupState:
         ask: FeasibilityAsk,
         setting: Setting,
         candidates: Bools,
+        memo: ClassMemo | None = None,
     ) -> None:
         job, group = ask.job, ask.group
         self.job = job
@@ -64,6 +66,8 @@ class GroupState:
         #: Candidates, and every other row a choice was limited to.
         self.looked_at: Bools = np.zeros(candidates.size, dtype=np.bool_)
         self._context = context
+        self._memo = memo
+        self._group_name = group.name
         self._candidates = candidates
         self._candidate_count = int(np.count_nonzero(candidates))
         self._distinct_hosts = DistinctHosts(context, job, group)
@@ -80,12 +84,13 @@ class GroupState:
             with_preferences=setting.with_preferences,
         )
         self._preemptor = Preemptor(context, job, group_ask, self._ranking.room)
-        self._filtered = self._count_filtered(self.verdict.reason_codes, self.verdict.reasons)
+        #: Counts that hold until something changes them.
+        self._filtered: Tally | None = None
         self._exhausted: Tally | None = None
+        self._has_looked_at_all = False
 
     def choose(self, penalty_rows: frozenset[int], *, preempt: bool) -> Chosen | None:
         """The best of the candidates; None when none has room."""
-        self.looked_at |= self._candidates
         self._follow()
         codes, reasons = self._forbid()
         blocked = None if codes is self.verdict.reason_codes else codes != 0
@@ -103,17 +108,19 @@ class GroupState:
             entries = sorted(self._ranking.entry(row, scored[row]) for row in scored)
         best = [row for _, _, row in entries[:_KEPT_SCORES]]
         self._measure(codes, reasons, best, scored, evictions)
+        self._remember_candidates()
         if not best:
             return None
         return self._chosen(best[0], scored[best[0]], evictions.get(best[0]))
 
     def choose_on(self, row: int, penalty_rows: frozenset[int], *, preempt: bool) -> Chosen | None:
         """That row if it takes the group; it need not be a candidate."""
-        self.looked_at[row] = True
         self._follow()
         codes, reasons = self._forbid()
-        if codes[row]:
-            self._measure_one(row, filtered=reasons[codes[row]])
+        reason = self._label(row, reasons[codes[row]])
+        self._remember(row)
+        if reason:
+            self._measure_one(row, filtered=reason)
             return None
         if not self._candidates[row]:
             self._ranking.room.update(row)
@@ -173,7 +180,32 @@ class GroupState:
         return Chosen(row, granted.resources, scored, ())
 
     def _count_filtered(self, codes: NDArray[np.int16], reasons: tuple[str, ...]) -> Tally:
+        if self._memo is not None:
+            remembered = self._memo.remembered(self._group_name, self.verdict)
+            codes = np.where(remembered, np.int16(len(reasons)), codes)
+            reasons = (*reasons, REMEMBERED)
         return tally(self._context.table, self._candidates & (codes != 0), codes, reasons)
+
+    def _label(self, row: int, reason: str) -> str:
+        if reason and self._memo is not None:
+            remembered = self._memo.remembered(self._group_name, self.verdict)
+            return REMEMBERED if remembered[row] else reason
+        return reason
+
+    def _remember(self, row: int) -> None:
+        if not self.looked_at[row]:
+            self.looked_at[row] = True
+            if self._memo is not None:
+                self._memo.note(self._group_name, self.verdict, row)
+
+    def _remember_candidates(self) -> None:
+        if self._has_looked_at_all:
+            return
+        self._has_looked_at_all = True
+        self._filtered = None
+        self.looked_at |= self._candidates
+        if self._memo is not None:
+            self._memo.note(self._group_name, self.verdict, self._candidates)
 
     def _count_exhausted(self, codes: NDArray[np.int16], evictable: list[int]) -> Tally:
         room = self._ranking.room
@@ -191,8 +223,9 @@ class GroupState:
     ) -> None:
         filtered, exhausted = self._filtered, self._exhausted
         if codes is not self.verdict.reason_codes:
-            filtered = self._count_filtered(codes, reasons)
-            exhausted = None
+            filtered = exhausted = None
+        if filtered is None:
+            filtered = self._filtered = self._count_filtered(codes, reasons)
         if exhausted is None or evictions:
             exhausted = self._count_exhausted(codes, list(evictions))
             is_lasting = not evictions and codes is self.verdict.reason_codes

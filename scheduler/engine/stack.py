@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduler.engine.context import EvalContext
 from scheduler.engine.feasibility.check import FeasibilityAsk
-from scheduler.engine.feasibility.class_memo import Seen, class_eligibility
+from scheduler.engine.feasibility.class_memo import ClassMemo, Seen, class_eligibility
 from scheduler.engine.feasibility.readiness import candidate_rows, pool_rows
 from scheduler.engine.feasibility.volumes import depends_on_alloc_name
 from scheduler.engine.group_state import Chosen, GroupState, Setting
@@ -191,6 +191,8 @@ class _Groups:
         self._job: Job | None = None
         self._candidates: dict[tuple[str, tuple[str, ...]], _CandidateRows] = {}
         self._states: dict[tuple[int, str, str], GroupState] = {}
+        # A system stack forgets with every select, so it has nothing to remember.
+        self._memo = ClassMemo(context.table) if with_preferences else None
 
     def set_job(self, job: Job) -> None:
         self._job = job
@@ -212,7 +214,7 @@ class _Groups:
         if state is None or state.job is not job:
             ask = FeasibilityAsk(self._context.table, job, group, self._context.matcher, name)
             state = self._states[key] = GroupState(
-                self._context, ask, self._setting(job), self.candidates().rows
+                self._context, ask, self._setting(job), self.candidates().rows, self._memo
             )
         return state
 

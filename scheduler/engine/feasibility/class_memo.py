@@ -1,14 +1,51 @@
-"""What the checks say of each computed class, for evaluations that wait (placement.md 5).
+"""What the checks say of each computed class (placement.md 5).
 
-In: verdicts, and the rows they were asked about. Out: classes that could take a group and classes
-that could not. All nodes are looked at, so nothing is skipped by class; only the export is needed.
+In: verdicts, and the rows they were asked about. Out: which refusals a class was remembered for,
+and, for evaluations that wait, which classes could take a group. Every node is checked all the
+same; remembering only decides under which label a refusal is counted.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+
 from scheduler.engine.feasibility.verdict import Verdict
 from scheduler.state.node_table import Bools, NodeTable
+
+#: Under this label a refusal is counted whose class was refused by an earlier select.
+REMEMBERED = "computed class ineligible"
+
+
+class ClassMemo:
+    """The classes that the selects of one attempt have come across, by job and by group."""
+
+    def __init__(self, table: NodeTable) -> None:
+        column = table.class_column()
+        self._class_of = column.codes
+        self._of_job: Bools = np.zeros(len(column.values), dtype=np.bool_)
+        self._of_groups: dict[str, Bools] = {}
+
+    def note(self, group_name: str, verdict: Verdict, rows: Bools | int) -> None:
+        """Remember the classes of rows, or of one row, that a select has just looked at."""
+        if not verdict.job_escapes:
+            self._of_job[self._class_of[rows]] = True
+        if not verdict.group_escapes:
+            known = self._of_groups.setdefault(group_name, np.zeros_like(self._of_job))
+            if isinstance(rows, int):
+                known[self._class_of[rows]] |= verdict.passes_job[rows]
+            else:
+                known[self._class_of[rows & verdict.passes_job]] = True
+
+    def remembered(self, group_name: str, verdict: Verdict) -> Bools:
+        """Refused rows whose class has been seen; shape (row_count,)."""
+        by_job = ~verdict.passes_job & self._of_job[self._class_of]
+        known = self._of_groups.get(group_name)
+        if known is None:
+            return by_job
+        refused = verdict.passes_job & ~verdict.passes_class
+        remembered: Bools = by_job | (refused & known[self._class_of])
+        return remembered
 
 
 class Seen(NamedTuple):
