@@ -11,6 +11,7 @@ from scheduler.engine.plan.builder import PlanBuilder
 from scheduler.ports import IDSource, PatternMatcher, Snapshot
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeStatus
@@ -56,6 +57,11 @@ class Attempt:
     def is_stopped(self) -> bool:
         """Nothing of the job may run."""
         return self.job is None or self.job.stop
+
+    def newest_deployment(self) -> Deployment | None:
+        """The newest deployment of the job, of any incarnation and in any status."""
+        deployments = self.snapshot.deployments_by_job(self.evaluation.job_key)
+        return max(deployments, key=lambda deployment: deployment.create_index, default=None)
 
     def stop(
         self,

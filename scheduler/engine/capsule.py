@@ -204,7 +204,7 @@ def _decision(name: str, plans: list[Plan], outcome: Outcome) -> Document:
         "ReblockedEvals": (outcome.reblocked,) if outcome.reblocked else (),
         "Explanations": outcome.explanations,
     }
-    made: Document = msgspec.to_builtins(decision)
+    made: Document = msgspec.json.decode(msgspec.json.encode(decision))
     return made
 
 

@@ -89,7 +89,7 @@ class GenericScheduler:
             self._snapshot, run.evaluation, self._tools, snapshot_index=run.start_index
         )
         # 4. The newest deployment of any incarnation; batch jobs have none.
-        self._deployment = None if self._is_batch else _newest_deployment(attempt)
+        self._deployment = None if self._is_batch else attempt.newest_deployment()
         # 5. The stack that chooses nodes.
         stack = ServiceStack(attempt.context)
         if attempt.job is not None and not attempt.is_stopped:
@@ -201,11 +201,6 @@ class GenericScheduler:
         for item in items:
             placer.place(item)
         return placer.preemptions
-
-
-def _newest_deployment(attempt: Attempt) -> Deployment | None:
-    deployments = attempt.snapshot.deployments_by_job(attempt.evaluation.job_key)
-    return max(deployments, key=lambda deployment: deployment.create_index, default=None)
 
 
 def _annotations(results: ReconcileResults, preemptions: dict[str, int]) -> PlanAnnotations:

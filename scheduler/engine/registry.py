@@ -6,6 +6,7 @@ from typing import Protocol
 from scheduler.engine.attempt import Tools
 from scheduler.engine.generic import GenericScheduler
 from scheduler.engine.outcome import Outcome, PlanAnswer
+from scheduler.engine.system import SystemScheduler
 from scheduler.errors import SchedulerError
 from scheduler.ports import IDSource, PatternMatcher, Snapshot
 from scheduler.structs.evaluation import Evaluation
@@ -43,4 +44,8 @@ def new_scheduler(
             return GenericScheduler(snapshot, tools, is_batch=False)
         case JobType.BATCH:
             return GenericScheduler(snapshot, tools, is_batch=True)
+        case JobType.SYSTEM:
+            return SystemScheduler(snapshot, tools, is_sysbatch=False)
+        case JobType.SYSBATCH:
+            return SystemScheduler(snapshot, tools, is_sysbatch=True)
     raise UnknownSchedulerType(f"unknown scheduler type {job_type!r}")

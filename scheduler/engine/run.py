@@ -14,6 +14,7 @@ from scheduler.structs.evaluation import (
     EvalTrigger,
     Evaluation,
     blocked_evaluation,
+    follow_up_evaluation,
     modified_at,
 )
 from scheduler.structs.plan import Plan, PlanResult
@@ -57,7 +58,11 @@ class Run:
     def block(
         self, classes: ClassReport, trigger: EvalTrigger, description: str, node_id: str = ""
     ) -> None:
-        """Have an evaluation created that waits for capacity, and link it."""
+        """Have an evaluation created that waits for capacity.
+
+        The processed one links to it, except to one that waits for a single node: of those there
+        may be several.
+        """
         blocked = blocked_evaluation(
             self.evaluation,
             eval_id=self._tools.ids.next_id(),
@@ -71,7 +76,22 @@ class Run:
         self.create(
             blocked.changed(triggered_by=trigger, status_description=description, node_id=node_id)
         )
-        self.blocked_eval = blocked.id
+        if not node_id:
+            self.blocked_eval = blocked.id
+
+    def roll_on(self, wait: int) -> None:
+        """Have the next batch of a staggered rollout started after `wait` ns."""
+        if self.next_eval:
+            return
+        following = follow_up_evaluation(
+            self.evaluation,
+            eval_id=self._tools.ids.next_id(),
+            trigger=EvalTrigger.ROLLING_UPDATE,
+            wait=wait,
+            now=self._tools.now,
+        )
+        self.create(following)
+        self.next_eval = following.id
 
     def made_progress(self, answer: PlanAnswer) -> bool:
         """Whether an answer shows that another attempt is not in vain; evictions alone do not."""

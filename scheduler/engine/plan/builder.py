@@ -114,7 +114,10 @@ class PlanBuilder:
         return [alloc for allocs in self._allocations.values() for alloc in allocs.values()]
 
     def build(self) -> Plan:
-        """The plan as it stands. An allocation that is stopped is not also updated."""
+        """The plan as it stands.
+
+        An allocation may be both updated and stopped; whoever commits the plan lets the stop win.
+        """
         job = self._job
         return Plan(
             id=self._plan_id,
@@ -125,7 +128,7 @@ class PlanBuilder:
             job_id=self._evaluation.job_id,
             job_version=job.version if job else None,
             node_update=_by_node(self._stops),
-            node_allocation=_by_node(self._allocations, without=self._stops),
+            node_allocation=_by_node(self._allocations),
             node_preemptions=_by_node(self._preemptions),
             deployment=self.deployment,
             deployment_updates=self.deployment_updates,
@@ -137,12 +140,5 @@ class PlanBuilder:
 _Gathered = dict[str, dict[str, Allocation]]
 
 
-def _by_node(gathered: _Gathered, without: _Gathered | None = None) -> ByNode:
-    left_out = without or {}
-    made = {
-        node_id: tuple(
-            alloc for alloc in allocs.values() if alloc.id not in left_out.get(node_id, {})
-        )
-        for node_id, allocs in gathered.items()
-    }
-    return {node_id: allocs for node_id, allocs in made.items() if allocs}
+def _by_node(gathered: _Gathered) -> ByNode:
+    return {node_id: tuple(allocs.values()) for node_id, allocs in gathered.items() if allocs}

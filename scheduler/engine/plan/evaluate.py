@@ -1,7 +1,7 @@
 """Judge a plan against the newest state: which nodes' parts of it still fit.
 
-In: a reader, a plan made on an older snapshot. Out: a PlanResult with what may be committed. Looks at
-a node's kept sum and at the rows the plan names, never at all allocations of a node. Writes nothing.
+In: a reader, a plan made on an older snapshot. Out: a PlanResult with what may be committed. Looks
+at a node's kept sum and at the rows the plan names, not at all its allocations. Writes nothing.
 """
 
 from collections.abc import Iterable
@@ -133,7 +133,7 @@ def _misfit_by_room(reader: StateReader, plan: Plan, node: Node) -> str | None:
 def _misfit_by_volumes(
     reader: StateReader, plan: Plan, node: Node, leaving: set[str]
 ) -> str | None:
-    """A host volume with a single writer is claimed once. Other claims are looked up only for it."""
+    """A host volume with a single writer is claimed once; others' claims are read only then."""
     planned = plan.node_allocation[node.id]
     claims = [source for alloc in planned for source in _single_writer_claims(reader, alloc)]
     if not claims:
@@ -150,7 +150,7 @@ def _single_writer_claims(reader: StateReader, alloc: Allocation) -> list[str]:
     job = reader.job_of(alloc)
     group = job.task_group(alloc.task_group) if job else None
     return [
-        volume.source
+        volume.source + (alloc.name[alloc.name.rfind("[") :] if volume.per_alloc else "")
         for volume in (group.volumes.values() if group else ())
         if volume.type == "host" and volume.access_mode == _SINGLE_WRITER
     ]

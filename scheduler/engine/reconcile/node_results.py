@@ -1,0 +1,86 @@
+"""What reconciling node by node is given and decides: the values of `reconcile_node`.
+
+One entry is one name on one node; the eight lists of a result share no live allocation.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from scheduler.ports import IDSource
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment, DeploymentStatusUpdate
+from scheduler.structs.job import Job
+from scheduler.structs.node import Node
+from scheduler.structs.task_group import TaskGroup
+
+
+class NodeSituation(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs of one reconciliation of a system or sysbatch job (reconciler.md 20.1)."""
+
+    job: Job | None
+    #: Nodes that take new allocations of the job, by id; none for a stopped job.
+    ready: Mapping[str, Node]
+    #: Other nodes of the job's pool, whatever their datacenter.
+    not_ready: frozenset[str]
+    tainted: Mapping[str, Node | None]
+    allocations: Sequence[Allocation]
+    deployment: Deployment | None
+    now: int
+    job_of: Callable[[Allocation], Job | None]
+    ids: IDSource
+
+    @property
+    def is_stopped(self) -> bool:
+        """Nothing of the job may run."""
+        return self.job is None or self.job.stop
+
+    def origin(self, alloc: Allocation) -> TaskGroup | None:
+        """The group an allocation was made from, in its own job version."""
+        job = self.job_of(alloc)
+        return job.task_group(alloc.task_group) if job else None
+
+
+class NodeEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One name of the job on one node."""
+
+    name: str
+    node_id: str
+    #: None for an allocation that the job does not name any more.
+    task_group: TaskGroup | None = None
+    #: The live allocation; for a placement, the ended one it follows, if any.
+    alloc: Allocation | None = None
+    is_canary: bool = False
+
+    @property
+    def held(self) -> Allocation:
+        """The allocation, where there must be one."""
+        assert self.alloc is not None, "only placements may lack one"
+        return self.alloc
+
+    @property
+    def group_name(self) -> str:
+        """The task group's name, also of a removed one."""
+        if self.task_group is not None:
+            return self.task_group.name
+        return self.alloc.task_group if self.alloc else ""
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeResults:
+    """Everything `reconcile_node` decided, in visiting order."""
+
+    place: list[NodeEntry] = field(default_factory=list)
+    update: list[NodeEntry] = field(default_factory=list)
+    migrate: list[NodeEntry] = field(default_factory=list)
+    stop: list[NodeEntry] = field(default_factory=list)
+    ignore: list[NodeEntry] = field(default_factory=list)
+    lost: list[NodeEntry] = field(default_factory=list)
+    #: Copies turned `unknown`.
+    disconnecting: list[NodeEntry] = field(default_factory=list)
+    #: Copies whose return is recorded.
+    reconnecting: list[NodeEntry] = field(default_factory=list)
+    #: The deployment the job works under after this; possibly a new one.
+    deployment: Deployment | None = None
+    deployment_updates: list[DeploymentStatusUpdate] = field(default_factory=list)
