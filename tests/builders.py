@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, JobStatus, JobType
-from scheduler.structs.network import NodeNetwork, NodeNetworkAddress
+from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import (
     DriverInfo,
     Node,
@@ -106,6 +106,7 @@ def make_node(number: int = 1, **fields: object) -> Node:
             cpu=NodeCpu(cpu_shares=4000, total_cpu_cores=4, reservable_cpu_cores=(0, 1, 2, 3)),
             memory=NodeMemory(memory_mb=8192),
             disk=NodeDisk(disk_mb=100 * 1024),
+            networks=(NetworkResource(mode="host", device="eth0", ip=address),),
             node_networks=(
                 NodeNetwork(
                     mode="host",

@@ -66,21 +66,11 @@ class CapacityHooks:
             return
         before = self._nodes.get(node.id)
         self._nodes[node.id] = _known(node)
-        if kind is WriteKind.NODE_REGISTRATION:
-            if node.status is NodeStatus.READY:
-                freed.classes[node.computed_class] = None
-            return
-        became_ready = node.status is NodeStatus.READY and (
-            before is None or before.status is not NodeStatus.READY
-        )
-        became_eligible = (
-            node.scheduling_eligibility is NodeEligibility.ELIGIBLE
-            and before is not None
-            and before.eligibility is NodeEligibility.INELIGIBLE
-        )
-        if became_ready or became_eligible:
+        if before is not None and _opened(before, node):
             freed.classes[node.computed_class] = None
             freed.nodes[node.id] = None
+        elif kind is WriteKind.NODE_REGISTRATION and node.status is NodeStatus.READY:
+            freed.classes[node.computed_class] = None
 
     def _observe_allocation(self, kind: WriteKind, alloc: Allocation, freed: Freed) -> None:
         if kind is not WriteKind.ALLOCATION_UPDATED or alloc.client_status not in FREEING:
@@ -111,6 +101,16 @@ class CapacityHooks:
         for quota in freed.quotas:
             released += tracker.unblock_quota(quota, index, monotonic)
         return tuple(released)
+
+
+def _opened(before: KnownNode, node: Node) -> bool:
+    """It became ready, or eligible."""
+    was_ready = before.status is NodeStatus.READY
+    was_eligible = before.eligibility is NodeEligibility.ELIGIBLE
+    is_eligible = node.scheduling_eligibility is NodeEligibility.ELIGIBLE
+    return (node.status is NodeStatus.READY and not was_ready) or (
+        is_eligible and not was_eligible
+    )
 
 
 def _known(node: Node) -> KnownNode:

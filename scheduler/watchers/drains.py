@@ -1,0 +1,258 @@
+"""Move allocations off draining nodes, a few at a time, and end the drains.
+
+In: the log, the record, time. Out: `DrainAllocations` and `CompleteDrain`. What is to be done is
+read from the record whenever an allocation on a draining node, or of a job there, has changed;
+memory only says where to look (control-plane.md 7).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from scheduler.broker.delay_heap import DelayHeap
+from scheduler.commands import Command, CompleteDrain, DrainAllocations
+from scheduler.ports import StateReader
+from scheduler.state.events import EventFrame
+from scheduler.structs.allocation import Allocation, DesiredTransition
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, JobType
+from scheduler.structs.node import DrainStrategy, Node
+from scheduler.structs.policies import MigrateStrategy
+from scheduler.structs.task_group import TaskGroup
+
+SECOND = 1_000_000_000
+#: Seconds that requests to move allocations are gathered for.
+BATCH_WAIT = 1.0
+#: Deadlines less than this many seconds apart are handled together.
+DEADLINE_WINDOW = 5.0
+#: Everything is looked at again this often, should a command have failed.
+LOOK_AGAIN = 10.0
+MAX_IDS = 7281
+
+
+class Drains:
+    """All drains under way."""
+
+    def __init__(self, deadline_window: float = DEADLINE_WINDOW) -> None:
+        self._window = round(deadline_window * SECOND)
+        self._tracked: dict[str, DrainStrategy] = {}
+        #: Jobs with allocations to move.
+        self._jobs: set[JobKey] = set()
+        self._dirty_nodes: set[str] = set()
+        self._dirty_jobs: set[JobKey] = set()
+        #: Wall clock, ns.
+        self._deadlines = DelayHeap()
+        self._asked: dict[str, DesiredTransition] = {}
+        self._asked_at = 0.0
+        self._looked_at = 0.0
+
+    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+        """Find the draining nodes and look at all of them."""
+        self._tracked.clear()
+        self._jobs.clear()
+        self._dirty_jobs.clear()
+        self._asked.clear()
+        self._deadlines.clear()
+        self._looked_at = monotonic
+        for node in reader.nodes():
+            self._follow_node(node)
+
+    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+        """Note which drains and jobs are to be looked at."""
+        for event in frame.events:
+            if isinstance(event.value, Node):
+                self._untrack(event.value.id) if event.deleted else self._follow_node(event.value)
+            elif isinstance(event.value, Allocation):
+                if event.value.node_id in self._tracked:
+                    self._dirty_nodes.add(event.value.node_id)
+                if event.value.job_key in self._jobs:
+                    self._dirty_jobs.add(event.value.job_key)
+
+    def _follow_node(self, node: Node) -> None:
+        strategy = node.drain_strategy
+        if strategy is None:
+            self._untrack(node.id)
+        elif self._tracked.get(node.id) != strategy:
+            self._tracked[node.id] = strategy
+            self._dirty_nodes.add(node.id)
+            self._set_deadline(node.id, strategy)
+
+    def _set_deadline(self, node_id: str, strategy: DrainStrategy) -> None:
+        self._deadlines.remove(node_id)
+        if strategy.deadline < 0:
+            self._deadlines.push(node_id, 0)
+        elif strategy.force_deadline:
+            self._deadlines.push(node_id, strategy.force_deadline)
+
+    def _untrack(self, node_id: str) -> None:
+        self._tracked.pop(node_id, None)
+        self._dirty_nodes.discard(node_id)
+        self._deadlines.remove(node_id)
+
+    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+        """At once when something has changed; else the next batch, deadline or general look."""
+        if not self._tracked:
+            return None
+        if self._dirty_nodes or self._dirty_jobs:
+            return monotonic
+        moments = [self._looked_at + LOOK_AGAIN]
+        if self._asked:
+            moments.append(self._asked_at + BATCH_WAIT)
+        firing = self._firing_moment()
+        if firing is not None:
+            moments.append(monotonic + max(0, firing - now) / SECOND)
+        return min(moments)
+
+    def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
+        """Look where something changed; hand out what is due."""
+        if not self._tracked:
+            return ()
+        if monotonic >= self._looked_at + LOOK_AGAIN:
+            self._look_everywhere(monotonic)
+        commands = self._force(reader, now)
+        done = self._take_done_nodes(reader)
+        self._ask_jobs(reader, monotonic)
+        commands += self._finish(reader, dict.fromkeys(done, False))
+        if self._asked and monotonic >= self._asked_at + BATCH_WAIT:
+            commands += _drain_commands(self._asked)
+            self._asked = {}
+        return commands
+
+    def _look_everywhere(self, monotonic: float) -> None:
+        self._looked_at = monotonic
+        self._dirty_nodes |= set(self._tracked)
+        for node_id, strategy in self._tracked.items():
+            if node_id not in self._deadlines:
+                self._set_deadline(node_id, strategy)
+
+    # Deadlines.
+
+    def _firing_moment(self) -> float | None:
+        """When the deadlines that lie close to the earliest one are handled together."""
+        earliest = self._deadlines.next_due()
+        if earliest is None or earliest == 0:
+            return earliest
+        due = [self._deadlines.due_at(node_id) for node_id in self._tracked]
+        return max(moment for moment in due if moment and moment < earliest + self._window)
+
+    def _force(self, reader: StateReader, now: int) -> list[Command]:
+        firing = self._firing_moment()
+        if firing is None or firing > now:
+            return []
+        late = [n for n in self._deadlines.pop_due(firing) if n in self._tracked]
+        self._dirty_nodes -= set(late)
+        return self._finish(reader, dict.fromkeys(late, True))
+
+    # Nodes.
+
+    def _take_done_nodes(self, reader: StateReader) -> list[str]:
+        """Nodes nothing is left on, of those that changed; jobs on the others are looked at."""
+        done = []
+        for node_id in sorted(self._dirty_nodes):
+            allocs = reader.allocations_by_node(node_id)
+            if is_done(allocs):
+                done.append(node_id)
+                continue
+            keys = {a.job_key for a in allocs if not a.is_terminal and _moves(a)}
+            self._jobs |= keys
+            self._dirty_jobs |= keys
+        self._dirty_nodes.clear()
+        return done
+
+    def _finish(self, reader: StateReader, nodes: dict[str, bool]) -> list[Command]:
+        """Move what is left on these nodes at once, then end their drains."""
+        if not nodes:
+            return []
+        left = {
+            alloc.id: transition_of(alloc)
+            for node_id in nodes
+            for alloc in remaining(reader.allocations_by_node(node_id), self._tracked[node_id])
+        }
+        return [*_drain_commands(left), CompleteDrain(nodes=nodes)]
+
+    # Jobs.
+
+    def _ask_jobs(self, reader: StateReader, monotonic: float) -> None:
+        for key in sorted(self._dirty_jobs):
+            job = reader.job(key)
+            if job is None or job.type == JobType.SYSTEM:
+                self._jobs.discard(key)
+                continue
+            allocs = [
+                alloc
+                for alloc in reader.allocations_by_job(key)
+                if alloc.job_create_index == job.create_index
+            ]
+            if not any(a.node_id in self._tracked and not a.is_client_terminal for a in allocs):
+                self._jobs.discard(key)
+                continue
+            for alloc in drainable(job, allocs, self._tracked):
+                if not self._asked:
+                    self._asked_at = monotonic
+                self._asked[alloc.id] = transition_of(alloc)
+        self._dirty_jobs.clear()
+
+
+def is_done(allocs: Iterable[Allocation]) -> bool:
+    """Everything a drain waits for has ended on its node; told to stop is not enough."""
+    return all(alloc.is_client_terminal for alloc in allocs if _moves(alloc))
+
+
+def remaining(allocs: Iterable[Allocation], strategy: DrainStrategy) -> list[Allocation]:
+    """What is moved when a drain ends: also system allocations, unless they are to be ignored."""
+    return [
+        alloc
+        for alloc in allocs
+        if not alloc.is_terminal and (_moves(alloc) or not strategy.ignore_system_jobs)
+    ]
+
+
+def transition_of(alloc: Allocation) -> DesiredTransition:
+    """Batch work is stopped without a replacement: it would begin anew elsewhere."""
+    is_batch = alloc.job_type == JobType.BATCH
+    return DesiredTransition(migrate=True, migrate_disable_placement=True if is_batch else None)
+
+
+def drainable(job: Job, allocs: Sequence[Allocation], draining: Iterable[str]) -> list[Allocation]:
+    """Which allocations of a job may leave now, group by group, within `migrate.max_parallel`.
+
+    Batch work stays until it ends or the deadline comes.
+    """
+    if job.type != JobType.SERVICE:
+        return []
+    nodes = frozenset(draining)
+    chosen: list[Allocation] = []
+    for group in job.task_groups:
+        chosen += _drainable_of(
+            group, [alloc for alloc in allocs if alloc.task_group == group.name], nodes
+        )
+    return chosen
+
+
+def _drainable_of(
+    group: TaskGroup, allocs: Sequence[Allocation], draining: frozenset[str]
+) -> list[Allocation]:
+    staying = [alloc for alloc in allocs if not alloc.is_terminal and not _is_migrating(alloc)]
+    healthy = sum(
+        1
+        for alloc in staying
+        if alloc.deployment_status is not None and alloc.deployment_status.healthy is not None
+    )
+    migrate = group.migrate or MigrateStrategy()
+    spare = healthy - (group.count - migrate.max_parallel)
+    leaving = [alloc for alloc in staying if alloc.node_id in draining]
+    return leaving[: max(0, spare)]
+
+
+def _moves(alloc: Allocation) -> bool:
+    return alloc.job_type != JobType.SYSTEM
+
+
+def _is_migrating(alloc: Allocation) -> bool:
+    return bool(alloc.desired_transition.migrate)
+
+
+def _drain_commands(transitions: dict[str, DesiredTransition]) -> list[Command]:
+    items = list(transitions.items())
+    return [
+        DrainAllocations(transitions=dict(items[start : start + MAX_IDS]))
+        for start in range(0, len(items), MAX_IDS)
+    ]

@@ -1,0 +1,121 @@
+"""Notice nodes that fell silent.
+
+In: the newest beat of each node as it was written down, node rows from the log, time that never
+jumps. Out: `MarkNodeUnresponsive` per overdue node. What such a node becomes is not decided here.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from scheduler.broker.delay_heap import DelayHeap
+from scheduler.commands import Command, MarkNodeUnresponsive
+from scheduler.ports import StateReader
+from scheduler.state.events import EventFrame, WriteKind
+from scheduler.structs.node import Node, NodeStatus
+
+SECOND = 1_000_000_000
+#: All nodes together beat at most this often a second.
+MAX_BEATS_PER_SECOND = 50
+#: How often the beats are looked at.
+LOOK_INTERVAL = 1.0
+#: An overdue node that is not written down as such is reported again after this long.
+REPORT_AGAIN = 5.0
+#: When nobody looked for so long, it was the leader that slept, not the nodes.
+STALL = 5.0
+
+
+class HeartbeatSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds."""
+
+    min_ttl: float = 10.0
+    grace: float = 10.0
+    #: What every node is given when a new leader begins.
+    failover_ttl: float = 300.0
+
+
+class Heartbeats:
+    """One timer per node that is not down (control-plane.md 8). Call `hear` before `tick`."""
+
+    def __init__(self, settings: HeartbeatSettings | None = None) -> None:
+        self._settings = settings or HeartbeatSettings()
+        self._timers = DelayHeap()
+        #: Node to the newest beat seen; only a change is a sign of life, whatever the clocks say.
+        self._beats: dict[str, int] = {}
+        self._known: dict[str, tuple[NodeStatus, int]] = {}
+        self._looked_at: float | None = None
+        self._restoring = True
+
+    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+        """Give every node that is not down the long time of a failover."""
+        self._timers.clear()
+        self._known.clear()
+        self._looked_at = monotonic
+        # Beats written before are no sign of life.
+        self._restoring = True
+        for node in reader.nodes():
+            self._known[node.id] = _version(node)
+            if node.status is not NodeStatus.DOWN:
+                self._timers.push(node.id, monotonic + self._settings.failover_ttl)
+
+    def hear(self, beats: Mapping[str, tuple[int, int]], *, monotonic: float) -> None:
+        """Take in beats: by node, when it was written down and the TTL it was told, both in ns.
+
+        A TTL of 0 stands for an unknown one. Beats seen before may be left out or repeated.
+        """
+        for node_id, (beat_at, ttl) in beats.items():
+            if self._beats.get(node_id) == beat_at:
+                continue
+            self._beats[node_id] = beat_at
+            if node_id in self._timers and not self._restoring:
+                self._arm(node_id, ttl / SECOND, monotonic)
+        self._restoring = False
+
+    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+        """A registration or a written status starts the timer, unless the node is down."""
+        for event in frame.events:
+            if not isinstance(event.value, Node):
+                continue
+            node = event.value
+            if event.deleted:
+                self._forget(node.id)
+                continue
+            version, before = _version(node), self._known.get(node.id)
+            self._known[node.id] = version
+            if node.status is NodeStatus.DOWN:
+                self._timers.remove(node.id)
+            elif frame.kind is WriteKind.NODE_REGISTRATION or version != before:
+                self._arm(node.id, 0.0, monotonic)
+
+    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+        """While there are timers, the beats are looked at each second."""
+        if not self._timers:
+            return None
+        return (self._looked_at or monotonic) + LOOK_INTERVAL
+
+    def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
+        """Report overdue nodes."""
+        slept = self._looked_at is not None and monotonic - self._looked_at > STALL
+        self._looked_at = monotonic
+        due = self._timers.pop_due(monotonic)
+        again = self._settings.grace if slept else REPORT_AGAIN
+        for node_id in due:
+            self._timers.push(node_id, monotonic + again)
+        return () if slept else tuple(MarkNodeUnresponsive(node_id=node_id) for node_id in due)
+
+    def _arm(self, node_id: str, ttl: float, monotonic: float) -> None:
+        ttl = ttl or 2 * self._base_ttl()
+        self._timers.push(node_id, monotonic + ttl + self._settings.grace)
+
+    def _base_ttl(self) -> float:
+        """Nodes are told a TTL between this and twice this."""
+        return max(self._settings.min_ttl, len(self._timers) / MAX_BEATS_PER_SECOND)
+
+    def _forget(self, node_id: str) -> None:
+        self._timers.remove(node_id)
+        self._known.pop(node_id, None)
+        self._beats.pop(node_id, None)
+
+
+def _version(node: Node) -> tuple[NodeStatus, int]:
+    return node.status, node.status_updated_at
