@@ -1,0 +1,92 @@
+"""Reads of allocations, and stopping one."""
+
+from django.http import HttpResponse
+
+from cluster.api.blocking_read import answer_read
+from cluster.api.paging import BY_CREATION, BY_ID, check_uuid, page_of, read_listing, uuid_prefix
+from cluster.api.parameters import read_flag
+from cluster.api.request import Call
+from cluster.api.respond import Found, answer_write
+from cluster.api.stubs import allocation_form, allocation_stub
+from cluster.api.watches import watch_row, watch_table
+from cluster.operations.allocations import stop_allocation
+from cluster.operations.errors import NotFound
+from scheduler.ports import StateReader
+from scheduler.structs.allocation import Allocation
+
+_LOOKUP = "alloc lookup failed: "
+NOT_FOUND = "alloc not found"
+
+
+async def list_allocations(call: Call) -> HttpResponse:
+    """GET /v1/allocations."""
+    call.require_listing()
+    listing = read_listing(call.query)
+    begins = uuid_prefix(listing.prefix, _LOOKUP)
+    with_resources = read_flag(call.query, "resources") or False
+    with_states = read_flag(call.query, "task_states") is not False
+
+    def work(reader: StateReader) -> Found:
+        chosen = (
+            alloc
+            for alloc in reader.allocations()
+            if call.lists(alloc.namespace) and begins(alloc.id)
+        )
+        page = page_of(chosen, listing, BY_ID if listing.prefix else BY_CREATION)
+        stubs = [
+            allocation_stub(alloc, with_resources=with_resources, with_states=with_states)
+            for alloc in page.items
+        ]
+        index = reader.table_index("allocations")
+        return Found(index=index, body=stubs, next_token=page.next_token)
+
+    return await answer_read(call, work, watch_table("allocations"))
+
+
+async def read_allocation(call: Call, alloc_id: str) -> HttpResponse:
+    """GET /v1/allocation/<id>, with its job."""
+    check_uuid(alloc_id, _LOOKUP)
+
+    def work(reader: StateReader) -> Found:
+        alloc = visible_allocation(call, reader, alloc_id)
+        if alloc is None:
+            return Found(index=reader.table_index("allocations"), missing=NOT_FOUND)
+        return Found(index=alloc.modify_index, body=allocation_form(reader, alloc))
+
+    return await answer_read(call, work, watch_row("allocations", alloc_id))
+
+
+async def allocation_services(call: Call, alloc_id: str) -> HttpResponse:
+    """GET /v1/allocation/<id>/services: none are registered yet."""
+
+    def work(reader: StateReader) -> Found:
+        index = reader.table_index("allocations")
+        if visible_allocation(call, reader, alloc_id) is None:
+            return Found(index=index, missing="allocation not found")
+        return Found(index=index, body=[])
+
+    return await answer_read(call, work)
+
+
+async def stop(call: Call, alloc_id: str) -> HttpResponse:
+    """PUT /v1/allocation/<id>/stop: the scheduler replaces it."""
+    alloc = await call.read(lambda reader: visible_allocation(call, reader, alloc_id))
+    if alloc is None:
+        raise NotFound("allocation not found")
+    call.caller.require_namespace(alloc.namespace, writes=True)
+    stopped = await call.write(
+        stop_allocation,
+        alloc_id,
+        no_shutdown_delay=read_flag(call.query, "no_shutdown_delay") or False,
+        reschedule=read_flag(call.query, "reschedule") or False,
+    )
+    body = {"EvalID": stopped.eval_id, "Index": stopped.index}
+    return answer_write(call.request, body, stopped.index)
+
+
+def visible_allocation(call: Call, reader: StateReader, alloc_id: str) -> Allocation | None:
+    """The allocation; None also when the caller does not see its namespace: the two look alike."""
+    alloc = reader.allocation(alloc_id)
+    if alloc is None or not call.caller.sees(alloc.namespace):
+        return None
+    return alloc

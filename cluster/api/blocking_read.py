@@ -1,0 +1,44 @@
+"""Answer a read, now or when its result has moved past a known index (http-api.md 1.7).
+
+In: a call and a piece of reading work. Out: the response. While it waits nothing is held but one
+small waiter: no thread, no transaction.
+"""
+
+from collections.abc import Callable
+
+from django.http import HttpResponse
+
+from cluster.api.parameters import read_index, read_wait
+from cluster.api.request import Call
+from cluster.api.respond import Found, answer_found
+from cluster.store.blocking import Watch, wait_for
+from scheduler.ports import StateReader
+
+LONGEST_WAIT_NS = 300 * 1_000_000_000
+#: The waits of many readers are spread by up to this share of the wait.
+_JITTER = 16
+_SECOND = 1_000_000_000
+
+
+async def answer_read(
+    call: Call, work: Callable[[StateReader], Found], *watches: Watch
+) -> HttpResponse:
+    """Run `work`; with `index` in the query again and again until its index is greater."""
+    after = read_index(call.query)
+    wait = read_wait(call.query)
+    if not after:
+        return answer_found(call.request, await call.read(work))
+    clock = call.request.clock  # type: ignore[attr-defined] # set by the middleware
+    deadline = clock.monotonic() + _seconds(call, wait)
+    while True:
+        seen, found = await call.read(lambda reader: (reader.index, work(reader)))
+        left = deadline - clock.monotonic()
+        if found.index > after or left <= 0:
+            return answer_found(call.request, found)
+        await wait_for(watches, after=seen, timeout=left)
+
+
+def _seconds(call: Call, wait: int | None) -> float:
+    asked = LONGEST_WAIT_NS if wait is None or wait <= 0 else min(wait, LONGEST_WAIT_NS)
+    chance = call.request.chance()  # type: ignore[attr-defined] # set by the middleware
+    return asked / _SECOND * (1 + float(chance) / _JITTER)

@@ -1,0 +1,189 @@
+"""Routes that a node's agent answers: logs, files, restart, signal, stats (http-api.md 3.3, 3.4).
+
+In: a request about an allocation the caller sees. Out: the agent's own answer, passed on as it
+comes. A refusal keeps its status when it comes before the first byte.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
+
+from cluster.api.allocations import visible_allocation
+from cluster.api.parameters import read_flag, read_integer
+from cluster.api.request import Call
+from cluster.api.respond import answer_json
+from cluster.operations.agent_calls import call_agent, call_agent_once
+from cluster.operations.errors import NotFound, OperationRefused
+from scheduler.structs.allocation import Allocation
+
+#: How long an answer may be silent before its headers are sent anyway.
+_FIRST_FRAME_S = 1.0
+_JSON = "application/json"
+_TEXT = "text/plain; charset=utf-8"
+_UUID_LENGTH = 36
+
+
+async def file_route(call: Call, verb: str, alloc_id: str) -> HttpResponseBase:
+    """GET /v1/client/fs/<verb>/<alloc>."""
+    if len(alloc_id) != _UUID_LENGTH:
+        raise OperationRefused("must provide a valid alloc id")
+    body = _FILE_BODIES[verb](call.query)
+    alloc = await _allocation(call, alloc_id)
+    body["AllocID"] = alloc.id
+    if verb in {"ls", "stat"}:
+        return answer_json(call.request, await call_agent_once(alloc.node_id, f"fs.{verb}", body))
+    if verb == "logs":
+        await _check_task(call, alloc, str(body["Task"]))
+        framed = not body["Plain"]
+        return await _streamed(alloc, "logs", body, _JSON if framed else _TEXT)
+    return await _streamed(alloc, f"fs.{verb}", body, _TEXT)
+
+
+async def restart(call: Call, alloc_id: str) -> HttpResponse:
+    """PUT /v1/client/allocation/<id>/restart."""
+    body = call.optional_body("AllocRestartRequest")
+    task, every = body.text("TaskName"), body.flag("AllTasks")
+    if task and every:
+        raise OperationRefused("task name cannot be set when restarting all tasks")
+    alloc = await _allocation(call, alloc_id, writes=True)
+    asked: dict[str, object] = {"AllocID": alloc.id, "TaskName": task, "AllTasks": every}
+    await call_agent_once(alloc.node_id, "restart", asked)
+    return answer_json(call.request, {"Index": 0})
+
+
+async def signal(call: Call, alloc_id: str) -> HttpResponse:
+    """PUT /v1/client/allocation/<id>/signal."""
+    body = call.optional_body("AllocSignalRequest")
+    alloc = await _allocation(call, alloc_id, writes=True)
+    asked: dict[str, object] = {
+        "AllocID": alloc.id,
+        "Task": body.text("Task"),
+        "Signal": body.text("Signal"),
+    }
+    await call_agent_once(alloc.node_id, "signal", asked)
+    return answer_json(call.request, {"Index": 0})
+
+
+async def stats(call: Call, alloc_id: str) -> HttpResponse:
+    """GET /v1/client/allocation/<id>/stats."""
+    alloc = await _allocation(call, alloc_id)
+    asked: dict[str, object] = {"AllocID": alloc.id, "Task": call.query.get("task", "")}
+    return answer_json(call.request, await call_agent_once(alloc.node_id, "alloc.stats", asked))
+
+
+async def checks(call: Call, alloc_id: str) -> HttpResponse:
+    """GET /v1/client/allocation/<id>/checks: none are run yet."""
+    await _allocation(call, alloc_id)
+    return answer_json(call.request, {})
+
+
+async def host_stats(call: Call) -> HttpResponse:
+    """GET /v1/client/stats?node_id=."""
+    call.caller.require_cluster()
+    node_id = call.query.get("node_id", "")
+    if not node_id:
+        raise OperationRefused("No local Node and node_id not provided")
+    node = await call.read(lambda reader: reader.node(node_id))
+    if node is None:
+        raise NotFound(f"Unknown node {node_id}")
+    return answer_json(call.request, await call_agent_once(node_id, "host.stats", {}))
+
+
+async def _allocation(call: Call, alloc_id: str, *, writes: bool = False) -> Allocation:
+    alloc = await call.read(lambda reader: visible_allocation(call, reader, alloc_id))
+    if alloc is None:
+        raise NotFound(f'Unknown allocation "{alloc_id}"')
+    call.caller.require_namespace(alloc.namespace, writes=writes)
+    return alloc
+
+
+async def _check_task(call: Call, alloc: Allocation, task: str) -> None:
+    job = await call.read(lambda reader: reader.job_of(alloc))
+    group = None if job is None else job.task_group(alloc.task_group)
+    if group is not None and group.task(task) is None:
+        raise OperationRefused(f'unknown task name "{task}"')
+
+
+async def _streamed(
+    alloc: Allocation, verb: str, body: dict[str, object], content_type: str
+) -> HttpResponseBase:
+    frames = call_agent(alloc.node_id, verb, body)
+    first = asyncio.ensure_future(anext(frames, None))
+    done, _ = await asyncio.wait({first}, timeout=_FIRST_FRAME_S)
+    if done:
+        first.result()
+    response = StreamingHttpResponse(_rest(first, frames), content_type=content_type)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+async def _rest(
+    first: "asyncio.Future[bytes | None]", frames: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    async with aclosing(frames) as stream:  # type: ignore[type-var] # call_agent is a generator
+        try:
+            frame = await first
+        finally:
+            first.cancel()
+        if frame is None:
+            return
+        yield frame
+        async for following in stream:
+            yield following
+
+
+def _path_body(query: QueryDict) -> dict[str, object]:
+    return {"Path": query.get("path") or "/"}
+
+
+def _file_body(query: QueryDict) -> dict[str, object]:
+    path = query.get("path", "")
+    if not path:
+        raise OperationRefused("must provide a file name")
+    return {"Path": path}
+
+
+def _range_body(query: QueryDict) -> dict[str, object]:
+    return _file_body(query) | {
+        "Offset": read_integer(query, "offset") or 0,
+        "Limit": read_integer(query, "limit") or 0,
+    }
+
+
+def _stream_body(query: QueryDict) -> dict[str, object]:
+    follow = read_flag(query, "follow")
+    return _file_body(query) | _position(query) | {"Follow": follow is not False}
+
+
+def _logs_body(query: QueryDict) -> dict[str, object]:
+    task, kind = query.get("task", ""), query.get("type", "")
+    if not task:
+        raise OperationRefused("must provide task name")
+    if kind not in {"stdout", "stderr"}:
+        raise OperationRefused("must provide log type (stdout/stderr)")
+    return _position(query) | {
+        "Task": task,
+        "Type": kind,
+        "Follow": read_flag(query, "follow") or False,
+        "Plain": read_flag(query, "plain") or False,
+    }
+
+
+def _position(query: QueryDict) -> dict[str, object]:
+    origin = query.get("origin") or "start"
+    if origin not in {"start", "end"}:
+        raise OperationRefused("origin must be start or end")
+    return {"Origin": origin, "Offset": read_integer(query, "offset") or 0}
+
+
+_FILE_BODIES: dict[str, Any] = {
+    "ls": _path_body,
+    "stat": _file_body,
+    "cat": _file_body,
+    "readat": _range_body,
+    "stream": _stream_body,
+    "logs": _logs_body,
+}

@@ -1,0 +1,152 @@
+"""Reads of evaluations: lists, one with its relatives, its allocations, its recorded life."""
+
+from collections.abc import Callable, Iterable
+
+from django.http import HttpResponse
+
+from cluster.api.blocking_read import answer_read
+from cluster.api.encode import to_plain
+from cluster.api.paging import (
+    BY_CREATION,
+    BY_ID,
+    Listing,
+    check_uuid,
+    page_of,
+    read_listing,
+    uuid_prefix,
+)
+from cluster.api.request import Call
+from cluster.api.respond import Found, read_meta
+from cluster.api.stubs import allocation_stub, evaluation_stub
+from cluster.api.watches import watch_row, watch_table
+from cluster.operations.errors import OperationRefused
+from scheduler.ports import StateReader
+from scheduler.structs.evaluation import Evaluation
+
+NOT_FOUND = "eval not found"
+_LOOKUP = "eval lookup failed: "
+
+
+async def list_evaluations(call: Call) -> HttpResponse:
+    """GET /v1/evaluations."""
+    listing, wanted = _read_list(call)
+
+    def work(reader: StateReader) -> Found:
+        order = BY_ID if listing.prefix else BY_CREATION
+        page = page_of(_chosen(reader, wanted), listing, order)
+        return Found(
+            index=reader.table_index("evaluations"),
+            body=[to_plain(evaluation) for evaluation in page.items],
+            next_token=page.next_token,
+        )
+
+    return await answer_read(call, work, watch_table("evaluations"))
+
+
+async def count_evaluations(call: Call) -> HttpResponse:
+    """GET /v1/evaluations/count."""
+    listing, wanted = _read_list(call)
+
+    def work(reader: StateReader) -> Found:
+        matches = listing.predicate or (lambda _evaluation: True)
+        count = sum(1 for each in _chosen(reader, wanted) if matches(each))
+        index = reader.table_index("evaluations")
+        return Found(index=index, body={"Count": count} | read_meta(index))
+
+    return await answer_read(call, work, watch_table("evaluations"))
+
+
+async def read_evaluation(call: Call, eval_id: str) -> HttpResponse:
+    """GET /v1/evaluation/<id>, with `related` also what it is linked to."""
+    check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
+    related = call.query.get("related", "") == "true"
+
+    def work(reader: StateReader) -> Found:
+        evaluation = _visible(call, reader, eval_id)
+        if evaluation is None:
+            return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
+        form = to_plain(evaluation)
+        if related:
+            form["RelatedEvals"] = [
+                evaluation_stub(each) for each in relatives(reader, evaluation)
+            ]
+        return Found(index=evaluation.modify_index, body=form)
+
+    return await answer_read(call, work, watch_row("evaluations", eval_id))
+
+
+async def evaluation_allocations(call: Call, eval_id: str) -> HttpResponse:
+    """GET /v1/evaluation/<id>/allocations."""
+
+    def work(reader: StateReader) -> Found:
+        stubs = [
+            allocation_stub(alloc)
+            for alloc in reader.allocations_by_eval(eval_id)
+            if call.caller.sees(alloc.namespace)
+        ]
+        return Found(index=reader.table_index("allocations"), body=stubs)
+
+    return await answer_read(call, work, watch_table("allocations"))
+
+
+async def evaluation_lifecycle(call: Call, eval_id: str) -> HttpResponse:
+    """GET /v1/evaluation/<id>/lifecycle: the recorded steps, oldest first."""
+    check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
+
+    def work(reader: StateReader) -> Found:
+        evaluation = _visible(call, reader, eval_id)
+        if evaluation is None:
+            return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
+        steps = reader.lifecycle(eval_id)
+        index = max([evaluation.modify_index, *(step.index for step in steps)])
+        return Found(index=index, body=[to_plain(step) for step in steps])
+
+    watches = (watch_row("evaluations", eval_id), watch_table("lifecycle"))
+    return await answer_read(call, work, *watches)
+
+
+def relatives(reader: StateReader, start: Evaluation) -> list[Evaluation]:
+    """Every evaluation that next, previous and blocked links lead to, without `start`."""
+    found: dict[str, Evaluation] = {start.id: start}
+    waiting = [start]
+    while waiting:
+        each = waiting.pop()
+        for eval_id in (each.next_eval, each.previous_eval, each.blocked_eval):
+            if eval_id and eval_id not in found:
+                linked = reader.evaluation(eval_id)
+                if linked is not None:
+                    found[eval_id] = linked
+                    waiting.append(linked)
+    del found[start.id]
+    return list(found.values())
+
+
+def _read_list(call: Call) -> tuple[Listing, Callable[[Evaluation], bool]]:
+    call.require_listing()
+    job, status = call.query.get("job", ""), call.query.get("status", "")
+    if (job or status) and call.query.get("filter", ""):
+        raise OperationRefused("Filter expression cannot be used with other filter parameters")
+    listing = read_listing(call.query)
+    begins = uuid_prefix(listing.prefix, _LOOKUP)
+
+    def wanted(evaluation: Evaluation) -> bool:
+        return (
+            call.lists(evaluation.namespace)
+            and begins(evaluation.id)
+            and (not job or evaluation.job_id == job)
+            and (not status or evaluation.status == status)
+        )
+
+    return listing, wanted
+
+
+def _chosen(reader: StateReader, wanted: Callable[[Evaluation], bool]) -> Iterable[Evaluation]:
+    return (evaluation for evaluation in reader.evaluations() if wanted(evaluation))
+
+
+def _visible(call: Call, reader: StateReader, eval_id: str) -> Evaluation | None:
+    """The evaluation; None also when the caller does not see its namespace: the two look alike."""
+    evaluation = reader.evaluation(eval_id)
+    if evaluation is None or not call.caller.sees(evaluation.namespace):
+        return None
+    return evaluation

@@ -1,0 +1,91 @@
+"""The bodies of job requests: which namespace and region they mean, and the job they carry.
+
+In: a call. Out: a canonical `Job`, or the refusal. Breaks no rule of the job itself.
+"""
+
+from typing import Any
+
+import msgspec
+from django.conf import settings
+
+from cluster.api.body import Body
+from cluster.api.request import Call
+from cluster.jobspec.canonicalize import canonicalize
+from cluster.jobspec.parse import decode_job
+from cluster.operations.errors import OperationRefused, TooLarge
+from cluster.operations.jobs import JobRegistration
+from scheduler.structs.identity import DEFAULT_NAMESPACE
+from scheduler.structs.job import Job, JobSubmission
+
+MAX_JOB = 1024 * 1024
+NO_JOB = "Job must be specified"
+#: What requests say when they mean the server's own region.
+_OWN_REGION = "global"
+
+
+def job_of_body(call: Call, body: Body) -> Job:
+    """The canonical job of a request, in the namespace and region the request means."""
+    wrapped = body.object("Job")
+    if wrapped is None:
+        raise OperationRefused(NO_JOB)
+    _check_size(call, wrapped.document)
+    form, _ = decode_job(wrapped.document)
+    form["Namespace"] = (
+        call.query.get("namespace")
+        or body.text("Namespace")
+        or form["Namespace"]
+        or DEFAULT_NAMESPACE
+    )
+    form["Region"] = body.text("Region") or call.query.get("region") or form["Region"]
+    if form["Region"] in {None, "", _OWN_REGION}:
+        form["Region"] = settings.BIVOUAC_REGION
+    return canonicalize(form)
+
+
+def check_region(job: Job) -> None:
+    """Refuse a job for another region."""
+    if job.region != settings.BIVOUAC_REGION:
+        raise OperationRefused("No path to region")
+
+
+def registration_of(call: Call) -> JobRegistration:
+    """What a register request asks for."""
+    body = call.body("JobRegisterRequest")
+    job = job_of_body(call, body)
+    if not job.id:
+        raise OperationRefused("Job ID hasn't been provided")
+    check_region(job)
+    if job.type == "system" and any(group.scaling is not None for group in job.task_groups):
+        raise OperationRefused("Task groups with job type system do not support scaling blocks")
+    return JobRegistration(
+        job=job,
+        submission=_submission(body),
+        enforce_index=body.flag("EnforceIndex"),
+        job_modify_index=body.number("JobModifyIndex"),
+        eval_priority=_eval_priority(body),
+        preserve_counts=body.flag("PreserveCounts"),
+        preserve_resources=body.flag("PreserveResources"),
+        is_management=call.caller.is_management,
+    )
+
+
+def _eval_priority(body: Body) -> int:
+    return body.number("EvalPriority")
+
+
+def _check_size(call: Call, document: dict[str, Any]) -> None:
+    # A body that is small enough as a whole need not be written out again to be measured.
+    if len(call.raw_body) > MAX_JOB and len(msgspec.json.encode(document)) > MAX_JOB:
+        raise TooLarge("job is larger than 1 MiB")
+
+
+def _submission(body: Body) -> JobSubmission | None:
+    given = body.object("Submission")
+    if given is None:
+        return None
+    return JobSubmission(
+        source=given.text("Source"),
+        format=given.text("Format"),
+        variable_flags=given.texts("VariableFlags"),
+        variables=given.text("Variables"),
+    )

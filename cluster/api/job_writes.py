@@ -1,0 +1,132 @@
+"""Writes of jobs: register, plan, validate, evaluate, deregister; and reading a job file."""
+
+from typing import Any
+
+from django.http import HttpResponse
+
+from cluster.api.job_requests import check_region, job_of_body, registration_of
+from cluster.api.parameters import read_flag, read_integer
+from cluster.api.plan_form import plan_form
+from cluster.api.request import Call
+from cluster.api.respond import answer_json, answer_write, write_meta
+from cluster.jobspec.problems import error_text, warning_text
+from cluster.operations.admission import problems_of, warnings_about
+from cluster.operations.errors import OperationRefused
+from cluster.operations.job_plan import plan_job
+from cluster.operations.jobs import (
+    JobRegistration,
+    JobWritten,
+    deregister_job,
+    evaluate_job,
+    register_job,
+)
+
+_BAD_PRIORITY = "Eval priority must be between 1 and 100 inclusively"
+
+
+async def register(call: Call) -> HttpResponse:
+    """PUT /v1/jobs."""
+    return await _registered(call, registration_of(call))
+
+
+async def update(call: Call, job_id: str) -> HttpResponse:
+    """PUT /v1/job/<id>."""
+    request = registration_of(call)
+    if request.job.id != job_id:
+        raise OperationRefused("Job ID does not match name")
+    return await _registered(call, request)
+
+
+async def _registered(call: Call, request: JobRegistration) -> HttpResponse:
+    call.caller.require_namespace(request.job.namespace, writes=True)
+    written = await call.write(register_job, request)
+    return answer_write(call.request, _written_form(written), written.index)
+
+
+async def deregister(call: Call, job_id: str) -> HttpResponse:
+    """DELETE /v1/job/<id>. `global` is for several regions and changes nothing here."""
+    key = call.key_of_job(job_id, writes=True)
+    read_flag(call.query, "global")
+    priority = read_integer(call.query, "eval_priority")
+    if priority is not None and not 1 <= priority <= 100:
+        raise OperationRefused(_BAD_PRIORITY)
+    written = await call.write(
+        deregister_job,
+        key,
+        purge=read_flag(call.query, "purge") or False,
+        eval_priority=priority or 0,
+        no_shutdown_delay=read_flag(call.query, "no_shutdown_delay") or False,
+    )
+    body = _written_form(written) | {"VolumeEvalID": "", "VolumeEvalIndex": 0}
+    body.pop("Warnings")
+    return answer_write(call.request, body, written.index)
+
+
+async def evaluate(call: Call, job_id: str) -> HttpResponse:
+    """PUT /v1/job/<id>/evaluate."""
+    key = call.key_of_job(job_id, writes=True)
+    force = False
+    if call.raw_body.strip():
+        body = call.body("JobEvaluateRequest")
+        if not body.text("JobID"):
+            raise OperationRefused("Job ID must be specified")
+        if body.text("JobID") != job_id:
+            raise OperationRefused("JobID not same as job name")
+        options = body.object("EvalOptions")
+        force = options is not None and options.flag("ForceReschedule")
+    written = await call.write(evaluate_job, key, force_reschedule=force)
+    return answer_write(call.request, _written_form(written), written.index)
+
+
+async def plan(call: Call, job_id: str) -> HttpResponse:
+    """PUT /v1/job/<id>/plan: what registering it would do."""
+    body = call.body("JobPlanRequest")
+    job = job_of_body(call, body)
+    if not job.id:
+        raise OperationRefused("Job must have a valid ID")
+    if job.id != job_id:
+        raise OperationRefused("Job ID does not match")
+    check_region(job)
+    call.caller.require_namespace(job.namespace, writes=True)
+    now, ids = call.now, call.ids
+    planned = await call.read(lambda reader: plan_job(reader, job, now=now, ids=ids))
+    form = plan_form(planned, with_diff=body.flag("Diff"))
+    return answer_write(call.request, form, planned.index)
+
+
+async def validate(call: Call) -> HttpResponse:
+    """PUT /v1/validate/job: a job that breaks rules is a good answer here."""
+    body = call.body("JobValidateRequest")
+    job = job_of_body(call, body)
+    call.caller.require_namespace(job.namespace)
+    problems, warnings = await call.read(
+        lambda reader: (problems_of(reader, job), warnings_about(reader, job))
+    )
+    messages = [problem.message for problem in problems]
+    answer = {
+        "DriverConfigValidated": True,
+        "ValidationErrors": messages or None,
+        "Error": error_text(messages),
+        "Warnings": warning_text(warnings),
+    }
+    return answer_json(call.request, answer)
+
+
+async def parse(call: Call) -> HttpResponse:
+    """PUT /v1/jobs/parse: a job file as the JSON a request would carry."""
+    from cluster.jobspec.hcl import parse_hcl  # noqa: PLC0415 - placeholder
+
+    body = call.body("JobsParseRequest")
+    text = body.text("JobHCL")
+    if not text:
+        raise OperationRefused("Job spec is empty")
+    return answer_json(call.request, parse_hcl(text))
+
+
+def _written_form(written: JobWritten) -> dict[str, Any]:
+    return write_meta(written.index) | {
+        "EvalID": written.eval_id,
+        "EvalCreateIndex": written.eval_create_index,
+        "JobModifyIndex": written.job_modify_index,
+        "Warnings": warning_text(written.warnings),
+    }

@@ -1,0 +1,195 @@
+"""Reads of jobs: the list, one job, and what belongs to it."""
+
+from typing import Any
+
+from django.http import HttpResponse
+
+from cluster.api.blocking_read import answer_read
+from cluster.api.encode import to_plain
+from cluster.api.paging import BY_JOB, page_of, read_listing
+from cluster.api.parameters import read_flag, unsigned
+from cluster.api.request import Call
+from cluster.api.respond import Found, read_meta
+from cluster.api.stubs import allocation_stub, job_stub, summary_form
+from cluster.api.version_diffs import read_comparison, version_diffs
+from cluster.api.watches import JOB_TABLES, watch_job, watch_table
+from cluster.operations.errors import OperationRefused
+from scheduler.ports import StateReader
+from scheduler.structs.job import Job
+
+NOT_FOUND = "job not found"
+
+
+async def list_jobs(call: Call) -> HttpResponse:
+    """GET /v1/jobs."""
+    call.require_listing()
+    listing = read_listing(call.query)
+    with_meta = read_flag(call.query, "meta") or False
+
+    def work(reader: StateReader) -> Found:
+        jobs = (
+            job
+            for job in reader.jobs()
+            if call.lists(job.namespace) and job.id.startswith(listing.prefix)
+        )
+        page = page_of(jobs, listing, BY_JOB)
+        stubs = [job_stub(reader, job, with_meta=with_meta) for job in page.items]
+        index = max(reader.table_index("jobs"), reader.table_index("job_summaries"))
+        return Found(index=index, body=stubs, next_token=page.next_token)
+
+    return await answer_read(call, work, *JOB_TABLES)
+
+
+async def read_job(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>."""
+    key = call.key_of_job(job_id)
+
+    def work(reader: StateReader) -> Found:
+        job = reader.job(key)
+        if job is None:
+            return Found(index=reader.table_index("jobs"), missing=NOT_FOUND)
+        return Found(index=job.modify_index, body=to_plain(job))
+
+    return await answer_read(call, work, watch_job(key))
+
+
+async def job_allocations(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/allocations: of the current incarnation, or with `all` of every one."""
+    key = call.key_of_job(job_id)
+    every = read_flag(call.query, "all") or False
+
+    def work(reader: StateReader) -> Found:
+        job = reader.job(key)
+        stubs = [
+            allocation_stub(alloc)
+            for alloc in reader.allocations_by_job(key)
+            if every or job is None or alloc.job_create_index == job.create_index
+        ]
+        return Found(index=reader.table_index("allocations"), body=stubs)
+
+    return await answer_read(call, work, watch_table("allocations"))
+
+
+async def job_evaluations(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/evaluations."""
+    key = call.key_of_job(job_id)
+
+    def work(reader: StateReader) -> Found:
+        evaluations = [to_plain(each) for each in reader.evaluations_by_job(key)]
+        return Found(index=reader.table_index("evaluations"), body=evaluations)
+
+    return await answer_read(call, work, watch_table("evaluations"))
+
+
+async def job_deployments(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/deployments, newest last."""
+    key = call.key_of_job(job_id)
+    every = read_flag(call.query, "all") or False
+
+    def work(reader: StateReader) -> Found:
+        job = reader.job(key)
+        deployments = [
+            to_plain(deployment)
+            for deployment in reader.deployments_by_job(key)
+            if every or job is None or deployment.job_create_index == job.create_index
+        ]
+        return Found(index=reader.table_index("deployments"), body=deployments)
+
+    return await answer_read(call, work, watch_table("deployments"))
+
+
+async def job_deployment(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/deployment: the newest, or JSON null."""
+    key = call.key_of_job(job_id)
+
+    def work(reader: StateReader) -> Found:
+        newest = next(iter(reversed(reader.deployments_by_job(key))), None)
+        body = None if newest is None else to_plain(newest)
+        return Found(index=reader.table_index("deployments"), body=body)
+
+    return await answer_read(call, work, watch_table("deployments"))
+
+
+async def job_summary(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/summary."""
+    key = call.key_of_job(job_id)
+
+    def work(reader: StateReader) -> Found:
+        job = reader.job(key)
+        if job is None:
+            return Found(index=reader.table_index("job_summaries"), missing=NOT_FOUND)
+        form = summary_form(reader, job)
+        return Found(index=form["ModifyIndex"], body=form)
+
+    return await answer_read(call, work, *JOB_TABLES)
+
+
+async def job_versions(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/versions, newest first, with differences on request."""
+    key = call.key_of_job(job_id)
+    comparison = read_comparison(call.query)
+
+    def work(reader: StateReader) -> Found:
+        versions = reader.job_versions(key)
+        if not versions:
+            return Found(index=reader.table_index("jobs"), missing="job versions not found")
+        index = max(version.modify_index for version in versions)
+        body: dict[str, Any] = read_meta(index)
+        body["Versions"] = [to_plain(version) for version in versions]
+        body["Diffs"] = version_diffs(versions, comparison)
+        return Found(index=index, body=body)
+
+    return await answer_read(call, work, watch_job(key))
+
+
+async def job_submission(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/submission?version=N: the text a version came as."""
+    key = call.key_of_job(job_id)
+    version = unsigned(call.query.get("version", ""))
+    if version is None:
+        raise OperationRefused("Unable to parse job submission version parameter")
+
+    def work(reader: StateReader) -> Found:
+        submission = reader.job_submission(key, version)
+        if submission is None:
+            return Found(index=reader.table_index("jobs"), missing="job source not found")
+        return Found(index=submission.job_modify_index, body=to_plain(submission))
+
+    return await answer_read(call, work, watch_job(key))
+
+
+async def job_services(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/services: none are registered yet."""
+    return await _of_job(call, job_id, lambda _job: [])
+
+
+async def job_actions(call: Call, job_id: str) -> HttpResponse:
+    """GET /v1/job/<id>/actions."""
+    return await _of_job(call, job_id, _actions)
+
+
+def _actions(job: Job) -> list[dict[str, Any]]:
+    return [
+        {
+            "Name": action.name,
+            "Command": action.command,
+            "Args": list(action.args) or None,
+            "TaskGroupName": group.name,
+            "TaskName": task.name,
+        }
+        for group in job.task_groups
+        for task in group.tasks
+        for action in task.actions
+    ]
+
+
+async def _of_job(call: Call, job_id: str, form: Any) -> HttpResponse:
+    key = call.key_of_job(job_id)
+
+    def work(reader: StateReader) -> Found:
+        job = reader.job(key)
+        if job is None:
+            return Found(index=reader.table_index("jobs"), missing=NOT_FOUND)
+        return Found(index=job.modify_index, body=form(job))
+
+    return await answer_read(call, work, watch_job(key))

@@ -1,0 +1,134 @@
+"""The operator's corner: settings of the schedulers, garbage collection, namespaces."""
+
+from typing import Any
+
+import msgspec
+from django.http import HttpResponse
+
+from cluster.api.blocking_read import answer_read
+from cluster.api.body import Body
+from cluster.api.encode import to_plain
+from cluster.api.paging import BY_NAME, page_of, read_listing
+from cluster.api.parameters import unsigned
+from cluster.api.request import Call
+from cluster.api.respond import Found, answer_empty, answer_write, read_meta
+from cluster.api.watches import watch_row, watch_table
+from cluster.operations.errors import OperationRefused
+from cluster.operations.namespaces import delete_namespace, put_namespace
+from cluster.operations.scheduler_settings import set_scheduler_settings
+from scheduler.ports import StateReader
+from scheduler.structs.job import Namespace
+from scheduler.structs.scheduler_settings import (
+    PreemptionConfig,
+    SchedulerAlgorithm,
+    SchedulerSettings,
+)
+
+_NO_NAMESPACE = "Namespace not found"
+
+
+async def read_scheduler_settings(call: Call) -> HttpResponse:
+    """GET /v1/operator/scheduler/configuration."""
+    call.caller.require_cluster()
+
+    def work(reader: StateReader) -> Found:
+        settings = reader.scheduler_settings()
+        index = settings.modify_index
+        return Found(index=index, body=read_meta(index) | {"SchedulerConfig": to_plain(settings)})
+
+    return await answer_read(call, work, watch_table("scheduler_settings"))
+
+
+async def write_scheduler_settings(call: Call) -> HttpResponse:
+    """PUT /v1/operator/scheduler/configuration: replaces all of it."""
+    call.caller.require_management()
+    if not call.raw_body.strip():
+        raise OperationRefused("Error parsing scheduler config: Request body is empty")
+    settings = _settings_of(call.body("SchedulerConfiguration"))
+    expected = None
+    if "cas" in call.query:
+        expected = unsigned(call.query["cas"])
+        if expected is None:
+            problem = f'strconv.ParseUint: parsing "{call.query["cas"]}": invalid syntax'
+            raise OperationRefused(f"Error parsing cas value: {problem}")
+    written = await call.write(
+        set_scheduler_settings, settings, expected_index=expected, ids=False
+    )
+    body = {"Updated": written.updated, "Index": written.index}
+    return answer_write(call.request, body, written.index)
+
+
+async def collect_garbage(call: Call) -> HttpResponse:
+    """PUT /v1/system/gc: taken; collection runs by itself."""
+    call.caller.require_management()
+    return answer_empty()
+
+
+async def list_namespaces(call: Call) -> HttpResponse:
+    """GET /v1/namespaces: those the caller sees."""
+    listing = msgspec.structs.replace(read_listing(call.query), per_page=0)
+
+    def work(reader: StateReader) -> Found:
+        seen = (
+            namespace
+            for namespace in reader.namespaces()
+            if call.caller.sees(namespace.name) and namespace.name.startswith(listing.prefix)
+        )
+        page = page_of(seen, listing, BY_NAME)
+        index = reader.table_index("namespaces")
+        return Found(index=index, body=[to_plain(namespace) for namespace in page.items])
+
+    return await answer_read(call, work, watch_table("namespaces"))
+
+
+async def read_namespace(call: Call, name: str) -> HttpResponse:
+    """GET /v1/namespace/<name>."""
+    call.caller.require_namespace(name)
+
+    def work(reader: StateReader) -> Found:
+        namespace = reader.namespace(name)
+        if namespace is None:
+            return Found(index=reader.table_index("namespaces"), missing=_NO_NAMESPACE)
+        return Found(index=namespace.modify_index, body=to_plain(namespace))
+
+    return await answer_read(call, work, watch_row("namespaces", name))
+
+
+async def write_namespace(call: Call, name: str | None = None) -> HttpResponse:
+    """PUT /v1/namespace and /v1/namespace/<name>."""
+    call.caller.require_management()
+    body = call.body("Namespace")
+    namespace = Namespace(
+        name=body.text("Name"),
+        description=body.text("Description"),
+        quota=body.text("Quota"),
+        meta=body.texts("Meta"),
+    )
+    if name is not None and namespace.name != name:
+        raise OperationRefused("Namespace name does not match request path")
+    index = await call.write(put_namespace, namespace, ids=False)
+    return answer_write(call.request, None, index)
+
+
+async def remove_namespace(call: Call, name: str) -> HttpResponse:
+    """DELETE /v1/namespace/<name>."""
+    call.caller.require_management()
+    index = await call.write(delete_namespace, name, ids=False)
+    return answer_write(call.request, None, index)
+
+
+def _settings_of(body: Body) -> SchedulerSettings:
+    preemption: Any = body.object("PreemptionConfig") or Body({}, "PreemptionConfig")
+    return SchedulerSettings(
+        scheduler_algorithm=body.text("SchedulerAlgorithm") or SchedulerAlgorithm.BINPACK.value,
+        preemption_config=PreemptionConfig(
+            system_scheduler_enabled=preemption.flag("SystemSchedulerEnabled"),
+            sys_batch_scheduler_enabled=preemption.flag("SysBatchSchedulerEnabled"),
+            batch_scheduler_enabled=preemption.flag("BatchSchedulerEnabled"),
+            service_scheduler_enabled=preemption.flag("ServiceSchedulerEnabled"),
+        ),
+        memory_oversubscription_enabled=body.flag("MemoryOversubscriptionEnabled"),
+        reject_job_registration=body.flag("RejectJobRegistration"),
+        pause_eval_broker=body.flag("PauseEvalBroker"),
+        node_limit_for_feasibility_checks=body.number("NodeLimitForFeasibilityChecks"),
+    )

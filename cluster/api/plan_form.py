@@ -1,0 +1,31 @@
+"""The answer to a plan request, and differences of jobs as JSON."""
+
+from typing import Any
+
+from cluster.api.encode import to_plain
+from cluster.api.respond import write_meta
+from cluster.api.stubs import allocation_stub
+from cluster.jobspec.problems import warning_text
+from cluster.operations.job_plan import PlannedJob
+
+
+def plan_form(planned: PlannedJob, *, with_diff: bool) -> dict[str, Any]:
+    """JobPlanResponse. `Placements` is ours: where each allocation would go, with its scores."""
+    annotations = to_plain(planned.annotations)
+    preempted = [allocation_stub(alloc) for alloc in planned.preempted]
+    annotations["PreemptedAllocs"] = preempted or None
+    failed = {name: to_plain(metric) for name, metric in planned.failed_task_groups.items()}
+    created = [to_plain(evaluation) for evaluation in planned.created_evaluations]
+    form = write_meta(planned.index) | {
+        "Annotations": annotations,
+        "FailedTGAllocs": failed or None,
+        "JobModifyIndex": planned.job_modify_index,
+        "CreatedEvals": created or None,
+        "Diff": to_plain(planned.diff) if with_diff else None,
+        "NextPeriodicLaunch": None,
+        "Warnings": warning_text(planned.warnings),
+    }
+    placements = [to_plain(placement) for placement in planned.placements]
+    if placements:
+        form["Placements"] = placements
+    return form

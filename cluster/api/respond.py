@@ -1,0 +1,111 @@
+"""Answers: JSON with the index headers, bare-text errors, compression.
+
+In: plain values and what a read found. Out: Django responses. Knows no noun.
+"""
+
+import gzip
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, QueryDict
+
+from cluster.api.parameters import is_pretty
+
+INDEX = "X-Nomad-Index"
+KNOWN_LEADER = "X-Nomad-KnownLeader"
+LAST_CONTACT = "X-Nomad-LastContact"
+NEXT_TOKEN = "X-Nomad-NextToken"  # noqa: S105 - a header
+
+_JSON = "application/json"
+_TEXT = "text/plain; charset=utf-8"
+#: Smaller answers are sent as they are: one packet either way.
+_WORTH_COMPRESSING = 1024
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What a read found. With `missing`, nothing: its text is the body of a 404."""
+
+    index: int
+    body: Any = None
+    missing: str = ""
+    next_token: str = ""
+
+
+def answer_found(request: HttpRequest, found: Found) -> HttpResponse:
+    """The answer to a read, with all read headers."""
+    if found.missing:
+        response = refusal(404, found.missing)
+    else:
+        response = answer_json(request, found.body)
+    response[INDEX] = str(max(1, found.index))
+    response[KNOWN_LEADER] = "true"
+    response[LAST_CONTACT] = "0"
+    if found.next_token:
+        response[NEXT_TOKEN] = found.next_token
+    return response
+
+
+def answer_write(request: HttpRequest, body: Any, index: int) -> HttpResponse:
+    """The answer to a write. A body of None is sent as an empty one."""
+    response = answer_json(request, body) if body is not None else answer_empty()
+    if index:
+        response[INDEX] = str(index)
+    return response
+
+
+def answer_json(request: HttpRequest, body: Any, status: int = 200) -> HttpResponse:
+    """JSON without an index: agents, status, previews."""
+    content = msgspec.json.encode(body)
+    if is_pretty(_query(request)):
+        content = msgspec.json.format(content, indent=4) + b"\n"
+    response = HttpResponse(content, content_type=_JSON, status=status)
+    if len(content) >= _WORTH_COMPRESSING and _takes_gzip(request):
+        response.content = gzip.compress(content, compresslevel=1, mtime=0)
+        response["Content-Encoding"] = "gzip"
+    return _finished(response)
+
+
+def answer_empty(status: int = 200) -> HttpResponse:
+    """No body at all, and said so."""
+    response = HttpResponse(b"", status=status)
+    del response["Content-Type"]
+    return _finished(response)
+
+
+def refusal(status: int, text: str) -> HttpResponse:
+    """An error: the bare message."""
+    return _finished(HttpResponse(text, content_type=_TEXT, status=status))
+
+
+def read_meta(found_index: int, next_token: str = "") -> dict[str, Any]:
+    """What some read answers carry in the body, equal to the headers."""
+    return {
+        "Index": max(1, found_index),
+        "LastContact": 0,
+        "KnownLeader": True,
+        "NextToken": next_token,
+    }
+
+
+def write_meta(index: int) -> dict[str, Any]:
+    """What job writes carry in the body."""
+    return {"Index": index, "LastContact": 0, "KnownLeader": False, "NextToken": ""}
+
+
+def _query(request: HttpRequest) -> QueryDict:
+    return request.GET
+
+
+def _takes_gzip(request: HttpRequest) -> bool:
+    accepted = request.headers.get("Accept-Encoding", "")
+    for part in accepted.split(","):
+        name, _, weight = part.strip().partition(";")
+        if name.strip().lower() == "gzip":
+            return weight.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False
+
+
+def _finished(response: HttpResponse) -> HttpResponse:
+    response["Content-Length"] = str(len(response.content))
+    response["Vary"] = "Accept-Encoding"
+    return response

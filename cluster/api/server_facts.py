@@ -1,0 +1,160 @@
+"""What the server says of itself: status, members, health, regions (http-api.md 3.8, 5.7).
+
+In: settings. Out: plain objects. There is one logical server; its address stands for leader, peer
+and member alike, so that clients which match them find them equal.
+"""
+
+import os
+import platform
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpResponse
+
+from cluster.api.request import Call
+from cluster.api.respond import answer_json
+
+#: The version of the reference whose API this is; clients compare it.
+API_VERSION = "2.0.6"
+DATACENTER = "dc1"
+_SERVER_NAME = "bivouac"
+
+
+async def leader(call: Call) -> HttpResponse:
+    """GET /v1/status/leader."""
+    return answer_json(call.request, _rpc_address())
+
+
+async def peers(call: Call) -> HttpResponse:
+    """GET /v1/status/peers and /v1/agent/servers."""
+    return answer_json(call.request, [_rpc_address()])
+
+
+async def regions(call: Call) -> HttpResponse:
+    """GET /v1/regions."""
+    return answer_json(call.request, [settings.BIVOUAC_REGION])
+
+
+async def agent_self(call: Call) -> HttpResponse:
+    """GET /v1/agent/self."""
+    return answer_json(call.request, {"config": _config(), "member": _member(), "stats": _stats()})
+
+
+async def members(call: Call) -> HttpResponse:
+    """GET /v1/agent/members."""
+    body = {
+        "ServerName": _SERVER_NAME,
+        "ServerRegion": settings.BIVOUAC_REGION,
+        "ServerDC": DATACENTER,
+        "Members": [_member()],
+    }
+    return answer_json(call.request, body)
+
+
+async def health(call: Call) -> HttpResponse:
+    """GET /v1/agent/health; `type=client` is answered as a pure server does."""
+    wanted = call.query.get("type", "")
+    if wanted == "client":
+        body = {"client": {"ok": False, "message": "client not enabled"}}
+        return answer_json(call.request, body, status=500)
+    server = {"server": {"ok": True, "message": "ok"}}
+    return answer_json(call.request, server if wanted in {"", "server"} else {})
+
+
+async def schedulers(call: Call) -> HttpResponse:
+    """GET /v1/agent/schedulers/config."""
+    body = {
+        "server_id": f"{_SERVER_NAME}.{settings.BIVOUAC_REGION}",
+        "num_schedulers": settings.BIVOUAC_WORKERS,
+        "enabled_schedulers": ["service", "batch", "system", "sysbatch", "_core"],
+    }
+    return answer_json(call.request, body)
+
+
+def _address() -> tuple[str, int]:
+    public = urlsplit(settings.BIVOUAC_PUBLIC_URL)
+    return public.hostname or "127.0.0.1", public.port or (443 if public.scheme == "https" else 80)
+
+
+def _rpc_address() -> str:
+    host, port = _address()
+    return f"{host}:{port}"
+
+
+def _member() -> dict[str, Any]:
+    host, port = _address()
+    return {
+        "Name": f"{_SERVER_NAME}.{settings.BIVOUAC_REGION}",
+        "Addr": host,
+        "Port": port,
+        "Tags": {
+            "id": _SERVER_NAME,
+            "role": "nomad",
+            "region": settings.BIVOUAC_REGION,
+            "dc": DATACENTER,
+            "build": API_VERSION,
+            "revision": "",
+            "vsn": "1",
+            "raft_vsn": "3",
+            "port": str(port),
+            "rpc_addr": host,
+            "bootstrap": "1",
+            "expect": "1",
+        },
+        "Status": "alive",
+        "ProtocolMin": 1,
+        "ProtocolMax": 5,
+        "ProtocolCur": 2,
+        "DelegateMin": 2,
+        "DelegateMax": 5,
+        "DelegateCur": 4,
+    }
+
+
+def _config() -> dict[str, Any]:
+    host, port = _address()
+    addresses = {"HTTP": f"{host}:{port}", "RPC": f"{host}:{port}", "Serf": f"{host}:{port}"}
+    return {
+        "Region": settings.BIVOUAC_REGION,
+        "Datacenter": DATACENTER,
+        "Name": _SERVER_NAME,
+        "NodeName": _SERVER_NAME,
+        "BindAddr": host,
+        "AdvertiseAddrs": addresses,
+        "Ports": {"HTTP": port, "RPC": port, "Serf": port},
+        "Version": {
+            "Version": API_VERSION,
+            "VersionPrerelease": "",
+            "VersionMetadata": "bivouac",
+            "Revision": "",
+            "BuildDate": None,
+        },
+        "ACL": {"Enabled": True},
+        "UI": {"Enabled": True, "ShowCLIHints": True},
+        "Server": {"Enabled": True},
+        "Client": {"Enabled": False},
+        "DevMode": False,
+    }
+
+
+def _stats() -> dict[str, dict[str, str]]:
+    return {
+        "nomad": {
+            "server": "true",
+            "leader": "true",
+            "leader_addr": _rpc_address(),
+            "bootstrap": "true",
+            "known_regions": "1",
+        },
+        "raft": {},
+        "serf": {"members": "1", "failed": "0", "left": "0"},
+        "runtime": {
+            "arch": platform.machine(),
+            "cpu_count": str(os.cpu_count() or 1),
+            "max_procs": str(settings.BIVOUAC_WORKERS),
+            "goroutines": "0",
+            "kernel.name": platform.system().lower(),
+            "version": f"python{platform.python_version()}",
+        },
+    }

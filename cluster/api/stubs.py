@@ -1,0 +1,163 @@
+"""The short forms of lists, and the forms that join two rows (http-api.md 5).
+
+In: structs, and a reader where a form embeds another row. Out: plain objects for JSON.
+"""
+
+from typing import Any
+
+import msgspec
+
+from cluster.api.encode import Plain, complete_form, to_plain, writer_of
+from scheduler.ports import StateReader
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.job import Job, JobSummary
+from scheduler.structs.node import Node
+from scheduler.structs.resources import AllocatedResources, AllocatedTaskResources
+
+_EVAL_STUB = (
+    "ID", "Namespace", "Priority", "Type", "TriggeredBy", "JobID", "NodeID", "DeploymentID",
+    "Status", "StatusDescription", "WaitUntil", "NextEval", "PreviousEval", "BlockedEval",
+    "CreateIndex", "ModifyIndex", "CreateTime", "ModifyTime",
+)  # fmt: skip
+_ALLOC_STUB = (
+    "id", "eval_id", "name", "namespace", "node_id", "node_name", "job_id", "job_type",
+    "job_version", "task_group", "desired_description", "client_description", "desired_transition",
+    "deployment_status", "followup_eval_id", "next_allocation", "reschedule_tracker",
+    "preempted_allocations", "preempted_by_allocation", "create_index", "modify_index",
+    "create_time", "modify_time", "desired_status", "client_status",
+)  # fmt: skip
+_NODE_STUB = (
+    "ID", "Datacenter", "Name", "NodePool", "NodeClass", "Drain", "SchedulingEligibility",
+    "Status", "StatusDescription", "Drivers", "HostVolumes", "LastDrain", "CreateIndex",
+    "ModifyIndex",
+)  # fmt: skip
+_JOB_STUB = (
+    "ID", "ParentID", "Name", "Namespace", "Datacenters", "NodePool", "Multiregion", "Type",
+    "Priority", "Stop", "Status", "StatusDescription", "CreateIndex", "ModifyIndex",
+    "JobModifyIndex", "SubmitTime",
+)  # fmt: skip
+
+
+def job_stub(reader: StateReader, job: Job, *, with_meta: bool) -> dict[str, Plain]:
+    """A job in a list, with its summary."""
+    plain = to_plain(msgspec.structs.replace(job, task_groups=()))
+    stub = {name: plain[name] for name in _JOB_STUB}
+    stub["Periodic"] = job.is_periodic
+    stub["ParameterizedJob"] = job.parameterized_job is not None
+    stub["JobSummary"] = summary_form(reader, job)
+    if with_meta and job.meta:
+        stub["Meta"] = dict(job.meta)
+    return stub
+
+
+def summary_form(reader: StateReader, job: Job) -> dict[str, Plain]:
+    """The counts beside a job; zeroes when none were kept yet."""
+    summary = reader.job_summary(job.key) or JobSummary(
+        job_id=job.id,
+        namespace=job.namespace,
+        create_index=job.create_index,
+        modify_index=job.modify_index,
+    )
+    return to_plain(summary) | {"Summary": to_plain(summary)["Summary"] or {}}
+
+
+def evaluation_stub(evaluation: Evaluation) -> dict[str, Plain]:
+    """An evaluation among its relatives."""
+    plain = complete_form(evaluation)
+    return {name: plain[name] for name in _EVAL_STUB}
+
+
+def allocation_stub(
+    alloc: Allocation, *, with_resources: bool = False, with_states: bool = True
+) -> dict[str, Plain]:
+    """An allocation in a list."""
+    shown = complete_form(
+        msgspec.structs.replace(
+            alloc,
+            task_states=alloc.task_states if with_states else {},
+            allocated_resources=alloc.allocated_resources
+            if with_resources
+            else AllocatedResources(),
+        )
+    )
+    stub = {name: shown[name] for name in _ALLOC_STUB_NAMES if name in shown}
+    stub["JobType"] = alloc.job_type
+    stub["JobVersion"] = alloc.job_version
+    stub["TaskStates"] = shown["TaskStates"]
+    if with_resources:
+        stub["AllocatedResources"] = shown["AllocatedResources"]
+    return stub
+
+
+_ALLOC_STUB_NAMES = tuple(
+    field.encode_name for field in msgspec.structs.fields(Allocation) if field.name in _ALLOC_STUB
+)
+
+
+def node_stub(node: Node, *, with_resources: bool, with_os: bool) -> dict[str, Plain]:
+    """A node in a list."""
+    plain = to_plain(node)
+    stub = {name: plain[name] for name in _NODE_STUB}
+    stub["Address"] = node.http_addr.rpartition(":")[0] or node.http_addr
+    stub["Version"] = node.attributes.get("nomad.version", "")
+    if with_os:
+        names = {key: value for key, value in node.attributes.items() if key == "os.name"}
+        stub["Attributes"] = names
+    if with_resources:
+        stub["NodeResources"] = plain["NodeResources"]
+        stub["ReservedResources"] = plain["ReservedResources"]
+    return stub
+
+
+def allocation_form(reader: StateReader, alloc: Allocation) -> dict[str, Plain]:
+    """An allocation with its job, and with the older resource fields that clients still read."""
+    job = reader.job_of(alloc)
+    return allocation_without_job(alloc) | {"Job": None if job is None else to_plain(job)}
+
+
+def allocation_without_job(alloc: Allocation) -> dict[str, Plain]:
+    """An allocation as events carry it."""
+    tasks = {
+        name: _old_resources(granted) for name, granted in alloc.allocated_resources.tasks.items()
+    }
+    shared = alloc.allocated_resources.shared
+    networks = [writer_of(type(network))(network) for network in shared.networks] or None
+    form = to_plain(alloc)
+    form["TaskResources"] = tasks
+    form["SharedResources"] = _no_resources() | {"DiskMB": shared.disk_mb, "Networks": networks}
+    form["Resources"] = _no_resources() | {
+        "CPU": sum(task["CPU"] for task in tasks.values()),
+        "Cores": sum(task["Cores"] for task in tasks.values()),
+        "MemoryMB": sum(task["MemoryMB"] for task in tasks.values()),
+        "MemoryMaxMB": sum(task["MemoryMaxMB"] for task in tasks.values()),
+        "DiskMB": shared.disk_mb,
+        "Networks": networks,
+    }
+    return form
+
+
+def _old_resources(granted: AllocatedTaskResources) -> dict[str, Any]:
+    networks = [writer_of(type(network))(network) for network in granted.networks] or None
+    return _no_resources() | {
+        "CPU": granted.cpu.cpu_shares,
+        "Cores": len(granted.cpu.reserved_cores),
+        "MemoryMB": granted.memory.memory_mb,
+        "MemoryMaxMB": granted.memory.memory_max_mb,
+        "Networks": networks,
+    }
+
+
+def _no_resources() -> dict[str, Any]:
+    return {
+        "CPU": 0,
+        "Cores": 0,
+        "MemoryMB": 0,
+        "MemoryMaxMB": 0,
+        "DiskMB": 0,
+        "IOPS": 0,
+        "Networks": None,
+        "Devices": None,
+        "NUMA": None,
+        "SecretsMB": 0,
+    }

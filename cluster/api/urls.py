@@ -1,0 +1,149 @@
+"""The routes below `/v1/` (http-api.md 3).
+
+Job ids may hold slashes, so job routes go by their suffix; what has no suffix is an id.
+"""
+
+from django.urls import URLPattern, re_path
+
+from cluster.api import (
+    allocations,
+    client_proxy,
+    evaluations,
+    events,
+    job_writes,
+    jobs,
+    nodes,
+    operator,
+    outside,
+    search,
+    server_facts,
+)
+from cluster.api.request import View, door, unknown_path
+
+#: Any text, slashes and line breaks included.
+_ANY = r"[\s\S]*"
+_SEGMENT = r"[^/]*"
+
+
+def _route(pattern: str, **views: View) -> URLPattern:
+    return re_path(rf"^{pattern}\Z", door(**views))
+
+
+def _of_job(suffix: str, **views: View) -> URLPattern:
+    return _route(rf"job/(?P<job_id>{_ANY})/{suffix}", **views)
+
+
+def _of_eval(suffix: str, **views: View) -> URLPattern:
+    return _route(rf"evaluation/(?P<eval_id>{_ANY}){suffix}", **views)
+
+
+def _of_node(suffix: str, **views: View) -> URLPattern:
+    return _route(rf"node/(?P<node_id>{_ANY}){suffix}", **views)
+
+
+def _of_alloc(verb: str, **views: View) -> URLPattern:
+    return _route(rf"client/allocation/(?P<alloc_id>{_SEGMENT})/{verb}", **views)
+
+
+_JOBS = [
+    _route("jobs", GET=jobs.list_jobs, PUT=job_writes.register),
+    _route("jobs/parse", PUT=job_writes.parse),
+    _route("validate/job", PUT=job_writes.validate),
+    _of_job("allocations", GET=jobs.job_allocations),
+    _of_job("evaluations", GET=jobs.job_evaluations),
+    _of_job("deployments", GET=jobs.job_deployments),
+    _of_job("deployment", GET=jobs.job_deployment),
+    _of_job("summary", GET=jobs.job_summary),
+    _of_job("versions", GET=jobs.job_versions),
+    _of_job("submission", GET=jobs.job_submission),
+    _of_job("services", GET=jobs.job_services),
+    _of_job("actions", GET=jobs.job_actions),
+    _of_job("evaluate", PUT=job_writes.evaluate),
+    _of_job("plan", PUT=job_writes.plan),
+    *(_of_job(suffix, PUT=outside.not_yet) for suffix in outside.LATER_JOB_SUFFIXES),
+    _route(
+        rf"job/(?P<job_id>{_ANY})",
+        GET=jobs.read_job,
+        PUT=job_writes.update,
+        DELETE=job_writes.deregister,
+    ),
+]
+
+_EVALUATIONS = [
+    _route("evaluations", GET=evaluations.list_evaluations),
+    _route("evaluations/count", GET=evaluations.count_evaluations),
+    _of_eval("/allocations", GET=evaluations.evaluation_allocations),
+    _of_eval("/lifecycle", GET=evaluations.evaluation_lifecycle),
+    _of_eval("", GET=evaluations.read_evaluation),
+]
+
+_ALLOCATIONS = [
+    _route("allocations", GET=allocations.list_allocations),
+    _route(rf"allocation/(?P<alloc_id>{_SEGMENT})/stop", PUT=allocations.stop),
+    _route(rf"allocation/(?P<alloc_id>{_SEGMENT})/services", GET=allocations.allocation_services),
+    _route(rf"allocation/(?P<alloc_id>{_SEGMENT})/checks", GET=client_proxy.checks),
+    _route(rf"allocation/{_SEGMENT}/{_ANY}", GET=outside.no_resource, PUT=outside.no_resource),
+    _route(rf"allocation/(?P<alloc_id>{_SEGMENT})", GET=allocations.read_allocation),
+    _of_alloc("restart", PUT=client_proxy.restart),
+    _of_alloc("signal", PUT=client_proxy.signal),
+    _of_alloc("stats", GET=client_proxy.stats),
+    _of_alloc("checks", GET=client_proxy.checks),
+    _route(
+        rf"client/allocation/{_SEGMENT}/{_ANY}", GET=outside.no_resource, PUT=outside.no_resource
+    ),
+    _route("client/stats", GET=client_proxy.host_stats),
+    _route(
+        rf"client/fs/(?P<verb>logs|ls|stat|cat|readat|stream)/(?P<alloc_id>{_ANY})",
+        GET=client_proxy.file_route,
+    ),
+]
+
+_NODES = [
+    _route("nodes", GET=nodes.list_nodes),
+    _route("node/pools", GET=nodes.list_pools),
+    _route(rf"node/pool/(?P<name>{_SEGMENT})", GET=nodes.read_pool),
+    _of_node("/allocations", GET=nodes.node_allocations),
+    _of_node("/drain", PUT=nodes.drain),
+    _of_node("/eligibility", PUT=nodes.set_eligibility),
+    _of_node("/evaluate", PUT=nodes.evaluate),
+    _of_node("/purge", PUT=nodes.purge),
+    _of_node("", GET=nodes.read_node),
+]
+
+_SERVER = [
+    _route("status/leader", GET=server_facts.leader),
+    _route("status/peers", GET=server_facts.peers),
+    _route("regions", GET=server_facts.regions),
+    _route("agent/self", GET=server_facts.agent_self),
+    _route("agent/members", GET=server_facts.members),
+    _route("agent/servers", GET=server_facts.peers),
+    _route("agent/health", GET=server_facts.health),
+    _route("agent/schedulers/config", GET=server_facts.schedulers),
+    _route(
+        "operator/scheduler/configuration",
+        GET=operator.read_scheduler_settings,
+        PUT=operator.write_scheduler_settings,
+    ),
+    re_path(r"^system/gc\Z", door(strict=True, PUT=operator.collect_garbage)),
+    re_path(r"^system/reconcile/summaries\Z", door(strict=True, PUT=operator.collect_garbage)),
+    _route("namespaces", GET=operator.list_namespaces),
+    _route("namespace", PUT=operator.write_namespace),
+    _route(
+        rf"namespace/(?P<name>{_SEGMENT})",
+        GET=operator.read_namespace,
+        PUT=operator.write_namespace,
+        DELETE=operator.remove_namespace,
+    ),
+    _route("search", PUT=search.search),
+    _route("event/stream", GET=events.stream),
+    *(_route(path, GET=outside.empty_list) for path in outside.EMPTY_LISTS),
+]
+
+urlpatterns = [
+    *_JOBS,
+    *_EVALUATIONS,
+    *_ALLOCATIONS,
+    *_NODES,
+    *_SERVER,
+    re_path(rf"^{_ANY}\Z", unknown_path),
+]

@@ -1,0 +1,169 @@
+"""A dry run: what registering a job would do, decided by the real engine, with nothing written.
+
+In: a reader, a canonical job. Out: the plan's annotations, what could not be placed and why, the
+evaluations it would make, the difference to the stored job, and where each allocation would go.
+"""
+
+import hashlib
+
+import msgspec
+from msgspec.structs import replace
+
+from cluster.jobspec.diff import JobDiff, diff_jobs
+from cluster.jobspec.patterns import Re2Matcher
+from cluster.jobspec.validate import validate
+from cluster.operations.admission import admit, check_transition
+from cluster.operations.scaling_policies import with_policy_ids
+from scheduler.engine.outcome import Outcome, PlanAnswer
+from scheduler.engine.registry import new_scheduler
+from scheduler.ports import IDSource, Snapshot, StateReader
+from scheduler.state.node_table import NodeTable
+from scheduler.state.open_change import OpenChange
+from scheduler.state.writes.jobs import has_same_spec, write_job
+from scheduler.structs.alloc_metric import AllocMetric
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.evaluation import EvalTrigger, Evaluation
+from scheduler.structs.job import Job
+from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.plan_annotations import PlanAnnotations
+
+_MATCHER = Re2Matcher()
+
+
+class PlannedPlacement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one allocation would go, and how its node scored."""
+
+    name: str
+    task_group: str
+    node_id: str
+    node_name: str
+    #: The scorers' numbers by name; empty when the engine kept none for this node.
+    scores: dict[str, float]
+    norm_score: float
+
+
+class PlannedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a dry run found out."""
+
+    annotations: PlanAnnotations
+    failed_task_groups: dict[str, AllocMetric]
+    created_evaluations: tuple[Evaluation, ...]
+    placements: tuple[PlannedPlacement, ...]
+    stops: tuple[Allocation, ...]
+    preempted: tuple[Allocation, ...]
+    diff: JobDiff
+    #: Of the stored job, 0 when it is new.
+    job_modify_index: int
+    warnings: tuple[str, ...]
+    #: Of the record the run looked at.
+    index: int
+
+
+class _DryRun(OpenChange, Snapshot):
+    """The record with a job put over it. Nothing of it is ever committed."""
+
+    def __init__(self, base: StateReader, now: int) -> None:
+        super().__init__(base, now)
+        uses = (base.node_use(node.id) for node in base.nodes())
+        self._table = NodeTable().with_changes(nodes=base.nodes(), uses=uses, removed=())
+
+    @property
+    def node_table(self) -> NodeTable:
+        """The nodes as they are: a job changes none."""
+        return self._table
+
+
+def plan_job(reader: StateReader, job: Job, *, now: int, ids: IDSource) -> PlannedJob:
+    """Run the job's scheduler as if it had been registered.
+
+    Raises `OperationRefused` for a job that could not be registered. A periodic or parameterized
+    job places nothing itself: its annotations are empty.
+    """
+    stored = reader.job(job.key)
+    admitted = admit(reader, job, validate(job))
+    check_transition(stored, admitted.job)
+    candidate = with_policy_ids(admitted.job, stored, ids)
+    dry_run = _DryRun(reader, now)
+    if stored is None or not has_same_spec(stored, candidate):
+        candidate = write_job(dry_run, replace(candidate, submit_time=now))
+    plan, outcome = _run(dry_run, candidate, now, ids)
+    final = outcome.evaluation
+    annotations = plan.annotations or PlanAnnotations()
+    return PlannedJob(
+        annotations=annotations,
+        failed_task_groups=final.failed_task_groups if final is not None else {},
+        created_evaluations=outcome.created,
+        placements=_placements(plan),
+        stops=tuple(alloc for allocs in plan.node_update.values() for alloc in allocs),
+        preempted=tuple(alloc for allocs in plan.node_preemptions.values() for alloc in allocs),
+        diff=diff_jobs(stored, candidate, annotations),
+        job_modify_index=stored.job_modify_index if stored is not None else 0,
+        warnings=admitted.warnings,
+        index=reader.index,
+    )
+
+
+def _run(dry_run: _DryRun, job: Job, now: int, ids: IDSource) -> tuple[Plan, Outcome]:
+    evaluation = Evaluation(
+        id=ids.next_id(),
+        namespace=job.namespace,
+        priority=job.priority,
+        type=job.type,
+        triggered_by=EvalTrigger.JOB_REGISTER.value,
+        job_id=job.id,
+        job_modify_index=job.job_modify_index,
+        annotate_plan=True,
+        create_time=now,
+        modify_time=now,
+    )
+    dry_run.put_evaluation(evaluation)
+    if job.is_periodic or job.is_parameterized:
+        return Plan(), Outcome(evaluation=evaluation)
+    scheduler = new_scheduler(
+        job.type, dry_run, ids=ids, now=now, matcher=_MATCHER, seed=_seed(evaluation.id)
+    )
+    run = scheduler.process(evaluation)
+    plans: list[Plan] = []
+    try:
+        plans.append(next(run))
+        while True:
+            plans.append(run.send(PlanAnswer(result=_everything(plans[-1]))))
+    except StopIteration as end:
+        return (plans[0] if plans else Plan()), end.value
+
+
+def _everything(plan: Plan) -> PlanResult:
+    return PlanResult(
+        node_update=plan.node_update,
+        node_allocation=plan.node_allocation,
+        node_preemptions=plan.node_preemptions,
+        deployment=plan.deployment,
+        deployment_updates=plan.deployment_updates,
+    )
+
+
+def _placements(plan: Plan) -> tuple[PlannedPlacement, ...]:
+    placed = [
+        _placement(alloc)
+        for allocs in plan.node_allocation.values()
+        for alloc in allocs
+        if alloc.create_index == 0
+    ]
+    return tuple(sorted(placed, key=lambda each: (each.task_group, each.name)))
+
+
+def _placement(alloc: Allocation) -> PlannedPlacement:
+    scored = (each for each in alloc.metrics.score_meta_data if each.node_id == alloc.node_id)
+    score = next(scored, None)
+    return PlannedPlacement(
+        name=alloc.name,
+        task_group=alloc.task_group,
+        node_id=alloc.node_id,
+        node_name=alloc.node_name,
+        scores=score.scores if score is not None else {},
+        norm_score=score.norm_score if score is not None else 0.0,
+    )
+
+
+def _seed(eval_id: str) -> int:
+    return int.from_bytes(hashlib.sha256(eval_id.encode()).digest()[:4], "big")
