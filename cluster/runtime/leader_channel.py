@@ -7,7 +7,7 @@ leader remembers its answers for a minute. Redis may lose any message.
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import redis
@@ -52,6 +52,7 @@ class LeaderRefused(Exception):
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ANSWERS = msgspec.msgpack.Decoder(Answer)
+_BATCH = 256
 
 
 def process_name(role: str) -> str:
@@ -59,8 +60,14 @@ def process_name(role: str) -> str:
     return f"{role}@{socket.gethostname()}/{os.getpid()}/{RandomIDs().next_id()[:8]}"
 
 
+class _Pending(msgspec.Struct):
+    request: Request
+    first_sent: float
+    last_sent: float
+
+
 class LeaderChannel:
-    """The caller's end. One per thread: answers are read from this process's own list."""
+    """The caller's end. One per thread: answers are read from a list of its own."""
 
     def __init__(self, url: str, process: str) -> None:
         self.process = process
@@ -70,73 +77,88 @@ class LeaderChannel:
         self._redis = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=2)
         self._clock = SystemClock()
         self._ids = RandomIDs()
+        self._pending: dict[str, _Pending] = {}
 
     def close(self) -> None:
         """Release the connection."""
         self._redis.close()
 
-    def call(self, kind: str, body: object, *, limit_s: float = GIVE_UP_S) -> msgspec.Raw:
-        """Ask once. Raises LeaderUnreachable, or LeaderRefused with the leader's reason."""
-        (answer,) = self.call_many(kind, [body], limit_s=limit_s)
-        if answer.error:
-            raise LeaderRefused(answer.error)
-        return answer.body
+    @property
+    def has_pending(self) -> bool:
+        """Whether some request still waits for its answer."""
+        return bool(self._pending)
 
-    def call_many(
-        self, kind: str, bodies: Sequence[object], *, limit_s: float = GIVE_UP_S
-    ) -> list[Answer]:
-        """Ask several things at once; the answers come in the order of the bodies."""
-        requests = {
-            request.id: request
-            for request in (
-                Request(self._ids.next_id(), kind, self.reply, encoded(body), self.epoch)
-                for body in bodies
-            )
-        }
-        answers: dict[str, Answer] = {}
+    def send(self, kind: str, body: object) -> str:
+        """Ask without waiting; `collect` brings the answer under the id that is returned."""
+        request = Request(self._ids.next_id(), kind, self.reply, encoded(body), self.epoch)
+        moment = self._clock.monotonic()
+        self._pending[request.id] = _Pending(request, moment, moment)
+        self._push([request])
+        return request.id
+
+    def collect(self, timeout_s: float) -> list[Answer]:
+        """Wait for answers to what was sent; send again what stayed unanswered for a second.
+
+        Raises LeaderUnreachable, and forgets all that was sent, when one waited for `GIVE_UP_S`.
+        """
+        self._send_again()
+        try:
+            popped = self._redis.blpop([self.reply], timeout=max(timeout_s, 0.01))
+            if popped is None:
+                return []
+            raws = [popped[1], *(self._redis.lpop(self.reply, _BATCH) or ())]
+        except redis.RedisError:
+            self._redis.connection_pool.disconnect()
+            time.sleep(0.2)
+            return []
+        answers = [_ANSWERS.decode(raw) for raw in raws]
+        self.epoch = max([self.epoch, *(answer.epoch for answer in answers)])
+        # The rest are late answers to requests that were given up or answered twice.
+        return [answer for answer in answers if self._pending.pop(answer.id, None)]
+
+    def call(self, kind: str, body: object, *, limit_s: float = GIVE_UP_S) -> msgspec.Raw:
+        """Ask and wait. Raises LeaderUnreachable, or LeaderRefused with the leader's reason.
+
+        For a channel on which nothing else is pending.
+        """
+        asked = self.send(kind, body)
         deadline = self._clock.monotonic() + limit_s
-        while len(answers) < len(requests):
-            if self._clock.monotonic() > deadline:
-                raise LeaderUnreachable(f"no answer to {kind} within {limit_s:g} s")
-            missing = {key: value for key, value in requests.items() if key not in answers}
-            try:
-                self._send(missing)
-                self._collect(missing, answers, min(RESEND_S, limit_s))
-            except redis.RedisError:
-                self._pause()
-        return [answers[key] for key in requests]
+        while self._clock.monotonic() < deadline:
+            for answer in self.collect(min(RESEND_S, limit_s)):
+                if answer.id == asked and answer.error:
+                    raise LeaderRefused(answer.error)
+                if answer.id == asked:
+                    return answer.body
+        self._pending.pop(asked, None)
+        raise LeaderUnreachable(f"no answer to {kind} within {limit_s:g} s")
 
     def post(self, kind: str, body: object) -> None:
-        """Say something without waiting for an answer; lost when Redis is away."""
-        try:
-            request = Request(self._ids.next_id(), kind, "", encoded(body), self.epoch)
-            self._redis.rpush(LEADER_IN, _ENCODER.encode(request))
-        except redis.RedisError:
+        """Say something without wanting an answer; lost when Redis is away."""
+        self._push([Request(self._ids.next_id(), kind, "", encoded(body), self.epoch)])
+
+    def forget(self) -> None:
+        """Expect no answers any more."""
+        self._pending.clear()
+
+    def _send_again(self) -> None:
+        monotonic = self._clock.monotonic()
+        overdue = [
+            item for item in self._pending.values() if monotonic - item.last_sent >= RESEND_S
+        ]
+        if any(monotonic - item.first_sent > GIVE_UP_S for item in overdue):
+            self.forget()
+            raise LeaderUnreachable(f"no answer within {GIVE_UP_S:g} s")
+        for item in overdue:
+            item.last_sent = monotonic
+        self._push([item.request for item in overdue])
+
+    def _push(self, requests: Sequence[Request]) -> None:
+        if not requests:
             return
-
-    def _send(self, requests: Mapping[str, Request]) -> None:
-        self._redis.rpush(LEADER_IN, *(_ENCODER.encode(item) for item in requests.values()))
-
-    def _collect(
-        self, wanted: Mapping[str, Request], answers: dict[str, Answer], limit_s: float
-    ) -> None:
-        deadline = self._clock.monotonic() + limit_s
-        while any(key not in answers for key in wanted):
-            left = deadline - self._clock.monotonic()
-            if left <= 0:
-                return
-            popped = self._redis.blpop([self.reply], timeout=max(left, 0.01))
-            if popped is None:
-                return
-            answer = _ANSWERS.decode(popped[1])
-            self.epoch = max(self.epoch, answer.epoch)
-            # Others are late answers to requests that were given up or answered twice.
-            if answer.id in wanted:
-                answers[answer.id] = answer
-
-    def _pause(self) -> None:
-        self._redis.connection_pool.disconnect()
-        time.sleep(0.2)
+        try:
+            self._redis.rpush(LEADER_IN, *(_ENCODER.encode(request) for request in requests))
+        except redis.RedisError:
+            self._redis.connection_pool.disconnect()
 
 
 def encoded(body: object) -> msgspec.Raw:

@@ -1,0 +1,10 @@
+"""The plan applier: a Celery task on a queue of concurrency one, fenced by a lease of its own."""
+
+from cluster.celery import app
+from cluster.runtime.plan_drainer import plan_drainer
+
+
+@app.task(name="cluster.runtime.applier_task.drain_plans")
+def drain_plans() -> None:
+    """Judge plans until the leader has none."""
+    plan_drainer().drain()

@@ -1,0 +1,163 @@
+"""Drains evaluations in one worker process: take a batch, schedule it, report, ask again.
+
+Holds the mirror of the nodes from task to task. Everything it knows can be lost: its deliveries
+return to the leader when it falls silent.
+"""
+
+import functools
+import logging
+import threading
+
+import msgspec
+from django.conf import settings
+
+from cluster.jobspec.patterns import Re2Matcher
+from cluster.runtime.bodies import (
+    AliveBody,
+    Deliveries,
+    DequeueBody,
+    FinishBody,
+    PlanBody,
+)
+from cluster.runtime.clock import RandomIDs, SystemClock
+from cluster.runtime.leader_channel import (
+    Answer,
+    LeaderChannel,
+    LeaderUnreachable,
+    process_name,
+)
+from cluster.store.snapshot_cache import SnapshotCache
+from scheduler.messages import Delivery, PlanOutcome
+from scheduler.worker import Batch, Turn, WorkerTools
+
+log = logging.getLogger(__name__)
+
+TYPES = ("service", "batch", "system", "sysbatch")
+#: Evaluations taken at once (performance-reliability.md 9), and while plans are being refused.
+BATCH = 16
+SMALL_BATCH = 4
+#: Share of refused plans above which batches shrink, over about the newest hundred plans.
+REFUSED_SHARE = 0.01
+#: A drainer lingers for work this long, and ends after a while so that Celery sees it live.
+LINGER_S = 0.1
+DRAIN_S = 30.0
+
+
+class Drainer:
+    """One worker process."""
+
+    def __init__(self) -> None:
+        self.process = process_name("worker")
+        self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
+        self.cache = SnapshotCache()
+        self._clock = SystemClock()
+        self._tools = WorkerTools(
+            snapshot=self.cache.snapshot_at, ids=RandomIDs(), matcher=Re2Matcher()
+        )
+        self._batch: Batch | None = None
+        #: Plan requests that are out: request id to evaluation id.
+        self._plans: dict[str, str] = {}
+        self._refused_share = 0.0
+
+    def drain(self) -> None:
+        """Work until there is nothing to do for `LINGER_S`, or `DRAIN_S` have passed."""
+        pulse = _Pulse(self)
+        pulse.start()
+        try:
+            end = self._clock.monotonic() + DRAIN_S
+            while self._clock.monotonic() < end:
+                deliveries = self._dequeue()
+                if not deliveries:
+                    break
+                self._work(deliveries)
+            while self.channel.has_pending:
+                self.channel.collect(LINGER_S)
+        except LeaderUnreachable as error:
+            # Tokens of a leader that does not answer are worth nothing; it will deliver again.
+            log.warning("action=drain %s", error)
+            self.channel.forget()
+        finally:
+            pulse.stop()
+
+    @property
+    def working_on(self) -> tuple[str, ...]:
+        """Evaluations whose run has begun."""
+        batch = self._batch
+        return batch.working_on if batch is not None else ()
+
+    def _dequeue(self) -> Deliveries:
+        limit = SMALL_BATCH if self._refused_share > REFUSED_SHARE else BATCH
+        body = DequeueBody(self.process, TYPES, limit, LINGER_S)
+        asked = self.channel.send("dequeue", body)
+        while True:
+            for answer in self.channel.collect(LINGER_S):
+                if answer.id == asked:
+                    if answer.error:
+                        return ()
+                    return msgspec.msgpack.decode(answer.body, type=tuple[Delivery, ...])
+                self._note_refusal(answer)
+
+    def _work(self, deliveries: Deliveries) -> None:
+        """Every run goes up to its first plan; then each goes on as its answer arrives."""
+        self._batch = batch = Batch(self._tools, deliveries)
+        self._plans.clear()
+        try:
+            with self.cache.batch():
+                for delivery in deliveries:
+                    self._send(batch.begin(delivery.evaluation.id, now=self._clock.now()))
+                while self._plans:
+                    for answer in self.channel.collect(1.0):
+                        self._take(batch, answer)
+        finally:
+            self._batch = None
+
+    def _take(self, batch: Batch, answer: Answer) -> None:
+        eval_id = self._plans.pop(answer.id, None)
+        if eval_id is None:
+            self._note_refusal(answer)
+        elif answer.error:
+            self._send(batch.give_up(eval_id, answer.error))
+        else:
+            outcome = msgspec.msgpack.decode(answer.body, type=PlanOutcome)
+            refused = outcome.result is None or bool(outcome.result.rejected_nodes)
+            self._refused_share += (float(refused) - self._refused_share) / 100
+            self._send(batch.answer(outcome, now=self._clock.now()))
+
+    def _send(self, turn: Turn) -> None:
+        for plan in turn.plans:
+            asked = self.channel.send("plan", PlanBody(self.process, plan))
+            self._plans[asked] = plan.eval_id
+        for finish in turn.finishes:
+            if not finish.ack:
+                log.warning("action=nack eval=%s reason=%s", finish.eval_id, finish.error)
+            self.channel.send("finish", FinishBody(self.process, finish))
+
+    def _note_refusal(self, answer: Answer) -> None:
+        if answer.error:
+            log.warning("action=finish refused: %s", answer.error)
+
+
+class _Pulse(threading.Thread):
+    """Says each second that this process lives and what it has begun, however long a run takes."""
+
+    def __init__(self, owner: Drainer) -> None:
+        super().__init__(name="pulse", daemon=True)
+        self._owner = owner
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Until stopped."""
+        channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self._owner.process)
+        while not self._stopped.wait(1.0):
+            channel.post("alive", AliveBody(self._owner.process, self._owner.working_on))
+        channel.close()
+
+    def stop(self) -> None:
+        """Fall silent."""
+        self._stopped.set()
+
+
+@functools.cache
+def drainer() -> Drainer:
+    """The drainer of this process; made after the fork."""
+    return Drainer()

@@ -1,0 +1,48 @@
+"""Builds one leadership's mind: leader, settings, watchers, and an ear for heartbeats."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+
+from cluster.runtime.clock import SystemClock
+from cluster.store.beats import read_beats
+from scheduler.broker.leader_settings import LeaderSettings
+from scheduler.leader import Leader
+from scheduler.ports import IDSource
+from scheduler.watchers.drains import Drains
+from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
+
+
+class Ear:
+    """Reads the beats of nodes out of the record and tells the watcher of heartbeats."""
+
+    def __init__(self, heartbeats: Heartbeats) -> None:
+        self._heartbeats = heartbeats
+        self._clock = SystemClock()
+
+    def refresh(self) -> None:
+        """Take in what was written since the last time."""
+        beats = {node_id: (beat_at, 0) for node_id, beat_at in read_beats().items()}
+        self._heartbeats.hear(beats, monotonic=self._clock.monotonic())
+
+
+def build_leader(ids: IDSource, chance: Callable[[], float]) -> tuple[Leader, Ear]:
+    """A leader that knows nothing yet."""
+    heartbeats = Heartbeats(
+        HeartbeatSettings(
+            min_ttl=settings.BIVOUAC_MIN_HEARTBEAT_TTL,
+            grace=settings.BIVOUAC_HEARTBEAT_GRACE,
+            failover_ttl=settings.BIVOUAC_FAILOVER_HEARTBEAT_TTL,
+        )
+    )
+    leader = Leader(
+        ids,
+        chance,
+        LeaderSettings(
+            nack_timeout=settings.BIVOUAC_NACK_TIMEOUT,
+            delivery_limit=settings.BIVOUAC_DELIVERY_LIMIT,
+            expected_workers=settings.BIVOUAC_WORKERS,
+        ),
+        (heartbeats, Drains()),
+    )
+    return leader, Ear(heartbeats)

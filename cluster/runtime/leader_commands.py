@@ -1,0 +1,117 @@
+"""Performs what the leader decided as time passed: each command is one write under the lease.
+
+A command that fails is told to the leader, which brings it again; it never stops the leader.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import singledispatchmethod
+
+import msgspec
+
+from cluster.operations.allocations import mark_draining
+from cluster.operations.nodes import complete_drain, mark_node_unresponsive
+from cluster.runtime.clock import RandomIDs, SystemClock
+from cluster.runtime.wake_ups import wake_workers
+from scheduler.commands import (
+    CancelEvaluations,
+    Command,
+    CompleteDrain,
+    DrainAllocations,
+    FailEvaluation,
+    MarkNodeUnresponsive,
+    RecordSteps,
+    WakeWorkers,
+)
+from scheduler.errors import Fenced
+from scheduler.leader import Leader
+from scheduler.ports import Change, Fence, StateStore
+from scheduler.state.events import WriteKind
+from scheduler.watchers import reaper
+
+log = logging.getLogger(__name__)
+
+
+class CommandRoom:
+    """The hands of one leadership."""
+
+    def __init__(self, store: StateStore, leader: Leader, fence: Fence) -> None:
+        self.store = store
+        self.leader = leader
+        self.fence = fence
+        self._clock = SystemClock()
+        self._ids = RandomIDs()
+
+    def perform(self, command: Command) -> None:
+        """Carry one command out. Raises Fenced only."""
+        try:
+            self._perform(command)
+        except Fenced:
+            raise
+        except Exception:
+            log.exception("action=%s failed", type(command).__name__)
+            self.leader.not_performed(command)
+        else:
+            self.leader.performed(
+                command, now=self._clock.now(), monotonic=self._clock.monotonic()
+            )
+
+    @singledispatchmethod
+    def _perform(self, command: Command) -> None:
+        raise AssertionError(f"nobody performs {type(command).__name__}")
+
+    @_perform.register
+    def _(self, command: WakeWorkers) -> None:
+        wake_workers(command.count)
+
+    @_perform.register
+    def _(self, command: RecordSteps) -> None:
+        def work(change: Change) -> None:
+            for step in command.steps:
+                change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))
+
+        self._write(WriteKind.LIFECYCLE_RECORDED, work)
+
+    @_perform.register
+    def _(self, command: FailEvaluation) -> None:
+        self._write(
+            WriteKind.EVALUATION_UPDATED, lambda change: reaper.write_failed(change, command)
+        )
+
+    @_perform.register
+    def _(self, command: CancelEvaluations) -> None:
+        self._write(
+            WriteKind.EVALUATION_UPDATED, lambda change: reaper.write_canceled(change, command)
+        )
+
+    @_perform.register
+    def _(self, command: MarkNodeUnresponsive) -> None:
+        mark_node_unresponsive(
+            self.store, command.node_id, now=self._clock.now(), ids=self._ids, fence=self.fence
+        )
+
+    @_perform.register
+    def _(self, command: DrainAllocations) -> None:
+        mark_draining(
+            self.store,
+            command.transitions,
+            now=self._clock.now(),
+            ids=self._ids,
+            fence=self.fence,
+        )
+
+    @_perform.register
+    def _(self, command: CompleteDrain) -> None:
+        for by_deadline in (False, True):
+            node_ids = tuple(key for key, flag in command.nodes.items() if flag is by_deadline)
+            if node_ids:
+                complete_drain(
+                    self.store,
+                    node_ids,
+                    now=self._clock.now(),
+                    deadline_reached=by_deadline,
+                    fence=self.fence,
+                )
+
+    def _write(self, kind: WriteKind, work: Callable[[Change], None]) -> None:
+        self.store.write(kind, work, now=self._clock.now(), fence=self.fence)

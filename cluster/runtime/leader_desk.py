@@ -1,0 +1,230 @@
+"""Serves the requests of workers and the applier on behalf of one leadership.
+
+In: requests off the leader's list. Out: answers, and one commit per group of `finish` requests.
+Decides nothing: the leader does, this room carries.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from cluster.runtime.bodies import (
+    AliveBody,
+    DequeueBody,
+    Done,
+    FinishBody,
+    NextPlansBody,
+    PlanBody,
+    PlansDoneBody,
+)
+from cluster.runtime.clock import SystemClock
+from cluster.runtime.inbox import Inbox
+from cluster.runtime.leader_channel import Request
+from scheduler.errors import SchedulerError
+from scheduler.leader import Leader
+from scheduler.messages import FinishWrite, PlanOutcome
+from scheduler.ports import Change, Fence, StateStore
+from scheduler.state.events import WriteKind
+from scheduler.state.writes.evaluations import write_evaluations
+
+log = logging.getLogger(__name__)
+
+#: Finish requests committed together (design.md, How the processes talk).
+FINISH_GROUP = 64
+
+
+class _Parked(NamedTuple):
+    request: Request
+    body: DequeueBody | NextPlansBody
+    deadline: float
+
+
+class LeaderDesk:
+    """The requests of one leadership that still wait for an answer."""
+
+    def __init__(self, leader: Leader, inbox: Inbox, store: StateStore, fence: Fence) -> None:
+        self.leader = leader
+        self.inbox = inbox
+        self.store = store
+        self.fence = fence
+        self._clock = SystemClock()
+        self._parked: list[_Parked] = []
+        #: Plan requests by plan id; answered when the applier has judged.
+        self._plans: dict[str, Request] = {}
+        self._finishes: list[tuple[Request, FinishBody]] = []
+        self._handlers: dict[str, Callable[[Request], None]] = {
+            "alive": self._alive,
+            "dequeue": self._park_dequeue,
+            "plan": self._plan,
+            "finish": self._finish,
+            "next_plans": self._park_next_plans,
+            "plans_done": self._plans_done,
+        }
+
+    @property
+    def applier_waits(self) -> bool:
+        """Whether an applier is ready to take plans."""
+        return any(isinstance(item.body, NextPlansBody) for item in self._parked)
+
+    def next_deadline(self) -> float | None:
+        """When the first parked request must be answered at the latest."""
+        return min((item.deadline for item in self._parked), default=None)
+
+    def serve(self, requests: list[Request]) -> None:
+        """Take requests in; answer what can be answered; commit the finishes."""
+        for request in requests:
+            handler = self._handlers.get(request.kind)
+            if handler is None:
+                self.inbox.answer(request, Done(), f"unknown request {request.kind!r}")
+                continue
+            try:
+                handler(request)
+            except (SchedulerError, msgspec.MsgspecError) as error:
+                self.inbox.answer(request, Done(), str(error) or type(error).__name__)
+        self._commit_finishes()
+
+    def serve_parked(self) -> None:
+        """Hand out what has become ready, and let those go who waited long enough."""
+        monotonic, answers, kept = self._clock.monotonic(), [], []
+        for item in self._parked:
+            found = self._find(item.body, monotonic)
+            if found or monotonic >= item.deadline:
+                answers.append((item.request, found, ""))
+            else:
+                kept.append(item)
+        self._parked = kept
+        for reply in self.leader.take_replies():
+            request = self._plans.pop(reply.outcome.plan_id, None)
+            if request is not None:
+                answers.append((request, reply.outcome, ""))
+        if answers:
+            self.inbox.answer_all(answers)
+
+    def _find(self, body: DequeueBody | NextPlansBody, monotonic: float) -> object:
+        now = self._clock.now()
+        if isinstance(body, DequeueBody):
+            return self.leader.dequeue(
+                body.process, body.types, body.limit, now=now, monotonic=monotonic
+            )
+        return self.leader.next_plans(body.process, body.limit, now=now, monotonic=monotonic)
+
+    def _alive(self, request: Request) -> None:
+        body = msgspec.msgpack.decode(request.body, type=AliveBody)
+        self.leader.alive(body.process, body.working_on, monotonic=self._clock.monotonic())
+        self.inbox.answer(request, Done())
+
+    def _park_dequeue(self, request: Request) -> None:
+        self._park(request, msgspec.msgpack.decode(request.body, type=DequeueBody))
+
+    def _park_next_plans(self, request: Request) -> None:
+        self._park(request, msgspec.msgpack.decode(request.body, type=NextPlansBody))
+
+    def _park(self, request: Request, body: DequeueBody | NextPlansBody) -> None:
+        # A process asks one thing at a time: its older question is nobody's any more.
+        self._parked = [
+            item
+            for item in self._parked
+            if item.request.reply != request.reply or item.request.kind != request.kind
+        ]
+        deadline = self._clock.monotonic() + min(max(body.wait_s, 0.0), 30.0)
+        self._parked.append(_Parked(request, body, deadline))
+
+    def _plan(self, request: Request) -> None:
+        body = msgspec.msgpack.decode(request.body, type=PlanBody)
+        if request.epoch != self.fence.epoch:
+            raise SchedulerError("the evaluation was delivered by an earlier leader")
+        self.leader.submit_plan(
+            body.process, body.plan, now=self._clock.now(), monotonic=self._clock.monotonic()
+        )
+        self._plans[body.plan.id] = request
+
+    def _plans_done(self, request: Request) -> None:
+        body = msgspec.msgpack.decode(request.body, type=PlansDoneBody)
+        self.plans_done(body.outcomes)
+        self.inbox.answer(request, Done(self.leader.index))
+
+    def plans_done(self, outcomes: tuple[PlanOutcome, ...]) -> None:
+        """The applier has judged these plans."""
+        self.leader.plans_done(outcomes, now=self._clock.now(), monotonic=self._clock.monotonic())
+
+    def _finish(self, request: Request) -> None:
+        self._finishes.append((request, msgspec.msgpack.decode(request.body, type=FinishBody)))
+
+    def _commit_finishes(self) -> None:
+        finishes, self._finishes = self._finishes, []
+        for start in range(0, len(finishes), FINISH_GROUP):
+            self._commit_group(finishes[start : start + FINISH_GROUP])
+
+    def _commit_group(self, group: list[tuple[Request, FinishBody]]) -> None:
+        accepted: list[tuple[Request, FinishBody, FinishWrite]] = []
+        for request, body in group:
+            try:
+                write = self.leader.check_finish(
+                    body.process,
+                    body.request,
+                    now=self._clock.now(),
+                    monotonic=self._clock.monotonic(),
+                )
+            except SchedulerError as error:
+                self.inbox.answer(request, Done(), str(error) or type(error).__name__)
+            else:
+                accepted.append((request, body, write))
+        if not accepted:
+            return
+        try:
+            index = self._write([write for _, _, write in accepted])
+        except SchedulerError:
+            raise
+        except Exception:
+            if len(accepted) > 1:
+                self._one_by_one(accepted)
+                return
+            request, body, write = accepted[0]
+            log.exception("action=finish eval=%s could not be committed", body.request.eval_id)
+            self.leader.put_back(write.steps)
+            self.inbox.answer(request, Done(), "the outcome could not be committed")
+            return
+        self._finished(accepted, index)
+
+    def _one_by_one(self, accepted: list[tuple[Request, FinishBody, FinishWrite]]) -> None:
+        """One of a group cannot be committed: the others must not suffer."""
+        for request, body, write in accepted:
+            self.leader.put_back(write.steps)
+            self._commit_group([(request, body)])
+
+    def _finished(
+        self, accepted: list[tuple[Request, FinishBody, FinishWrite]], index: int
+    ) -> None:
+        answers: list[tuple[Request, object, str]] = []
+        for request, body, _write in accepted:
+            try:
+                self.leader.finished(
+                    body.process,
+                    body.request,
+                    now=self._clock.now(),
+                    monotonic=self._clock.monotonic(),
+                )
+            except SchedulerError as error:
+                answers.append((request, Done(index), str(error) or type(error).__name__))
+            else:
+                answers.append((request, Done(index), ""))
+        self.inbox.answer_all(answers)
+
+    def _write(self, writes: list[FinishWrite]) -> int:
+        if not any(write.evaluations or write.steps for write in writes):
+            return self.leader.index
+
+        def work(change: Change) -> None:
+            evaluations = [item for write in writes for item in write.evaluations]
+            if evaluations:
+                write_evaluations(change, evaluations)
+            for write in writes:
+                for step in write.steps:
+                    change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))
+
+        index, _ = self.store.write(
+            WriteKind.EVALUATION_UPDATED, work, now=self._clock.now(), fence=self.fence
+        )
+        return index

@@ -1,0 +1,20 @@
+"""Puts the leader together from settings, and runs it until the process is told to end."""
+
+import signal
+import threading
+
+from django.conf import settings
+
+from cluster.runtime.leader_channel import process_name
+from cluster.runtime.leader_process import LeaderProcess
+from cluster.store.access import the_store
+from cluster.store.leases import LeaseKeeper
+
+
+def run_leader() -> None:
+    """Lead, or stand by, until SIGTERM or SIGINT."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    keeper = LeaseKeeper("leader", process_name("leader"))
+    LeaderProcess(the_store(), keeper, settings.BIVOUAC_REDIS_URL).run(stopping)

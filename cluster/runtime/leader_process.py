@@ -1,0 +1,162 @@
+"""The leader process: hold the lease, follow the event log, serve requests, perform commands.
+
+One active, any number standing by. Everything in its memory is rebuilt from the record by the next
+holder of the lease; every transaction it writes checks the lease's epoch.
+"""
+
+import logging
+import threading
+
+import msgspec
+
+from cluster.runtime.clock import RandomIDs, SystemClock, chance
+from cluster.runtime.inbox import Inbox
+from cluster.runtime.leader_build import build_leader
+from cluster.runtime.leader_commands import CommandRoom
+from cluster.runtime.leader_desk import LeaderDesk
+from cluster.runtime.wake_ups import wake_applier
+from cluster.store.leases import HeldLease, LeaseKeeper
+from scheduler.errors import Fenced, StaleSnapshot
+from scheduler.ports import StateStore
+
+log = logging.getLogger(__name__)
+
+#: How often everybody looks at the index, whether told to or not.
+POLL_S = 0.25
+RENEW_S = 1.0
+#: A standby looks at the lease this often.
+STANDBY_S = 0.5
+#: An applier that was woken and did not come is woken again.
+WAKE_AGAIN_S = 1.0
+
+
+class LeaderProcess:
+    """Stands by for the lease, then leads until the lease or the process ends."""
+
+    def __init__(self, store: StateStore, keeper: LeaseKeeper, redis_url: str) -> None:
+        self.store = store
+        self.keeper = keeper
+        self.redis_url = redis_url
+        self._clock = SystemClock()
+
+    def run(self, stopping: threading.Event) -> None:
+        """Lead whenever the lease can be had."""
+        while not stopping.is_set():
+            lease = self.keeper.step(self._clock.monotonic())
+            if lease is None:
+                stopping.wait(STANDBY_S)
+                continue
+            log.info("action=lead epoch=%d", lease.epoch)
+            leadership = Leadership(self.store, self.keeper, lease, self.redis_url)
+            try:
+                leadership.run(stopping)
+            except Fenced:
+                log.warning("action=step_down epoch=%d another process leads", lease.epoch)
+            except Exception:
+                # Whatever broke, the next leadership starts from the record.
+                log.exception("action=step_down epoch=%d", lease.epoch)
+                stopping.wait(STANDBY_S)
+            finally:
+                leadership.close()
+        self.keeper.release()
+
+
+class Leadership:
+    """One span of leading, under one epoch."""
+
+    def __init__(
+        self, store: StateStore, keeper: LeaseKeeper, lease: HeldLease, redis_url: str
+    ) -> None:
+        self.store = store
+        self.keeper = keeper
+        self.lease = lease
+        self.inbox = Inbox(redis_url, lease.epoch)
+        self.leader, self.beats = build_leader(RandomIDs(), chance)
+        self.desk = LeaderDesk(self.leader, self.inbox, store, lease)
+        self.commands = CommandRoom(store, self.leader, lease)
+        self._clock = SystemClock()
+        self._renewed_at = 0.0
+        self._applier_woken_at = 0.0
+
+    def run(self, stopping: threading.Event) -> None:
+        """Serve until told to stop. Raises Fenced when another process took over."""
+        self._restore()
+        self.inbox.start()
+        while not stopping.is_set():
+            self._renew()
+            requests = self.inbox.drain(self._patience())
+            self._follow()
+            self.desk.serve(requests)
+            self._follow()
+            self.desk.serve_parked()
+            self._tick()
+            self.desk.serve_parked()
+            self._wake_applier()
+            self._publish_hints()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.inbox.stop()
+
+    def _restore(self) -> None:
+        self.store.read(
+            lambda reader: self.leader.restore(
+                reader, now=self._clock.now(), monotonic=self._clock.monotonic()
+            )
+        )
+
+    def _patience(self) -> float:
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        moments = (
+            monotonic + POLL_S,
+            self.leader.next_deadline(now=now, monotonic=monotonic),
+            self.leader.watch_deadline(now=now, monotonic=monotonic),
+            self.desk.next_deadline(),
+        )
+        return max(0.0, min(moment for moment in moments if moment is not None) - monotonic)
+
+    def _follow(self) -> None:
+        try:
+            frames = self.store.frames_since(self.leader.index)
+        except StaleSnapshot:
+            self._restore()
+            return
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        for frame in frames:
+            self.leader.observe(frame, now=now, monotonic=monotonic)
+        if self.leader.wants_restore:
+            self._restore()
+
+    def _tick(self) -> None:
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        commands = self.leader.tick(now=now, monotonic=monotonic)
+        due = self.leader.watch_deadline(now=now, monotonic=monotonic)
+        if due is not None and due <= monotonic:
+            self.beats.refresh()
+            commands += self.store.read(
+                lambda reader: self.leader.watch(reader, now=now, monotonic=monotonic)
+            )
+        for command in commands:
+            self.commands.perform(command)
+        if commands:
+            self._follow()
+
+    def _renew(self) -> None:
+        monotonic = self._clock.monotonic()
+        if monotonic - self._renewed_at >= RENEW_S:
+            self._renewed_at = monotonic
+            if self.keeper.step(monotonic) != self.lease:
+                raise Fenced("another process took the lease")
+
+    def _wake_applier(self) -> None:
+        monotonic = self._clock.monotonic()
+        if self.desk.applier_waits or monotonic - self._applier_woken_at < WAKE_AGAIN_S:
+            return
+        if self.leader.stats().plan_queue_depth:
+            self._applier_woken_at = monotonic
+            wake_applier()
+
+    def _publish_hints(self) -> None:
+        steps = self.leader.take_hints()
+        if steps:
+            self.inbox.publish("steps", msgspec.msgpack.encode(steps))

@@ -1,0 +1,105 @@
+"""Drains plans in the applier process: take a group from the leader, judge and commit it, report.
+
+Only the holder of the lease `applier` writes, and only plans handed out by the present leader. A
+group that was committed but not reported is found again by whoever reads the record.
+"""
+
+import functools
+import logging
+import time
+
+import msgspec
+from django.conf import settings
+
+from cluster.runtime.bodies import NextPlansBody, PlansDoneBody
+from cluster.runtime.clock import RandomIDs, SystemClock
+from cluster.runtime.leader_channel import (
+    LeaderChannel,
+    LeaderRefused,
+    LeaderUnreachable,
+    process_name,
+)
+from cluster.store.access import the_store
+from cluster.store.leases import HeldLease, LeaseKeeper, epoch_of
+from scheduler.errors import Fenced
+from scheduler.messages import PlanOutcome, QueuedPlan
+from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
+
+log = logging.getLogger(__name__)
+
+LINGER_S = 0.1
+DRAIN_S = 30.0
+RENEW_S = 1.0
+
+
+class PlanDrainer:
+    """The one judge, as a process."""
+
+    def __init__(self) -> None:
+        self.process = process_name("applier")
+        self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
+        self.store = the_store()
+        self.applier = PlanApplier(RandomIDs())
+        self.keeper = LeaseKeeper("applier", self.process)
+        self._clock = SystemClock()
+        self._stepped_at = float("-inf")
+
+    def drain(self) -> None:
+        """Judge plans until there is none for `LINGER_S`, or `DRAIN_S` have passed."""
+        end = self._clock.monotonic() + DRAIN_S
+        try:
+            while self._clock.monotonic() < end:
+                lease = self._hold()
+                if lease is None:
+                    # Another applier holds it, or held it when it died: see whether it moves.
+                    time.sleep(LINGER_S)
+                    continue
+                queued = self._next_plans()
+                if not queued:
+                    return
+                self._judge(queued, lease)
+        except Fenced:
+            # The next step of the keeper finds out who holds it.
+            log.warning("action=drain_plans another applier holds the lease")
+            self._stepped_at = float("-inf")
+        except (LeaderUnreachable, LeaderRefused) as error:
+            log.warning("action=drain_plans %s", error)
+            self.channel.forget()
+
+    def _hold(self) -> HeldLease | None:
+        monotonic = self._clock.monotonic()
+        if monotonic - self._stepped_at >= RENEW_S:
+            self._stepped_at = monotonic
+            self.keeper.step(monotonic)
+        return self.keeper.held
+
+    def _next_plans(self) -> tuple[QueuedPlan, ...]:
+        body = NextPlansBody(self.process, GROUP_LIMIT, LINGER_S)
+        answer = self.channel.call("next_plans", body)
+        if epoch_of("leader") != self.channel.epoch:
+            # Handed out by a leader that is not one any more; its evaluations come again.
+            return ()
+        return msgspec.msgpack.decode(answer, type=tuple[QueuedPlan, ...])
+
+    def _judge(self, queued: tuple[QueuedPlan, ...], lease: HeldLease) -> None:
+        try:
+            outcomes = self.applier.apply(
+                self.store,
+                queued,
+                now=self._clock.now(),
+                monotonic=self._clock.monotonic(),
+                fence=lease,
+            )
+        except Fenced:
+            raise
+        except Exception as error:
+            log.exception("action=apply plans=%d could not be judged", len(queued))
+            reason = str(error) or type(error).__name__
+            outcomes = [PlanOutcome(plan_id=item.plan.id, error=reason) for item in queued]
+        self.channel.call("plans_done", PlansDoneBody(self.process, tuple(outcomes)))
+
+
+@functools.cache
+def plan_drainer() -> PlanDrainer:
+    """The drainer of this process; made after the fork."""
+    return PlanDrainer()

@@ -1,0 +1,10 @@
+"""The scheduler worker: a Celery task that takes batches from the leader until none is left."""
+
+from cluster.celery import app
+from cluster.runtime.drainer import drainer
+
+
+@app.task(name="cluster.runtime.worker_tasks.drain_evaluations")
+def drain_evaluations() -> None:
+    """Work until the leader has nothing to hand out."""
+    drainer().drain()

@@ -1,0 +1,1 @@
+"""Pages: query, render. Buttons: ask an operation, redirect."""
