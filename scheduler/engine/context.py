@@ -5,6 +5,7 @@ Out: what each node would hold (placement.md 7), and a log of changes that lets 
 updating only the rows that moved. Builds no plan and chooses no node.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
@@ -63,6 +64,8 @@ class EvalContext:
         self.settings: SchedulerSettings = snapshot.scheduler_settings()
         self.metrics = AllocMetric()
         self.log: list[ProposedChange] = []
+        #: How many allocations of a job's group are proposed to be evicted.
+        self.evicted_counts: Counter[tuple[JobKey, str]] = Counter()
         self._job_allocs: tuple[Allocation, ...] | None = None
         self._touched: dict[str, _Touched] = {}
         self._touched_on: dict[str, list[str]] = {}
@@ -128,14 +131,6 @@ class EvalContext:
         ]
         allocs += [alloc for state in touched.values() if (alloc := state.effective) is not None]
         return sorted(allocs, key=lambda alloc: (alloc.create_index, alloc.id))
-
-    def preempted_allocs(self) -> Iterable[Allocation]:
-        """The allocations now proposed to be evicted."""
-        return (
-            state.stored
-            for state in self._touched.values()
-            if state.is_preempted and state.stored is not None
-        )
 
     def group_counts(self, group_name: str = "") -> Floats:
         """Per row, how many proposed allocations of the evaluated job's group its node holds.
@@ -229,6 +224,7 @@ class EvalContext:
                 state.is_stopped = sign > 0
             case ChangeKind.PREEMPTION:
                 state.is_preempted = sign > 0
+                self.evicted_counts[alloc.job_key, alloc.task_group] += sign
             case ChangeKind.PLACEMENT:
                 state.placed = alloc if sign > 0 else None
         row = self.table.row_of(alloc.node_id)

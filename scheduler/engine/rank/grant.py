@@ -4,7 +4,7 @@ In: a node, what is taken of it, a group's ask. Out: a Grant, or the text of wha
 CPU, memory and disk suffice is `measure.fit`'s question.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -15,13 +15,14 @@ from scheduler.engine.measure.fit import core_speed, usable_cores
 from scheduler.engine.measure.ports_in_use import PortsInUse
 from scheduler.ports import PatternMatcher
 from scheduler.state.node_use import UseSum, use_of_resources
-from scheduler.structs.device import DeviceGrant
+from scheduler.structs.device import DeviceGrant, RequestedDevice
 from scheduler.structs.network import NetworkResource, Port
 from scheduler.structs.node import Node
 from scheduler.structs.node_target import resolve_target
 from scheduler.structs.resources import (
     AllocatedCpu,
     AllocatedResources,
+    AllocatedSharedResources,
     AllocatedTaskResources,
 )
 
@@ -48,40 +49,113 @@ class Shortage(NamedTuple):
 _Devices = tuple[dict[str, list[DeviceGrant]], DeviceAffinity]
 
 
+class MakeRoom(Protocol):
+    """Evicts others when something cannot be granted."""
+
+    def clear_network(self, ask: NetworkResource) -> UseSum | None:
+        """The use that is left when ports and bandwidth were cleared; None when they were not."""
+
+    def clear_device(self, request: RequestedDevice, in_use: DevicesInUse) -> UseSum | None:
+        """The same for device instances; `in_use` knows what was granted before."""
+
+
 def grant(
-    node: Node, use: UseSum, ask: GroupAsk, matcher: PatternMatcher, port_start: int
+    node: Node,
+    use: UseSum,
+    ask: GroupAsk,
+    matcher: PatternMatcher,
+    port_start: int,
+    make_room: MakeRoom | None = None,
 ) -> Grant | Shortage:
-    """Choose ports, then devices, then cores; the first that runs out decides the dimension."""
+    """Choose ports, then devices, then cores; the first that runs out decides the dimension.
+
+    With `make_room` what runs out is cleared once and tried again, cores excepted.
+    """
     if ask.is_plain:
         return Grant(ask.resources, ask.use, DeviceAffinity(0.0, 0.0))
-    shared = ask.resources.shared
-    ports = PortsInUse(node, use.ports)
-    if not ports.is_valid:
-        return Shortage("network: invalid node")
-    if ports.collision is not None:
-        return Shortage("network: port collision")
-    if ask.network is not None:
-        network = _with_host_networks(ask.network, node)
+    return _Granting(node, use, ask, matcher, make_room).grant(port_start)
+
+
+class _Granting:
+    """One try on one node. `_use` shrinks as others are evicted."""
+
+    def __init__(
+        self,
+        node: Node,
+        use: UseSum,
+        ask: GroupAsk,
+        matcher: PatternMatcher,
+        make_room: MakeRoom | None,
+    ) -> None:
+        self._node = node
+        self._use = use
+        self._ask = ask
+        self._matcher = matcher
+        self._make_room = make_room
+
+    def grant(self, port_start: int) -> Grant | Shortage:
+        ports = PortsInUse(self._node, self._use.ports)
+        if not ports.is_valid:
+            return Shortage("network: invalid node")
+        if ports.collision is not None:
+            return Shortage("network: port collision")
+        shared = self._shared(ports, port_start)
+        if isinstance(shared, Shortage):
+            return shared
+        devices = self._devices()
+        if isinstance(devices, Shortage):
+            return devices
+        cores = _grant_cores(self._node, self._use, self._ask)
+        if cores is None:
+            return Shortage("cores")
+        by_task, affinity = devices
+        tasks = {
+            name: _with_choices(task, cores.get(name, ()), by_task.get(name, ()), self._node)
+            for name, task in self._ask.resources.tasks.items()
+        }
+        resources = msgspec.structs.replace(self._ask.resources, tasks=tasks, shared=shared)
+        return Grant(resources, use_of_resources(resources), affinity)
+
+    def _shared(self, ports: PortsInUse, start: int) -> AllocatedSharedResources | Shortage:
+        shared = self._ask.resources.shared
+        if self._ask.network is None:
+            return shared
+        network = _with_host_networks(self._ask.network, self._node)
         if network is None:
             return Shortage(UNCOUNTED)
-        granted = ports.grant(network, port_start)
+        granted = ports.grant(network, start)
+        if isinstance(granted, str) and self._make_room is not None:
+            left = self._make_room.clear_network(network)
+            if left is not None:
+                self._use = left
+                granted = PortsInUse(self._node, left.ports).grant(network, start)
         if isinstance(granted, str):
             return Shortage(f"network: {granted}")
-        ports.take(granted[0])
-        shared = msgspec.structs.replace(shared, ports=granted[0], networks=(granted[1],))
-    devices = _grant_devices(node, use, ask, matcher)
-    if isinstance(devices, Shortage):
-        return devices
-    cores = _grant_cores(node, use, ask)
-    if cores is None:
-        return Shortage("cores")
-    by_task, affinity = devices
-    tasks = {
-        name: _with_choices(task, cores.get(name, ()), by_task.get(name, ()), node)
-        for name, task in ask.resources.tasks.items()
-    }
-    resources = msgspec.structs.replace(ask.resources, tasks=tasks, shared=shared)
-    return Grant(resources, use_of_resources(resources), affinity)
+        return msgspec.structs.replace(shared, ports=granted[0], networks=(granted[1],))
+
+    def _devices(self) -> _Devices | Shortage:
+        by_task: dict[str, list[DeviceGrant]] = {}
+        matched = total = 0.0
+        if not self._ask.devices:
+            return by_task, DeviceAffinity(matched, total)
+        in_use = DevicesInUse(self._node, self._use.devices)
+        for task_name, request in self._ask.devices:
+            offer = in_use.grant(request, self._matcher)
+            if isinstance(offer, str) and self._make_room is not None:
+                left = self._make_room.clear_device(request, in_use)
+                if left is not None:
+                    self._use = left
+                    in_use = DevicesInUse(self._node, left.devices)
+                    for granted in by_task.values():
+                        for earlier in granted:
+                            in_use.take(earlier)
+                    offer = in_use.grant(request, self._matcher)
+            if isinstance(offer, str):
+                return Shortage(f"devices: {offer}")
+            by_task.setdefault(task_name, []).append(offer.grant)
+            matched += offer.affinity.matched
+            total += offer.affinity.total
+        return by_task, DeviceAffinity(matched, total)
 
 
 def _with_host_networks(network: NetworkResource, node: Node) -> NetworkResource | None:
@@ -101,23 +175,6 @@ def _resolved(ports: tuple[Port, ...], node: Node) -> tuple[Port, ...] | None:
         same = alias == port.host_network
         resolved.append(port if same else msgspec.structs.replace(port, host_network=alias))
     return tuple(resolved)
-
-
-def _grant_devices(
-    node: Node, use: UseSum, ask: GroupAsk, matcher: PatternMatcher
-) -> _Devices | Shortage:
-    by_task: dict[str, list[DeviceGrant]] = {}
-    matched = total = 0.0
-    devices = DevicesInUse(node, use.devices) if ask.devices else None
-    for task_name, request in ask.devices:
-        assert devices is not None, "made above when anything is asked"
-        offer = devices.grant(request, matcher)
-        if isinstance(offer, str):
-            return Shortage(f"devices: {offer}")
-        by_task.setdefault(task_name, []).append(offer.grant)
-        matched += offer.affinity.matched
-        total += offer.affinity.total
-    return by_task, DeviceAffinity(matched, total)
 
 
 def _grant_cores(node: Node, use: UseSum, ask: GroupAsk) -> dict[str, tuple[int, ...]] | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scheduler.engine.context import EvalContext
 from scheduler.engine.measure.ask import GroupAsk
 from scheduler.engine.measure.fit import exceeds_max_allocs, first_misfit
-from scheduler.engine.rank.grant import UNCOUNTED, Grant, Shortage, grant
+from scheduler.engine.rank.grant import UNCOUNTED, Grant, MakeRoom, Shortage, grant
 from scheduler.state.node_table import Bools, Floats
 from scheduler.state.node_use import UseSum, add_use
 
@@ -57,8 +57,10 @@ class Room:
         misfit = first_misfit(node, after)
         self.dimension[row] = self._code(misfit) if misfit else HAS_ROOM
 
-    def grant(self, row: int, use: UseSum | None = None) -> Grant | Shortage:
-        """What the ask would be given on a row, whose use may be given to try another one."""
+    def grant(
+        self, row: int, use: UseSum | None = None, make_room: MakeRoom | None = None
+    ) -> Grant | Shortage:
+        """What the ask would be given on a row, perhaps with others evicted from it."""
         context = self._context
         return grant(
             context.table.node_at(row),
@@ -66,6 +68,7 @@ class Room:
             self._ask,
             context.matcher,
             self._port_start(row),
+            make_room,
         )
 
     def reason(self, row: int) -> str:
