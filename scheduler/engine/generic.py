@@ -6,11 +6,10 @@ steps of one attempt stand in `_attempt`, numbered as in control-plane.md 1.3.
 
 from collections.abc import Generator
 
-import msgspec
-
 from scheduler.engine.attempt import Attempt, Tools, stopped_on_lost_nodes, tainted_nodes
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.placing import Placer, items_of
+from scheduler.engine.plan.annotate import annotate
 from scheduler.engine.reconcile import reasons
 from scheduler.engine.reconcile.cluster import reconcile_cluster
 from scheduler.engine.reconcile.results import ReconcileResults
@@ -25,7 +24,6 @@ from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.plan import Plan
-from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
 from scheduler.structs.task_group import TaskGroup
 
 _TRIGGERS = frozenset(EvalTrigger) - {EvalTrigger.SCHEDULED}
@@ -156,7 +154,12 @@ class GenericScheduler:
         )
         self._copy_into_plan(attempt, results)
         preemptions = self._place(attempt, stack, results)
-        attempt.plan.annotations = _annotations(results, preemptions)
+        is_dry_run = attempt.evaluation.annotate_plan
+        attempt.plan.annotations = annotate(
+            results.desired_updates,
+            preemptions=preemptions,
+            preempted=attempt.plan.preempted() if is_dry_run else (),
+        )
 
     def _copy_into_plan(self, attempt: Attempt, results: ReconcileResults) -> None:
         attempt.plan.deployment = results.deployment
@@ -201,11 +204,3 @@ class GenericScheduler:
         for item in items:
             placer.place(item)
         return placer.preemptions
-
-
-def _annotations(results: ReconcileResults, preemptions: dict[str, int]) -> PlanAnnotations:
-    updates = dict(results.desired_updates)
-    for group, number in preemptions.items():
-        before = updates.get(group, DesiredUpdates())
-        updates[group] = msgspec.structs.replace(before, preemptions=before.preemptions + number)
-    return PlanAnnotations(desired_updates=updates)

@@ -93,13 +93,16 @@ class Run:
         self.create(following)
         self.next_eval = following.id
 
-    def made_progress(self, answer: PlanAnswer) -> bool:
-        """Whether an answer shows that another attempt is not in vain; evictions alone do not."""
+    def made_progress(self, answer: PlanAnswer, *, is_new_deployment: bool = True) -> bool:
+        """Whether an answer shows that another attempt is not in vain.
+
+        Evictions alone do not, nor does a deployment that was written as it stood.
+        """
         result = answer.result
         return bool(
             result.node_update
             or result.node_allocation
-            or result.deployment
+            or (result.deployment and is_new_deployment)
             or result.deployment_updates
         )
 

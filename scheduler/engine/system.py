@@ -8,6 +8,7 @@ from collections.abc import Generator
 
 from scheduler.engine.attempt import Attempt, Tools, stopped_on_lost_nodes, tainted_nodes
 from scheduler.engine.outcome import Outcome, PlanAnswer
+from scheduler.engine.plan.annotate import annotate
 from scheduler.engine.reconcile import reasons
 from scheduler.engine.reconcile.node import reconcile_node
 from scheduler.engine.reconcile.node_results import NodeResults, NodeSituation
@@ -71,11 +72,19 @@ class SystemScheduler:
             run.count_committed(plan, answer.result)
             if answer.snapshot is None and answer.result.is_full_commit_of(plan):
                 break
+            has_moved = run.made_progress(answer, is_new_deployment=self._is_news(plan))
+            fruitless = 0 if has_moved else fruitless + 1
             self._snapshot = answer.snapshot or self._snapshot
-            fruitless = 0 if run.made_progress(answer) else fruitless + 1
         else:
             return self._finish(run, EvalStatus.FAILED, f"maximum attempts reached ({limit})")
         return self._finish(run, EvalStatus.COMPLETE)
+
+    def _is_news(self, plan: Plan) -> bool:
+        """Whether the plan's deployment says more than the one stored before."""
+        if plan.deployment is None:
+            return False
+        stored = self._snapshot.deployment(plan.deployment.id)
+        return stored is None or _wishes(stored) != _wishes(plan.deployment)
 
     def _finish(self, run: Run, status: EvalStatus, description: str = "") -> Outcome:
         deployment_id = self._deployment.id if self._deployment else ""
@@ -129,6 +138,10 @@ class SystemScheduler:
         # 10-13. What the deployment makes of it.
         if work.deployment is not None and not self._is_sysbatch:
             settle_deployment(work, results)
+        is_dry_run = attempt.evaluation.annotate_plan
+        attempt.plan.annotations = annotate(
+            work.desired, preempted=attempt.plan.preempted() if is_dry_run else ()
+        )
 
     def _situation(self, work: SystemWork, allocs: tuple[Allocation, ...]) -> NodeSituation:
         attempt = work.attempt
@@ -151,6 +164,17 @@ class SystemScheduler:
             job_of=attempt.snapshot.job_of,
             ids=self._tools.ids,
         )
+
+
+def _wishes(deployment: Deployment) -> tuple[object, ...]:
+    """What a scheduler writes into a deployment; the rest counts what nodes report."""
+    return (
+        deployment.status_description,
+        {
+            name: (state.desired_total, state.desired_canaries, state.placed_canaries)
+            for name, state in deployment.task_groups.items()
+        },
+    )
 
 
 def _stop(attempt: Attempt, results: NodeResults) -> None:

@@ -20,7 +20,7 @@ from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import DeploymentHealth
 from scheduler.structs.evaluation import EvalTrigger
 from scheduler.structs.job import Job
-from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
+from scheduler.structs.plan_annotations import DesiredUpdates
 from scheduler.structs.task_group import TaskGroup
 
 _PLACEMENT_BLOCKED = "created to place remaining allocations"
@@ -66,7 +66,6 @@ class SystemPlacer:
         work.existing_canaries = _count(
             entry for entry in results.ignore if entry.alloc is not None and is_canary(entry.alloc)
         )
-        self._attempt.plan.annotations = PlanAnnotations(desired_updates=work.desired)
 
     def evict(self) -> None:
         """Stop as many changed allocations as their groups' limits allow, to place them anew."""
@@ -103,7 +102,6 @@ class SystemPlacer:
                 self._place_one(entry)
         if not work.is_sysbatch:
             self._correct_place_counts()
-        attempt.plan.annotations = PlanAnnotations(desired_updates=work.desired)
 
     def _limits(self, job: Job) -> Counter[str]:
         """Per group, how many changed allocations may be stopped now."""
@@ -200,7 +198,9 @@ class SystemPlacer:
             )
             attempt.failed[name] = exhausted_more(coalesced, group)
             return
-        attempt.failed[name] = exhausted_more(self._measured(metric), group)
+        assert attempt.job is not None, "a stopped job places nothing"
+        pooled = msgspec.structs.replace(self._measured(metric), node_pool=attempt.job.node_pool)
+        attempt.failed[name] = exhausted_more(pooled, group)
         attempt.explanations[name] = attempt.failed[name]
         run = self._work.run
         run.failed = attempt.failed

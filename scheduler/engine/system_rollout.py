@@ -18,7 +18,6 @@ from scheduler.structs.deployment import (
     DeploymentStatusUpdate,
     GroupRollout,
 )
-from scheduler.structs.plan_annotations import PlanAnnotations
 from scheduler.structs.task_group import TaskGroup
 
 
@@ -39,7 +38,6 @@ def settle_deployment(work: SystemWork, results: NodeResults) -> None:
         states[group.name], is_complete = _settled(work, results, group, state)
         is_everything_complete = is_everything_complete and is_complete
     plan = work.attempt.plan
-    plan.annotations = PlanAnnotations(desired_updates=work.desired)
     if not states:
         plan.deployment, plan.deployment_updates = None, ()
         return

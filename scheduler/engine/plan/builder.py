@@ -109,9 +109,9 @@ class PlanBuilder:
             preempted_by_allocation=by_alloc_id,
         )
 
-    def placements(self) -> Iterable[Allocation]:
-        """Everything placed or updated so far."""
-        return [alloc for allocs in self._allocations.values() for alloc in allocs.values()]
+    def preempted(self) -> Iterable[Allocation]:
+        """The allocations evicted so far."""
+        return [alloc for allocs in self._preemptions.values() for alloc in allocs.values()]
 
     def build(self) -> Plan:
         """The plan as it stands.
