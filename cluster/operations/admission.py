@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from cluster.jobspec.advice import warnings_of
 from cluster.jobspec.problems import Problem, error_text
 from cluster.jobspec.validate import validate
-from cluster.jobspec.advice import warnings_of
 from cluster.operations.errors import OperationRefused
 from scheduler.ports import StateReader
 from scheduler.structs.identity import ALL_NODE_POOLS, DEFAULT_NAMESPACE, DEFAULT_NODE_POOL
