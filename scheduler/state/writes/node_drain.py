@@ -1,37 +1,23 @@
-"""Drain and eligibility of a node: what one request changes of its row (control-plane.md 7.1, 7.4, 9.5).
+"""Drain and eligibility of a node: what one request changes of its row (control-plane.md 7, 9.5).
 
 Each function stamps and puts the node; the evaluations that follow are the caller's.
 """
 
+import msgspec
 from msgspec.structs import replace
 
 from scheduler.ports import Change
+from scheduler.state.writes.node_history import with_event
 from scheduler.structs.node import DrainStrategy, LastDrain, Node, NodeEligibility, NodeEvent
 
 SECOND = 1_000_000_000
-KEPT_EVENTS = 10
 
 
-class DrainNote:
+class DrainNote(msgspec.Struct, frozen=True):
     """Who asks for a change of a drain, and why."""
 
-    def __init__(self, accessor_id: str = "", meta: dict[str, str] | None = None) -> None:
-        self.accessor_id = accessor_id
-        self.meta = meta or {}
-
-
-def add_events(change: Change, node: Node, *events: NodeEvent) -> Node:
-    """Put the node with these lines at the end of its history."""
-    stamped = tuple(replace(event, create_index=change.index) for event in events)
-    kept = (*node.events, *stamped)[-KEPT_EVENTS:]
-    return put_stamped(change, replace(node, events=kept))
-
-
-def put_stamped(change: Change, node: Node) -> Node:
-    """Put the node as changed by this write."""
-    stored = replace(node, modify_index=change.index)
-    change.put_node(stored)
-    return stored
+    accessor_id: str = ""
+    meta: dict[str, str] = {}
 
 
 def set_drain(
@@ -42,7 +28,7 @@ def set_drain(
     *,
     mark_eligible: bool = False,
 ) -> Node:
-    """Start, change or cancel a drain. Clearing a drain that is not set changes eligibility only."""
+    """Start, change or cancel a drain; cancelling none changes eligibility only."""
     drained = replace(
         node,
         drain_strategy=_begun(node.drain_strategy, strategy, change.now),
@@ -52,8 +38,8 @@ def set_drain(
     )
     message = _drain_message(node.drain_strategy, strategy)
     if not message:
-        return put_stamped(change, drained)
-    return add_events(change, drained, _event(change, message, "Drain"))
+        return _put(change, drained, None)
+    return _put(change, drained, NodeEvent(message=message, subsystem="Drain"))
 
 
 def finish_drain(change: Change, node: Node, *, deadline_reached: bool) -> Node:
@@ -66,29 +52,26 @@ def finish_drain(change: Change, node: Node, *, deadline_reached: bool) -> Node:
         last_drain=replace(last, status="complete", updated_at=_whole(change.now)),
         status_updated_at=change.now // SECOND,
     )
-    return add_events(change, finished, _event(change, "Node drain complete", "Drain", details))
+    event = NodeEvent(message="Node drain complete", subsystem="Drain", details=details)
+    return _put(change, finished, event)
 
 
 def set_eligibility(change: Change, node: Node, eligibility: NodeEligibility) -> Node:
     """Open or close the node for new allocations."""
     word = "eligible" if eligibility is NodeEligibility.ELIGIBLE else "ineligible"
-    return add_events(
-        change,
-        replace(
-            node,
-            scheduling_eligibility=eligibility,
-            status_updated_at=change.now // SECOND,
-        ),
-        _event(change, f"Node marked as {word} for scheduling", "Cluster"),
+    message = f"Node marked as {word} for scheduling"
+    marked = replace(
+        node, scheduling_eligibility=eligibility, status_updated_at=change.now // SECOND
     )
+    return _put(change, marked, NodeEvent(message=message, subsystem="Cluster"))
 
 
-def _event(
-    change: Change, message: str, subsystem: str, details: dict[str, str] | None = None
-) -> NodeEvent:
-    return NodeEvent(
-        message=message, subsystem=subsystem, details=details or {}, timestamp=change.now
-    )
+def _put(change: Change, node: Node, event: NodeEvent | None) -> Node:
+    stored = replace(node, modify_index=change.index)
+    if event is not None:
+        stored = with_event(change, stored, event)
+    change.put_node(stored)
+    return stored
 
 
 def _begun(

@@ -1,0 +1,1 @@
+"""One change each, named for it."""

@@ -1,0 +1,53 @@
+"""Rows: what the record looks like in the database. Only `cluster.store` writes them."""
+
+from cluster.models.access import ApiTokenRow, JoinTokenRow, OneTimeLoginRow
+from cluster.models.allocation import AllocationRow
+from cluster.models.deployment import DeploymentRow
+from cluster.models.evaluation import EvaluationRow, EvaluationStubRow
+from cluster.models.event import EventRow
+from cluster.models.job import (
+    JobRow,
+    JobStubRow,
+    JobSubmissionRow,
+    JobSummaryRow,
+    JobVersionRow,
+)
+from cluster.models.lease import LeaseRow
+from cluster.models.lifecycle import LifecycleRow
+from cluster.models.namespace import NamespaceRow
+from cluster.models.node import (
+    NodeBeatRow,
+    NodeChannelRow,
+    NodePoolRow,
+    NodeRow,
+    NodeUseRow,
+)
+from cluster.models.scheduler_settings import SchedulerSettingsRow
+from cluster.models.state_index import StateIndexRow, TableIndexRow
+
+__all__ = [
+    "AllocationRow",
+    "ApiTokenRow",
+    "DeploymentRow",
+    "EvaluationRow",
+    "EvaluationStubRow",
+    "EventRow",
+    "JobRow",
+    "JobStubRow",
+    "JobSubmissionRow",
+    "JobSummaryRow",
+    "JobVersionRow",
+    "JoinTokenRow",
+    "LeaseRow",
+    "LifecycleRow",
+    "NamespaceRow",
+    "NodeBeatRow",
+    "NodeChannelRow",
+    "NodePoolRow",
+    "NodeRow",
+    "NodeUseRow",
+    "OneTimeLoginRow",
+    "SchedulerSettingsRow",
+    "StateIndexRow",
+    "TableIndexRow",
+]

@@ -1,0 +1,1 @@
+"""The only room that writes rows: one write is one transaction, index and frame."""

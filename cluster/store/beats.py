@@ -1,0 +1,80 @@
+"""When each node was last heard, and which web process holds its channel; outside the index.
+
+In: node ids, instants, addresses. Out: rows, written in batches, and all of them for the leader's
+timers. Each function takes the store first, as everything `awrite_call` runs.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from django.db import connections
+
+from cluster.store.transactions import write_transaction, writes_patiently
+from cluster.store.writer import DjangoStateStore
+from scheduler.structs.wire import Duration, Nanoseconds
+
+_PUT = (
+    "INSERT INTO node_beat (node_id, beat_at, ttl) VALUES (%s, %s, %s)"
+    " ON CONFLICT (node_id) DO UPDATE SET beat_at = excluded.beat_at, ttl = excluded.ttl"
+    " WHERE excluded.beat_at > node_beat.beat_at"
+)
+_PUT_CHANNEL = (
+    "INSERT INTO node_channel (node_id, holder) VALUES (%s, %s)"
+    " ON CONFLICT (node_id) DO UPDATE SET holder = excluded.holder"
+)
+
+
+class HeardBeat(NamedTuple):
+    """When a node beat, ns, and how long it was told it may be silent."""
+
+    at: Nanoseconds
+    ttl: Duration
+
+
+def write_beats(store: DjangoStateStore, beats: Mapping[str, HeardBeat]) -> int:
+    """Store beats, none of them older than the stored; returns how many nodes there are."""
+    # In order of id, so that two processes never wait for each other crosswise.
+    rows = [(node_id, beat.at, beat.ttl) for node_id, beat in sorted(beats.items())]
+    _write_many(store, _PUT, rows)
+    with connections[store.alias].cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM node")
+        return int(cursor.fetchone()[0])
+
+
+def read_beats(store: DjangoStateStore, *, after: Nanoseconds = 0) -> dict[str, HeardBeat]:
+    """The beats of nodes heard after an instant, by node id."""
+    with connections[store.alias].cursor() as cursor:
+        cursor.execute("SELECT node_id, beat_at, ttl FROM node_beat WHERE beat_at > %s", (after,))
+        return {str(row[0]): HeardBeat(int(row[1]), int(row[2])) for row in cursor.fetchall()}
+
+
+def forget_beats(store: DjangoStateStore, node_ids: Collection[str]) -> None:
+    """Remove what is known of nodes that are gone."""
+    rows = [(node_id,) for node_id in sorted(node_ids)]
+    _write_many(store, "DELETE FROM node_beat WHERE node_id = %s", rows)
+    _write_many(store, "DELETE FROM node_channel WHERE node_id = %s", rows)
+
+
+def write_channels(store: DjangoStateStore, node_ids: Collection[str], url: str) -> None:
+    """Note that the web process at `url` holds the channels of these nodes."""
+    _write_many(store, _PUT_CHANNEL, [(node_id, url) for node_id in sorted(node_ids)])
+
+
+def read_channel(store: DjangoStateStore, node_id: str) -> str:
+    """The web process that holds a node's channel; "" when none is known."""
+    with connections[store.alias].cursor() as cursor:
+        cursor.execute("SELECT holder FROM node_channel WHERE node_id = %s", (node_id,))
+        row = cursor.fetchone()
+    return str(row[0]) if row else ""
+
+
+def _write_many(
+    store: DjangoStateStore, statement: str, rows: Collection[tuple[object, ...]]
+) -> None:
+    def write() -> None:
+        connection = connections[store.alias]
+        with write_transaction(connection), connection.cursor() as cursor:
+            cursor.executemany(statement, rows)
+
+    if rows:
+        writes_patiently(write)

@@ -1,0 +1,131 @@
+"""Waiting for a change without holding a thread: by table, or by any id that names a row's part.
+
+In: what to watch, and the index already seen. Out: a return when something of it may have changed.
+The caller reads again; a wake-up for nothing is allowed, a missed one is not.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from cluster.store.following import Follower, the_follower
+from scheduler.state.events import EventFrame, StateEvent, Topic
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+
+#: Changes of this many newest frames are remembered for waiters that come a little late.
+_REMEMBERED = 500
+
+
+class Watch(NamedTuple):
+    """Any change of a topic; with a key, of the rows that have this id among theirs.
+
+    An allocation is found by its own id and those of its job, node, evaluation and deployment, an
+    evaluation by its job and deployment too. `Watch(Topic.NODE_USE, node_id)` also wakes on every
+    change of an allocation of the node.
+    """
+
+    topic: Topic
+    key: str = ""
+
+
+async def wait_for(
+    watches: Iterable[Watch],
+    *,
+    after: int,
+    timeout: float,  # noqa: ASYNC109 - running out of time is an outcome here, not an error
+) -> bool:
+    """Wait until something watched changed after index `after`; False after `timeout` seconds."""
+    async with _room().waiting(frozenset(watches), after) as changed:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(changed.wait(), timeout)
+        return changed.is_set()
+
+
+class WaitingRoom:
+    """The waiters of one event loop, found by what they watch."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self._waiters: dict[Watch, set[asyncio.Event]] = {}
+        self._recent: deque[tuple[int, frozenset[Watch]]] = deque(maxlen=_REMEMBERED)
+        self._complete_after = 0
+
+    @asynccontextmanager
+    async def waiting(self, watches: frozenset[Watch], after: int) -> AsyncIterator[asyncio.Event]:
+        """An event that is set when something watched changes, or has changed since `after`."""
+        changed = asyncio.Event()
+        for watch in watches:
+            self._waiters.setdefault(watch, set()).add(changed)
+        try:
+            async with self._follower.listening(self._take) as started:
+                self._forget_before(started)
+                if self._may_have_missed(watches, after):
+                    changed.set()
+                yield changed
+        finally:
+            for watch in watches:
+                waiters = self._waiters[watch]
+                waiters.discard(changed)
+                if not waiters:
+                    del self._waiters[watch]
+
+    def _take(self, frame: EventFrame | None) -> None:
+        if frame is None:
+            self._recent.clear()
+            self._complete_after = self._follower.index
+            woken = list(self._waiters)
+        else:
+            changes = frozenset(watch for event in frame.events for watch in watches_of(event))
+            if len(self._recent) == _REMEMBERED:
+                self._complete_after = self._recent[0][0]
+            self._recent.append((frame.index, changes))
+            woken = [watch for watch in changes if watch in self._waiters]
+        for watch in woken:
+            for changed in self._waiters[watch]:
+                changed.set()
+
+    def _forget_before(self, started: int) -> None:
+        """Frames between two runs of the follower were not seen here."""
+        newest = self._recent[-1][0] if self._recent else self._complete_after
+        if newest != started:
+            self._recent.clear()
+            self._complete_after = started
+
+    def _may_have_missed(self, watches: frozenset[Watch], after: int) -> bool:
+        if after < self._complete_after:
+            return True
+        return any(index > after and watches & changes for index, changes in self._recent)
+
+
+def watches_of(event: StateEvent) -> Iterator[Watch]:
+    """Everything one changed row wakes."""
+    yield Watch(event.topic)
+    yield Watch(event.topic, event.key)
+    value = event.value
+    if isinstance(value, Allocation):
+        for key in (value.job_id, value.node_id, value.eval_id, value.deployment_id):
+            yield Watch(event.topic, key)
+        yield Watch(Topic.NODE_USE, value.node_id)
+    elif isinstance(value, Evaluation):
+        yield Watch(event.topic, value.job_id)
+        yield Watch(event.topic, value.deployment_id)
+    elif isinstance(value, Deployment):
+        yield Watch(event.topic, value.job_id)
+    elif isinstance(value, LifecycleStep):
+        yield Watch(event.topic, value.eval_id)
+
+
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, WaitingRoom] = WeakKeyDictionary()
+
+
+def _room() -> WaitingRoom:
+    loop = asyncio.get_running_loop()
+    room = _rooms.get(loop)
+    if room is None:
+        room = _rooms[loop] = WaitingRoom(the_follower())
+    return room

@@ -1,0 +1,23 @@
+"""The event log: frames since an index, and keeping the log within its bounds.
+
+In: a connection inside a read transaction, or for trimming an ordinary one. Out: frames.
+"""
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from cluster.store import codec, statements
+from scheduler.errors import StaleSnapshot
+from scheduler.state.events import EventFrame
+
+
+def frames_since(connection: BaseDatabaseWrapper, index: int, limit: int) -> list[EventFrame]:
+    """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
+    with connection.cursor() as cursor:
+        cursor.execute(statements.READ_EVENTS, (index, limit))
+        rows = cursor.fetchall()
+        if not rows or rows[0][0] != index + 1:
+            cursor.execute(statements.READ_OLDEST_EVENT)
+            oldest = int(cursor.fetchone()[0])
+            if index + 1 < oldest:
+                raise StaleSnapshot(f"events before {oldest} were trimmed")
+    return [codec.decode_frame(*row) for row in rows]

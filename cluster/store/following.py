@@ -1,0 +1,131 @@
+"""Following the record within one process: every committed frame, in order, on the event loop.
+
+In: hints by Redis, and the log asked every 250 ms, since hints may be lost. Out: frames to
+listeners. A listener that falls behind the log is told to load everything again.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from weakref import WeakKeyDictionary
+
+import redis
+import redis.asyncio
+from django.conf import settings
+
+from cluster.store.access import StoreAccess, the_store
+from cluster.store.hints import CHANNEL
+from scheduler.errors import StaleSnapshot
+from scheduler.state.events import EventFrame
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.25
+_PAUSE_AFTER_FAILURE_S = 1.0
+_FRAMES_AT_ONCE = 200
+
+#: Called with each frame; with None when frames are missing and everything must be loaded again.
+Listener = Callable[[EventFrame | None], None]
+
+
+class Follower:
+    """Follows one store on one event loop, as long as anyone listens."""
+
+    def __init__(self, store: StoreAccess, redis_url: str) -> None:
+        self._store = store
+        self._redis_url = redis_url
+        self._listeners: dict[Listener, None] = {}
+        self._hinted = asyncio.Event()
+        self._is_ready = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._users = 0
+        self._index = 0
+
+    @property
+    def index(self) -> int:
+        """Of the newest frame that was handed out."""
+        return self._index
+
+    @asynccontextmanager
+    async def listening(self, listener: Listener) -> AsyncIterator[int]:
+        """Hand frames to `listener` while the block runs; yields the index they start after."""
+        await self._begin()
+        self._listeners[listener] = None
+        try:
+            yield self._index
+        finally:
+            self._listeners.pop(listener, None)
+            await self._end()
+
+    async def _begin(self) -> None:
+        self._users += 1
+        if self._users == 1:
+            self._index = await self._store.aread(lambda reader: reader.index)
+            self._tasks = [
+                asyncio.create_task(self._follow()),
+                asyncio.create_task(self._hear()),
+            ]
+            self._is_ready.set()
+        else:
+            await self._is_ready.wait()
+
+    async def _end(self) -> None:
+        self._users -= 1
+        if self._users:
+            return
+        self._is_ready.clear()
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                frames = await self._store.aframes_since(self._index, _FRAMES_AT_ONCE)
+            except StaleSnapshot:
+                self._index = await self._store.aread(lambda reader: reader.index)
+                self._tell(None)
+                continue
+            except Exception:
+                logger.exception("action=follow index=%s", self._index)
+                await asyncio.sleep(_PAUSE_AFTER_FAILURE_S)
+                continue
+            for frame in frames:
+                self._index = frame.index
+                self._tell(frame)
+            if len(frames) < _FRAMES_AT_ONCE:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._hinted.wait(), POLL_S)
+                self._hinted.clear()
+
+    def _tell(self, frame: EventFrame | None) -> None:
+        for listener in tuple(self._listeners):
+            listener(frame)
+
+    async def _hear(self) -> None:
+        """Wake the other task as soon as a writer says there is something."""
+        while True:
+            client = redis.asyncio.Redis.from_url(
+                self._redis_url, socket_timeout=None, socket_connect_timeout=1
+            )
+            try:
+                async with client, client.pubsub() as channel:
+                    await channel.subscribe(CHANNEL)
+                    async for _message in channel.listen():
+                        self._hinted.set()
+            except (redis.RedisError, OSError):
+                await asyncio.sleep(_PAUSE_AFTER_FAILURE_S)
+
+
+_followers: WeakKeyDictionary[asyncio.AbstractEventLoop, Follower] = WeakKeyDictionary()
+
+
+def the_follower() -> Follower:
+    """The follower of this process's store on the running event loop."""
+    loop = asyncio.get_running_loop()
+    follower = _followers.get(loop)
+    if follower is None:
+        follower = _followers[loop] = Follower(the_store(), settings.BIVOUAC_REDIS_URL)
+    return follower

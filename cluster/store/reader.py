@@ -1,0 +1,224 @@
+"""The state ports read from the database, inside a transaction that someone else opened.
+
+In: a connection whose reads see one index. Out: structs. Single rows are decoded once per reader;
+lists are read again on every call.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from cluster.store import codec, statements
+from cluster.store.codec import Noun
+from scheduler.ports import StateReader
+from scheduler.state.node_use import NodeUse
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
+from scheduler.structs.node import Node, NodePool
+from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.wire import Wire
+
+Value = TypeVar("Value", bound=Wire)
+
+_BY_CREATION = "create_index, id"
+_OF_JOB = "namespace = %s AND job_id = %s"
+#: SQLite takes at least 999 parameters in one statement.
+_AT_ONCE = 500
+
+
+class DjangoStateReader(StateReader):
+    """The record at `index`, as one transaction sees it."""
+
+    def __init__(self, connection: BaseDatabaseWrapper, index: int) -> None:
+        self._cursor = connection.cursor()
+        self._index = index
+        self._seen: dict[tuple[str, tuple[object, ...]], Wire | None] = {}
+
+    @property
+    def index(self) -> int:
+        """Of the newest write it sees."""
+        return self._index
+
+    def table_index(self, table: str) -> int:
+        """Of the last write to a table; 0 when never written."""
+        self._cursor.execute(statements.READ_TABLE_INDEX, (table,))
+        row = self._cursor.fetchone()
+        return int(row[0]) if row else 0
+
+    def preload(self, *, allocs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
+        """Read these rows in a few queries; those that are missing are remembered as missing."""
+        self._load_many(codec.ALLOCATION, allocs)
+        self._load_many(codec.NODE_USE, nodes)
+
+    def job(self, key: JobKey) -> Job | None:
+        """The current version."""
+        return self._row(codec.JOB, *key)
+
+    def job_version(self, key: JobKey, version: int, create_index: int = 0) -> Job | None:
+        """A version; those kept for allocations only are found by their incarnation."""
+        if create_index:
+            return self._row(codec.JOB_VERSION, *key, create_index, version)
+        found = self._many(
+            codec.JOB_VERSION,
+            f"{_OF_JOB} AND version = %s AND is_listed",
+            (*key, version),
+            "create_index DESC",
+        )
+        return found[0] if found else None
+
+    def job_of(self, alloc: Allocation) -> Job | None:
+        """The version an allocation was made from."""
+        return self.job_version(alloc.job_key, alloc.job_version, alloc.job_create_index)
+
+    def job_versions(self, key: JobKey) -> Sequence[Job]:
+        """The listed versions, newest first."""
+        return self._many(
+            codec.JOB_VERSION, f"{_OF_JOB} AND is_listed", key, "create_index DESC, version DESC"
+        )
+
+    def jobs(self) -> Iterable[Job]:
+        """By namespace and id."""
+        return self._many(codec.JOB, order="namespace, job_id")
+
+    def jobs_of_type(self, job_type: str) -> Iterable[Job]:
+        """By namespace and id."""
+        return self._many(codec.JOB, "type = %s", (job_type,), "namespace, job_id")
+
+    def job_summary(self, key: JobKey) -> JobSummary | None:
+        """The counts beside a job."""
+        return self._row(codec.JOB_SUMMARY, *key)
+
+    def job_submission(self, key: JobKey, version: int) -> JobSubmission | None:
+        """The text a version was submitted as."""
+        return self._row(codec.JOB_SUBMISSION, *key, version)
+
+    def node(self, node_id: str) -> Node | None:
+        """A node."""
+        return self._row(codec.NODE, node_id)
+
+    def nodes(self) -> Iterable[Node]:
+        """By id."""
+        return self._many(codec.NODE, order="id")
+
+    def node_use(self, node_id: str) -> NodeUse:
+        """What is taken of a node."""
+        return self._row(codec.NODE_USE, node_id) or NodeUse(node_id=node_id)
+
+    def node_uses(self) -> Iterable[NodeUse]:
+        """Of all nodes that ever held something."""
+        return self._many(codec.NODE_USE)
+
+    def allocation(self, alloc_id: str) -> Allocation | None:
+        """An allocation."""
+        return self._row(codec.ALLOCATION, alloc_id)
+
+    def allocations(self) -> Iterable[Allocation]:
+        """All, in order of creation."""
+        return self._many(codec.ALLOCATION, order=_BY_CREATION)
+
+    def allocations_by_job(self, key: JobKey) -> Sequence[Allocation]:
+        """Of every incarnation, in order of creation."""
+        return self._many(codec.ALLOCATION, _OF_JOB, key, _BY_CREATION)
+
+    def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return self._many(codec.ALLOCATION, "node_id = %s", (node_id,), _BY_CREATION)
+
+    def allocations_by_eval(self, eval_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return self._many(codec.ALLOCATION, "eval_id = %s", (eval_id,), _BY_CREATION)
+
+    def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return self._many(codec.ALLOCATION, "deployment_id = %s", (deployment_id,), _BY_CREATION)
+
+    def evaluation(self, eval_id: str) -> Evaluation | None:
+        """An evaluation that was not collected."""
+        return self._row(codec.EVALUATION, eval_id)
+
+    def evaluation_stub(self, eval_id: str) -> Evaluation | None:
+        """What is left of a collected one."""
+        return self._row(codec.EVALUATION_STUB, eval_id)
+
+    def evaluations(self) -> Iterable[Evaluation]:
+        """All, in order of creation."""
+        return self._many(codec.EVALUATION, order=_BY_CREATION)
+
+    def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
+        """In order of creation."""
+        return self._many(codec.EVALUATION, _OF_JOB, key, _BY_CREATION)
+
+    def open_evaluations(self) -> Iterable[Evaluation]:
+        """Pending and blocked ones, in order of creation."""
+        return self._many(codec.EVALUATION, "status IN ('pending', 'blocked')", (), _BY_CREATION)
+
+    def deployment(self, deployment_id: str) -> Deployment | None:
+        """A deployment."""
+        return self._row(codec.DEPLOYMENT, deployment_id)
+
+    def deployments(self) -> Iterable[Deployment]:
+        """All, in order of creation."""
+        return self._many(codec.DEPLOYMENT, order=_BY_CREATION)
+
+    def deployments_by_job(self, key: JobKey) -> Sequence[Deployment]:
+        """In order of creation."""
+        return self._many(codec.DEPLOYMENT, _OF_JOB, key, _BY_CREATION)
+
+    def lifecycle(self, eval_id: str) -> Sequence[LifecycleStep]:
+        """The recorded steps, by number."""
+        return self._many(codec.LIFECYCLE, "eval_id = %s", (eval_id,), "number")
+
+    def namespace(self, name: str) -> Namespace | None:
+        """A namespace."""
+        return self._row(codec.NAMESPACE, name)
+
+    def namespaces(self) -> Iterable[Namespace]:
+        """By name."""
+        return self._many(codec.NAMESPACE, order="name")
+
+    def node_pool(self, name: str) -> NodePool | None:
+        """A node pool."""
+        return self._row(codec.NODE_POOL, name)
+
+    def node_pools(self) -> Iterable[NodePool]:
+        """By name."""
+        return self._many(codec.NODE_POOL, order="name")
+
+    def scheduler_settings(self) -> SchedulerSettings:
+        """The stored settings, or the defaults."""
+        return self._row(codec.SETTINGS, codec.SETTINGS_NAME) or SchedulerSettings()
+
+    def _row(self, noun: Noun[Value], *key: object) -> Value | None:
+        name = (noun.table, key)
+        if name in self._seen:
+            seen = self._seen[name]
+            assert seen is None or isinstance(seen, noun.struct)
+            return seen
+        self._cursor.execute(statements.select_by_key(noun), key)
+        row = self._cursor.fetchone()
+        value = noun.decode(row[0]) if row else None
+        self._seen[name] = value
+        return value
+
+    def _many(
+        self,
+        noun: Noun[Value],
+        where: str = "",
+        parameters: Iterable[object] = (),
+        order: str = "",
+    ) -> list[Value]:
+        self._cursor.execute(statements.select(noun, where, order), tuple(parameters))
+        return [noun.decode(row[0]) for row in self._cursor.fetchall()]
+
+    def _load_many(self, noun: Noun[Value], wanted: Iterable[str]) -> None:
+        missing = [item for item in wanted if (noun.table, (item,)) not in self._seen]
+        for start in range(0, len(missing), _AT_ONCE):
+            some = missing[start : start + _AT_ONCE]
+            where = f"{noun.key[0]} IN ({statements.placeholders(len(some))})"
+            self._seen.update(((noun.table, (item,)), None) for item in some)
+            for value in self._many(noun, where, some):
+                self._seen[noun.table, noun.key_of(value)] = value

@@ -1,0 +1,86 @@
+"""Keeping the log and the stubs within bounds: small batches, so that no writer waits long.
+
+In: `now` and the bounds. Out: how much went. The oldest kept index is stored with the batch that
+removes what is below it, so a reader never finds a gap without being told.
+"""
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from cluster.store.transactions import write_transaction, writes_patiently
+from cluster.store.writer import DjangoStateStore
+from scheduler.structs.wire import Duration, Nanoseconds
+
+#: Frames in one transaction.
+BATCH = 500
+
+_OLDEST = "SELECT oldest_event FROM state_index WHERE id = 1"
+_SET_OLDEST = "UPDATE state_index SET oldest_event = %s WHERE id = 1"
+_FIRST_YOUNG = 'SELECT MIN("index") FROM event WHERE at >= %s AND "index" < %s'
+_SIZES = 'SELECT "index", size FROM event WHERE "index" < %s ORDER BY "index"'
+_TOTAL = "SELECT COALESCE(SUM(size), 0) FROM event"
+_DROP = 'DELETE FROM event WHERE "index" < %s'
+_DROP_STUBS = (
+    "DELETE FROM evaluation_stub WHERE id IN"
+    " (SELECT id FROM evaluation_stub WHERE modify_index < %s ORDER BY modify_index LIMIT %s)"
+)
+
+
+def trim_events(
+    store: DjangoStateStore, *, now: Nanoseconds, keep_for: Duration, keep_bytes: int
+) -> int:
+    """Remove at most a batch of the oldest frames that are too old or too many; returns how many.
+
+    The newest frame always stays. Call it again while it returns `BATCH`.
+    """
+
+    def trim() -> int:
+        connection = connections[store.alias]
+        with write_transaction(connection):
+            oldest = _number(connection, _OLDEST)
+            limit = _number(connection, "SELECT value FROM state_index WHERE id = 1")
+            cut = min(_cut(connection, now - keep_for, keep_bytes, limit), oldest + BATCH)
+            if cut <= oldest:
+                return 0
+            with connection.cursor() as cursor:
+                cursor.execute(_DROP, (cut,))
+                cursor.execute(_SET_OLDEST, (cut,))
+            return cut - oldest
+
+    return writes_patiently(trim)
+
+
+def trim_stubs(store: DjangoStateStore, *, below_index: int) -> int:
+    """Remove at most a batch of stubs of evaluations last written below an index."""
+
+    def trim() -> int:
+        connection = connections[store.alias]
+        with write_transaction(connection), connection.cursor() as cursor:
+            cursor.execute(_DROP_STUBS, (below_index, BATCH))
+            return int(cursor.rowcount)
+
+    return writes_patiently(trim)
+
+
+def _cut(connection: BaseDatabaseWrapper, since: int, keep_bytes: int, newest: int) -> int:
+    """The oldest index to keep."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FIRST_YOUNG, (since, newest))
+        by_age = cursor.fetchone()[0]
+        cut = newest if by_age is None else int(by_age)
+        cursor.execute(_TOTAL)
+        excess = int(cursor.fetchone()[0]) - keep_bytes
+        if excess > 0:
+            cursor.execute(_SIZES, (newest,))
+            for index, size in cursor:
+                if excess <= 0:
+                    break
+                excess -= size
+                cut = max(cut, int(index) + 1)
+    return cut
+
+
+def _number(connection: BaseDatabaseWrapper, statement: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return int(cursor.fetchone()[0])

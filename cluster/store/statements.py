@@ -1,0 +1,88 @@
+"""The SQL of the record, built once per noun; the same text serves SQLite and PostgreSQL.
+
+In: nouns, which name tables and columns of ours. Out: statements with `%s` for every value.
+"""
+
+from functools import cache
+from typing import Any
+
+from cluster.store.codec import Noun
+
+AnyNoun = Noun[Any]
+
+
+@cache
+def select(noun: AnyNoun, where: str = "", order: str = "") -> str:
+    """Bodies of the rows that match."""
+    return f"SELECT body FROM {noun.table}{_clause('WHERE', where)}{_clause('ORDER BY', order)}"  # noqa: S608 - names of our own tables only
+
+
+@cache
+def select_by_key(noun: AnyNoun) -> str:
+    """The body of one row."""
+    return select(noun, _conditions(noun))
+
+
+@cache
+def upsert(noun: AnyNoun, rows: int = 1) -> str:
+    """Insert so many rows, or replace what is there under their keys."""
+    columns = ", ".join(noun.columns)
+    one = "(" + ", ".join(["%s"] * len(noun.columns)) + ")"
+    values = ", ".join([one] * rows)
+    key = ", ".join(noun.key)
+    changed = [name for name in noun.columns if name not in noun.key]
+    updates = ", ".join(f"{name} = excluded.{name}" for name in changed)
+    return (
+        f"INSERT INTO {noun.table} ({columns}) VALUES {values}"  # noqa: S608 - names of our own tables only
+        f" ON CONFLICT ({key}) DO UPDATE SET {updates}"
+    )
+
+
+@cache
+def delete(noun: AnyNoun, where: str = "") -> str:
+    """Delete one row by key, or the rows that match."""
+    return f"DELETE FROM {noun.table} WHERE {where or _conditions(noun)}"  # noqa: S608 - names of our own tables only
+
+
+def placeholders(count: int) -> str:
+    """For `IN (...)`."""
+    return ", ".join(["%s"] * count)
+
+
+def _conditions(noun: AnyNoun) -> str:
+    return " AND ".join(f"{name} = %s" for name in noun.key)
+
+
+def _clause(word: str, text: str) -> str:
+    return f" {word} {text}" if text else ""
+
+
+READ_INDEX = "SELECT value FROM state_index WHERE id = 1"
+#: Takes the counter's lock: from here on no other writer moves.
+TAKE_INDEX = "UPDATE state_index SET value = value + 1 WHERE id = 1 RETURNING value"
+SET_INDEX = "UPDATE state_index SET value = %s WHERE id = 1"
+READ_TABLE_INDEX = "SELECT value FROM table_index WHERE name = %s"
+PUT_TABLE_INDEX = (
+    "INSERT INTO table_index (name, value) VALUES (%s, %s)"
+    " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+READ_EPOCH = "SELECT epoch FROM lease WHERE name = %s"
+HIDE_VERSIONS = "UPDATE job_version SET is_listed = %s WHERE namespace = %s AND job_id = %s"
+HIDE_VERSION = HIDE_VERSIONS + " AND create_index = %s AND version = %s"
+DROP_UNNAMED_VERSIONS = (
+    "DELETE FROM job_version WHERE namespace = %s AND job_id = %s AND NOT is_listed"
+    " AND NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.namespace = job_version.namespace"
+    " AND allocation.job_id = job_version.job_id"
+    " AND allocation.job_create_index = job_version.create_index"
+    " AND allocation.job_version = job_version.version)"
+)
+PUT_JOB_STUB = (
+    "INSERT INTO job_stub (namespace, job_id, create_index, type, version, purged_at, purge_index)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s)"
+    " ON CONFLICT (namespace, job_id, create_index) DO NOTHING"
+)
+APPEND_EVENT = 'INSERT INTO event ("index", at, kind, body, size) VALUES (%s, %s, %s, %s, %s)'
+READ_OLDEST_EVENT = "SELECT oldest_event FROM state_index WHERE id = 1"
+READ_EVENTS = (
+    'SELECT "index", at, kind, body FROM event WHERE "index" > %s ORDER BY "index" LIMIT %s'
+)

@@ -1,0 +1,96 @@
+"""Transactions as the record needs them: one writer at a time, readers that see one index.
+
+In: a Django connection. Out: a transaction around a block, opened with as little waiting as the
+database allows. What is read or written in it is not known here.
+"""
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from time import sleep
+from typing import TypeVar
+
+from django.db import Error, OperationalError, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+Result = TypeVar("Result")
+
+#: SQLite's own waiting starves writers; these tries are its replacement: about 5 s in all.
+_TRIES = 4000
+_SHORTEST_PAUSE_S = 0.0005
+_JITTER_US = 1000
+
+
+def pause(attempt: int) -> bool:
+    """Sleep a moment before a further try; False when there have been enough."""
+    if attempt >= _TRIES:
+        return False
+    sleep(_SHORTEST_PAUSE_S + secrets.randbelow(_JITTER_US) / 1_000_000)
+    return True
+
+
+def is_busy(error: OperationalError) -> bool:
+    """Whether another writer was in the way, so that the same write can be tried again."""
+    text = str(error)
+    return "locked" in text or "busy" in text or "deadlock" in text or "serialize" in text
+
+
+def writes_patiently(write: Callable[[], Result]) -> Result:
+    """Run a short write again while another writer is in the way; it must not keep anything."""
+    attempt = 0
+    while True:
+        try:
+            return write()
+        except OperationalError as error:
+            attempt += 1
+            if not is_busy(error) or not pause(attempt):
+                raise
+
+
+@contextmanager
+def write_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """A transaction that fails at once when another one is writing (SQLite)."""
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        _set_busy_timeout(connection, 0)
+        try:
+            with transaction.atomic(using=connection.alias):
+                yield
+        finally:
+            _set_busy_timeout(connection, _ordinary_timeout_ms(connection))
+        return
+    with transaction.atomic(using=connection.alias):
+        yield
+
+
+@contextmanager
+def read_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """A transaction whose reads all see the same index and that keeps no writer waiting."""
+    if connection.in_atomic_block:
+        yield
+        return
+    # Django's own blocks would take the write lock on SQLite.
+    begin = (
+        "BEGIN DEFERRED"
+        if connection.vendor == "sqlite"
+        else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(begin)
+        try:
+            yield
+        except BaseException:
+            # The connection may be what failed; its error is the one to tell.
+            with suppress(Error):
+                cursor.execute("ROLLBACK")
+            raise
+        cursor.execute("COMMIT")
+
+
+def _set_busy_timeout(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+
+
+def _ordinary_timeout_ms(connection: BaseDatabaseWrapper) -> int:
+    options = connection.settings_dict.get("OPTIONS", {})
+    return int(float(options.get("timeout", 5)) * 1000)

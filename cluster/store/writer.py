@@ -1,0 +1,118 @@
+"""The record in a database: `StateStore` over Django's connections.
+
+In: work to do on an open change. Out: one transaction that takes the next index, stores its rows,
+appends its frame, and only then tells followers. Rules of what changes are not known here.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from cluster.store import event_log, statements
+from cluster.store.reader import DjangoStateReader
+from cluster.store.row_writer import RowWriter
+from cluster.store.transactions import read_transaction, write_transaction, writes_patiently
+from scheduler.errors import Fenced
+from scheduler.ports import Change, Fence, StateReader, StateStore
+from scheduler.state.events import EventFrame, WriteKind
+from scheduler.state.open_change import OpenChange
+
+Result = TypeVar("Result")
+
+
+class DjangoStateStore(StateStore):
+    """The record behind one database alias. Each thread works on a connection of its own."""
+
+    def __init__(
+        self, alias: str = "default", publish: Callable[[int], None] | None = None
+    ) -> None:
+        self.alias = alias
+        self._publish = publish or (lambda _index: None)
+
+    def write(
+        self,
+        kind: WriteKind,
+        work: Callable[[Change], Result],
+        *,
+        now: int,
+        fence: Fence | None = None,
+    ) -> tuple[int, Result]:
+        """See `StateStore.write`. Raises OperationalError after 5 s behind other writers."""
+        connection = connections[self.alias]
+        write_once = partial(self._write_once, connection, kind, work, now, fence)
+        # Inside someone else's transaction nothing can be tried again.
+        run = write_once if connection.in_atomic_block else partial(writes_patiently, write_once)
+        index, result, has_put = run()
+        if has_put:
+            self._publish(index)
+        return index, result
+
+    def read(self, work: Callable[[StateReader], Result]) -> Result:
+        """Run `work` on a reader that sees one consistent index."""
+        connection = connections[self.alias]
+        with read_transaction(connection):
+            return work(DjangoStateReader(connection, _index_of(connection)))
+
+    @property
+    def index(self) -> int:
+        """Of the newest committed write."""
+        return _index_of(connections[self.alias])
+
+    def frames_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
+        """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
+        connection = connections[self.alias]
+        with read_transaction(connection):
+            return event_log.frames_since(connection, index, limit)
+
+    def _write_once(
+        self,
+        connection: BaseDatabaseWrapper,
+        kind: WriteKind,
+        work: Callable[[Change], Result],
+        now: int,
+        fence: Fence | None,
+    ) -> tuple[int, Result, bool]:
+        with write_transaction(connection):
+            before = _lock_index(connection)
+            if fence is not None:
+                _check_fence(connection, fence)
+            change = OpenChange(DjangoStateReader(connection, before), now)
+            result = work(change)
+            if not change.events:
+                # On PostgreSQL the counter was moved to lock it: nothing put, no index taken.
+                transaction.set_rollback(True, using=connection.alias)
+                return before, result, False
+            frame = EventFrame(index=before + 1, kind=kind, at=now, events=change.events)
+            RowWriter(connection).write(frame, change.unnamed)
+            if connection.vendor == "sqlite":
+                with connection.cursor() as cursor:
+                    cursor.execute(statements.SET_INDEX, (frame.index,))
+            return frame.index, result, True
+
+
+def _lock_index(connection: BaseDatabaseWrapper) -> int:
+    """The newest index; no other writer can pass it until the transaction ends."""
+    if connection.vendor == "sqlite":
+        return _index_of(connection)
+    with connection.cursor() as cursor:
+        cursor.execute(statements.TAKE_INDEX)
+        return int(cursor.fetchone()[0]) - 1
+
+
+def _index_of(connection: BaseDatabaseWrapper) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statements.READ_INDEX)
+        row = cursor.fetchone()
+    assert row is not None, "the record's first migration seeds the counter"
+    return int(row[0])
+
+
+def _check_fence(connection: BaseDatabaseWrapper, fence: Fence) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statements.READ_EPOCH, (fence.name,))
+        row = cursor.fetchone()
+    if row is None or int(row[0]) != fence.epoch:
+        raise Fenced(f"lease {fence.name!r} is no longer held under epoch {fence.epoch}")
