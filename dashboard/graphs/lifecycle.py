@@ -271,6 +271,7 @@ def _path_labels(arrow: machine.Arrow, rows: list[LifeRow]) -> tuple[Label, ...]
     """What a taken arrow says: what was made, how many plans, which nodes refused."""
     if not rows:
         return ()
+    words: tuple[str, ...]
     if arrow.kind == "new":
         words = (rows[0].trigger, f"makes {short_id(rows[0].made)}" if len(rows) == 1 else "")
     elif arrow.key == "scheduling-applying":

@@ -7,8 +7,10 @@ the record.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Protocol, TypeVar
 
 from dashboard.live.messages import Beat, Frame, Hint, Message, Piece, Reload, encoded
@@ -18,6 +20,8 @@ from scheduler.errors import StaleSnapshot
 from scheduler.ports import Clock, StateReader
 from scheduler.state.events import EventFrame
 from scheduler.structs.evaluation import LifecycleStep
+
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -32,17 +36,18 @@ MAX_REPLAY = 20_000
 _BATCH = 500
 
 
-class FrameSource(Protocol):
-    """The record, as the hub needs it; `dashboard.live.source` implements it over the store."""
+#: Called with each frame; with None when frames are missing and everything must be read again.
+Listener = Callable[[EventFrame | None], None]
 
-    async def index(self) -> int:
-        """The newest committed index."""
+
+class FrameSource(Protocol):
+    """The record, as the hub needs it; `dashboard.live.source` joins it from the store's parts."""
+
+    def listening(self, listener: Listener) -> AbstractAsyncContextManager[int]:
+        """Hand every further frame to `listener`; yields the index they start after."""
 
     async def frames_since(self, index: int, limit: int) -> Sequence[EventFrame]:
         """Frames above `index`, in order. Raises StaleSnapshot when they were trimmed."""
-
-    async def wait(self, index: int, timeout_s: float) -> None:
-        """Return when an index above `index` was committed, or after the timeout."""
 
     async def read(self, work: Callable[[StateReader], Result]) -> Result:
         """Run `work` on one consistent reader, off the event loop."""
@@ -63,6 +68,7 @@ class Group:
         self.room = room
         self.sent_index = index
         self.viewers: set[Viewer] = set()
+        self._pieces: tuple[Piece, ...] | None = ()
         self._whole: tuple[int, tuple[Piece, ...]] | None = None
 
     def whole(self, reader: StateReader, index: int, now: int) -> tuple[Piece, ...]:
@@ -70,6 +76,25 @@ class Group:
         if self._whole is None or self._whole[0] != index:
             self._whole = index, self.room.everything(reader, now)
         return self._whole[1]
+
+    def render(self, reader: StateReader | None, now: int) -> None:
+        """Make the pieces of one flush. A fault here costs this group a reload, no other."""
+        try:
+            self._pieces = self.room.flush(reader, now)
+        except Exception:
+            logger.exception("action=live-render-failed topic=%s", self.room.subscription.topic)
+            self._pieces = None
+
+    def send_rendered(self, index: int, at: int, *, is_hint: bool) -> None:
+        """One text for all viewers, if there is anything to say."""
+        topic = self.room.subscription.topic
+        if self._pieces is None:
+            self.send(Reload(reason="a change could not be shown", index=index))
+        elif self._pieces and is_hint:
+            self.send(Hint(topic=topic, pieces=self._pieces))
+        elif self._pieces:
+            since, self.sent_index = self.sent_index, index
+            self.send(Frame(topic=topic, since=since, index=index, at=at, pieces=self._pieces))
 
     def send(self, message: Message) -> None:
         """One text for all viewers."""
@@ -88,8 +113,10 @@ class Hub:
         self._source: FrameSource | None = None
         self._clock: Clock | None = None
         self._recent: deque[EventFrame] = deque(maxlen=RECENT_FRAMES)
+        self._inbox: list[EventFrame | None] = []
         self._hints: list[LifecycleStep] = []
-        self._hinted = asyncio.Event()
+        self._news = asyncio.Event()
+        self._following = AsyncExitStack()
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._beat_due = 0.0
@@ -108,7 +135,11 @@ class Hub:
         """Take step hints; call on the event loop. Without viewers they are forgotten."""
         if self.groups:
             self._hints.extend(steps)
-            self._hinted.set()
+            self._news.set()
+
+    def _hear(self, frame: EventFrame | None) -> None:
+        self._inbox.append(frame)
+        self._news.set()
 
     async def read(self, work: Callable[[StateReader], Result]) -> Result:
         """Run `work` on the record's newest state, off the event loop."""
@@ -139,8 +170,10 @@ class Hub:
 
     async def _start(self) -> None:
         if self._task is None:
-            self.index = await self._frames().index()
             self._recent.clear()
+            self._inbox.clear()
+            listening = self._frames().listening(self._hear)
+            self.index = await self._following.enter_async_context(listening)
             self._task = asyncio.create_task(self._run(), name="live hub")
 
     async def _stop(self) -> None:
@@ -148,6 +181,7 @@ class Hub:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+            await self._following.aclose()
 
     async def _opened(self, subscription: Subscription) -> Group:
         room = room_for(subscription)
@@ -205,7 +239,7 @@ class Hub:
         while True:
             started = loop.time()
             async with self._lock:
-                moved = await self._advance()
+                moved = await self._advance_or_reload()
             if moved:
                 await asyncio.sleep(max(0.0, started + FLUSH_INTERVAL - loop.time()))
             else:
@@ -213,22 +247,25 @@ class Hub:
 
     async def _idle(self) -> None:
         """Wait for a commit, a hint or the next beat, whichever comes first."""
-        wait = asyncio.ensure_future(self._frames().wait(self.index, BEAT_INTERVAL))
-        hinted = asyncio.ensure_future(self._hinted.wait())
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), BEAT_INTERVAL)
+
+    async def _advance_or_reload(self) -> bool:
+        """A fault of the record must not leave pages silent: they load again, the hub goes on."""
         try:
-            await asyncio.wait((wait, hinted), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            wait.cancel()
-            hinted.cancel()
-            await asyncio.gather(wait, hinted, return_exceptions=True)
+            return await self._advance()
+        except Exception:
+            logger.exception("action=live-flush-failed index=%d", self.index)
+            self._tell_all(Reload(reason="a change could not be shown", index=self.index))
+            return True
 
     async def _advance(self) -> bool:
         """Take what is new and flush it; whether there was anything."""
+        self._news.clear()
+        heard, self._inbox = self._inbox, []
         hints, self._hints = self._hints, []
-        self._hinted.clear()
-        try:
-            frames = await self._frames().frames_since(self.index, _BATCH)
-        except StaleSnapshot:
+        frames = [frame for frame in heard if frame is not None and frame.index > self.index]
+        if None in heard:
             await self._lose_track()
             return True
         for frame in frames:
@@ -251,20 +288,15 @@ class Hub:
         now = self._now()
         groups = tuple(self.groups.values())
         asking = [group for group in groups if group.room.needs_reader]
-        answers: dict[int, tuple[Piece, ...]] = {}
         if asking:
-            answers = await self._frames().read(
-                lambda reader: {id(group): group.room.flush(reader, now) for group in asking}
+            await self._frames().read(
+                lambda reader: [group.render(reader, now) for group in asking]
             )
         at = _ms(frames[-1].at if frames else now)
         for group in groups:
-            pieces = answers.get(id(group)) or group.room.flush(None, now)
-            topic = group.room.subscription.topic
-            if pieces and frames:
-                since, group.sent_index = group.sent_index, self.index
-                group.send(Frame(topic=topic, since=since, index=self.index, at=at, pieces=pieces))
-            elif pieces:
-                group.send(Hint(topic=topic, pieces=pieces))
+            if group not in asking:
+                group.render(None, now)
+            group.send_rendered(self.index, at, is_hint=not frames)
 
     def _beat(self) -> None:
         loop_time = asyncio.get_running_loop().time()
@@ -274,8 +306,8 @@ class Hub:
         self._tell_all(Beat(index=self.index, at=_ms(self._now())))
 
     async def _lose_track(self) -> None:
-        """The log was trimmed past us: everybody loads again."""
-        self.index = await self._frames().index()
+        """The log was trimmed past us: everybody loads again, and the rooms with them."""
+        self.index = await self._frames().read(lambda reader: reader.index)
         self._recent.clear()
         self._tell_all(Reload(reason="the event log was trimmed", index=self.index))
 

@@ -134,14 +134,14 @@ class Room:
 
     def _panel(self, panel: Panel, reader: StateReader, now: int) -> Html:
         context = dict(panel.query(reader, self.subscription, now)) | {"now": now}
-        return Html(target=panel.target, html=render_to_string(panel.template, context))
+        return Html(target=panel.target, html=rendered(panel.template, context))
 
 
 def _row_piece(rows: RowList, event: StateEvent, now: int) -> Html:
     target = f"{rows.container}-{event.key}"
     if event.deleted:
         return Html(target=target, mode="remove")
-    html = render_to_string(rows.template, dict(rows.context(event.value, now)) | {"now": now})
+    html = rendered(rows.template, dict(rows.context(event.value, now)) | {"now": now})
     return Html(target=target, mode="upsert", html=html, container=rows.container)
 
 
@@ -227,15 +227,11 @@ class EvaluationRoom(Room):
             Drawing(graph=lifecycle_graph(life)),
             Html(
                 target="steps",
-                html=render_to_string(
-                    "dashboard/partials/_steps.html", {"steps": steps, "now": now}
-                ),
+                html=rendered("dashboard/partials/_steps.html", {"steps": steps, "now": now}),
             ),
             Html(
                 target="path",
-                html=render_to_string(
-                    "dashboard/partials/_path.html", {"rows": rows, "id": "path"}
-                ),
+                html=rendered("dashboard/partials/_path.html", {"rows": rows, "id": "path"}),
             ),
         )
 
@@ -274,6 +270,11 @@ def _made_by(value: object, eval_id: str) -> bool:
 
 #: Kinds with a room of their own.
 ROOMS: dict[str, type[Room]] = {"evaluation": EvaluationRoom}
+
+
+def rendered(template: str, context: Mapping[str, Any]) -> str:
+    """A partial as plain text: the marked kind that Django returns cannot be encoded."""
+    return "".join((render_to_string(template, dict(context)),))
 
 
 def room_for(subscription: Subscription) -> Room:

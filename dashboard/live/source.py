@@ -1,0 +1,33 @@
+"""The record as the hub needs it: the follower for frames, the store for everything else."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
+
+from cluster.store.access import StoreAccess
+from cluster.store.following import Follower
+from dashboard.live.hub import FrameSource, Listener
+from scheduler.ports import StateReader
+from scheduler.state.events import EventFrame
+
+Result = TypeVar("Result")
+
+
+class StoreFrames(FrameSource):
+    """Frames come from the follower without a query of our own."""
+
+    def __init__(self, store: StoreAccess, follower: Follower) -> None:
+        self._store = store
+        self._follower = follower
+
+    def listening(self, listener: Listener) -> AbstractAsyncContextManager[int]:
+        """Hand every further frame to `listener`; yields the index they start after."""
+        return self._follower.listening(listener)
+
+    async def frames_since(self, index: int, limit: int) -> Sequence[EventFrame]:
+        """Frames above `index`, from the log."""
+        return await self._store.aframes_since(index, limit)
+
+    async def read(self, work: Callable[[StateReader], Result]) -> Result:
+        """Run `work` on a reader thread, at one index."""
+        return await self._store.aread(work)

@@ -1,0 +1,179 @@
+import itertools
+
+import pytest
+
+from dashboard.graphs.chain import ChainLayout, ChainMember
+from dashboard.graphs.chain_tree import chain_tree
+
+
+def member(key, *, at=0, job="web", state="complete", **fields):
+    fields.setdefault("trigger", "node-update")
+    return ChainMember(id=key, job=job, state=state, created_at=at, **fields)
+
+
+def placed(layout):
+    return {node.key: (node.x, node.y) for node in layout.graph().nodes}
+
+
+def arrows(layout):
+    return {(edge.source, edge.target): (edge.kind, edge.text) for edge in layout.graph().edges}
+
+
+LOST = {"event_key": "node n4 7", "event_lines": ("node-04", "lost", "12:41:07")}
+
+
+def test_links_are_solid_and_causes_dashed():
+    layout = ChainLayout("chain-x")
+    layout.update(
+        [
+            member("a", at=1, blocked_eval="b", **LOST),
+            member("b", at=2, previous_eval="a", trigger="queued-allocs"),
+            member("c", at=3, cause_eval="a", cause_text="preempts", next_eval="d"),
+            member("d", at=4),
+            member("e", at=5, previous_eval="d", trigger="rolling-update"),
+        ]
+    )
+    assert arrows(layout) == {
+        ("event:node n4 7", "a"): ("step", ""),
+        ("a", "b"): ("link", "BlockedEval"),
+        ("a", "c"): ("cause", "preempts"),
+        ("c", "d"): ("link", "NextEval"),
+        ("d", "e"): ("link", "PreviousEval"),
+    }
+
+
+def test_column_is_the_generation_and_lane_the_first_free_row_beside_the_parent():
+    layout = ChainLayout("chain-x")
+    layout.update([member("a", at=1, **LOST), member("b", at=2, **LOST)])
+    layout.update([member("c", at=3, previous_eval="b"), member("d", at=4, previous_eval="a")])
+    layout.update([member("e", at=5, previous_eval="a")])
+    first, second = 152.0, 422.0
+    assert {key: at for key, at in placed(layout).items() if not key.startswith("event")} == {
+        "a": (first, 19.0),
+        "b": (first, 87.0),
+        "c": (second, 87.0),
+        "d": (second, 19.0),
+        "e": (second, 155.0),
+    }
+
+
+def test_a_placed_node_never_moves():
+    layout = ChainLayout("chain-x")
+    history = [
+        member(f"e{place}", at=place, previous_eval=f"e{place // 3}" if place else "", **LOST)
+        for place in range(60)
+    ]
+    before: dict = {}
+    for arrived in history:
+        layout.update([arrived])
+        now = {
+            key: at for key, at in placed(layout).items() if not key.startswith(("event", "fold"))
+        }
+        assert {key: now[key] for key in before if key in now} == {
+            key: at for key, at in before.items() if key in now
+        }
+        before = now
+
+
+def test_no_two_nodes_share_a_place():
+    layout = ChainLayout("chain-x")
+    layout.update(
+        member(
+            f"e{place}",
+            at=place,
+            previous_eval=f"e{place // 2}" if place > 1 else "",
+            expects="later",
+        )
+        for place in range(40)
+    )
+    boxes = [node for node in layout.graph().nodes if node.shape != "circle"]
+    assert len({(node.x, node.y) for node in boxes}) == len(boxes)
+
+
+def test_a_collected_ancestor_is_drawn_as_a_stub_and_an_unknown_one_as_such():
+    layout = ChainLayout("chain-x")
+    layout.update(
+        [
+            member("a", at=1, state="deleted", is_tombstone=True, **LOST),
+            member("b", at=2, previous_eval="a"),
+            member("c", at=3, previous_eval="zzzzzzzz-gone"),
+        ]
+    )
+    told = {node.key: (node.is_tombstone, node.name) for node in layout.graph().nodes}
+    assert told["a"][0]
+    assert told["zzzzzzzz-gone"] == (True, "evaluation zzzzzzzz, not in the record")
+    assert ("zzzzzzzz-gone", "c") in arrows(layout)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_two_roots_joined_by_one_blocked_evaluation_are_drawn(order):
+    members = [
+        member("a", at=1, blocked_eval="c", **LOST),
+        member("b", at=2, blocked_eval="c", **LOST),
+        member("c", at=3, previous_eval="a"),
+    ]
+    layout = ChainLayout("chain-x")
+    layout.update(members[place] for place in order)
+    assert {"a", "b", "c"} <= placed(layout).keys()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param([member("a", previous_eval="a")], id="names-itself"),
+        pytest.param(
+            [member("a", previous_eval="b"), member("b", previous_eval="a")], id="loop-of-two"
+        ),
+        pytest.param([], id="nothing"),
+    ],
+)
+def test_damaged_links_end_in_a_drawing(members):
+    layout = ChainLayout("chain-x")
+    layout.update(members)
+    assert {item.id for item in members} <= placed(layout).keys()
+    chain_tree(layout)
+
+
+def test_a_storm_of_equal_outcomes_folds_and_counts_exactly():
+    layout = ChainLayout("chain-x")
+    layout.update(
+        member(f"e{place:05}", at=place, job=f"job{place}", outcome="no-op", **LOST)
+        for place in range(2000)
+    )
+    graph = layout.graph()
+    folded = [node for node in graph.nodes if node.is_folded]
+    assert [node.lines[0].text for node in folded] == ["1\u202f997 more jobs"]
+    assert len(graph.nodes) == 5
+    assert graph.description == "2\u202f000 evaluations, 1\u202f997 of them folded."
+
+
+def test_a_folded_evaluation_that_has_an_effect_comes_out_of_the_fold():
+    layout = ChainLayout("chain-x")
+    layout.update(member(f"e{place}", at=place, outcome="no-op", **LOST) for place in range(9))
+    assert "e8" not in placed(layout)
+    layout.update([member("child", at=20, previous_eval="e8")])
+    assert {"e8", "child"} <= placed(layout).keys()
+
+
+def test_what_may_come_next_is_dotted():
+    layout = ChainLayout("chain-x")
+    layout.update([member("a", state="blocked", expects="when memory is free", **LOST)])
+    assert arrows(layout)["a", "next:a"] == ("next", "then")
+    edge = next(edge for edge in layout.graph().edges if edge.target == "next:a")
+    assert edge.path == "possible"
+
+
+def test_the_tree_tells_links_and_causes_apart():
+    layout = ChainLayout("chain-x")
+    layout.update(
+        [
+            member("a", at=1, blocked_eval="b", **LOST),
+            member("b", at=2, previous_eval="a"),
+            member("c", at=3, cause_eval="a", job="thumbs"),
+        ]
+    )
+    (root,) = chain_tree(layout)
+    assert (root.title, root.sub) == ("node-04 lost", "12:41:07")
+    (first,) = root.links
+    assert [branch.title for branch in first.links] == ["web"]
+    assert [branch.title for branch in first.causes] == ["thumbs"]

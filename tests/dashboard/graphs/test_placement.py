@@ -1,0 +1,69 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.graphs.placement import Candidate, Refusal, placement_view
+from scheduler.structs.alloc_metric import AllocMetric, NodeScore
+
+METRIC = AllocMetric(
+    nodes_evaluated=12,
+    nodes_filtered=1,
+    nodes_exhausted=6,
+    nodes_in_pool=13,
+    constraint_filtered={"missing drivers": 1},
+    dimension_exhausted={"memory": 5, "cpu": 1},
+    score_meta_data=(
+        NodeScore(node_id="n6", scores={"binpack": 0.93, "node-affinity": 1.0}, norm_score=0.965),
+        NodeScore(
+            node_id="n5", scores={"binpack": 0.93, "job-anti-affinity": -0.25}, norm_score=-0.1
+        ),
+    ),
+)
+
+
+def test_candidates_carry_every_score_in_one_order():
+    view = placement_view(METRIC, {"n6": "node-06"}, chosen="n6")
+    assert view.columns == ("binpack", "job-anti-affinity", "node-affinity")
+    assert view.candidates == (
+        Candidate(
+            node_id="n6", name="node-06", scores=(0.93, None, 1.0), final=0.965, bar=96.5,
+            margin=0.0, is_chosen=True,
+        ),
+        Candidate(
+            node_id="n5", name="n5", scores=(0.93, -0.25, None), final=-0.1, bar=0.0,
+            margin=-1.065, is_chosen=False,
+        ),
+    )  # fmt: skip
+
+
+def test_refusals_are_told_largest_first():
+    view = placement_view(METRIC, {})
+    assert view.exhausted == (
+        Refusal(kind="exhausted", reason="memory", count=5, bar=41.7),
+        Refusal(kind="exhausted", reason="cpu", count=1, bar=8.3),
+    )
+    assert view.sentence == (
+        "12 nodes: 6 exhausted (memory 5, cpu 1), 1 filtered (missing drivers 1), 5 had room."
+    )
+
+
+def test_no_ready_node_is_said():
+    assert placement_view(AllocMetric(), {}).sentence == "No node was looked at: none is ready."
+
+
+counts = st.integers(min_value=0, max_value=50)
+
+
+@given(filtered=counts, exhausted=counts, room=counts, named=counts, dimensions=counts)
+def test_reasons_add_up_to_the_nodes_looked_at(filtered, exhausted, room, named, dimensions):
+    metric = AllocMetric(
+        nodes_evaluated=filtered + exhausted + room,
+        nodes_filtered=filtered,
+        nodes_exhausted=exhausted,
+        constraint_filtered={"constraint": min(named, filtered)} if min(named, filtered) else {},
+        dimension_exhausted={"cpu": min(dimensions, exhausted)}
+        if min(dimensions, exhausted)
+        else {},
+    )
+    view = placement_view(metric, {})
+    told = sum(refusal.count for refusal in view.filtered + view.exhausted)
+    assert told + view.had_room == metric.nodes_evaluated

@@ -1,0 +1,216 @@
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dashboard.live.hub import Hub
+from dashboard.live.subscriptions import Subscription
+from scheduler.state.events import WriteKind
+from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from tests.builders import SOME_MOMENT, FixedClock, make_evaluation
+from tests.dashboard.live.world import MemoryFrames, Page
+
+EVALUATION = make_evaluation(1)
+TOPIC = f"evaluation:{EVALUATION.id}"
+ONE = Subscription("evaluation", EVALUATION.id, frozenset({"default"}))
+
+
+@asynccontextmanager
+async def hub_with(source):
+    hub = Hub()
+    hub.wire(source, FixedClock())
+    try:
+        yield hub
+    finally:
+        for viewer in {viewer for group in hub.groups.values() for viewer in group.viewers}:
+            await hub.leave(viewer)
+
+
+def record(source, evaluation=EVALUATION, *steps):
+    def work(change):
+        change.put_evaluation(evaluation.changed(modify_index=change.index))
+        for step in steps:
+            change.put_lifecycle_step(step)
+
+    source.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
+
+
+def step(number, kind):
+    return LifecycleStep(eval_id=EVALUATION.id, number=number, step=kind, at=SOME_MOMENT + number)
+
+
+def current(message):
+    """The state that pulses in the message's graph."""
+    (drawing,) = [piece for piece in message["pieces"] if piece["kind"] == "graph"]
+    return [node["key"] for node in drawing["graph"]["nodes"] if node.get("is_current")]
+
+
+async def test_a_change_reaches_the_page_with_the_index_it_brings_it_to():
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        record(source, EVALUATION, step(1, Step.CREATED), step(2, Step.DEQUEUED))
+        joined, changed = await page.told("frame", 2)
+    assert (joined["since"], joined["index"], joined["pieces"]) == (2, 2, [])
+    assert (changed["topic"], changed["since"], changed["index"]) == (TOPIC, 2, 3)
+    assert changed["at"] == SOME_MOMENT // 1_000_000
+    assert current(changed) == ["scheduling"]
+
+
+async def test_a_page_that_was_away_gets_the_newest_state_at_once():
+    source = MemoryFrames()
+    record(source)
+    left_at = source.store.index
+    for number, kind in enumerate((Step.CREATED, Step.ENQUEUED, Step.DEQUEUED), 1):
+        record(source, EVALUATION, step(number, kind))
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, left_at)
+    (message,) = page.messages
+    assert (message["since"], message["index"]) == (left_at, source.store.index)
+    assert current(message) == ["scheduling"]
+
+
+async def test_frames_of_a_topic_continue_each_other_without_a_hole():
+    source = MemoryFrames()
+    record(source)
+    other = make_evaluation(2, job_id="other")
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        for number in range(1, 5):
+            record(source, EVALUATION, step(number, Step.ENQUEUED))
+            record(source, other)
+            await page.told("frame", number + 1)
+    frames = [message for message in page.messages if message["type"] == "frame"]
+    have = frames[0]["index"]
+    for frame in frames[1:]:
+        assert frame["since"] <= have < frame["index"]
+        have = frame["index"]
+
+
+async def test_many_changes_in_one_moment_make_one_frame():
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        for number in range(1, 101):
+            record(source, EVALUATION, step(number, Step.ENQUEUED))
+        _, message = await page.told("frame", 2)
+    assert message["index"] == source.store.index
+    assert len([piece for piece in message["pieces"] if piece["kind"] == "graph"]) == 1
+
+
+async def test_viewers_of_one_thing_share_one_text_and_cost_no_query():
+    source = MemoryFrames()
+    record(source)
+    pages = [Page() for _ in range(50)]
+    async with hub_with(source) as hub:
+        for page in pages:
+            await hub.join(page, ONE, source.store.index)
+        reads = source.reads
+        record(source, EVALUATION.changed(status=EvalStatus.COMPLETE), step(1, Step.COMPLETE))
+        messages = [(await page.told("frame", 2))[1] for page in pages]
+        assert source.reads == reads
+        assert len(hub.groups) == 1
+    assert all(message == messages[0] for message in messages)
+
+
+async def test_a_hint_shows_at_once_and_the_record_repeats_it_without_harm():
+    source = MemoryFrames()
+    record(source, EVALUATION, step(1, Step.CREATED))
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        hub.publish([step(2, Step.DEQUEUED)])
+        (hint,) = await page.told("hint")
+        record(source, EVALUATION, step(2, Step.DEQUEUED))
+        _, frame = await page.told("frame", 2)
+    assert "index" not in hint
+    assert current(hint) == current(frame) == ["scheduling"]
+
+
+async def test_hints_without_viewers_are_forgotten():
+    hub = Hub()
+    hub.publish([step(1, Step.DEQUEUED)])
+    assert hub._hints == []
+
+
+async def test_an_index_before_the_log_asks_for_a_reload():
+    source = MemoryFrames()
+    record(source)
+    record(source)
+    source.trimmed_before = 2
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, 1)
+    assert page.messages == [
+        {"type": "reload", "reason": "too far behind", "index": source.store.index}
+    ]
+
+
+async def test_a_follower_that_lost_frames_makes_every_page_reload():
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        for listener in source.listeners:
+            listener(None)
+        (message,) = await page.told("reload")
+    assert message["index"] == source.store.index
+
+
+async def test_a_quiet_page_is_told_the_index_by_a_beat():
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        (beat,) = await page.told("beat")
+    assert beat == {"type": "beat", "index": source.store.index, "at": SOME_MOMENT // 1_000_000}
+
+
+async def test_the_last_viewer_to_leave_ends_the_following():
+    source = MemoryFrames()
+    record(source)
+    first, second = Page(), Page()
+    hub = Hub()
+    hub.wire(source, FixedClock())
+    await hub.join(first, ONE, 0)
+    await hub.join(second, ONE, 0)
+    await hub.leave(first)
+    assert len(source.listeners) == 1
+    await hub.leave(second)
+    assert (source.listeners, hub.groups) == ([], {})
+    assert [task for task in asyncio.all_tasks() if task.get_name() == "live hub"] == []
+
+
+@pytest.mark.parametrize("namespace", ["default", "secret"])
+async def test_rows_of_other_namespaces_never_reach_a_list(namespace):
+    from dashboard.live import rooms
+    from scheduler.state.events import Topic
+
+    source = MemoryFrames()
+    page = Page()
+    subscription = Subscription("evaluations", "*", frozenset({"default"}))
+    room = rooms.Room(subscription)
+    room.lists = [
+        rooms.RowList(
+            Topic.EVALUATION, "rows", "dashboard/partials/_state.html",
+            lambda value, now: {"label": ("x", "x", "x"), "word": value.id},
+        )
+    ]  # fmt: skip
+    async with hub_with(source) as hub:
+        await hub.join(page, subscription, source.store.index)
+        hub.groups[subscription].room = room
+        record(source, make_evaluation(3, namespace=namespace))
+        record(source, make_evaluation(4))
+        _, message = await page.told("frame", 2)
+    ids = {piece["target"] for piece in message["pieces"]}
+    hidden = f"rows-{make_evaluation(3).id}"
+    assert (hidden in ids) == (namespace == "default")
+    assert f"rows-{make_evaluation(4).id}" in ids
