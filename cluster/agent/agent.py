@@ -1,0 +1,134 @@
+"""A whole agent: configuration in, a node that runs allocations out.
+
+Puts the parts together: state, drivers, host, client, channel. Its parts do the work.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+
+from msgspec.structs import replace
+
+from cluster.agent.agent_state import DiskStorage, identity
+from cluster.agent.alloc_host import AllocHost
+from cluster.agent.alloc_runner import Surroundings
+from cluster.agent.answers import Answers
+from cluster.agent.channel_client import ChannelClient
+from cluster.agent.client import ClientSettings, NodeClient
+from cluster.agent.collector import Collector
+from cluster.agent.config import AgentConfig
+from cluster.agent.drivers.driver import Driver
+from cluster.agent.drivers.mock import MockDriver
+from cluster.agent.drivers.raw_exec import RawExecDriver
+from cluster.agent.fingerprint import (
+    attributes_of_machine,
+    default_address,
+    process_environment,
+    resources_of_machine,
+)
+from cluster.agent.means import Means
+from cluster.agent.server_link import ServerLink
+from cluster.agent.task_launch import TaskLauncher
+from scheduler.structs.node import Node, NodeCpu, NodeDisk, NodeMemory, NodeResources
+
+logger = logging.getLogger(__name__)
+SECOND = 1_000_000_000
+
+
+class Agent:
+    """One node."""
+
+    def __init__(self, config: AgentConfig, means: Means) -> None:
+        self.config = config
+        self.means = means
+        node_id, secret = identity(config.state_dir, means.ids)
+        self.storage = DiskStorage(config.state_dir, config.alloc_dir)
+        self.drivers: dict[str, Driver] = {
+            driver.name: driver
+            for driver in (RawExecDriver(enabled=config.raw_exec), MockDriver(means.clock.now))
+        }
+        self.node = fingerprint(config, node_id, self.drivers, means.clock.now())
+        limits = Surroundings(
+            max_kill_timeout=int(config.max_kill_timeout_s * SECOND), chance=means.chance
+        )
+        launcher = TaskLauncher(lambda: self.node, process_environment(), means.ids)
+        self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits)
+        self.link = ServerLink(config.server, node_id, secret)
+        self.client = NodeClient(
+            self.link,
+            self.host,
+            lambda: self.node,
+            means,
+            ClientSettings(join_token=config.join_token, dev=config.dev),
+        )
+        answers = Answers(self.host, self.storage, means.clock)
+        self.channel = ChannelClient(
+            config.server, {node_id: secret}, {node_id: answers}, means.chance
+        )
+        self.collector = Collector(self.host, config.gc_max_allocs, config.alloc_dir)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Serve until told to stop; the tasks run on."""
+        await self.host.restore()
+        work = asyncio.create_task(self._serve())
+        stop = asyncio.create_task(stopping.wait())
+        try:
+            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+        finally:
+            for task in (work, stop):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+            await self.host.close()
+            await self.link.close()
+            self.storage.close()
+
+    async def _serve(self) -> None:
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(self.client.run())
+            loops.create_task(self._hold_channel())
+            loops.create_task(self.collector.run())
+
+    async def _hold_channel(self) -> None:
+        await self.client.is_registered.wait()
+        await self.channel.run()
+
+
+def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], now: int) -> Node:
+    """The node as it is now, by its configuration and its machine."""
+    address = config.address or default_address()
+    infos = {name: driver.describe(now) for name, driver in drivers.items()}
+    attributes = attributes_of_machine(config.alloc_dir)
+    for info in infos.values():
+        if info.detected:
+            attributes |= info.attributes
+    return Node(
+        id=node_id,
+        name=config.name or socket.gethostname(),
+        datacenter=config.datacenter,
+        node_class=config.node_class,
+        node_pool=config.node_pool,
+        meta=config.meta,
+        attributes=attributes,
+        drivers=infos,
+        node_resources=_sized(resources_of_machine(config.alloc_dir, address), config),
+        reserved_resources=config.reserved,
+    )
+
+
+def _sized(found: NodeResources, config: AgentConfig) -> NodeResources:
+    """What the configuration says of the sizes, where it says anything."""
+    cpu = found.cpu
+    return replace(
+        found,
+        cpu=NodeCpu(
+            cpu_shares=config.cpu_mhz or cpu.cpu_shares,
+            total_cpu_cores=cpu.total_cpu_cores,
+            reservable_cpu_cores=cpu.reservable_cpu_cores,
+        ),
+        memory=NodeMemory(memory_mb=config.memory_mb or found.memory.memory_mb),
+        disk=NodeDisk(disk_mb=config.disk_mb or found.disk.disk_mb),
+    )

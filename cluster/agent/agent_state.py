@@ -1,0 +1,141 @@
+"""What an agent remembers over a restart: who it is, and its allocations (node-agent.md 13).
+
+Kept in the state directory: two identity files and one small database. Knows of no server.
+"""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from cluster.agent.alloc_directories import AllocDirectories
+from cluster.agent.drivers.driver import Handle
+from cluster.agent.protocol import AllocationReport
+from scheduler.ports import IDSource
+from scheduler.structs.allocation import Allocation, DeploymentHealth, TaskState
+from scheduler.structs.job import Job
+
+
+class StoredTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One task as the agent left it."""
+
+    state: TaskState
+    phase: str
+    wake_at: int = 0
+    kill_asked: bool = False
+    restart_asked: bool = False
+    restart_count: int = 0
+    interval_start: int = 0
+    handle: Handle | None = None
+
+
+class StoredAlloc(msgspec.Struct, frozen=True, kw_only=True):
+    """One allocation as the agent left it."""
+
+    alloc: Allocation
+    job: Job
+    tasks: dict[str, StoredTask]
+    deployment_status: DeploymentHealth | None = None
+    acknowledged: AllocationReport | None = None
+
+
+class Storage(Protocol):
+    """Where allocations live on this node, if anywhere."""
+
+    @property
+    def remembers(self) -> bool:
+        """Whether anything outlives the agent."""
+
+    def save(self, stored: StoredAlloc) -> None:
+        """Keep this state of the allocation."""
+
+    def delete(self, alloc_id: str) -> None:
+        """Forget it."""
+
+    def load(self) -> list[StoredAlloc]:
+        """Everything kept, in no order."""
+
+    def directories(self, alloc_id: str) -> AllocDirectories | None:
+        """Its directories; None on a node without files."""
+
+
+class NoStorage:
+    """A simulated node: it remembers nothing and has no files."""
+
+    remembers = False
+
+    def save(self, stored: StoredAlloc) -> None:
+        """Nothing is kept."""
+
+    def delete(self, alloc_id: str) -> None:
+        """Nothing was kept."""
+
+    def load(self) -> list[StoredAlloc]:
+        """Always empty."""
+        return []
+
+    def directories(self, alloc_id: str) -> AllocDirectories | None:
+        """None."""
+        return None
+
+
+class DiskStorage:
+    """The state directory and the allocation directory of a real node."""
+
+    remembers = True
+
+    def __init__(self, state_dir: Path, alloc_dir: Path) -> None:
+        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        alloc_dir.mkdir(parents=True, exist_ok=True, mode=0o711)
+        self.state_dir = state_dir
+        self.alloc_dir = alloc_dir
+        self._database = sqlite3.connect(state_dir / "agent.sqlite3", isolation_level=None)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=NORMAL")
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS allocation (id TEXT PRIMARY KEY, state BLOB NOT NULL)"
+        )
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._database.close()
+
+    def save(self, stored: StoredAlloc) -> None:
+        """One small write; a process that dies afterwards finds it again."""
+        self._database.execute(
+            "INSERT OR REPLACE INTO allocation (id, state) VALUES (?, ?)",
+            (stored.alloc.id, msgspec.msgpack.encode(stored)),
+        )
+
+    def delete(self, alloc_id: str) -> None:
+        """Forget it."""
+        self._database.execute("DELETE FROM allocation WHERE id = ?", (alloc_id,))
+
+    def load(self) -> list[StoredAlloc]:
+        """Everything kept."""
+        rows = self._database.execute("SELECT state FROM allocation").fetchall()
+        return [msgspec.msgpack.decode(row[0], type=StoredAlloc) for row in rows]
+
+    def directories(self, alloc_id: str) -> AllocDirectories:
+        """Below the allocation directory."""
+        return AllocDirectories(self.alloc_dir, alloc_id)
+
+
+def identity(state_dir: Path, ids: IDSource) -> tuple[str, str]:
+    """The node's id and secret, made at the first start and used ever after."""
+    state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return _kept(state_dir / "client-id", ids), _kept(state_dir / "secret-id", ids)
+
+
+def _kept(path: Path, ids: IDSource) -> str:
+    if not path.exists():
+        draft = path.with_suffix(".new")
+        descriptor = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(ids.next_id())
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    return path.read_text().strip()

@@ -1,0 +1,77 @@
+"""The directories of an allocation on its node's disk (node-agent.md 12.1)."""
+
+import base64
+import binascii
+import contextlib
+import shutil
+from pathlib import Path
+
+from cluster.agent.drivers.driver import TaskDirectories
+from scheduler.structs.job import Job
+from scheduler.structs.task_group import Task
+
+
+class AllocDirectories:
+    """Everything below `<alloc_dir>/<allocation id>/`."""
+
+    def __init__(self, alloc_dir: Path, alloc_id: str) -> None:
+        self.root = alloc_dir / alloc_id
+
+    @property
+    def shared(self) -> Path:
+        """Seen by all tasks of the allocation."""
+        return self.root / "alloc"
+
+    def task(self, name: str) -> TaskDirectories:
+        """Where one task lives."""
+        return TaskDirectories(root=self.root / name, shared=self.shared)
+
+    def make_shared(self) -> None:
+        """The part that exists before any task."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o755)
+        for name in ("data", "tmp", "logs"):
+            _make(self.shared / name, 0o777)
+        self.shared.chmod(0o777)
+
+    def make_task(self, task: Task, job: Job) -> TaskDirectories:
+        """The part of one task, with the dispatch payload if it takes one."""
+        places = self.task(task.name)
+        _make(places.root, 0o777)
+        _make(places.local, 0o777)
+        _make(places.secrets, 0o777)
+        _make(places.private, 0o700)
+        _make(places.root / "tmp", 0o1777)
+        if task.dispatch_payload and task.dispatch_payload.file and job.payload:
+            target = inside(places.local, task.dispatch_payload.file)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(binascii.Error):
+                target.write_bytes(base64.b64decode(job.payload))
+        return places
+
+    def take_over(self, previous: "AllocDirectories", task_names: list[str]) -> None:
+        """Move the data of the allocation this one replaces here (sticky disk)."""
+        moves = [(previous.shared / "data", self.shared / "data")]
+        moves += [(previous.task(name).local, self.task(name).local) for name in task_names]
+        for source, target in moves:
+            if source.is_dir():
+                shutil.rmtree(target, ignore_errors=True)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source.rename(target)
+
+    def remove(self) -> None:
+        """Delete everything."""
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def inside(root: Path, path: str) -> Path:
+    """`path` below `root`, links followed. Raises PermissionError when it leads out of it."""
+    target = (root / path.lstrip("/")).resolve()
+    if not target.is_relative_to(root.resolve()):
+        raise PermissionError("Path escapes the alloc directory")
+    return target
+
+
+def _make(path: Path, mode: int) -> None:
+    """Exactly this mode, whatever the umask says."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(mode)

@@ -1,0 +1,126 @@
+"""Whether an allocation counts as healthy in its deployment or migration (node-agent.md 9).
+
+In: task states and the time. Out: one verdict, given once per deployment. Service checks are not
+looked at: with none registered the states of the tasks decide.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cluster.agent.lifecycle_gates import hook_of, is_sidecar
+from cluster.agent.task_run import TaskRun
+from cluster.jobspec.durations import duration_text
+from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.job import Job
+from scheduler.structs.task_group import TaskGroup
+from scheduler.structs.wire import Duration, Nanoseconds
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer, and for each culpable task why."""
+
+    healthy: bool
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+class HealthTracker:
+    """Watches one allocation until its health is decided."""
+
+    def __init__(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
+        self.deployment_id = alloc.deployment_id
+        self.min_healthy: Duration = 0
+        self.deadline: Nanoseconds = 0
+        self.span: Duration = 0
+        self.is_decided = True
+        self.wake_at: Nanoseconds = 0
+        self._arm(alloc, job, group, now)
+
+    def follow(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
+        """A new deployment begins the watch anew; anything else leaves it as it is."""
+        if alloc.deployment_id != self.deployment_id:
+            self.deployment_id = alloc.deployment_id
+            self._arm(alloc, job, group, now)
+
+    def judge(self, status: ClientStatus, runs: Iterable[TaskRun], now: int) -> Verdict | None:
+        """The verdict, the first time there is one; else `wake_at` says when to look again."""
+        if self.is_decided:
+            return None
+        verdict = self._verdict(status, list(runs), now)
+        if verdict is not None:
+            self.is_decided = True
+            self.wake_at = 0
+        return verdict
+
+    def _arm(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
+        strategy = group.update if alloc.deployment_id else group.migrate
+        decided = (
+            alloc.deployment_status is not None and alloc.deployment_status.healthy is not None
+        )
+        self.is_decided = (
+            strategy is None
+            or decided
+            or job.type not in ("service", "system")
+            or (not alloc.deployment_id and job.type != "service")
+            or strategy.health_check == "manual"
+            or strategy.healthy_deadline == 0
+            or alloc.is_terminal
+        )
+        if strategy is None or self.is_decided:
+            self.wake_at = 0
+            return
+        self.min_healthy = strategy.min_healthy_time
+        self.span = strategy.healthy_deadline
+        self.deadline = now + strategy.healthy_deadline
+        self.wake_at = self.deadline
+
+    def _verdict(self, status: ClientStatus, runs: list[TaskRun], now: int) -> Verdict | None:
+        watched = [run for run in runs if hook_of(run.task) != "poststop"]
+        if status is ClientStatus.FAILED:
+            return Verdict(healthy=False)
+        culprits = {run.task.name: _death(run) for run in watched if _has_ended_badly(run)}
+        if culprits:
+            return Verdict(healthy=False, reasons=self._told(culprits))
+        if all(run.state.state != "pending" for run in watched):
+            latest = max((run.state.started_at for run in watched), default=now)
+            if now >= latest + self.min_healthy:
+                return Verdict(healthy=True)
+            self.wake_at = min(self.deadline, latest + self.min_healthy)
+        else:
+            self.wake_at = self.deadline
+        if now >= self.deadline:
+            return Verdict(healthy=False, reasons=self._told(self._late(watched)))
+        return None
+
+    def _late(self, watched: list[TaskRun]) -> dict[str, str]:
+        by = f"by healthy_deadline of {duration_text(self.span)}"
+        reasons = {}
+        for run in watched:
+            if run.state.state == "pending":
+                reasons[run.task.name] = f"Task not running {by}"
+            elif run.state.state == "running":
+                wanted = duration_text(self.min_healthy)
+                reasons[run.task.name] = f"Task not running for min_healthy_time of {wanted} {by}"
+        return reasons
+
+    def _told(self, reasons: dict[str, str]) -> dict[str, str]:
+        """Tasks hear of it only within a deployment."""
+        return reasons if self.deployment_id else {}
+
+
+def _has_ended_badly(run: TaskRun) -> bool:
+    """Failed, or over although it was to run on."""
+    if run.state.failed:
+        return True
+    if run.state.state != "dead":
+        return False
+    ends_by_itself = hook_of(run.task) in ("prestart", "poststart") and not is_sidecar(run.task)
+    return not ends_by_itself
+
+
+def _death(run: TaskRun) -> str:
+    return (
+        "Unhealthy because of failed task"
+        if run.state.failed
+        else "Unhealthy because of dead task"
+    )

@@ -1,0 +1,320 @@
+"""All allocations of one node: performs what their runners command, and tells them what happened.
+
+In: allocations from the server, endings from drivers, timers. Out: reports that changed. The thin,
+active part around the pure `AllocRunner`; it speaks to no server.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+
+from cluster.agent.agent_state import Storage, StoredAlloc, StoredTask
+from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
+from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
+from cluster.agent.drivers.driver import Driver, Handle, StartError
+from cluster.agent.protocol import AllocationReport
+from cluster.agent.restarts import Ending
+from cluster.agent.task_launch import TaskLauncher
+from cluster.agent.task_run import Command, SignalTask, StartTask, StopTask
+from scheduler.ports import Clock
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.job import Job
+
+logger = logging.getLogger(__name__)
+SECOND = 1_000_000_000
+#: Seconds between attempts of a driver that fails to stop a task.
+STOP_RETRIES = (5.0, 20.0, 80.0, 120.0)
+
+
+@dataclass
+class Entry:
+    """One allocation here."""
+
+    runner: AllocRunner
+    handles: dict[str, Handle] = field(default_factory=dict)
+    acknowledged: AllocationReport | None = None
+    timer: asyncio.TimerHandle | None = None
+    timer_at: int = 0
+    #: Not begun: an allocation it replaces still runs here.
+    waits_for: frozenset[str] = frozenset()
+    finished_at: int = 0
+    #: The server has collected it; it goes as soon as its tasks are dead.
+    is_unwanted: bool = False
+
+
+class AllocHost:
+    """The allocations of one node."""
+
+    def __init__(
+        self,
+        launcher: TaskLauncher,
+        drivers: Mapping[str, Driver],
+        storage: Storage,
+        clock: Clock,
+        surroundings: Surroundings,
+    ) -> None:
+        self.launcher = launcher
+        self.drivers = drivers
+        self.storage = storage
+        self.clock = clock
+        self.surroundings = surroundings
+        self.entries: dict[str, Entry] = {}
+        #: Called with the id of each allocation whose report may have changed.
+        self.changed: Callable[[str], None] = lambda _alloc_id: None
+        self._work: set[asyncio.Task[None]] = set()
+
+    def add(self, alloc: Allocation, job: Job) -> None:
+        """A new allocation of the server. Raises ValueError when it makes no sense here."""
+        now = self.clock.now()
+        entry = Entry(AllocRunner(alloc, job, self.surroundings, now=now))
+        self.entries[alloc.id] = entry
+        replaced = {alloc.previous_allocation, *alloc.preempted_allocations}
+        entry.waits_for = frozenset(replaced & self._unfinished())
+        if not entry.waits_for or alloc.is_terminal:
+            self._begin(entry)
+
+    def update(self, alloc: Allocation, job: Job) -> None:
+        """The server changed it."""
+        entry = self.entries[alloc.id]
+        if entry.waits_for and alloc.is_terminal:
+            entry.waits_for = frozenset()
+        self._apply(entry, entry.runner.update(alloc, job, self.clock.now()))
+
+    def remove(self, alloc_id: str) -> None:
+        """The server has collected it: kill what runs, then delete every trace."""
+        entry = self.entries[alloc_id]
+        entry.is_unwanted = True
+        if entry.runner.is_terminal:
+            self.destroy(alloc_id)
+        else:
+            self._apply(entry, entry.runner.kill(self.clock.now()))
+
+    def release(self) -> None:
+        """The server was heard for the first time since the start."""
+        for entry in list(self.entries.values()):
+            if any(run.held for run in entry.runner.tasks.values()):
+                self._apply(entry, entry.runner.release(self.clock.now()))
+
+    def restart(self, alloc_id: str, task: str, *, all_tasks: bool) -> None:
+        """On an operator's request. Raises TaskRefused."""
+        entry = self._known(alloc_id)
+        if entry.runner.is_terminal:
+            raise TaskRefused("Task not running")
+        commands = entry.runner.restart_tasks(task, self.clock.now(), all_tasks=all_tasks)
+        self._apply(entry, commands)
+
+    async def signal(self, alloc_id: str, task: str, signal: str) -> None:
+        """On an operator's request. Raises TaskRefused."""
+        entry = self._known(alloc_id)
+        commands = entry.runner.signal_tasks(task, signal, self.clock.now())
+        try:
+            for command in commands:
+                assert isinstance(command, SignalTask), "signals command nothing else"
+                handle = entry.handles[command.task]
+                await self.drivers[handle.driver].signal(handle, command.signal)
+        except ValueError as problem:
+            raise TaskRefused(str(problem)) from problem
+        self._apply(entry, [])
+
+    def acknowledge(self, report: AllocationReport) -> None:
+        """The server has this report in its record."""
+        entry = self.entries.get(report.id)
+        if entry is not None:
+            entry.acknowledged = report
+            self._save(entry)
+
+    async def restore(self) -> None:
+        """Find the allocations of before again, and their tasks."""
+        for stored in self.storage.load():
+            try:
+                await self._restore(stored)
+            except ValueError:
+                logger.exception("cannot restore", extra={"alloc_id": stored.alloc.id})
+
+    async def close(self) -> None:
+        """Stop supervising; tasks are left as they are."""
+        for entry in self.entries.values():
+            if entry.timer:
+                entry.timer.cancel()
+            for handle in entry.handles.values():
+                self.drivers[handle.driver].forget(handle)
+        for task in self._work:
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+
+    def _known(self, alloc_id: str) -> Entry:
+        entry = self.entries.get(alloc_id)
+        if entry is None:
+            raise LookupError(f'Unknown allocation "{alloc_id}"')
+        return entry
+
+    def _unfinished(self) -> set[str]:
+        return {key for key, entry in self.entries.items() if not entry.runner.is_terminal}
+
+    def _begin(self, entry: Entry) -> None:
+        runner = entry.runner
+        now = self.clock.now()
+        directories = self.storage.directories(runner.alloc.id)
+        if directories is None or runner.alloc.is_terminal:
+            self._apply(entry, runner.begin(now))
+            return
+        try:
+            directories.make_shared()
+            disk = runner.group.ephemeral_disk
+            before = self.storage.directories(runner.alloc.previous_allocation)
+            if (disk.sticky or disk.migrate) and before and runner.alloc.previous_allocation:
+                directories.take_over(before, list(runner.tasks))
+        except OSError as problem:
+            self._apply(entry, runner.fail_setup(str(problem), now))
+        else:
+            self._apply(entry, runner.begin(now))
+
+    def _apply(self, entry: Entry, commands: list[Command]) -> None:
+        for command in commands:
+            if isinstance(command, StartTask):
+                self._spawn(self._start(entry, command.task))
+            elif isinstance(command, StopTask):
+                self._spawn(self._stop(entry, command))
+        self._arm(entry)
+        if entry.runner.is_terminal and not entry.finished_at:
+            self._finish(entry)
+        if not entry.is_unwanted:
+            self._save(entry)
+            self.changed(entry.runner.alloc.id)
+
+    def _finish(self, entry: Entry) -> None:
+        entry.finished_at = self.clock.now()
+        done = entry.runner.alloc.id
+        if entry.is_unwanted:
+            self.destroy(done)
+        for other in list(self.entries.values()):
+            if done in other.waits_for:
+                other.waits_for -= {done}
+                if not other.waits_for:
+                    self._begin(other)
+
+    async def _start(self, entry: Entry, name: str) -> None:
+        runner = entry.runner
+        try:
+            task = runner.tasks[name].task
+            driver = self.drivers.get(task.driver)
+            if driver is None:
+                raise StartError(f'driver "{task.driver}" is not offered by this node')
+            launch = self.launcher.launch(runner, task, self.storage.directories(runner.alloc.id))
+            handle = driver.prepare(launch)
+            entry.handles[name] = handle
+            self._save(entry)
+            ended = functools.partial(self._ended, entry, name, handle.task_id)
+            await driver.start(launch, handle, ended)
+        except StartError as problem:
+            commands = runner.task_ended(name, problem.as_ending(), self.clock.now())
+        except OSError as problem:
+            ending = StartError(str(problem), recoverable=True).as_ending()
+            commands = runner.task_ended(name, ending, self.clock.now())
+        else:
+            commands = runner.task_started(name, self.clock.now())
+        self._apply(entry, commands)
+
+    async def _stop(self, entry: Entry, command: StopTask) -> None:
+        handle = entry.handles[command.task]
+        driver = self.drivers[handle.driver]
+        for pause in (*STOP_RETRIES, 0.0):
+            try:
+                await driver.stop(handle, command.timeout / SECOND, command.signal)
+            except (OSError, ValueError):
+                logger.exception("cannot stop", extra={"task": handle.task_id})
+                await asyncio.sleep(pause)
+            else:
+                return
+
+    def _ended(self, entry: Entry, name: str, task_id: str, ending: Ending) -> None:
+        """A driver tells the end of a run; a late word about an earlier run is not heard."""
+        handle = entry.handles.get(name)
+        if handle is not None and handle.task_id == task_id:
+            self._apply(entry, entry.runner.task_ended(name, ending, self.clock.now()))
+
+    def _arm(self, entry: Entry) -> None:
+        """Have `tick` called when the runner wants it."""
+        wake_at = entry.runner.wake_at
+        if wake_at == entry.timer_at:
+            return
+        if entry.timer:
+            entry.timer.cancel()
+        entry.timer, entry.timer_at = None, wake_at
+        if wake_at:
+            delay = max(0.0, (wake_at - self.clock.now()) / SECOND)
+            loop = asyncio.get_running_loop()
+            entry.timer = loop.call_later(delay, self._tick, entry)
+
+    def _tick(self, entry: Entry) -> None:
+        entry.timer, entry.timer_at = None, 0
+        self._apply(entry, entry.runner.tick(self.clock.now()))
+
+    def destroy(self, alloc_id: str) -> None:
+        """Delete every trace of a finished allocation."""
+        entry = self.entries.pop(alloc_id, None)
+        if entry is None:
+            return
+        if entry.timer:
+            entry.timer.cancel()
+        self.storage.delete(alloc_id)
+        directories = self.storage.directories(alloc_id)
+        if directories is not None:
+            self._spawn(asyncio.to_thread(directories.remove))
+
+    async def _restore(self, stored: StoredAlloc) -> None:
+        now = self.clock.now()
+        runner = AllocRunner(stored.alloc, stored.job, self.surroundings, now=now)
+        resume(runner, stored.tasks)
+        runner.deployment_status = stored.deployment_status or runner.deployment_status
+        entry = Entry(runner, acknowledged=stored.acknowledged)
+        self.entries[stored.alloc.id] = entry
+        entry.handles = {name: kept.handle for name, kept in stored.tasks.items() if kept.handle}
+        commands: list[Command] = []
+        for name in unfinished_runs(runner):
+            handle = entry.handles.get(name)
+            if handle is not None and await self._recover(entry, name, handle):
+                commands += recovered(runner, name, now)
+            else:
+                lost(runner, name, now)
+        self._apply(entry, [*commands, *runner.carry_on(now)])
+
+    async def _recover(self, entry: Entry, name: str, handle: Handle) -> bool:
+        driver = self.drivers.get(handle.driver)
+        if driver is None:
+            return False
+        ended = functools.partial(self._ended, entry, name, handle.task_id)
+        return await driver.recover(handle, ended)
+
+    def _save(self, entry: Entry) -> None:
+        if not self.storage.remembers:
+            return
+        runner = entry.runner
+        self.storage.save(
+            StoredAlloc(
+                alloc=runner.alloc,
+                job=runner.job,
+                tasks={
+                    name: StoredTask(
+                        state=run.state,
+                        phase=run.phase,
+                        wake_at=run.wake_at,
+                        kill_asked=run.kill_asked,
+                        restart_asked=run.restart_asked,
+                        restart_count=run.tracker.count,
+                        interval_start=run.tracker.interval_start,
+                        handle=entry.handles.get(name),
+                    )
+                    for name, run in runner.tasks.items()
+                },
+                deployment_status=runner.deployment_status,
+                acknowledged=entry.acknowledged,
+            )
+        )
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)

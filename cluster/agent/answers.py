@@ -1,0 +1,138 @@
+"""What a node answers to calls on its channel: restart, signal, statistics, logs and files.
+
+In: a verb and its body. Out: bytes, in the shapes of the public API (http-api.md 3.3, 3.4).
+"""
+
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from cluster.agent.agent_state import Storage
+from cluster.agent.alloc_host import AllocHost, Entry
+from cluster.agent.alloc_runner import TaskRefused
+from cluster.agent.channel_client import AnswerRefused
+from cluster.agent.file_answers import FileAnswers
+from cluster.agent.log_rotation import log_numbers
+from cluster.agent.log_stream import Window, framed, plain, read_logs
+from cluster.agent.statistics import allocation_usage, host_statistics
+from scheduler.ports import Clock
+
+Body = dict[str, object]
+
+
+class LogCall(msgspec.Struct, frozen=True):
+    """What to show of a task's output."""
+
+    alloc_id: str
+    task: str = ""
+    type: str = ""
+    follow: bool = False
+    plain: bool = False
+    offset: int = 0
+    origin: str = "start"
+
+
+class RestartCall(msgspec.Struct, frozen=True):
+    """Which tasks to restart."""
+
+    alloc_id: str
+    task: str = ""
+    all_tasks: bool = False
+
+
+class SignalCall(msgspec.Struct, frozen=True):
+    """Which task to send which signal."""
+
+    alloc_id: str
+    task: str = ""
+    signal: str = ""
+
+
+class AllocCall(msgspec.Struct, frozen=True):
+    """Which allocation, and maybe which task of it."""
+
+    alloc_id: str
+    task: str = ""
+
+
+class Answers:
+    """The answers of one node."""
+
+    def __init__(self, host: AllocHost, storage: Storage, clock: Clock) -> None:
+        self.host = host
+        self.storage = storage
+        self.clock = clock
+        self.files = FileAnswers(host, storage)
+        self._verbs: dict[str, Callable[[Body], AsyncIterator[bytes]]] = {
+            "logs": self._logs,
+            "restart": self._restart,
+            "signal": self._signal,
+            "alloc.stats": self._usage,
+            "host.stats": self._host_statistics,
+            **self.files.verbs,
+        }
+
+    async def answer(self, verb: str, body: Body) -> AsyncIterator[bytes]:
+        """The answer in pieces. Raises AnswerRefused."""
+        answer = self._verbs.get(verb)
+        if answer is None:
+            raise AnswerRefused(f'unknown call "{verb}"', 400)
+        try:
+            async for piece in answer(body):
+                yield piece
+        except TaskRefused as refused:
+            raise AnswerRefused(str(refused), 400) from refused
+        except msgspec.ValidationError as problem:
+            raise AnswerRefused(str(problem), 400) from problem
+
+    async def _restart(self, body: Body) -> AsyncIterator[bytes]:
+        call = msgspec.convert(body, RestartCall)
+        known(self.host, call.alloc_id)
+        self.host.restart(call.alloc_id, call.task, all_tasks=call.all_tasks)
+        yield b"{}"
+
+    async def _signal(self, body: Body) -> AsyncIterator[bytes]:
+        call = msgspec.convert(body, SignalCall)
+        known(self.host, call.alloc_id)
+        await self.host.signal(call.alloc_id, call.task, call.signal)
+        yield b"{}"
+
+    async def _usage(self, body: Body) -> AsyncIterator[bytes]:
+        call = msgspec.convert(body, AllocCall)
+        entry = known(self.host, call.alloc_id)
+        usage = allocation_usage(entry, self.host.drivers, self.clock.now(), call.task)
+        yield msgspec.json.encode(usage)
+
+    async def _host_statistics(self, _body: Body) -> AsyncIterator[bytes]:
+        yield msgspec.json.encode(host_statistics(self.clock.now()))
+
+    async def _logs(self, body: Body) -> AsyncIterator[bytes]:
+        call = msgspec.convert(body, LogCall)
+        entry = known(self.host, call.alloc_id)
+        if not call.task:
+            raise AnswerRefused("must provide task name", 400)
+        if call.type not in ("stdout", "stderr"):
+            raise AnswerRefused("must provide log type (stdout/stderr)", 400)
+        if call.origin not in ("start", "end"):
+            raise AnswerRefused("origin must be start or end", 400)
+        run = entry.runner.tasks.get(call.task)
+        if run is None:
+            raise AnswerRefused(f'unknown task name "{call.task}"', 400)
+        directories = self.storage.directories(call.alloc_id)
+        name = f"{call.task}.{call.type}"
+        logs = directories.task(call.task).logs if directories else None
+        if logs is None or (not run.state.started_at and not log_numbers(logs, name)):
+            text = f'task "{call.task}" not started yet. No logs available'
+            raise AnswerRefused(text, 404)
+        window = Window(call.offset, from_end=call.origin == "end", follow=call.follow)
+        pieces = read_logs(logs, name, window, lambda: run.is_dead)
+        async for piece in plain(pieces) if call.plain else framed(pieces):
+            yield piece
+
+
+def known(host: AllocHost, alloc_id: str) -> Entry:
+    """The allocation here. Raises AnswerRefused."""
+    entry = host.entries.get(alloc_id)
+    if entry is None:
+        raise AnswerRefused(f'Unknown allocation "{alloc_id}"', 404)
+    return entry

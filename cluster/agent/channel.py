@@ -1,0 +1,161 @@
+"""The server end of an agent's websocket: numbered calls out, streamed answers back.
+
+In: frames of agents that proved their nodes' secrets. Out: an `AgentLink` for `call_agent`. An
+answer comes as fast as its reader takes it: the agent sends no more frames than it has credit.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+from django.conf import settings
+
+from cluster.agent.protocol import (
+    Call,
+    Cancel,
+    Chunk,
+    Credit,
+    End,
+    FromAgent,
+    Hello,
+    Welcome,
+)
+from cluster.operations.agent_calls import LINKS, AgentRefused, NoPathToNode
+from cluster.operations.nodes import holds_secret
+from cluster.store.access import the_store
+from cluster.store.beats import write_channels
+from scheduler.ports import StateReader
+
+logger = logging.getLogger(__name__)
+
+#: Frames an agent may have under way per answer.
+WINDOW = 16
+MAX_FRAME = 1024 * 1024
+HELLO_TIMEOUT_S = 10.0
+#: Websocket close codes.
+_BAD_MESSAGE = 4400
+_NOT_ALLOWED = 4403
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+_Frame = bytes | Exception | None
+
+
+class ChannelClosed(Exception):
+    """The agent hung up."""
+
+
+class AgentChannel:
+    """One websocket; may carry several nodes."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, asyncio.Queue[_Frame]] = {}
+
+    @classmethod
+    def as_asgi(cls) -> Callable[[Any, Receive, Send], Awaitable[None]]:
+        """The ASGI application: one channel per connection."""
+
+        async def application(_scope: Any, receive: Receive, send: Send) -> None:
+            await cls(receive, send).serve()
+
+        return application
+
+    async def serve(self) -> None:
+        """Welcome the agent, then pass its frames on until it hangs up."""
+        try:
+            if (await self._receive())["type"] != "websocket.connect":
+                return
+            await self._send({"type": "websocket.accept"})
+            await self._welcome()
+            while True:
+                self._take(await self._next())
+        except ChannelClosed:
+            logger.debug("agent channel closed")
+        except (msgspec.MsgspecError, TimeoutError):
+            await self._send({"type": "websocket.close", "code": _BAD_MESSAGE})
+        except PermissionError:
+            await self._send({"type": "websocket.close", "code": _NOT_ALLOWED})
+        finally:
+            LINKS.remove(self)
+            for answer in self._answers.values():
+                answer.put_nowait(NoPathToNode())
+
+    async def call(self, node_id: str, verb: str, body: dict[str, object]) -> AsyncIterator[bytes]:
+        """Ask the agent; frames arrive as it sends them."""
+        number = next(self._numbers)
+        frames: asyncio.Queue[_Frame] = asyncio.Queue()
+        self._answers[number] = frames
+        ended = False
+        try:
+            await self._say(Call(id=number, node_id=node_id, verb=verb, body=body, credit=WINDOW))
+            taken = 0
+            while True:
+                frame = await frames.get()
+                if not isinstance(frame, bytes):
+                    ended = True
+                    if frame is not None:
+                        raise frame
+                    return
+                yield frame
+                taken += 1
+                if taken == WINDOW // 2:
+                    taken = 0
+                    await self._say(Credit(id=number, frames=WINDOW // 2))
+        finally:
+            del self._answers[number]
+            if not ended:
+                await self._say(Cancel(id=number))
+
+    async def _welcome(self) -> None:
+        hello = await asyncio.wait_for(self._next(), HELLO_TIMEOUT_S)
+        if not isinstance(hello, Hello):
+            raise PermissionError
+
+        def proven(reader: StateReader) -> tuple[str, ...]:
+            nodes = ((reader.node(node_id), secret) for node_id, secret in hello.nodes.items())
+            return tuple(node.id for node, secret in nodes if node and holds_secret(node, secret))
+
+        accepted = await the_store().aread(proven)
+        if not accepted:
+            raise PermissionError
+        LINKS.add(accepted, self)
+        await the_store().awrite_call(write_channels, accepted, settings.BIVOUAC_PUBLIC_URL)
+        await self._say(Welcome(nodes=accepted))
+
+    async def _next(self) -> FromAgent:
+        message = await self._receive()
+        if message["type"] != "websocket.receive":
+            raise ChannelClosed
+        data = message.get("bytes") or b""
+        if len(data) > MAX_FRAME:
+            raise msgspec.ValidationError("frame too large")
+        return msgspec.msgpack.decode(data, type=FromAgent)
+
+    def _take(self, message: FromAgent) -> None:
+        """Frames of answers that nobody reads any more are dropped."""
+        if isinstance(message, Hello):
+            raise PermissionError
+        frames = self._answers.get(message.id)
+        if frames is None:
+            return
+        if isinstance(message, Chunk):
+            if frames.qsize() >= 2 * WINDOW:
+                raise msgspec.ValidationError("more frames than credit")
+            frames.put_nowait(message.data)
+        else:
+            frames.put_nowait(_verdict(message))
+
+    async def _say(self, message: Call | Credit | Cancel | Welcome) -> None:
+        await self._send({"type": "websocket.send", "bytes": msgspec.msgpack.encode(message)})
+
+
+def _verdict(end: End) -> Exception | None:
+    if end.status < 400:
+        return None
+    return AgentRefused(end.status, end.error)

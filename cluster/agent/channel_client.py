@@ -1,0 +1,136 @@
+"""The node end of the channel: one websocket for one or many nodes, reconnected for ever.
+
+In: calls of the server. Out: what `Answers` says to them, in frames, as fast as the server wants.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Protocol
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+from cluster.agent.protocol import (
+    Call,
+    Cancel,
+    Chunk,
+    Credit,
+    End,
+    FromAgent,
+    FromServer,
+    Hello,
+)
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+#: Bytes of answer in one frame.
+FRAME = 64 * 1024
+MAX_MESSAGE = 1024 * 1024
+_FAULT = 500
+
+
+class AnswerRefused(Exception):
+    """The call cannot be answered; the text is shown."""
+
+    def __init__(self, text: str, status: int = _FAULT) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Answerer(Protocol):
+    """Answers the calls of one node."""
+
+    def answer(self, verb: str, body: dict[str, object]) -> AsyncIterator[bytes]:
+        """The answer in pieces. Raises AnswerRefused, before or between them."""
+
+
+class ChannelClient:
+    """Keeps the channel open."""
+
+    def __init__(
+        self,
+        server: str,
+        secrets: Mapping[str, str],
+        answerers: Mapping[str, Answerer],
+        chance: Callable[[], float],
+    ) -> None:
+        self.url = f"ws{server.removeprefix('http').rstrip('/')}/v1/fleet/channel"
+        self.secrets = dict(secrets)
+        self.answerers = answerers
+        self.chance = chance
+
+    async def run(self) -> None:
+        """Connect, serve, connect again; until cancelled."""
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                async with connect(self.url, max_size=MAX_MESSAGE, proxy=None) as socket:
+                    await _Connection(socket, self).serve()
+                    pause = FIRST_PAUSE_S
+            except (OSError, TimeoutError, WebSocketException, msgspec.MsgspecError) as problem:
+                logger.info("channel lost: %s", problem)
+            await asyncio.sleep(pause * (1 + self.chance()))
+            pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+class _Connection:
+    """One connection's calls under way."""
+
+    def __init__(self, socket: ClientConnection, client: ChannelClient) -> None:
+        self._socket = socket
+        self._client = client
+        self._credit: dict[int, asyncio.Semaphore] = {}
+        self._work: dict[int, asyncio.Task[None]] = {}
+
+    async def serve(self) -> None:
+        try:
+            await self._say(Hello(nodes=self._client.secrets))
+            async for data in self._socket:
+                if isinstance(data, bytes):
+                    self._take(msgspec.msgpack.decode(data, type=FromServer))
+        finally:
+            for task in list(self._work.values()):
+                task.cancel()
+            await asyncio.gather(*self._work.values(), return_exceptions=True)
+
+    def _take(self, message: FromServer) -> None:
+        if isinstance(message, Call):
+            self._credit[message.id] = asyncio.Semaphore(message.credit)
+            task = asyncio.get_running_loop().create_task(self._answer(message))
+            self._work[message.id] = task
+            task.add_done_callback(lambda _task: self._forget(message.id))
+        elif isinstance(message, Credit):
+            for _ in range(message.frames):
+                if message.id in self._credit:
+                    self._credit[message.id].release()
+        elif isinstance(message, Cancel) and message.id in self._work:
+            self._work[message.id].cancel()
+
+    def _forget(self, number: int) -> None:
+        self._work.pop(number, None)
+        self._credit.pop(number, None)
+
+    async def _answer(self, call: Call) -> None:
+        credit = self._credit[call.id]
+        try:
+            answerer = self._client.answerers.get(call.node_id)
+            if answerer is None:
+                raise AnswerRefused(f"Unknown node {call.node_id}", 404)
+            async for piece in answerer.answer(call.verb, call.body):
+                for begin in range(0, len(piece), FRAME):
+                    await credit.acquire()
+                    await self._say(Chunk(id=call.id, data=piece[begin : begin + FRAME]))
+        except AnswerRefused as refused:
+            await self._say(End(id=call.id, status=refused.status, error=str(refused)))
+        except (OSError, ValueError, LookupError, msgspec.MsgspecError) as problem:
+            logger.exception("call failed: %s", call.verb)
+            await self._say(End(id=call.id, status=_FAULT, error=str(problem)))
+        else:
+            await self._say(End(id=call.id))
+
+    async def _say(self, message: FromAgent) -> None:
+        await self._socket.send(msgspec.msgpack.encode(message))

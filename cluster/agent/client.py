@@ -1,0 +1,216 @@
+"""The node end: register, beat, pull allocations, report what became of them; one loop each.
+
+In: a server to call, the host that runs allocations. The rules of waiting are in `retry`; running
+tasks is the host's business.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cluster.agent.alloc_host import AllocHost
+from cluster.agent.means import Means
+from cluster.agent.outbox import Outbox
+from cluster.agent.protocol import MAX_BATCH, MAX_WAIT_S, EmitEvents, Register, Report
+from cluster.agent.retry import Retry
+from cluster.agent.server_link import CallFailed, ServerLink
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.job import Job
+from scheduler.structs.node import Node, NodeEvent
+
+logger = logging.getLogger(__name__)
+
+SECOND = 1_000_000_000
+#: Seconds between looks at what is to be reported; what is not urgent waits for each fifth.
+REPORT_TICK_S = 0.2
+_LOW_PRIORITY_EVERY = 5
+_FORGOTTEN = 404
+_NODE_FORGOTTEN = "node not found"
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """How one node behaves towards its server."""
+
+    join_token: str = ""
+    dev: bool = False
+
+
+class NodeClient:
+    """One node's side of the conversation."""
+
+    def __init__(
+        self,
+        link: ServerLink,
+        host: AllocHost,
+        node: Callable[[], Node],
+        means: Means,
+        settings: ClientSettings,
+    ) -> None:
+        self.link = link
+        self.host = host
+        self.node = node
+        self.clock = means.clock
+        self.chance = means.chance
+        self.join_token = settings.join_token
+        self.retry = Retry(dev=settings.dev)
+        self.outbox = Outbox(host)
+        host.changed = self.outbox.note
+        self.last_contact = means.clock.monotonic()
+        self.ttl_s = 0.0
+        self.is_registered = asyncio.Event()
+        self.is_ready = asyncio.Event()
+        self._changed_node = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        await self._register()
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(self._beat_forever())
+            loops.create_task(self._pull_forever())
+            loops.create_task(self._report_forever())
+            loops.create_task(self._register_changes())
+
+    def node_changed(self) -> None:
+        """The fingerprint is another one now: register again soon."""
+        self._changed_node.set()
+
+    async def emit(self, *events: NodeEvent) -> None:
+        """Add lines to the node's history; lost when the server cannot be reached."""
+        try:
+            await self.link.emit(EmitEvents(events=events))
+        except CallFailed as problem:
+            logger.warning("node events lost: %s", problem)
+
+    async def _register(self) -> None:
+        while True:
+            try:
+                answer = await self.link.register(Register(node=self.node()), self.join_token)
+            except CallFailed as problem:
+                logger.warning("registration failed: %s", problem)
+                await asyncio.sleep(self.retry.registration(self.chance()))
+            else:
+                self._contact(answer.heartbeat_ttl)
+                self.is_registered.set()
+                return
+
+    async def _register_changes(self) -> None:
+        while True:
+            await self._changed_node.wait()
+            await asyncio.sleep(self.retry.report(self.chance()))
+            self._changed_node.clear()
+            await self._register()
+
+    async def _beat_forever(self) -> None:
+        """The first one at once: only a beat makes a new node ready."""
+        pause = 0.0
+        ever = False
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                answer = await self.link.beat()
+            except CallFailed as problem:
+                logger.warning("heartbeat failed: %s", problem)
+                pause = await self._after_failed_beat(problem, ever=ever)
+                continue
+            if ever and answer.index:
+                logger.warning("the server had missed this node's heartbeat")
+            self._contact(answer.heartbeat_ttl)
+            if answer.status == "ready":
+                self.is_ready.set()
+                ever = True
+                pause = self.ttl_s
+            else:
+                # The server waits for this node's reports before it counts as ready.
+                pause = min(self.ttl_s, 1.0)
+
+    async def _after_failed_beat(self, problem: CallFailed, *, ever: bool) -> float:
+        if problem.status == _FORGOTTEN and str(problem) == _NODE_FORGOTTEN:
+            await self._register()
+            return 0.0
+        if not ever:
+            return self.retry.registration(self.chance())
+        left = self.last_contact + self.ttl_s - self.clock.monotonic()
+        return self.retry.beat(left, self.chance())
+
+    def _contact(self, ttl: int) -> None:
+        self.last_contact = self.clock.monotonic()
+        self.ttl_s = ttl / SECOND
+
+    async def _pull_forever(self) -> None:
+        index = 0
+        while True:
+            try:
+                pulled = await self.link.pull(index, MAX_WAIT_S)
+                complete = await self._take(pulled.allocations)
+            except CallFailed as problem:
+                logger.warning("pull failed: %s", problem)
+                await asyncio.sleep(self.retry.fetch(self.chance()))
+                continue
+            if complete:
+                index = pulled.index
+                self.outbox.open()
+            else:
+                await asyncio.sleep(self.retry.missing(self.chance()))
+
+    async def _take(self, wanted: dict[str, int]) -> bool:
+        """Bring the host to what the server lists; False when something could not be fetched."""
+        entries = self.host.entries
+        for gone in [key for key in entries if key not in wanted]:
+            self.host.remove(gone)
+        stale = [
+            alloc_id
+            for alloc_id, modify_index in wanted.items()
+            if alloc_id not in entries
+            or entries[alloc_id].runner.alloc.alloc_modify_index < modify_index
+        ]
+        missing = 0
+        for begin in range(0, len(stale), MAX_BATCH):
+            batch = tuple(stale[begin : begin + MAX_BATCH])
+            fetched = await self.link.fetch(batch)
+            missing += len(batch) - len(fetched.allocations)
+            jobs = {_version(job): job for job in fetched.jobs}
+            for alloc in fetched.allocations:
+                self._take_one(alloc, jobs.get(_version_of(alloc)))
+        self.host.release()
+        return missing == 0
+
+    def _take_one(self, alloc: Allocation, job: Job | None) -> None:
+        try:
+            if job is None:
+                raise ValueError("its job version is not known")
+            if alloc.id in self.host.entries:
+                self.host.update(alloc, job)
+                if alloc.client_status == "unknown":
+                    self.outbox.resend(alloc.id)
+            else:
+                self.host.add(alloc, job)
+        except ValueError as problem:
+            logger.warning("allocation %s refused: %s", alloc.id, problem)
+            self.outbox.refuse(alloc, f"Unable to add allocation due to error: {problem}")
+
+    async def _report_forever(self) -> None:
+        tick = 0
+        while True:
+            await asyncio.sleep(REPORT_TICK_S)
+            tick += 1
+            due = self.outbox.due(urgent_only=tick % _LOW_PRIORITY_EVERY != 0)
+            if not due:
+                continue
+            try:
+                await self.link.report(Report(allocations=due))
+            except CallFailed as problem:
+                logger.warning("report failed: %s", problem)
+                self.outbox.failed(due)
+                await asyncio.sleep(self.retry.report(self.chance()))
+            else:
+                self.outbox.sent(due)
+
+
+def _version(job: Job) -> tuple[str, str, int, int]:
+    return job.namespace, job.id, job.create_index, job.version
+
+
+def _version_of(alloc: Allocation) -> tuple[str, str, int, int]:
+    return alloc.namespace, alloc.job_id, alloc.job_create_index, alloc.job_version

@@ -1,0 +1,37 @@
+"""What an operator says of an agent: where the server is, what the node is called and offers."""
+
+from pathlib import Path
+
+import msgspec
+
+from scheduler.structs.identity import DEFAULT_NODE_POOL
+from scheduler.structs.node import ReservedResources
+
+
+class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration of one agent."""
+
+    server: str
+    #: Shown once, at the node's first registration.
+    join_token: str = ""
+    name: str = ""
+    datacenter: str = "dc1"
+    node_class: str = ""
+    node_pool: str = DEFAULT_NODE_POOL
+    meta: dict[str, str] = {}
+    #: The address tasks are reached at; "" is that of the default route.
+    address: str = ""
+    state_dir: Path
+    alloc_dir: Path
+    #: Running commands of the host is off unless the node's owner wants it.
+    raw_exec: bool = False
+    max_kill_timeout_s: float = 30.0
+    #: 0: what the machine has.
+    cpu_mhz: int = 0
+    memory_mb: int = 0
+    disk_mb: int = 0
+    reserved: ReservedResources = ReservedResources()
+    #: Finished allocations whose files are kept.
+    gc_max_allocs: int = 50
+    #: Retries come after a second, as on one's own machine.
+    dev: bool = False

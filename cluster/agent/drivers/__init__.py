@@ -1,0 +1,1 @@
+"""What runs a task: one driver per kind of task, behind one protocol."""

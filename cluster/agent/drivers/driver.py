@@ -1,0 +1,148 @@
+"""What the agent asks of whatever runs a task, and what it hands over to have one run.
+
+A driver starts a task, tells once how it ended, stops and signals it, and finds it again after a
+restart of the agent from the handle it gave out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from cluster.agent.restarts import Ending
+from scheduler.structs.node import DriverInfo
+from scheduler.structs.task_group import LogConfig
+
+#: Called once, with how the task ended.
+Ended = Callable[[Ending], None]
+
+
+class StartError(Exception):
+    """The task could not be started; the text is shown to people."""
+
+    def __init__(
+        self, text: str, *, recoverable: bool = False, invalid_config: bool = False
+    ) -> None:
+        super().__init__(text)
+        self.recoverable = recoverable
+        self.invalid_config = invalid_config
+
+    def as_ending(self) -> Ending:
+        """The failed start as the end of a run that never was."""
+        return Ending(
+            start_error=str(self) or "Failed to start task",
+            recoverable=self.recoverable,
+            invalid_config=self.invalid_config,
+        )
+
+
+@dataclass(frozen=True)
+class TaskDirectories:
+    """The directories of one task (node-agent.md 12.1)."""
+
+    root: Path
+    shared: Path
+
+    @property
+    def local(self) -> Path:
+        """The task's own data."""
+        return self.root / "local"
+
+    @property
+    def secrets(self) -> Path:
+        """What nobody else reads."""
+        return self.root / "secrets"
+
+    @property
+    def private(self) -> Path:
+        """The agent's notes, not for the task."""
+        return self.root / "private"
+
+    @property
+    def logs(self) -> Path:
+        """Output of all tasks of the allocation."""
+        return self.shared / "logs"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Everything needed to start one run of a task."""
+
+    #: `<alloc>/<task>/<8 hex>`: new for every start.
+    task_id: str
+    task_name: str
+    config: dict[str, object]
+    env: dict[str, str] = field(default_factory=dict)
+    user: str = ""
+    logs: LogConfig = LogConfig()
+    #: None on a simulated node, which has no files.
+    directories: TaskDirectories | None = None
+
+
+class Handle(msgspec.Struct, frozen=True, kw_only=True):
+    """What a driver needs to find its task again; kept in the agent's state."""
+
+    driver: str
+    task_id: str
+    facts: dict[str, str | int] = {}
+
+
+class TaskUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What one task uses at this moment."""
+
+    memory_bytes: int = 0
+    cpu_percent: float = 0.0
+    pids: tuple[int, ...] = ()
+
+
+class Driver(Protocol):
+    """One way to run tasks."""
+
+    @property
+    def name(self) -> str:
+        """As jobs call it."""
+
+    def describe(self, now: int) -> DriverInfo:
+        """What the node says of it."""
+
+    def prepare(self, launch: Launch) -> Handle:
+        """The handle this start will have, to be kept before starting.
+
+        So a task whose agent died meanwhile is found. Raises StartError for impossible options.
+        """
+
+    async def start(self, launch: Launch, handle: Handle, ended: Ended) -> None:
+        """Start the task. Raises StartError; `ended` is not called before this returns."""
+
+    async def recover(self, handle: Handle, ended: Ended) -> bool:
+        """Take the task over again, ended or not; False when nothing is known of it any more."""
+
+    async def stop(self, handle: Handle, timeout_s: float, signal: str) -> None:
+        """Ask it to end, then force it; the end itself arrives through `ended`."""
+
+    async def signal(self, handle: Handle, signal: str) -> None:
+        """Send a signal. Raises ValueError for one it cannot send."""
+
+    def usage(self, handle: Handle) -> TaskUsage:
+        """What it uses now."""
+
+    def forget(self, handle: Handle) -> None:
+        """The agent will not ask about it again."""
+
+
+def unhealthy(reason: str, now: int) -> DriverInfo:
+    """A driver this node does not offer, and why."""
+    return DriverInfo(health_description=reason, update_time=now)
+
+
+def healthy(name: str, now: int) -> DriverInfo:
+    """A driver this node offers."""
+    return DriverInfo(
+        attributes={f"driver.{name}": "1"},
+        detected=True,
+        healthy=True,
+        health_description="Healthy",
+        update_time=now,
+    )

@@ -1,0 +1,227 @@
+"""The server end of the node protocol: one view per call of an agent.
+
+In: authenticated calls of agents. Out: answers in the coding they asked in. Every view does one
+operation or one read; beats and reports are gathered per process before they are written.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+
+from cluster.agent.heartbeats import BEATS, heartbeat_ttl
+from cluster.agent.node_request import NodeRequest
+from cluster.agent.protocol import (
+    MAX_BATCH,
+    MAX_BODY,
+    MAX_WAIT_S,
+    Beat,
+    BeatAnswer,
+    EmitEvents,
+    Fetch,
+    Fetched,
+    Pulled,
+    Refused,
+    Register,
+    Registered,
+    Report,
+    Reported,
+    encode,
+)
+from cluster.agent.report_batch import REPORTS
+from cluster.operations.allocations import NodeReport
+from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
+from cluster.operations.nodes import (
+    NODE_NOT_FOUND,
+    NodeWritten,
+    add_node_events,
+    register_node,
+    update_status,
+)
+from cluster.store.access import the_store
+from cluster.store.blocking import Watch, wait_for
+from cluster.store.join_tokens import use_join_token
+from scheduler.ports import StateReader
+from scheduler.state.events import Topic
+from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.job import Job
+from scheduler.structs.node import NodeStatus
+
+SECOND = 1_000_000_000
+Answer = TypeVar("Answer")
+View = Callable[[NodeRequest], Awaitable[object]]
+
+
+def endpoint(method: str, view: View) -> Callable[[HttpRequest], Awaitable[HttpResponse]]:
+    """A Django view that knows its caller and turns refusals into answers."""
+
+    async def guarded(request: HttpRequest) -> HttpResponse:
+        call = NodeRequest(request)
+        try:
+            if request.method != method:
+                return _refusal(call, 405, "Invalid method")
+            answer = await view(call)
+        except OperationRefused as refused:
+            return _refusal(call, refused.status, str(refused))
+        except msgspec.MsgspecError as problem:
+            return _refusal(call, 400, str(problem))
+        except RequestDataTooBig:
+            return _refusal(call, 413, f"a body has at most {MAX_BODY} bytes")
+        return HttpResponse(encode(answer, call.coding), content_type=call.coding)
+
+    return guarded
+
+
+async def take_registration(call: NodeRequest) -> Registered:
+    """Let a node join, or take in what has changed about it."""
+    asked = call.body(Register)
+    if asked.node.id != call.node_id:
+        raise NotAllowed("the node in the body is not the one that calls")
+    joins = await _joins(call)
+    written = await the_store().awrite_call(
+        register_node,
+        asked.node,
+        secret=call.secret,
+        may_join=joins,
+        now=call.now,
+        ids=call.ids,
+    )
+    ttl = _heard(call, written.node.status)
+    return Registered(
+        heartbeat_ttl=ttl,
+        node_modify_index=written.node.modify_index,
+        eval_ids=written.eval_ids,
+        num_nodes=BEATS.node_count,
+        scheduling_eligibility=written.node.scheduling_eligibility,
+        index=written.index,
+    )
+
+
+async def take_beat(call: NodeRequest) -> BeatAnswer:
+    """Note that the node lives; a write only when its status changes by it."""
+    beat = call.body(Beat)
+    if beat.status not in set(NodeStatus):
+        raise OperationRefused(f'invalid status "{beat.status}" for node')
+    node = await call.node()
+    written = NodeWritten(node=node)
+    if node.status != beat.status:
+        written = await the_store().awrite_call(
+            update_status, node.id, NodeStatus(beat.status), now=call.now, ids=call.ids
+        )
+    return BeatAnswer(
+        heartbeat_ttl=_heard(call, written.node.status),
+        index=written.index,
+        status=written.node.status,
+        scheduling_eligibility=written.node.scheduling_eligibility,
+        eval_ids=written.eval_ids,
+    )
+
+
+async def give_allocations(call: NodeRequest) -> Pulled:
+    """Which allocations the node has, once something about them is newer than `index`."""
+    after = call.number("index")
+    deadline = call.monotonic() + min(call.number("wait"), MAX_WAIT_S)
+    await call.node()
+    while True:
+        seen, newest, pulled = await the_store().aread(lambda reader: _pull(reader, call.node_id))
+        left = deadline - call.monotonic()
+        if not after or newest > after or left <= 0:
+            return pulled
+        await wait_for([Watch(Topic.NODE_USE, call.node_id)], after=seen, timeout=left)
+
+
+async def give_whole_allocations(call: NodeRequest) -> Fetched:
+    """The allocations asked for, as far as they are the node's own, with their jobs."""
+    asked = call.body(Fetch)
+    if len(asked.ids) > MAX_BATCH:
+        raise OperationRefused(f"at most {MAX_BATCH} allocations at a time")
+    await call.node()
+
+    def work(reader: StateReader) -> Fetched:
+        found = [alloc for each in asked.ids if (alloc := reader.allocation(each)) is not None]
+        own = tuple(alloc for alloc in found if alloc.node_id == call.node_id)
+        return Fetched(index=reader.index, allocations=own, jobs=_jobs_of(reader, own))
+
+    return await the_store().aread(work)
+
+
+async def take_report(call: NodeRequest) -> Reported:
+    """What has become of allocations; answered when it is in the record."""
+    asked = call.body(Report)
+    if len(asked.allocations) > MAX_BATCH:
+        raise OperationRefused(f"at most {MAX_BATCH} allocations at a time")
+    node = await call.node()
+    for report in asked.allocations:
+        if report.client_status not in set(ClientStatus):
+            raise OperationRefused(f'invalid client status "{report.client_status}"')
+    allocations = tuple(
+        Allocation(
+            id=report.id,
+            node_id=node.id,
+            client_status=ClientStatus(report.client_status),
+            client_description=report.client_description,
+            task_states=report.task_states,
+            deployment_status=report.deployment_status,
+            network_status=report.network_status,
+        )
+        for report in asked.allocations
+    )
+    report = NodeReport(node_id=node.id, allocations=allocations)
+    return Reported(index=await REPORTS.submit(report, clock=call.clock, ids=call.ids))
+
+
+async def take_events(call: NodeRequest) -> Reported:
+    """Lines for the node's history."""
+    asked = call.body(EmitEvents)
+    node = await call.node()
+    index = await the_store().awrite_call(
+        add_node_events, node.id, asked.events[-10:], now=call.now
+    )
+    return Reported(index=index)
+
+
+async def _joins(call: NodeRequest) -> bool:
+    """Whether an unknown node may join; a known one uses up no token."""
+    if await the_store().aread(lambda reader: reader.node(call.node_id)) is not None:
+        return False
+    return await the_store().acall(lambda: use_join_token(call.join_token, now=call.now))
+
+
+def _heard(call: NodeRequest, status: NodeStatus) -> int:
+    """Note the beat, except of a node that stays down: only a status can bring it back."""
+    ttl = heartbeat_ttl(
+        BEATS.node_count,
+        min_ttl_s=settings.BIVOUAC_MIN_HEARTBEAT_TTL,
+        chance=call.chance(),
+    )
+    if status is not NodeStatus.DOWN:
+        BEATS.add(call.node_id, now=call.now, ttl=ttl)
+    return ttl
+
+
+def _pull(reader: StateReader, node_id: str) -> tuple[int, int, Pulled]:
+    """What was read at, when the server last changed one of them, and the answer."""
+    if reader.node(node_id) is None:
+        raise NotFound(NODE_NOT_FOUND)
+    allocations = {
+        alloc.id: alloc.alloc_modify_index for alloc in reader.allocations_by_node(node_id)
+    }
+    newest = max(allocations.values(), default=0)
+    return reader.index, newest, Pulled(index=newest or 1, allocations=allocations)
+
+
+def _jobs_of(reader: StateReader, allocs: tuple[Allocation, ...]) -> tuple[Job, ...]:
+    jobs: dict[tuple[object, ...], Job] = {}
+    for alloc in allocs:
+        key = (alloc.job_key, alloc.job_create_index, alloc.job_version)
+        if key not in jobs and (job := reader.job_of(alloc)) is not None:
+            jobs[key] = job
+    return tuple(jobs.values())
+
+
+def _refusal(call: NodeRequest, status: int, text: str) -> HttpResponse:
+    body = encode(Refused(error=text), call.coding)
+    return HttpResponse(body, content_type=call.coding, status=status)

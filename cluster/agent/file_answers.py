@@ -1,0 +1,126 @@
+"""Looks into the directories of allocations: list, stat, read, follow (http-api.md 3.3).
+
+Paths never lead out of the allocation's directory; secrets and the agent's own files stay closed.
+"""
+
+import asyncio
+import mimetypes
+import stat
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from cluster.agent.agent_state import Storage
+from cluster.agent.alloc_directories import inside
+from cluster.agent.alloc_host import AllocHost
+from cluster.agent.channel_client import AnswerRefused
+from cluster.agent.log_stream import Window, framed, plain, read_file
+
+Body = dict[str, object]
+#: Directories of a task that may be listed, and whose files are not given out.
+_CLOSED = {"secrets": "secret", "private": "private"}
+
+
+class FileCall(msgspec.Struct, frozen=True):
+    """Which file of which allocation, and how much of it."""
+
+    alloc_id: str
+    path: str = "/"
+    offset: int = 0
+    #: Bytes; negative: to the end.
+    limit: int = -1
+    origin: str = "start"
+    follow: bool = True
+
+
+class FileAnswers:
+    """The answers about files."""
+
+    def __init__(self, host: AllocHost, storage: Storage) -> None:
+        self.host = host
+        self.storage = storage
+        self.verbs: dict[str, Callable[[Body], AsyncIterator[bytes]]] = {
+            "fs.ls": self._list,
+            "fs.stat": self._stat,
+            "fs.cat": self._cat,
+            "fs.readat": self._cat,
+            "fs.stream": self._stream,
+        }
+
+    async def _list(self, body: Body) -> AsyncIterator[bytes]:
+        call, place = self._place(body)
+        try:
+            entries = await asyncio.to_thread(lambda: sorted(place.iterdir()))
+        except FileNotFoundError:
+            raise AnswerRefused(f"open {call.path}: no such file or directory", 404) from None
+        except NotADirectoryError:
+            raise AnswerRefused(f"{call.path}: not a directory", 400) from None
+        yield msgspec.json.encode([_described(entry) for entry in entries])
+
+    async def _stat(self, body: Body) -> AsyncIterator[bytes]:
+        call, place = self._place(body)
+        if not place.exists():
+            raise AnswerRefused(f"stat {call.path}: no such file or directory", 404)
+        kind = "application/octet-stream"
+        if place.is_file():
+            kind = mimetypes.guess_type(place.name)[0] or "text/plain; charset=utf-8"
+        yield msgspec.json.encode(_described(place) | {"ContentType": kind})
+
+    async def _cat(self, body: Body) -> AsyncIterator[bytes]:
+        call, place = self._readable(body)
+        left = call.limit
+        async for piece in plain(read_file(place, call.path, Window(offset=call.offset))):
+            if left < 0:
+                yield piece
+                continue
+            yield piece[:left]
+            left -= len(piece[:left])
+            if left == 0:
+                return
+
+    async def _stream(self, body: Body) -> AsyncIterator[bytes]:
+        call, place = self._readable(body)
+        if call.origin not in ("start", "end"):
+            raise AnswerRefused("origin must be start or end", 400)
+        window = Window(call.offset, from_end=call.origin == "end", follow=call.follow)
+        async for frame in framed(read_file(place, call.path, window)):
+            yield frame
+
+    def _place(self, body: Body) -> tuple[FileCall, Path]:
+        call = msgspec.convert(body, FileCall)
+        directories = self.storage.directories(call.alloc_id)
+        if call.alloc_id not in self.host.entries or directories is None:
+            raise AnswerRefused(f'Unknown allocation "{call.alloc_id}"', 404)
+        try:
+            return call, inside(directories.root, call.path)
+        except PermissionError as refused:
+            raise AnswerRefused(str(refused), 400) from refused
+
+    def _readable(self, body: Body) -> tuple[FileCall, Path]:
+        """A file that may be read: not below a task's `secrets/` or `private/`, links followed."""
+        call, place = self._place(body)
+        if call.path.strip("/") == "":
+            raise AnswerRefused("must provide a file name", 400)
+        directories = self.storage.directories(call.alloc_id)
+        assert directories is not None, "_place found them"
+        parts = [part.lower() for part in place.relative_to(directories.root.resolve()).parts]
+        if len(parts) > 1 and parts[1] in _CLOSED and parts[0] != "alloc":
+            kind = _CLOSED[parts[1]]
+            raise AnswerRefused(f"Reading {kind} file prohibited: {call.path}", 403)
+        if not place.is_file():
+            raise AnswerRefused(f"open {call.path}: no such file or directory", 404)
+        return call, place
+
+
+def _described(path: Path) -> dict[str, object]:
+    facts = path.lstat()
+    changed = datetime.fromtimestamp(facts.st_mtime, UTC)
+    return {
+        "Name": path.name,
+        "IsDir": stat.S_ISDIR(facts.st_mode),
+        "Size": facts.st_size,
+        "FileMode": stat.filemode(facts.st_mode),
+        "ModTime": changed.isoformat().replace("+00:00", "Z"),
+    }

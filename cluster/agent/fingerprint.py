@@ -1,0 +1,176 @@
+"""What this machine has: attributes, resources, addresses (node-agent.md 3).
+
+In: the machine. Out: the attributes and resources of a Node. A value that cannot be found is left
+out.
+"""
+
+import contextlib
+import os
+import platform
+import shutil
+import signal
+import socket
+from pathlib import Path
+
+import psutil
+
+from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
+from scheduler.structs.node import NodeCpu, NodeDisk, NodeMemory, NodeResources
+
+#: The release of the reference whose behaviour this agent has; jobs constrain on it.
+REFERENCE_VERSION = "2.0.6"
+MEGABYTE = 1024 * 1024
+DEFAULT_MHZ = 1000
+#: Megabits per second of an interface that does not tell its speed.
+DEFAULT_SPEED = 1000
+MIN_DYNAMIC_PORT = 20000
+MAX_DYNAMIC_PORT = 32000
+
+_ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_UNSIGNALABLE = frozenset({"SIGRTMIN", "SIGRTMAX", "SIGCLD", "SIGPOLL"})
+
+
+def attributes_of_machine(alloc_dir: Path) -> dict[str, str]:
+    """The machine in words: every value is text."""
+    attributes = {**_cpu(), **_host(), **_storage(alloc_dir)}
+    attributes["memory.totalbytes"] = str(psutil.virtual_memory().total)
+    attributes["nomad.version"] = REFERENCE_VERSION
+    attributes["nomad.service_discovery"] = "true"
+    if address := default_address():
+        attributes["unique.network.ip-address"] = address
+    return {key: value for key, value in attributes.items() if value}
+
+
+def resources_of_machine(alloc_dir: Path, address: str) -> NodeResources:
+    """The machine in numbers; `address` is the one tasks are reached at."""
+    device = _device_of(address)
+    cores = psutil.cpu_count() or 1
+    return NodeResources(
+        cpu=NodeCpu(
+            cpu_shares=cores * _megahertz(),
+            total_cpu_cores=cores,
+            reservable_cpu_cores=tuple(range(cores)),
+        ),
+        memory=NodeMemory(memory_mb=psutil.virtual_memory().total // MEGABYTE),
+        disk=NodeDisk(disk_mb=shutil.disk_usage(_existing(alloc_dir)).total // MEGABYTE),
+        networks=(
+            NetworkResource(
+                mode="host", device=device, cidr=f"{address}/32", ip=address, mbits=_speed(device)
+            ),
+        ),
+        node_networks=(
+            NodeNetwork(
+                mode="host",
+                device=device,
+                speed=_speed(device),
+                addresses=(
+                    NodeNetworkAddress(
+                        family="ipv6" if ":" in address else "ipv4",
+                        alias="default",
+                        address=address,
+                    ),
+                ),
+            ),
+        ),
+        min_dynamic_port=MIN_DYNAMIC_PORT,
+        max_dynamic_port=MAX_DYNAMIC_PORT,
+    )
+
+
+def default_address() -> str:
+    """The address of the interface with the default route; loopback when there is none."""
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe,
+    ):
+        # Nothing is sent: connecting a datagram socket only chooses the route.
+        probe.connect(("192.0.2.1", 9))
+        return str(probe.getsockname()[0])
+    return "127.0.0.1"
+
+
+def _cpu() -> dict[str, str]:
+    cores = psutil.cpu_count() or 1
+    machine = platform.machine()
+    total = cores * _megahertz()
+    return {
+        "cpu.arch": _ARCHITECTURES.get(machine, machine),
+        "cpu.modelname": _model(),
+        "cpu.frequency": str(_megahertz()),
+        "cpu.numcores": str(cores),
+        "cpu.reservablecores": str(cores),
+        "cpu.totalcompute": str(total),
+        "cpu.usablecompute": str(total),
+    }
+
+
+def _host() -> dict[str, str]:
+    release = _release()
+    return {
+        "kernel.name": platform.system().lower(),
+        "kernel.version": platform.release(),
+        "kernel.arch": platform.machine(),
+        "os.name": release.get("ID", platform.system().lower()),
+        "os.version": release.get("VERSION_ID", ""),
+        "os.signals": ",".join(
+            sorted(entry.name for entry in signal.Signals if entry.name not in _UNSIGNALABLE)
+        ),
+        "os.cgroups.version": "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "",
+        "unique.hostname": socket.gethostname(),
+    }
+
+
+def _storage(alloc_dir: Path) -> dict[str, str]:
+    place = _existing(alloc_dir)
+    return {
+        "unique.storage.volume": str(place),
+        "unique.storage.bytestotal": str(shutil.disk_usage(place).total),
+    }
+
+
+def _existing(path: Path) -> Path:
+    """The directory, or the nearest one above it that exists."""
+    return next(place for place in (path, *path.resolve().parents) if place.exists())
+
+
+def _release() -> dict[str, str]:
+    with contextlib.suppress(OSError):
+        return platform.freedesktop_os_release()
+    return {}
+
+
+def _model() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _megahertz() -> int:
+    """The nominal frequency where known, the present one otherwise."""
+    limit = Path("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency")
+    with contextlib.suppress(OSError, ValueError):
+        return int(limit.read_text()) // 1000
+    with contextlib.suppress(OSError, NotImplementedError):
+        frequency = psutil.cpu_freq()
+        if frequency is not None:
+            return int(frequency.max or frequency.current) or DEFAULT_MHZ
+    return DEFAULT_MHZ
+
+
+def _device_of(address: str) -> str:
+    for device, addresses in psutil.net_if_addrs().items():
+        if any(entry.address == address for entry in addresses):
+            return device
+    return "lo"
+
+
+def _speed(device: str) -> int:
+    stats = psutil.net_if_stats().get(device)
+    return (stats.speed if stats else 0) or DEFAULT_SPEED
+
+
+def process_environment() -> dict[str, str]:
+    """The agent's own environment, which tasks without an image start from."""
+    return dict(os.environ)

@@ -1,0 +1,59 @@
+"""The server end of heartbeats: how long until the next one, and writing them down in batches.
+
+In: beats of nodes this web process has authenticated. Out: rows for the leader's timers, at most
+one write a second. A beat that waits here when the process dies is made up for by the next one.
+"""
+
+import asyncio
+import logging
+
+from cluster.store.access import the_store
+from cluster.store.beats import HeardBeat, write_beats
+from scheduler.structs.wire import Duration, Nanoseconds
+
+logger = logging.getLogger(__name__)
+
+SECOND = 1_000_000_000
+#: Seconds that beats are gathered for.
+BATCH_S = 1.0
+#: All nodes together beat at most this often a second.
+MAX_BEATS_PER_S = 50
+
+
+def heartbeat_ttl(node_count: int, *, min_ttl_s: float, chance: float) -> Duration:
+    """How long a node may be silent: longer in a large fleet, spread so that beats do not meet."""
+    base = max(min_ttl_s, node_count / MAX_BEATS_PER_S)
+    return int((base + base * chance) * SECOND)
+
+
+class BeatBatch:
+    """The beats this process has not written yet."""
+
+    def __init__(self) -> None:
+        self.node_count = 0
+        self._waiting: dict[str, HeardBeat] = {}
+        self._writer: asyncio.Task[None] | None = None
+
+    def add(self, node_id: str, *, now: Nanoseconds, ttl: Duration) -> None:
+        """Have this beat written within a second."""
+        self._waiting[node_id] = HeardBeat(now, ttl)
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.get_running_loop().create_task(self._write())
+
+    async def flush(self) -> None:
+        """Write what waits now."""
+        beats, self._waiting = self._waiting, {}
+        if beats:
+            self.node_count = await the_store().awrite_call(write_beats, beats)
+
+    async def _write(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(BATCH_S)
+            try:
+                await self.flush()
+            except Exception:
+                # The nodes beat again before the leader misses them.
+                logger.exception("beats not written")
+
+
+BEATS = BeatBatch()

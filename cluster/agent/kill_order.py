@@ -1,0 +1,55 @@
+"""The order in which tasks are stopped: leader, main, sidecars (node-agent.md 5.4).
+
+Each rank is waited for before the next. Poststop tasks are not killed, except when told so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cluster.agent.lifecycle_gates import hook_of, is_sidecar
+from cluster.agent.task_run import Command, TaskRun
+from scheduler.structs.allocation import Allocation
+
+
+@dataclass
+class KillOrder:
+    """A kill under way."""
+
+    reason: str
+    #: After the group's shutdown delay.
+    begins_at: int
+    also_poststop: bool = False
+
+    @property
+    def wake_at(self) -> int:
+        """When the shutdown delay is over; 0 once it is."""
+        return self.begins_at
+
+    def hurry(self, now: int) -> None:
+        """The server wants no delay."""
+        self.begins_at = min(self.begins_at, now) if self.begins_at else 0
+
+    def proceed(self, tasks: Mapping[str, TaskRun], alloc: Allocation, now: int) -> list[Command]:
+        """Stop the first rank that still has a live task; nothing while that one is ending."""
+        if self.begins_at > now:
+            return []
+        self.begins_at = 0
+        no_delay = bool(alloc.desired_transition.no_shutdown_delay)
+        commands: list[Command] = []
+        for rank in range(4):
+            live = [run for run in tasks.values() if _rank(run) == rank and not run.is_dead]
+            if rank == 3 and not self.also_poststop:
+                break
+            for run in live:
+                commands += run.kill(now, reason=self.reason, no_shutdown_delay=no_delay)
+            if any(not run.is_dead for run in live):
+                break
+        return commands
+
+
+def _rank(run: TaskRun) -> int:
+    if hook_of(run.task) == "poststop":
+        return 3
+    if run.task.leader:
+        return 0
+    return 2 if is_sidecar(run.task) else 1

@@ -1,0 +1,72 @@
+"""One call of an agent: which node it is, what it proves, what it sends.
+
+In: a Django request. Out: its parts, typed; the node, once its secret is proven.
+"""
+
+from typing import TypeVar
+
+from django.http import HttpRequest
+
+from cluster.agent.protocol import JOIN_HEADER, JSON, MAX_BODY, MSGPACK, NODE_HEADER, decode
+from cluster.operations.errors import NotAllowed, NotFound, OperationRefused, TooLarge
+from cluster.operations.nodes import NODE_NOT_FOUND, holds_secret
+from cluster.store.access import the_store
+from scheduler.ports import Clock, IDSource
+from scheduler.structs.node import Node
+
+Message = TypeVar("Message")
+
+
+class NodeRequest:
+    """A request under `/v1/fleet/`."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.coding = JSON if request.content_type == JSON else MSGPACK
+        self.node_id = request.headers.get(NODE_HEADER, "")
+        self.join_token = request.headers.get(JOIN_HEADER, "")
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        self.secret = secret.strip() if scheme == "Bearer" else ""
+        #: Set by the middleware.
+        self.clock: Clock = request.clock  # type: ignore[attr-defined] # set by the middleware
+        self.ids: IDSource = request.ids  # type: ignore[attr-defined] # set by the middleware
+
+    @property
+    def now(self) -> int:
+        """Wall clock, ns."""
+        return self.clock.now()
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps."""
+        return self.clock.monotonic()
+
+    def chance(self) -> float:
+        """A number in [0, 1)."""
+        return float(self.request.chance())  # type: ignore[attr-defined] # set by the middleware
+
+    def body(self, message: type[Message]) -> Message:
+        """The message sent. Raises TooLarge, or a msgspec error for one that is none."""
+        length = self.request.headers.get("Content-Length", "0")
+        if not length.isdecimal() or int(length) > MAX_BODY:
+            raise TooLarge(f"a body has at most {MAX_BODY} bytes")
+        return decode(self.request.read(MAX_BODY + 1), message, self.coding)
+
+    def number(self, name: str) -> float:
+        """A number of the query; 0 when absent."""
+        text = self.request.GET.get(name, "0")
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < 2**63:
+            raise OperationRefused(f"invalid {name}: {text[:32]}")
+        return value
+
+    async def node(self) -> Node:
+        """The caller's node. Raises NotFound for an unknown one, NotAllowed without its secret."""
+        node = await the_store().aread(lambda reader: reader.node(self.node_id))
+        if node is None:
+            raise NotFound(NODE_NOT_FOUND)
+        if not holds_secret(node, self.secret):
+            raise NotAllowed("node secret ID does not match")
+        return node

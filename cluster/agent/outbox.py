@@ -1,0 +1,81 @@
+"""What an agent still has to report: the newest state of each allocation, urgent ones first.
+
+In: notes that an allocation changed. Out: reports to send (node-agent.md 4.3).
+"""
+
+from cluster.agent.alloc_host import AllocHost
+from cluster.agent.protocol import MAX_BATCH, AllocationReport
+from scheduler.structs.allocation import Allocation, ClientStatus
+
+
+class Outbox:
+    """Reports not yet acknowledged. Nothing leaves before the first successful pull."""
+
+    def __init__(self, host: AllocHost) -> None:
+        self.host = host
+        self._changed: dict[str, None] = {}
+        self._forced: set[str] = set()
+        self._refused: dict[str, AllocationReport] = {}
+        self._is_open = False
+
+    def open(self) -> None:
+        """The server was heard."""
+        self._is_open = True
+
+    def note(self, alloc_id: str) -> None:
+        """Something about this allocation may have changed."""
+        self._changed[alloc_id] = None
+
+    def resend(self, alloc_id: str) -> None:
+        """Report it even if nothing changed: the server had lost sight of it."""
+        self._changed[alloc_id] = None
+        self._forced.add(alloc_id)
+
+    def refuse(self, alloc: Allocation, reason: str) -> None:
+        """This one cannot run here at all."""
+        self._refused[alloc.id] = AllocationReport(
+            id=alloc.id, client_status=ClientStatus.FAILED, client_description=reason
+        )
+
+    def due(self, *, urgent_only: bool) -> tuple[AllocationReport, ...]:
+        """What to send now; empty when nothing is, or nothing of it is urgent."""
+        if not self._is_open:
+            return ()
+        reports = list(self._refused.values())
+        urgent = bool(reports)
+        for alloc_id in list(self._changed):
+            report, is_urgent = self._report(alloc_id)
+            if report is None:
+                del self._changed[alloc_id]
+            elif len(reports) < MAX_BATCH:
+                reports.append(report)
+                urgent = urgent or is_urgent
+        return tuple(reports) if urgent or not urgent_only else ()
+
+    def sent(self, reports: tuple[AllocationReport, ...]) -> None:
+        """They are in the record."""
+        for report in reports:
+            self._refused.pop(report.id, None)
+            self._forced.discard(report.id)
+            self.host.acknowledge(report)
+            if self._report(report.id)[0] is None:
+                self._changed.pop(report.id, None)
+
+    def failed(self, reports: tuple[AllocationReport, ...]) -> None:
+        """They did not arrive; the newest state is sent next time."""
+        for report in reports:
+            if report.id not in self._refused:
+                self._changed[report.id] = None
+
+    def _report(self, alloc_id: str) -> tuple[AllocationReport | None, bool]:
+        """The report if it says anything new, and whether it cannot wait."""
+        entry = self.host.entries.get(alloc_id)
+        if entry is None:
+            return None, False
+        report = entry.runner.report()
+        before = entry.acknowledged
+        if report == before and alloc_id not in self._forced:
+            return None, False
+        status = before.client_status if before else ClientStatus.PENDING
+        urgent = report.client_status != status or alloc_id in self._forced
+        return report, urgent

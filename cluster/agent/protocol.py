@@ -1,0 +1,200 @@
+"""The messages that agents and servers exchange under `/v1/fleet/`; both ends import this file.
+
+Bodies are JSON or msgpack by their content type. Every call names its node in a header and proves
+it with the node's secret; only a node's first registration also needs a join token.
+"""
+
+from typing import TypeVar
+
+import msgspec
+
+from scheduler.structs.allocation import (
+    Allocation,
+    DeploymentHealth,
+    NetworkStatus,
+    TaskState,
+)
+from scheduler.structs.job import Job
+from scheduler.structs.node import Node, NodeEvent
+from scheduler.structs.wire import Duration, Wire, wire_names
+
+NODE_HEADER = "X-Bivouac-Node"
+JOIN_HEADER = "X-Bivouac-Join-Token"
+MSGPACK = "application/msgpack"
+JSON = "application/json"
+
+#: Bytes of one request body: a report of several thousand allocations, or one node.
+MAX_BODY = 8 * 1024 * 1024
+#: Allocations per fetch and per report; an agent with more sends several.
+MAX_BATCH = 500
+#: How long a blocking pull may be asked to wait.
+MAX_WAIT_S = 300.0
+
+
+class Register(Wire, frozen=True):
+    """Here I am: the node as its agent sees it. Fields that the server owns are ignored."""
+
+    node: Node
+
+
+class Registered(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTTL")):
+    """The node is known; beat again within `heartbeat_ttl`."""
+
+    heartbeat_ttl: Duration
+    node_modify_index: int = 0
+    eval_ids: tuple[str, ...] = ()
+    num_nodes: int = 0
+    scheduling_eligibility: str = ""
+    index: int = 0
+
+
+class Beat(Wire, frozen=True):
+    """I am alive, and this is my status: always `ready`."""
+
+    status: str = "ready"
+
+
+class BeatAnswer(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTTL")):
+    """Beat again within `heartbeat_ttl`. `index` > 0: the server had to write."""
+
+    heartbeat_ttl: Duration
+    index: int = 0
+    status: str = ""
+    scheduling_eligibility: str = ""
+    eval_ids: tuple[str, ...] = ()
+
+
+class Pulled(Wire, frozen=True):
+    """The AllocModifyIndex of every allocation the record holds for the node."""
+
+    index: int
+    allocations: dict[str, int] = {}
+
+
+class Fetch(Wire, frozen=True):
+    """Send me these allocations."""
+
+    ids: tuple[str, ...]
+
+
+class Fetched(Wire, frozen=True):
+    """Whole allocations, and each job version they were made from once."""
+
+    index: int
+    allocations: tuple[Allocation, ...] = ()
+    jobs: tuple[Job, ...] = ()
+
+    def job_of(self, alloc: Allocation) -> Job | None:
+        """The version an allocation names."""
+        wanted = (alloc.namespace, alloc.job_id, alloc.job_create_index, alloc.job_version)
+        for job in self.jobs:
+            if (job.namespace, job.id, job.create_index, job.version) == wanted:
+                return job
+        return None
+
+
+class AllocationReport(Wire, frozen=True):
+    """What has become of one allocation on its node; nothing else of it is the agent's to say."""
+
+    id: str
+    client_status: str
+    client_description: str = ""
+    task_states: dict[str, TaskState] = {}
+    deployment_status: DeploymentHealth | None = None
+    network_status: NetworkStatus | None = None
+
+
+class Report(Wire, frozen=True):
+    """The newest state of each allocation that changed."""
+
+    allocations: tuple[AllocationReport, ...]
+
+
+class Reported(Wire, frozen=True):
+    """The report is in the record."""
+
+    index: int
+
+
+class EmitEvents(Wire, frozen=True):
+    """Lines for the node's history."""
+
+    events: tuple[NodeEvent, ...]
+
+
+class Refused(Wire, frozen=True):
+    """Why a call was refused."""
+
+    error: str
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call"):
+    """Server to agent on the channel: do `verb`, answer under `id`."""
+
+    id: int
+    node_id: str
+    verb: str
+    body: dict[str, object] = {}
+    #: Frames the agent may send before it must be given more.
+    credit: int = 16
+
+
+class Credit(msgspec.Struct, frozen=True, kw_only=True, tag="credit"):
+    """Server to agent: `frames` more of answer `id` are welcome."""
+
+    id: int
+    frames: int
+
+
+class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
+    """Server to agent: nobody reads answer `id` any more."""
+
+    id: int
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True, tag="chunk"):
+    """Agent to server: the next piece of answer `id`."""
+
+    id: int
+    data: bytes
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
+    """Agent to server: answer `id` is complete, or has failed with `status` and `error`."""
+
+    id: int
+    status: int = 200
+    error: str = ""
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
+    """First message of a channel: the nodes that listen on it, each with its secret."""
+
+    #: Node id to secret.
+    nodes: dict[str, str]
+
+
+class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome"):
+    """The server's answer to Hello: the nodes it accepted."""
+
+    nodes: tuple[str, ...]
+
+
+FromAgent = Hello | Chunk | End
+FromServer = Welcome | Call | Credit | Cancel
+
+Message = TypeVar("Message")
+
+
+def encode(message: object, content_type: str = MSGPACK) -> bytes:
+    """The message as bytes of that content type."""
+    if content_type == JSON:
+        return msgspec.json.encode(message)
+    return msgspec.msgpack.encode(message)
+
+
+def decode(body: bytes, message: type[Message], content_type: str = MSGPACK) -> Message:
+    """The message in `body`. Raises `msgspec.ValidationError` or `DecodeError` when it is none."""
+    if content_type == JSON:
+        return msgspec.json.decode(body, type=message)
+    return msgspec.msgpack.decode(body, type=message)

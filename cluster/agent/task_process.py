@@ -1,0 +1,183 @@
+"""The small process beside each raw_exec task: holds its pipes, writes its logs, records its end.
+
+It is started by the agent and outlives it, so that a task survives any end of the agent and its
+exit code is known afterwards. In: a run directory with `spec.json`. Out: `process.json` once the
+task runs or could not start, `exit.json` when it ended. Standard library only, to stay small.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from cluster.agent.log_rotation import RotatingLog
+from cluster.agent.process_identity import children_of, start_time_of
+
+#: Descriptors handed over: the lock that says this process lives, and the line to the agent.
+LOCK_FD = 3
+READY_FD = 4
+_PR_SET_CHILD_SUBREAPER = 36
+_CHUNK = 64 * 1024
+
+
+def main(run_directory: Path) -> None:
+    """Run the task of this directory to its end."""
+    os.setsid()
+    for unheeded in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        # A handler, not SIG_IGN: the task would inherit that.
+        signal.signal(unheeded, lambda _number, _frame: None)
+    _adopt_orphans()
+    spec = json.loads((run_directory / "spec.json").read_bytes())
+    try:
+        streams = _Streams(spec)
+        child = _start(spec, streams)
+    except (OSError, ValueError, LookupError) as problem:
+        _tell(run_directory, {"error": str(problem)})
+        return
+    streams.close_far_ends()
+    _tell(
+        run_directory,
+        {
+            "supervisor_pid": os.getpid(),
+            "supervisor_start": start_time_of(os.getpid()),
+            "pid": child.pid,
+            "pid_start": start_time_of(child.pid),
+        },
+    )
+    code = _pump_until_end(child, streams)
+    write_atomically(run_directory / "exit.json", _ending(code))
+
+
+def write_atomically(path: Path, value: object) -> None:
+    """Replace the file with the value as JSON; a reader sees the old one or the new one."""
+    draft = path.with_suffix(".new")
+    draft.write_text(json.dumps(value))
+    draft.chmod(0o600)
+    draft.replace(path)
+
+
+class _Streams:
+    """The two pipes of the task and the logs they end in."""
+
+    def __init__(self, spec: dict[str, object]) -> None:
+        self.logs: dict[int, RotatingLog] = {}
+        self.far_ends: list[int] = []
+        logs = spec.get("logs")
+        if not isinstance(logs, dict):
+            return
+        for stream in ("stdout", "stderr"):
+            near, far = os.pipe()
+            name = f"{logs['task']}.{stream}"
+            directory = Path(str(logs["directory"]))
+            self.logs[near] = RotatingLog(directory, name, logs["max_files"], logs["max_bytes"])
+            self.far_ends.append(far)
+
+    def close_far_ends(self) -> None:
+        for far in self.far_ends:
+            os.close(far)
+
+    def read_one(self, near: int) -> bool:
+        """Move what is there into the log; False at the end of the stream."""
+        data = os.read(near, _CHUNK)
+        if data:
+            # A full disk loses output; it must not lose the task.
+            with contextlib.suppress(OSError):
+                self.logs[near].write(data)
+        return bool(data)
+
+
+def _start(spec: dict[str, object], streams: _Streams) -> "subprocess.Popen[bytes]":
+    out, err = streams.far_ends or (subprocess.DEVNULL, subprocess.DEVNULL)
+    env = spec["env"]
+    argv = spec["argv"]
+    assert isinstance(env, dict), "the agent writes an object"
+    assert isinstance(argv, list), "the agent writes a list"
+    return subprocess.Popen(  # noqa: S603 - running the job's command is what this process is for
+        argv,
+        cwd=str(spec["directory"]),
+        env=env,
+        user=str(spec["user"]) if spec.get("user") else None,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=err,
+        start_new_session=True,
+    )
+
+
+def _pump_until_end(child: "subprocess.Popen[bytes]", streams: _Streams) -> int:
+    """Copy output until the task ended; then end what it left behind and copy the rest."""
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    signal.set_wakeup_fd(wake_write)
+    selector = selectors.DefaultSelector()
+    selector.register(wake_read, selectors.EVENT_READ)
+    for near in streams.logs:
+        selector.register(near, selectors.EVENT_READ)
+    while child.poll() is None:
+        for key, _ in selector.select():
+            if key.fd == wake_read:
+                os.read(wake_read, 512)
+                _reap_adopted(child.pid)
+            elif not streams.read_one(key.fd):
+                selector.unregister(key.fd)
+    _end_what_is_left(child.pid)
+    for near in streams.logs:
+        while near in selector.get_map() and streams.read_one(near):
+            pass
+    selector.close()
+    return child.returncode
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of whatever the task leaves behind, so that it can be ended too."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _reap_adopted(child_pid: int) -> None:
+    """Bury adopted processes; the task itself is left to `poll`, which wants its code."""
+    while (pid := _corpse()) not in (0, child_pid):
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def _corpse() -> int:
+    """A child that ended and is not buried yet; 0 when there is none."""
+    with contextlib.suppress(ChildProcessError, AttributeError):
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return found.si_pid if found else 0
+    return 0
+
+
+def _end_what_is_left(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+    while left := children_of(os.getpid()):
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
+
+
+def _ending(code: int) -> dict[str, int]:
+    if code < 0:
+        return {"exit_code": 128 - code, "signal": -code}
+    return {"exit_code": code, "signal": 0}
+
+
+def _tell(run_directory: Path, facts: dict[str, object]) -> None:
+    """Leave the facts for later and pass them to the agent that waits for them now."""
+    write_atomically(run_directory / "process.json", facts)
+    with contextlib.suppress(OSError):
+        os.write(READY_FD, json.dumps(facts).encode() + b"\n")
+        os.close(READY_FD)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

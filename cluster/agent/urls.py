@@ -1,0 +1,15 @@
+"""Where agents call: everything below `/v1/fleet/`. The channel is mounted in `cluster.asgi`."""
+
+from django.urls import path
+
+from cluster.agent import endpoints
+from cluster.agent.endpoints import endpoint
+
+urlpatterns = [
+    path("register", endpoint("POST", endpoints.take_registration)),
+    path("beat", endpoint("POST", endpoints.take_beat)),
+    path("allocations", endpoint("GET", endpoints.give_allocations)),
+    path("allocations/fetch", endpoint("POST", endpoints.give_whole_allocations)),
+    path("report", endpoint("POST", endpoints.take_report)),
+    path("events", endpoint("POST", endpoints.take_events)),
+]

@@ -1,0 +1,133 @@
+"""`manage.py runagent`: run one node on this machine."""
+
+import argparse
+import asyncio
+import os
+import signal
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cluster.agent.agent import Agent
+from cluster.agent.config import AgentConfig
+from cluster.agent.means import Means
+from cluster.runtime.clock import RandomIDs, SystemClock, chance
+
+
+class Command(BaseCommand):
+    """Joins this machine to a cluster and runs what the cluster places on it."""
+
+    help = (
+        "Join this machine to a cluster as a node, and run the tasks placed on it. Each option can"
+        " be given as an environment variable too: --node-name as BIVOUAC_NODE_NAME."
+    )
+    requires_system_checks = ()
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Everything an operator may say of a node."""
+        add_text(parser, "addr", "http://127.0.0.1:4646", "address of a server")
+        add_text(
+            parser, "join-token", "", "needed once, to join; afterwards the node has a secret"
+        )
+        add_text(parser, "node-name", "", "default: the name of the host")
+        add_text(parser, "datacenter", "dc1", "where the node stands")
+        add_text(parser, "node-class", "", "kind of the node, for constraints")
+        add_text(parser, "node-pool", "default", "pool the node belongs to; made when missing")
+        add_text(
+            parser, "node-address", "", "address of its tasks; default: that of the default route"
+        )
+        add_text(parser, "agent-dir", ".bivouac/agent", "what the agent and its tasks keep")
+        add_text(parser, "max-kill-timeout", "30", "seconds a task may take to end, at most")
+        for size in ("cpu-mhz", "memory-mb", "disk-mb"):
+            add_text(parser, size, "0", "0: what the machine has")
+        add_text(parser, "gc-max-allocs", "50", "finished allocations whose files are kept")
+        parser.add_argument(
+            "--meta", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
+        )
+        add_flag(parser, "raw-exec", "run commands of this host without isolation, as this user")
+
+    def handle(self, *_args: object, **options: object) -> None:
+        """Run until SIGTERM or Ctrl-C; tasks run on."""
+        means = Means(SystemClock(), RandomIDs(), chance)
+        asyncio.run(serve(Agent(config_from(options), means)))
+
+
+async def serve(agent: Agent) -> None:
+    """Run the agent until a signal."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    await agent.run(stopping)
+
+
+def config_from(options: dict[str, object]) -> AgentConfig:
+    """The configuration that the options describe. Raises CommandError for one that makes none."""
+
+    def text(name: str) -> str:
+        return str(options[name])
+
+    def number(name: str) -> float:
+        try:
+            value = float(text(name))
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < 2**40:
+            raise CommandError(f"--{name.replace('_', '-')} must be a number, not {text(name)!r}")
+        return value
+
+    server = urlsplit(text("addr"))
+    if server.scheme not in ("http", "https") or not server.hostname:
+        raise CommandError(f"--addr must look like http://host:port, not {text('addr')!r}")
+    directory = Path(text("agent_dir")).absolute()
+    return AgentConfig(
+        server=text("addr"),
+        join_token=text("join_token"),
+        name=text("node_name"),
+        datacenter=text("datacenter"),
+        node_class=text("node_class"),
+        node_pool=text("node_pool"),
+        meta=pairs_of(options["meta"]),
+        address=text("node_address"),
+        state_dir=directory / "state",
+        alloc_dir=directory / "alloc",
+        raw_exec=bool(options["raw_exec"]),
+        max_kill_timeout_s=number("max_kill_timeout"),
+        cpu_mhz=int(number("cpu_mhz")),
+        memory_mb=int(number("memory_mb")),
+        disk_mb=int(number("disk_mb")),
+        gc_max_allocs=int(number("gc_max_allocs")),
+        # A server on this machine is not spared by long pauses.
+        dev=server.hostname in ("127.0.0.1", "localhost", "::1"),
+    )
+
+
+def pairs_of(texts: object) -> dict[str, str]:
+    """`KEY=VALUE` texts as a map."""
+    pairs = {}
+    for text in texts if isinstance(texts, list) else []:
+        key, sign, value = str(text).partition("=")
+        if not sign or not key:
+            raise CommandError(f"expected KEY=VALUE, not {text!r}")
+        pairs[key] = value
+    return pairs
+
+
+def variable_of(name: str) -> str:
+    """The environment variable that stands for an option."""
+    return f"BIVOUAC_{name.replace('-', '_').upper()}"
+
+
+def add_text(parser: argparse.ArgumentParser, name: str, default: str, text: str) -> None:
+    """An option with a value."""
+    shown = f"{text} (default: {default})" if default else text
+    default = os.environ.get(variable_of(name), default)
+    parser.add_argument(f"--{name}", default=default, help=shown)
+
+
+def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    """An option that is on or off."""
+    is_on = os.environ.get(variable_of(name), "").lower() in ("1", "true", "yes", "on")
+    parser.add_argument(f"--{name}", action="store_true", default=is_on, help=text)

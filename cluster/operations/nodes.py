@@ -1,0 +1,342 @@
+"""Register, drain, open, close, forget and time out nodes: one transaction each.
+
+In: a store, what is asked, `now`, ids, and the leader's fence where a watcher asks. Out: facts for
+the answer, or `OperationRefused` with nothing written. The evaluations ride in the same write.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
+from scheduler.ports import Change, Fence, IDSource, StateReader, StateStore
+from scheduler.state.events import WriteKind
+from scheduler.state.writes.evaluations import write_evaluations
+from scheduler.state.writes.node_drain import DrainNote, finish_drain, set_drain, set_eligibility
+from scheduler.state.writes.node_evaluations import (
+    node_evaluations,
+    registration_needs_evaluations,
+    status_needs_evaluations,
+)
+from scheduler.state.writes.nodes import (
+    add_node_event,
+    delete_node,
+    update_node_status,
+    write_node,
+)
+from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
+from scheduler.structs.identity import ALL_NODE_POOLS
+from scheduler.structs.node import (
+    DrainStrategy,
+    Node,
+    NodeEligibility,
+    NodeEvent,
+    NodeStatus,
+)
+
+_POOL_NAME = re.compile(r"[a-zA-Z0-9-_]{1,128}")
+_NODE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: What a new node may say of its own status; everything else is decided by the server.
+_FIRST_STATUSES = frozenset({NodeStatus.INITIALIZING, NodeStatus.READY})
+
+NODE_NOT_FOUND = "node not found"
+
+
+class NodeWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """What a write to a node left behind. `index` is 0 when there was nothing to write."""
+
+    node: Node
+    index: int = 0
+    eval_ids: tuple[str, ...] = ()
+
+    @property
+    def eval_create_index(self) -> int:
+        """The index that brought the evaluations."""
+        return self.index if self.eval_ids else 0
+
+
+class DrainRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a node's drain."""
+
+    #: None cancels. Of it, `deadline` and `ignore_system_jobs` are the caller's to say.
+    strategy: DrainStrategy | None = None
+    #: When cancelling: open the node for allocations again.
+    mark_eligible: bool = False
+    note: DrainNote = DrainNote()
+
+
+def hash_secret(secret: str) -> str:
+    """What the record keeps of a node's secret."""
+    return hashlib.sha256(b"bivouac node secret\0" + secret.encode()).hexdigest()
+
+
+def holds_secret(node: Node, secret: str) -> bool:
+    """Whether the secret is this node's own."""
+    return bool(secret) and hmac.compare_digest(node.secret_id, hash_secret(secret))
+
+
+def register_node(
+    store: StateStore, node: Node, *, secret: str, may_join: bool, now: int, ids: IDSource
+) -> NodeWritten:
+    """Take in what an agent says of its node; `may_join`: it also showed a valid join token.
+
+    A known node keeps its status, drain, eligibility and history whatever the agent sends.
+    """
+    _check_registration(node, secret)
+    told = replace(
+        node,
+        secret_id=hash_secret(secret),
+        status=node.status if node.status in _FIRST_STATUSES else NodeStatus.INITIALIZING,
+        events=(),
+        drain_strategy=None,
+        last_drain=None,
+        last_missed_heartbeat_index=0,
+        last_alloc_update_index=0,
+    )
+
+    def work(change: Change) -> NodeWritten:
+        before = change.node(node.id)
+        if before is None and not may_join:
+            raise NotAllowed("a node's first registration needs a valid join token")
+        if before is not None and before.secret_id and not holds_secret(before, secret):
+            raise NotAllowed("node secret ID does not match. Not registering node.")
+        after = write_node(change, told)
+        needed = registration_needs_evaluations(before, after)
+        return _with_evaluations(change, after, ids, needed=needed)
+
+    return _write(store, WriteKind.NODE_REGISTRATION, work, now=now)
+
+
+def update_status(
+    store: StateStore,
+    node_id: str,
+    status: NodeStatus,
+    *,
+    now: int,
+    ids: IDSource,
+    event: NodeEvent | None = None,
+) -> NodeWritten:
+    """Ask for a status; the answer's node says which one it got (control-plane.md 9.3)."""
+
+    def work(change: Change) -> NodeWritten:
+        before = _known(change, node_id)
+        after = update_node_status(change, node_id, status, event)
+        if after is before:
+            return NodeWritten(node=after)
+        needed = status_needs_evaluations(before.status, after.status)
+        return _with_evaluations(change, after, ids, needed=needed)
+
+    return _write(store, WriteKind.NODE_REGISTRATION, work, now=now)
+
+
+def mark_node_unresponsive(
+    store: StateStore, node_id: str, *, now: int, ids: IDSource, fence: Fence | None = None
+) -> NodeWritten:
+    """Its heartbeat is overdue: `disconnected` if that is worth waiting for, else `down`."""
+
+    def work(change: Change) -> NodeWritten:
+        before = _known(change, node_id)
+        status = unresponsive_status(change, before, now)
+        event = NodeEvent(message="Node heartbeat missed", subsystem="Cluster")
+        after = update_node_status(change, node_id, status, event)
+        needed = status_needs_evaluations(before.status, after.status)
+        return _with_evaluations(change, after, ids, needed=needed)
+
+    return _write(store, WriteKind.NODE_REGISTRATION, work, now=now, fence=fence)
+
+
+def unresponsive_status(reader: StateReader, node: Node, now: int) -> NodeStatus:
+    """`disconnected` while an allocation on the node may still come back in time (8.3)."""
+    if node.status in (NodeStatus.DOWN, NodeStatus.INITIALIZING):
+        return NodeStatus.DOWN
+    waiting = any(
+        _may_return(reader, alloc, now)
+        for alloc in reader.allocations_by_node(node.id)
+        if alloc.desired_status is DesiredStatus.RUN
+    )
+    return NodeStatus.DISCONNECTED if waiting else NodeStatus.DOWN
+
+
+def drain_node(
+    store: StateStore, node_id: str, request: DrainRequest, *, now: int, ids: IDSource
+) -> NodeWritten:
+    """Start, change or cancel a drain; the drainer does the rest."""
+
+    def work(change: Change) -> NodeWritten:
+        before = _known(change, node_id)
+        eligible = request.mark_eligible
+        after = set_drain(change, before, request.strategy, request.note, mark_eligible=eligible)
+        was_closed = before.scheduling_eligibility is NodeEligibility.INELIGIBLE
+        needed = was_closed and request.strategy is None and eligible
+        return _with_evaluations(change, after, ids, needed=needed)
+
+    return _write(store, WriteKind.NODE_DRAIN, work, now=now)
+
+
+def complete_drain(
+    store: StateStore,
+    node_ids: tuple[str, ...],
+    *,
+    now: int,
+    deadline_reached: bool = False,
+    fence: Fence | None = None,
+) -> int:
+    """The drainer is done with these nodes; those no longer draining are passed over.
+
+    Returns the index of the write.
+    """
+
+    def work(change: Change) -> None:
+        for node_id in node_ids:
+            node = change.node(node_id)
+            if node is not None and node.drain_strategy is not None:
+                finish_drain(change, node, deadline_reached=deadline_reached)
+
+    index, _ = store.write(WriteKind.NODE_DRAIN, work, now=now, fence=fence)
+    return index
+
+
+def set_node_eligibility(
+    store: StateStore, node_id: str, eligibility: str, *, now: int, ids: IDSource
+) -> NodeWritten:
+    """Open or close a node for new allocations; the same value as before writes nothing."""
+    if eligibility not in set(NodeEligibility):
+        raise OperationRefused(f'invalid scheduling eligibility "{eligibility}"')
+    wanted = NodeEligibility(eligibility)
+
+    def work(change: Change) -> NodeWritten:
+        before = _known(change, node_id)
+        if wanted is before.scheduling_eligibility:
+            return NodeWritten(node=before)
+        if wanted is NodeEligibility.ELIGIBLE and before.drain_strategy is not None:
+            raise OperationRefused(
+                "can not set node's scheduling eligibility to eligible while it is draining"
+            )
+        after = set_eligibility(change, before, wanted)
+        return _with_evaluations(change, after, ids, needed=wanted is NodeEligibility.ELIGIBLE)
+
+    return _write(store, WriteKind.NODE_ELIGIBILITY, work, now=now)
+
+
+def evaluate_node(store: StateStore, node_id: str, *, now: int, ids: IDSource) -> NodeWritten:
+    """Look again at every job that the node concerns."""
+
+    def work(change: Change) -> NodeWritten:
+        return _with_evaluations(
+            change, _known(change, node_id), ids, needed=True, text="an operator asked for it"
+        )
+
+    return _write(store, WriteKind.EVALUATION_UPDATED, work, now=now)
+
+
+def purge_node(store: StateStore, node_id: str, *, now: int, ids: IDSource) -> NodeWritten:
+    """Forget the node. Its allocations are lost through the evaluations this makes."""
+
+    def work(change: Change) -> NodeWritten:
+        _known(change, node_id)
+        gone = replace(delete_node(change, node_id), modify_index=change.index)
+        name = gone.name or gone.id
+        return _with_evaluations(change, gone, ids, needed=True, text=f"node {name} was purged")
+
+    return _write(store, WriteKind.NODE_DEREGISTRATION, work, now=now)
+
+
+def add_node_events(
+    store: StateStore, node_id: str, events: tuple[NodeEvent, ...], *, now: int
+) -> int:
+    """Lines that the agent adds to its node's history; returns the index."""
+
+    def work(change: Change) -> None:
+        _known(change, node_id)
+        for event in events:
+            add_node_event(change, node_id, event)
+
+    index, _ = store.write(WriteKind.NODE_STREAM_EVENT, work, now=now)
+    return index
+
+
+def _check_registration(node: Node, secret: str) -> None:
+    missing = [
+        label
+        for label, value in (
+            ("node ID", node.id),
+            ("datacenter", node.datacenter),
+            ("node name", node.name),
+            ("attributes", node.attributes),
+            ("secret ID", secret),
+        )
+        if not value
+    ]
+    if missing:
+        raise OperationRefused(f"missing {missing[0]} for client registration")
+    if not _NODE_ID.fullmatch(node.id):
+        raise OperationRefused("the node ID must be a UUID in lower case")
+    if node.node_pool == ALL_NODE_POOLS:
+        raise OperationRefused(f'node is not allowed to register in node pool "{ALL_NODE_POOLS}"')
+    if node.node_pool and not _POOL_NAME.fullmatch(node.node_pool):
+        raise OperationRefused(f'invalid node pool: invalid name "{node.node_pool}"')
+
+
+def _known(change: Change, node_id: str) -> Node:
+    node = change.node(node_id)
+    if node is None:
+        raise NotFound(NODE_NOT_FOUND)
+    return node
+
+
+def _may_return(reader: StateReader, alloc: Allocation, now: int) -> bool:
+    job = reader.job_of(alloc)
+    group = job.task_group(alloc.task_group) if job else None
+    if group is None:
+        return False
+    lost_after = group.disconnect.lost_after if group.disconnect else 0
+    lost_after = lost_after or group.max_client_disconnect or 0
+    if lost_after <= 0:
+        return False
+    if alloc.client_status is not ClientStatus.UNKNOWN:
+        return True
+    return _unknown_since(alloc) + lost_after > now
+
+
+def _unknown_since(alloc: Allocation) -> int:
+    return max(
+        (
+            state.time
+            for state in alloc.alloc_states
+            if state.field == 0 and state.value == ClientStatus.UNKNOWN
+        ),
+        default=0,
+    )
+
+
+def _with_evaluations(
+    change: Change, node: Node, ids: IDSource, *, needed: bool, text: str = ""
+) -> NodeWritten:
+    """Add the evaluations of a write to it, where it needs any."""
+    if not needed:
+        return NodeWritten(node=node)
+    made = node_evaluations(change, node, ids, now=change.now, text=text)
+    stored = write_evaluations(change, made)
+    return NodeWritten(node=node, eval_ids=tuple(evaluation.id for evaluation in stored))
+
+
+def _write(
+    store: StateStore,
+    kind: WriteKind,
+    work: Callable[[Change], NodeWritten],
+    *,
+    now: int,
+    fence: Fence | None = None,
+) -> NodeWritten:
+    before: list[int] = []
+
+    def counted(change: Change) -> NodeWritten:
+        before[:] = [change.index]
+        return work(change)
+
+    index, written = store.write(kind, counted, now=now, fence=fence)
+    return replace(written, index=index if [index] == before else 0)
