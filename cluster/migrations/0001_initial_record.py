@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                 ('name', models.TextField()),
                 ('created', models.BigIntegerField()),
                 ('expires', models.BigIntegerField(default=0)),
+                ('uses_left', models.IntegerField(default=-1)),
             ],
             options={
                 'db_table': 'join_token',

@@ -46,6 +46,8 @@ class JoinTokenRow(models.Model):
     name = models.TextField()
     created = models.BigIntegerField()
     expires = models.BigIntegerField(default=0)
+    #: -1: without limit.
+    uses_left = models.IntegerField(default=-1)
 
     class Meta:
         db_table = "join_token"

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connections
 
 from cluster.store.hints import IndexHints
+from cluster.store.snapshot_cache import MirrorSnapshot, SnapshotCache
 from cluster.store.writer import DjangoStateStore
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame
@@ -33,6 +34,9 @@ class StoreAccess(DjangoStateStore):
         self._hints = hints
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
+        #: The mirror of the nodes, for dry runs, lives on a thread of its own.
+        self._mirror = ThreadPoolExecutor(1, thread_name_prefix="store-mirror")
+        self._snapshots = SnapshotCache(alias)
 
     async def aread(self, work: Callable[[StateReader], Result]) -> Result:
         """Run `work` on a reader thread, on one consistent index."""
@@ -56,6 +60,20 @@ class StoreAccess(DjangoStateStore):
         """Run `question(store, ...)`, which writes nothing, on a reader thread."""
         return await self._run(self._readers, lambda: question(self, *args, **options))
 
+    async def asnapshot_call(
+        self,
+        question: Callable[Concatenate[MirrorSnapshot, Parameters], Result],
+        *args: Parameters.args,
+        **options: Parameters.kwargs,
+    ) -> Result:
+        """Run `question(snapshot, ...)` on the newest snapshot, for dry runs."""
+
+        def ask() -> Result:
+            with self._snapshots.batch():
+                return question(self._snapshots.snapshot_at(), *args, **options)
+
+        return await self._run(self._mirror, ask)
+
     async def acall(self, work: Callable[[], Result]) -> Result:
         """Run any database work (sessions, tokens) on the writer thread."""
         return await self._run(self._writer, work)
@@ -66,7 +84,8 @@ class StoreAccess(DjangoStateStore):
 
     def close(self) -> None:
         """End the threads and close their connections."""
-        for pool, count in ((self._readers, _READERS), (self._writer, 1)):
+        self._mirror.submit(self._snapshots.close)
+        for pool, count in ((self._readers, _READERS), (self._writer, 1), (self._mirror, 1)):
             # Each thread of the pool waits for the others, so that each gets exactly one of these.
             everyone = threading.Barrier(count)
             for _ in range(count):

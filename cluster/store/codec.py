@@ -5,7 +5,7 @@ names). A frame of the event log is the same bodies in a list, compressed when t
 """
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -209,6 +209,7 @@ NOUN_OF_TOPIC: dict[Topic, Noun[Any]] = {
     Topic.LIFECYCLE: LIFECYCLE,
 }
 
+_EVERY_TOPIC = frozenset(topic.value for topic in Topic)
 _CodedEvent = tuple[str, str, str, bool, msgspec.Raw]
 _EVENTS_DECODER = msgspec.msgpack.Decoder(list[_CodedEvent])
 
@@ -228,20 +229,22 @@ def encode_events(events: Iterable[StateEvent], bodies: Iterable[bytes]) -> byte
 
 def decode_frame(index: int, at: int, kind: str, body: bytes | memoryview) -> EventFrame:
     """The frame of a row of the event log."""
+    return EventFrame(
+        index=index, kind=WriteKind(kind), at=at, events=tuple(decode_events(body, _EVERY_TOPIC))
+    )
+
+
+def decode_events(body: bytes | memoryview, topics: Collection[str]) -> Iterator[StateEvent]:
+    """The events of a frame that are of these topics; values of the others are not looked at."""
     coded = bytes(body)
     plain = zlib.decompress(coded[1:]) if coded[:1] == _ZLIB else coded[1:]
-    return EventFrame(
-        index=index,
-        kind=WriteKind(kind),
-        at=at,
-        events=tuple(
-            StateEvent(
-                topic=Topic(topic),
+    for name, key, namespace, deleted, value in _EVENTS_DECODER.decode(plain):
+        if name in topics:
+            topic = Topic(name)
+            yield StateEvent(
+                topic=topic,
                 key=key,
                 namespace=namespace,
-                value=NOUN_OF_TOPIC[Topic(topic)].decode(value),
+                value=NOUN_OF_TOPIC[topic].decode(value),
                 deleted=deleted,
             )
-            for topic, key, namespace, deleted, value in _EVENTS_DECODER.decode(plain)
-        ),
-    )

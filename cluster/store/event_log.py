@@ -3,15 +3,34 @@
 In: a connection inside a read transaction, or for trimming an ordinary one. Out: frames.
 """
 
+from collections.abc import Collection
+
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import codec, statements
 from scheduler.errors import StaleSnapshot
-from scheduler.state.events import EventFrame
+from scheduler.state.events import EventFrame, StateEvent
 
 
 def frames_since(connection: BaseDatabaseWrapper, index: int, limit: int) -> list[EventFrame]:
     """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
+    return [codec.decode_frame(*row) for row in _rows_since(connection, index, limit)]
+
+
+def events_since(
+    connection: BaseDatabaseWrapper, index: int, limit: int, topics: Collection[str]
+) -> list[StateEvent]:
+    """The events of those frames that are of these topics, in order; raises the same."""
+    return [
+        event
+        for *_, body in _rows_since(connection, index, limit)
+        for event in codec.decode_events(body, topics)
+    ]
+
+
+def _rows_since(
+    connection: BaseDatabaseWrapper, index: int, limit: int
+) -> list[tuple[int, int, str, bytes]]:
     with connection.cursor() as cursor:
         cursor.execute(statements.READ_EVENTS, (index, limit))
         rows = cursor.fetchall()
@@ -20,4 +39,4 @@ def frames_since(connection: BaseDatabaseWrapper, index: int, limit: int) -> lis
             oldest = int(cursor.fetchone()[0])
             if index + 1 < oldest:
                 raise StaleSnapshot(f"events before {oldest} were trimmed")
-    return [codec.decode_frame(*row) for row in rows]
+    return rows

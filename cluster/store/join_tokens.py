@@ -1,6 +1,6 @@
 """Join tokens: what an agent shows once so that its node becomes known. Only hashes are kept.
 
-In: tokens as agents send them. Out: whether they open the door. Outside the index: no cluster state.
+In: tokens as agents send them. Out: whether they open the door. No cluster state, so no index.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The state ports read from the database, inside a transaction that someone else opened.
 
 In: a connection whose reads see one index. Out: structs. Single rows are decoded once per reader;
-lists are read again on every call.
+lists are read again on every call, and put in order here where a collation could differ.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,6 +35,7 @@ class DjangoStateReader(StateReader):
 
     def __init__(self, connection: BaseDatabaseWrapper, index: int) -> None:
         self._cursor = connection.cursor()
+        self._is_sqlite = connection.vendor == "sqlite"
         self._index = index
         self._seen: dict[tuple[str, tuple[object, ...]], Wire | None] = {}
 
@@ -52,7 +53,9 @@ class DjangoStateReader(StateReader):
     def preload(self, *, allocs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
         """Read these rows in a few queries; those that are missing are remembered as missing."""
         self._load_many(codec.ALLOCATION, allocs)
-        self._load_many(codec.NODE_USE, nodes)
+        wanted = list(nodes)
+        self._load_many(codec.NODE, wanted)
+        self._load_many(codec.NODE_USE, wanted)
 
     def job(self, key: JobKey) -> Job | None:
         """The current version."""
@@ -62,7 +65,7 @@ class DjangoStateReader(StateReader):
         """A version; those kept for allocations only are found by their incarnation."""
         if create_index:
             return self._row(codec.JOB_VERSION, *key, create_index, version)
-        found = self._many(
+        found = self.select(
             codec.JOB_VERSION,
             f"{_OF_JOB} AND version = %s AND is_listed",
             (*key, version),
@@ -76,17 +79,18 @@ class DjangoStateReader(StateReader):
 
     def job_versions(self, key: JobKey) -> Sequence[Job]:
         """The listed versions, newest first."""
-        return self._many(
+        return self.select(
             codec.JOB_VERSION, f"{_OF_JOB} AND is_listed", key, "create_index DESC, version DESC"
         )
 
     def jobs(self) -> Iterable[Job]:
         """By namespace and id."""
-        return self._many(codec.JOB, order="namespace, job_id")
+        return sorted(self.select(codec.JOB), key=lambda job: job.key)
 
     def jobs_of_type(self, job_type: str) -> Iterable[Job]:
         """By namespace and id."""
-        return self._many(codec.JOB, "type = %s", (job_type,), "namespace, job_id")
+        found = self.select(codec.JOB, "type = %s", (job_type,))
+        return sorted(found, key=lambda job: job.key)
 
     def job_summary(self, key: JobKey) -> JobSummary | None:
         """The counts beside a job."""
@@ -102,7 +106,7 @@ class DjangoStateReader(StateReader):
 
     def nodes(self) -> Iterable[Node]:
         """By id."""
-        return self._many(codec.NODE, order="id")
+        return sorted(self.select(codec.NODE), key=lambda node: node.id)
 
     def node_use(self, node_id: str) -> NodeUse:
         """What is taken of a node."""
@@ -110,7 +114,7 @@ class DjangoStateReader(StateReader):
 
     def node_uses(self) -> Iterable[NodeUse]:
         """Of all nodes that ever held something."""
-        return self._many(codec.NODE_USE)
+        return self.select(codec.NODE_USE)
 
     def allocation(self, alloc_id: str) -> Allocation | None:
         """An allocation."""
@@ -118,23 +122,23 @@ class DjangoStateReader(StateReader):
 
     def allocations(self) -> Iterable[Allocation]:
         """All, in order of creation."""
-        return self._many(codec.ALLOCATION, order=_BY_CREATION)
+        return self.select(codec.ALLOCATION, order=_BY_CREATION)
 
     def allocations_by_job(self, key: JobKey) -> Sequence[Allocation]:
         """Of every incarnation, in order of creation."""
-        return self._many(codec.ALLOCATION, _OF_JOB, key, _BY_CREATION)
+        return self.select(codec.ALLOCATION, _OF_JOB, key, _BY_CREATION)
 
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
-        return self._many(codec.ALLOCATION, "node_id = %s", (node_id,), _BY_CREATION)
+        return self.select(codec.ALLOCATION, "node_id = %s", (node_id,), _BY_CREATION)
 
     def allocations_by_eval(self, eval_id: str) -> Sequence[Allocation]:
         """In order of creation."""
-        return self._many(codec.ALLOCATION, "eval_id = %s", (eval_id,), _BY_CREATION)
+        return self.select(codec.ALLOCATION, "eval_id = %s", (eval_id,), _BY_CREATION)
 
     def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]:
         """In order of creation."""
-        return self._many(codec.ALLOCATION, "deployment_id = %s", (deployment_id,), _BY_CREATION)
+        return self.select(codec.ALLOCATION, "deployment_id = %s", (deployment_id,), _BY_CREATION)
 
     def evaluation(self, eval_id: str) -> Evaluation | None:
         """An evaluation that was not collected."""
@@ -146,15 +150,15 @@ class DjangoStateReader(StateReader):
 
     def evaluations(self) -> Iterable[Evaluation]:
         """All, in order of creation."""
-        return self._many(codec.EVALUATION, order=_BY_CREATION)
+        return self.select(codec.EVALUATION, order=_BY_CREATION)
 
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
-        return self._many(codec.EVALUATION, _OF_JOB, key, _BY_CREATION)
+        return self.select(codec.EVALUATION, _OF_JOB, key, _BY_CREATION)
 
     def open_evaluations(self) -> Iterable[Evaluation]:
         """Pending and blocked ones, in order of creation."""
-        return self._many(codec.EVALUATION, "status IN ('pending', 'blocked')", (), _BY_CREATION)
+        return self.select(codec.EVALUATION, "status IN ('pending', 'blocked')", (), _BY_CREATION)
 
     def deployment(self, deployment_id: str) -> Deployment | None:
         """A deployment."""
@@ -162,15 +166,15 @@ class DjangoStateReader(StateReader):
 
     def deployments(self) -> Iterable[Deployment]:
         """All, in order of creation."""
-        return self._many(codec.DEPLOYMENT, order=_BY_CREATION)
+        return self.select(codec.DEPLOYMENT, order=_BY_CREATION)
 
     def deployments_by_job(self, key: JobKey) -> Sequence[Deployment]:
         """In order of creation."""
-        return self._many(codec.DEPLOYMENT, _OF_JOB, key, _BY_CREATION)
+        return self.select(codec.DEPLOYMENT, _OF_JOB, key, _BY_CREATION)
 
     def lifecycle(self, eval_id: str) -> Sequence[LifecycleStep]:
         """The recorded steps, by number."""
-        return self._many(codec.LIFECYCLE, "eval_id = %s", (eval_id,), "number")
+        return self.select(codec.LIFECYCLE, "eval_id = %s", (eval_id,), "number")
 
     def namespace(self, name: str) -> Namespace | None:
         """A namespace."""
@@ -178,7 +182,7 @@ class DjangoStateReader(StateReader):
 
     def namespaces(self) -> Iterable[Namespace]:
         """By name."""
-        return self._many(codec.NAMESPACE, order="name")
+        return sorted(self.select(codec.NAMESPACE), key=lambda namespace: namespace.name)
 
     def node_pool(self, name: str) -> NodePool | None:
         """A node pool."""
@@ -186,11 +190,27 @@ class DjangoStateReader(StateReader):
 
     def node_pools(self) -> Iterable[NodePool]:
         """By name."""
-        return self._many(codec.NODE_POOL, order="name")
+        return sorted(self.select(codec.NODE_POOL), key=lambda pool: pool.name)
 
     def scheduler_settings(self) -> SchedulerSettings:
         """The stored settings, or the defaults."""
         return self._row(codec.SETTINGS, codec.SETTINGS_NAME) or SchedulerSettings()
+
+    def select(
+        self,
+        noun: Noun[Value],
+        where: str = "",
+        parameters: Iterable[object] = (),
+        order: str = "",
+    ) -> list[Value]:
+        """The rows of a noun that match, for lists of our own making."""
+        return self._read(noun, statements.select(noun, where, order), tuple(parameters))
+
+    def prefix_condition(self, column: str) -> str:
+        """SQL that a column begins with a text, given as each of its parameters."""
+        if self._is_sqlite:
+            return f"{column} >= %s AND {column} < %s || char(1114111)"
+        return f"starts_with({column}, %s)"
 
     def _row(self, noun: Noun[Value], *key: object) -> Value | None:
         name = (noun.table, key)
@@ -204,14 +224,10 @@ class DjangoStateReader(StateReader):
         self._seen[name] = value
         return value
 
-    def _many(
-        self,
-        noun: Noun[Value],
-        where: str = "",
-        parameters: Iterable[object] = (),
-        order: str = "",
+    def _read(
+        self, noun: Noun[Value], statement: str, parameters: tuple[object, ...]
     ) -> list[Value]:
-        self._cursor.execute(statements.select(noun, where, order), tuple(parameters))
+        self._cursor.execute(statement, parameters)
         return [noun.decode(row[0]) for row in self._cursor.fetchall()]
 
     def _load_many(self, noun: Noun[Value], wanted: Iterable[str]) -> None:
@@ -220,5 +236,5 @@ class DjangoStateReader(StateReader):
             some = missing[start : start + _AT_ONCE]
             where = f"{noun.key[0]} IN ({statements.placeholders(len(some))})"
             self._seen.update(((noun.table, (item,)), None) for item in some)
-            for value in self._many(noun, where, some):
+            for value in self.select(noun, where, some):
                 self._seen[noun.table, noun.key_of(value)] = value

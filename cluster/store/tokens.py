@@ -1,7 +1,7 @@
-"""Secrets at the doors: API tokens, one-time login links, join tokens. The record keeps hashes only.
+"""Secrets of people and programs: API tokens and one-time login links. Only hashes are kept.
 
-In: a store and a secret. Out: whom it stands for, or None. Made here and shown once; nobody can read
-a secret back. Each function takes the store first.
+In: a store and a secret. Out: whom it stands for, or None. A secret is made here and shown once;
+nobody can read it back. Each function takes the store first.
 """
 
 import hashlib
@@ -88,37 +88,6 @@ def use_login(store: DjangoStateStore, secret: str, *, now: Nanoseconds) -> int 
     if not writes_patiently(lambda: fresh.update(used=True)):
         return None
     return rows.values_list("user_id", flat=True).get()
-
-
-def create_join_token(
-    store: DjangoStateStore,
-    name: str,
-    *,
-    now: Nanoseconds,
-    expires: Nanoseconds = 0,
-    secret: str = "",
-) -> str:
-    """A secret that lets agents become nodes; storing the same one again changes nothing."""
-    secret = secret or secrets.token_urlsafe(32)
-    rows = JoinTokenRow.objects.using(store.alias)
-    row = JoinTokenRow(secret_hash=_hash(secret), name=name, created=now, expires=expires)
-    writes_patiently(lambda: rows.bulk_create([row], ignore_conflicts=True))
-    return secret
-
-
-def may_join(store: DjangoStateStore, secret: str, *, now: Nanoseconds) -> bool:
-    """Whether a secret is a join token that still holds."""
-    if not secret:
-        return False
-    rows = JoinTokenRow.objects.using(store.alias).filter(secret_hash=_hash(secret))
-    expires = rows.values_list("expires", flat=True).first()
-    return expires is not None and (not expires or expires > now)
-
-
-def delete_join_tokens(store: DjangoStateStore, name: str) -> int:
-    """Take back the join tokens of a name; returns how many there were."""
-    rows = JoinTokenRow.objects.using(store.alias).filter(name=name)
-    return int(writes_patiently(rows.delete)[0])
 
 
 def forget_expired(store: DjangoStateStore, *, now: Nanoseconds) -> None:
