@@ -75,7 +75,7 @@ class Leaders:
             del self._entries[bisect_left(self._entries, before)]
         if score is None:
             return
-        entry = (_ranked(score), int(self._keys[row]), row)
+        entry = (rounded(-score), int(self._keys[row]), row)
         if entry < self._edge:
             insort(self._entries, entry)
             self._entry_of[row] = entry
@@ -96,9 +96,9 @@ class Leaders:
 
 def entry_of(score: float, key: int, row: int) -> Entry:
     """The entry of one row, for comparing it with others."""
-    return (_ranked(score), key, row)
+    return (rounded(-score), key, row)
 
 
-def _ranked(score: float) -> float:
-    # The same arithmetic as on columns, so that equals stay equal.
-    return round(-score * _SCALE) / _SCALE if isfinite(score) else inf
+def rounded(score: float) -> float:
+    """A score without its last bits, by the same arithmetic as on columns; infinite for NaN."""
+    return round(score * _SCALE) / _SCALE if isfinite(score) else inf

@@ -14,6 +14,7 @@ from scheduler.engine.rank import affinity, anti_affinity, binpack, spread
 from scheduler.engine.rank.choose import Entry, Leaders, best_entries, entry_of, tie_keys
 from scheduler.engine.rank.preemption import Eviction
 from scheduler.engine.rank.room import HAS_ROOM, Room
+from scheduler.engine.rank.shelves import Shelves
 from scheduler.state.node_table import Bools, Floats
 from scheduler.structs.job import Job
 
@@ -21,6 +22,8 @@ DEVICES = "devices"
 RESCHEDULE_PENALTY = "node-reschedule-penalty"
 PREEMPTION = "preemption"
 _PENALTY = -1.0
+#: Shelves take longer to fill than looking at all rows a few times.
+_WORTH_SHELVES = 4
 
 
 class Scored(NamedTuple):
@@ -57,7 +60,9 @@ class Ranking:
         self._affinity = affinity.affinity_scores(context.table, affinities, context.matcher)
         has_spreads = with_preferences and bool(job.spreads or ask.group.spreads)
         self._spread = spread.SpreadScores(context, job, ask.group) if has_spreads else None
-        self._spread_now: Floats = np.zeros(context.table.row_count)
+        self._boosts: Floats = np.zeros(1)
+        self._shelves: Shelves | None = None
+        self._best_asked = 0
         self._score_all()
 
     def update(self, row: int) -> None:
@@ -67,16 +72,22 @@ class Ranking:
         self._allowed[row] = has_room
         if has_room:
             self._sums[row], self._appended[row] = self._local_sum(row, is_penalised=False)
-        self._leaders.update(row, self._local_norm(row) if has_room else None)
+        if self._spread is None:
+            self._leaders.update(row, self._local_norm(row) if has_room else None)
+        elif self._shelves is not None:
+            self._shelves.update(row, is_allowed=bool(has_room))
 
     def best(self, count: int, penalty_rows: frozenset[int], blocked: Bools | None) -> list[Entry]:
         """The best rows with room that are not blocked, at most `count`, best first."""
         wanted = count + len(penalty_rows)
         allowed = self._allowed if blocked is None else self._allowed & ~blocked
-        if self._spread is None and blocked is None:
-            entries = self._leaders.best(self._local_norms, allowed, wanted)
+        self._refresh(allowed)
+        if blocked is not None:
+            entries = best_entries(self._norms(), allowed, self._keys, wanted)
+        elif self._spread is None:
+            entries = self._leaders.best(self._norms, allowed, wanted)
         else:
-            entries = best_entries(self._norms(allowed), allowed, self._keys, wanted)
+            entries = self._best_of_shelves(self._spread, wanted)
         if penalty_rows:
             entries = [entry for entry in entries if entry[2] not in penalty_rows]
             entries += [
@@ -93,8 +104,7 @@ class Ranking:
 
     def refresh_spread(self) -> None:
         """Bring the spread scores up to date, for scoring single rows without `best`."""
-        if self._spread is not None:
-            self._spread_now = self._spread.scores(self._allowed)
+        self._refresh(self._allowed)
 
     def score(self, row: int, *, is_penalised: bool) -> Scored:
         """The score columns of one row with room."""
@@ -135,7 +145,7 @@ class Ranking:
             applied += [crowd] if crowd else []
             applied += [penalty] if is_penalised else []
             applied += [wish] if self._has_affinities else []
-            boost = float(self._spread_now[row])
+            boost = self._boost(row)
             if boost:
                 scores[spread.NAME] = boost
                 applied.append(boost)
@@ -200,18 +210,27 @@ class Ranking:
     def _anti_affinity(self, row: int) -> float:
         return anti_affinity.score(float(self._same_group[row]), self._group_count)
 
-    def _local_norms(self) -> Floats:
-        norms: Floats = self._sums / self._appended
-        return norms
-
     def _local_norm(self, row: int) -> float:
         return float(self._sums[row] / self._appended[row])
 
-    def _norms(self, allowed: Bools) -> Floats:
-        if self._spread is None:
-            return self._local_norms()
-        self._spread_now = self._spread.scores(allowed)
-        norms: Floats = (self._sums + self._spread_now) / (
-            self._appended + (self._spread_now != 0)
-        )
+    def _norms(self) -> Floats:
+        boosts = self._boosts[self._spread.combination] if self._spread else np.zeros(1)
+        norms: Floats = (self._sums + boosts) / (self._appended + (boosts != 0))
         return norms
+
+    def _boost(self, row: int) -> float:
+        return 0.0 if self._spread is None else float(self._boosts[self._spread.combination[row]])
+
+    def _refresh(self, allowed: Bools) -> None:
+        if self._spread is not None:
+            self._boosts = self._spread.boosts(allowed)
+
+    def _best_of_shelves(self, scores: spread.SpreadScores, count: int) -> list[Entry]:
+        self._best_asked += 1
+        if self._shelves is None:
+            if self._best_asked <= _WORTH_SHELVES:
+                return best_entries(self._norms(), self._allowed, self._keys, count)
+            self._shelves = Shelves(
+                self._sums, self._appended, self._allowed, self._keys, scores.combination
+            )
+        return self._shelves.best(self._boosts, count)

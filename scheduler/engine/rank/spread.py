@@ -4,9 +4,8 @@ In: the job's and the group's spreads, the context's live counts. Out: one score
 placement anywhere may change. `lowest` follows the two-phase rule of placement.md 14.4.
 """
 
-from typing import NamedTuple
-
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler.engine.context import EvalContext
 from scheduler.engine.measure.property_count import EVERYTHING_ELSE, PropertyCount
@@ -22,7 +21,7 @@ _NEGLIGIBLE = 1e-9
 
 
 class SpreadScores:
-    """The spread score of every row for one group, recomputed after any change."""
+    """The spread scores of one group. Rows with the same values of all attributes share theirs."""
 
     def __init__(self, context: EvalContext, job: Job, group: TaskGroup) -> None:
         spreads = (*job.spreads, *group.spreads)
@@ -31,78 +30,95 @@ class SpreadScores:
         ruling = {spread.attribute: spread for spread in (*group.spreads, *job.spreads)}
         self._counters = [
             _Counter(
-                column=context.table.column(spread.attribute),
-                used=context.property_count(
+                context.table.column(spread.attribute),
+                context.property_count(
                     spread.attribute, job.create_index, group.name, _listed(spread)
                 ),
-                desired=desired_counts(ruling[spread.attribute], group.count),
-                share=ruling[spread.attribute].weight / total_weight if total_weight else 0.0,
+                desired_counts(ruling[spread.attribute], group.count),
+                ruling[spread.attribute].weight / total_weight if total_weight else 0.0,
             )
             for spread in spreads
         ]
+        codes = np.stack([counter.codes for counter in self._counters])
+        distinct, of_row = np.unique(codes, axis=1, return_inverse=True)
+        #: The combination of values that each row has; shape (row_count,).
+        self.combination: NDArray[np.intp] = of_row.reshape(-1)
+        self._codes_of: NDArray[np.int32] = distinct
         self._lowest = -1.0
 
-    def scores(self, feasible: Bools) -> Floats:
-        """Scores by row. `feasible` rows decide how low a value that is not wanted may score."""
-        values = [counter.values() for counter in self._counters]
-        for counter, by_code in zip(self._counters, values, strict=True):
-            if counter.desired:
-                self._follow_lowest(counter, by_code, feasible)
-        total = np.zeros(feasible.size)
-        for counter, by_code in zip(self._counters, values, strict=True):
-            by_code[np.isnan(by_code)] = self._lowest
-            total += by_code[counter.column.codes]
+    def boosts(self, feasible: Bools) -> Floats:
+        """Scores by combination. `feasible` rows decide how low an unwanted value may score."""
+        total = np.zeros(self._codes_of.shape[1])
+        scores = [counter.scores() for counter in self._counters]
+        for counter, by_code in zip(self._counters, scores, strict=True):
+            if counter.has_unwanted:
+                self._lowest = min(self._lowest, counter.least(by_code, feasible))
+        for counter, by_code, codes in zip(self._counters, scores, self._codes_of, strict=True):
+            if counter.has_unwanted:
+                by_code[np.isnan(by_code)] = self._lowest
+            total += by_code[codes]
         return total
 
-    def _follow_lowest(self, counter: "_Counter", by_code: Floats, feasible: Bools) -> None:
-        wanted = counter.wanted_codes()
-        reachable = np.zeros(by_code.size, dtype=np.bool_)
-        reachable[counter.column.codes[feasible]] = True
-        boosts = by_code[wanted & reachable]
-        if boosts.size:
-            self._lowest = min(self._lowest, float(boosts.min()))
 
+class _Counter:
+    """One spread: the values of its attribute, who holds them, and how many are wanted of each.
 
-class _Counter(NamedTuple):
-    """One spread: the values of its attribute, who holds them, and how many are wanted of each."""
+    `desired` is None for an even spread; `share` is its weight as a part of all weights.
+    """
 
-    column: Column
-    used: PropertyCount
-    #: None for an even spread.
-    desired: dict[str, float] | None
-    #: This spread's weight as a share of all weights.
-    share: float
+    def __init__(
+        self, column: Column, used: PropertyCount, desired: dict[str, float] | None, share: float
+    ) -> None:
+        self.codes = column.codes
+        self._used = used
+        self._desired = desired
+        self._share = share
+        self._code_of = {value: code for code, value in enumerate(column.values)}
+        self.has_unwanted = desired is not None and 0 in desired.values()
+        #: Targets of their own are counted under their name, all other values under `*`.
+        self._keys = [
+            value if desired is None or value in desired else EVERYTHING_ELSE
+            for value in column.values
+        ]
 
-    def values(self) -> Floats:
+    def scores(self) -> Floats:
         """The score of each code, NaN where none is wanted; last the score of a missing value."""
-        combined = self.used.combined()
-        if self.desired is None:
-            scores = [even_spread_score(combined, value) for value in self.column.values]
-        else:
-            scores = [self._target_score(combined, value) for value in self.column.values]
+        combined = self._used.combined()
+        if self._desired is None:
+            return self._even_scores(combined)
+        by_key = {
+            key: self._target_score(combined, key) for key in (*self._desired, EVERYTHING_ELSE)
+        }
+        return np.array([*(by_key[key] for key in self._keys), _MISSING])
+
+    def least(self, by_code: Floats, feasible: Bools) -> float:
+        """The least score among wanted values that some feasible row has; infinite for none."""
+        reachable = np.zeros(by_code.size, dtype=np.bool_)
+        reachable[self.codes[feasible]] = True
+        wanted = [*((self._desired or {}).get(key, 0.0) > 0 for key in self._keys), False]
+        found = by_code[reachable & np.array(wanted)]
+        return float(found.min()) if found.size else float("inf")
+
+    def _even_scores(self, combined: dict[str, int]) -> Floats:
+        least, most = (min(combined.values()), max(combined.values())) if combined else (0, 0)
+        # Few counts differ, so each is judged once.
+        by_count = {
+            count: even_spread_score(count, least, most) for count in {0, *combined.values()}
+        }
+        unused = by_count[0] if combined else 0.0
+        scores = [unused] * len(self._keys)
+        for value, count in combined.items():
+            scores[self._code_of[value]] = by_count[count]
         return np.array([*scores, _MISSING])
 
-    def wanted_codes(self) -> Bools:
-        """Codes whose score follows from a desired count above 0."""
-        assert self.desired is not None, "only asked of spreads with targets"
-        desired = self.desired
-        wanted = [desired.get(self._key(value), 0.0) > 0 for value in self.column.values]
-        return np.array([*wanted, False], dtype=np.bool_)
-
-    def _target_score(self, combined: dict[str, int], value: str) -> float:
-        assert self.desired is not None, "only asked of spreads with targets"
-        key = self._key(value)
-        desired = self.desired.get(key)
+    def _target_score(self, combined: dict[str, int], key: str) -> float:
+        assert self._desired is not None, "only asked of spreads with targets"
+        desired = self._desired.get(key)
         if desired is None:
             return _MISSING
         if desired == 0:
             return float("nan")
-        used = combined.get(key, 0) + 1
-        return ((desired - used) / desired) * self.share
-
-    def _key(self, value: str) -> str:
-        assert self.desired is not None, "only asked of spreads with targets"
-        return value if value in self.desired else EVERYTHING_ELSE
+        return ((desired - (combined.get(key, 0) + 1)) / desired) * self._share
 
 
 def desired_counts(spread: Spread, count: int) -> dict[str, float] | None:
@@ -123,12 +139,11 @@ def desired_counts(spread: Spread, count: int) -> dict[str, float] | None:
     return desired
 
 
-def even_spread_score(combined: dict[str, int], value: str) -> float:
-    """The score of one more allocation on a value, when all values should hold the same."""
-    if not combined:
-        return 0.0
-    used = combined.get(value, 0)
-    least, most = min(combined.values()), max(combined.values())
+def even_spread_score(used: int, least: int, most: int) -> float:
+    """The score of one more allocation on a value that holds `used`, when all should hold alike.
+
+    `least` and `most` are what any value holds that was ever used.
+    """
     if used != least:
         return -1.0 if least == 0 else (least - used) / least
     if least == most:
