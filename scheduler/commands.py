@@ -1,7 +1,7 @@
 """What the leader wants done as time passes, as values that `cluster/runtime` performs.
 
 A command names rows, it does not hold decisions that could be stale: whoever performs it looks at
-the rows again inside the transaction (`scheduler.watchers.reaper` and its neighbours say how).
+the rows again inside the transaction.
 """
 
 import msgspec
@@ -46,13 +46,13 @@ class CancelEvaluations(Command, frozen=True):
 
 
 class MarkNodeUnresponsive(Command, frozen=True):
-    """A node's heartbeat is overdue (`heartbeats.status_when_silent` says what it becomes)."""
+    """A node's heartbeat is overdue: it becomes `disconnected` or `down`, by what is on it."""
 
     node_id: str
 
 
 class DrainAllocations(Command, frozen=True):
-    """Ask allocations to leave their nodes, and evaluate their jobs (`drains.mark_drained`).
+    """Ask allocations to leave their nodes, and evaluate their jobs (trigger `node-drain`).
 
     At most 7,281 ids in one command.
     """
@@ -61,7 +61,7 @@ class DrainAllocations(Command, frozen=True):
 
 
 class CompleteDrain(Command, frozen=True):
-    """The drains of these nodes are over (`drains.write_completed`)."""
+    """The drains of these nodes are over."""
 
     #: Whether its deadline ended it, by node id.
     nodes: dict[str, bool]

@@ -163,8 +163,7 @@ class Leader:
         evaluations = request.created
         if request.update is not None:
             evaluations = (*evaluations, request.update)
-            if request.update.is_terminal:
-                self._intake.note_status(request.update, now, actor=f"worker {process}")
+            self._intake.note_end(request.update, now, actor=f"worker {process}")
         steps = self.take_steps(request.eval_id) if evaluations else ()
         return FinishWrite(evaluations=evaluations, steps=steps)
 

@@ -4,7 +4,7 @@ In: plans in order of urgency, a store. Out: one outcome per plan; the accepted 
 committed, a whole group in one write. Queueing, answering and the lease are not known here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -16,6 +16,7 @@ from scheduler.ports import Change, Fence, IDSource, StateStore
 from scheduler.rejected_nodes import RejectedNodes
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.plans import commit_plan
+from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
 from scheduler.structs.plan import Plan, PlanResult
 
@@ -76,6 +77,10 @@ class PlanApplier:
         A plan refused before anything of it is written gets an error as its outcome; one that
         breaks later raises BrokenPlan, and the transaction must be rolled back.
         """
+        change.preload(
+            allocs=[alloc.id for entry in queued for alloc in _allocations(entry.plan)],
+            nodes=list(dict.fromkeys(node for entry in queued for node in _nodes(entry.plan))),
+        )
         outcomes = []
         for entry in queued:
             outcome = self._apply_one(change, entry.plan, monotonic)
@@ -145,3 +150,14 @@ def preemption_evaluations(
             )
         )
     return tuple(evaluations)
+
+
+def _allocations(plan: Plan) -> Iterable[Allocation]:
+    for part in (plan.node_update, plan.node_allocation, plan.node_preemptions):
+        for allocs in part.values():
+            yield from allocs
+
+
+def _nodes(plan: Plan) -> Iterable[str]:
+    yield from plan.node_update
+    yield from plan.node_allocation

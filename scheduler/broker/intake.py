@@ -96,8 +96,7 @@ class Intake:
         self._blocked.remove(evaluation.id)
         if evaluation.status is EvalStatus.COMPLETE and not evaluation.failed_task_groups:
             self._blocked.untrack(evaluation.job_key)
-        if self._lives.last_step(evaluation.id) is not Step(evaluation.status.value):
-            self.note_status(evaluation, at, actor="state")
+        self.note_end(evaluation, at, actor="state")
         self._lives.end(evaluation.id)
 
     def _observe_settings(self, stored: SchedulerSettings) -> None:
@@ -154,12 +153,9 @@ class Intake:
             if note.step is Step.NACKED:
                 self._workers.returned(note.eval_id)
 
-    def note_status(self, evaluation: Evaluation, now: int, *, actor: str) -> None:
-        """An evaluation got its final status."""
-        self._lives.note(
-            evaluation.id,
-            Step(evaluation.status.value),
-            now,
-            actor=actor,
-            reason=evaluation.status_description,
-        )
+    def note_end(self, evaluation: Evaluation, now: int, *, actor: str) -> None:
+        """An evaluation got its final status; told twice, it is one step."""
+        step = Step(evaluation.status.value)
+        if evaluation.is_terminal and self._lives.last_step(evaluation.id) is not step:
+            reason = evaluation.status_description
+            self._lives.note(evaluation.id, step, now, actor=actor, reason=reason)

@@ -1,0 +1,253 @@
+"""The whole control plane in one thread: leader, workers, applier and nodes on a virtual clock.
+
+Everything that could differ from run to run (time, ids, chance, order) comes from the seed.
+"""
+
+import re
+
+import msgspec
+import numpy as np
+
+from cluster.operations.allocations import mark_draining
+from cluster.operations.nodes import complete_drain, mark_node_unresponsive
+from scheduler.broker.leader_settings import LeaderSettings
+from scheduler.commands import (
+    CancelEvaluations,
+    Command,
+    CompleteDrain,
+    DrainAllocations,
+    FailEvaluation,
+    MarkNodeUnresponsive,
+    RecordSteps,
+)
+from scheduler.engine.registry import new_scheduler
+from scheduler.errors import SchedulerError
+from scheduler.leader import Leader
+from scheduler.messages import FinishRequest, FinishWrite, PlanOutcome, QueuedPlan
+from scheduler.plan_applier import PlanApplier
+from scheduler.ports import Change
+from scheduler.state.events import WriteKind
+from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.writes.evaluations import write_evaluations
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.job import Job
+from scheduler.structs.node import Node
+from scheduler.watchers import reaper
+from scheduler.watchers.drains import Drains
+from scheduler.watchers.heartbeats import Heartbeats
+from scheduler.worker import Batch, SchedulerFactory, Turn, WorkerTools
+from tests.builders import CountingIDs, FixedClock, make_evaluation
+
+TYPES = ("service", "batch", "system", "sysbatch")
+
+
+class Patterns:
+    """Patterns without RE2: tests use plain ones only."""
+
+    def search(self, pattern: str, text: str) -> bool:
+        return re.search(pattern, text) is not None
+
+
+class World:
+    """One control plane. Its parts are public: tests and faults reach into it."""
+
+    def __init__(
+        self,
+        seed: int = 1,
+        settings: LeaderSettings | None = None,
+        factory: SchedulerFactory = new_scheduler,
+    ) -> None:
+        self.clock = FixedClock()
+        self.ids = CountingIDs()
+        self.chance = np.random.default_rng(seed)
+        self.settings = settings or LeaderSettings()
+        self.factory = factory
+        self.store = MemoryStateStore()
+        self.applier = PlanApplier(self.ids)
+        self.commands: list[Command] = []
+        self.leader = self.new_leader()
+
+    def new_leader(self) -> Leader:
+        """Another process takes over: everything it knows is in the record."""
+        self.heartbeats = Heartbeats()
+        self.leader = Leader(
+            self.ids, self.chance.random, self.settings, (self.heartbeats, Drains())
+        )
+        self.leader.restore(self.store, **self.time)
+        return self.leader
+
+    @property
+    def time(self) -> dict[str, object]:
+        return {"now": self.clock.now(), "monotonic": self.clock.monotonic()}
+
+    # What people and nodes write.
+
+    def put_nodes(self, *nodes: Node) -> None:
+        def work(change: Change) -> None:
+            for node in nodes:
+                create_index = node.create_index if change.node(node.id) else change.index
+                change.put_node(
+                    msgspec.structs.replace(
+                        node, create_index=create_index, modify_index=change.index
+                    )
+                )
+
+        self.store.write(WriteKind.NODE_REGISTRATION, work, now=self.clock.now())
+        self.follow()
+
+    def put_job(self, job: Job) -> Evaluation:
+        """Store a job and the evaluation that its registration makes."""
+        evaluation = make_evaluation(
+            id=self.ids.next_id(),
+            namespace=job.namespace,
+            job_id=job.id,
+            type=job.type,
+            priority=job.priority,
+            create_time=self.clock.now(),
+            modify_time=self.clock.now(),
+        )
+
+        def work(change: Change) -> None:
+            stored = change.job(job.key)
+            change.put_job(
+                msgspec.structs.replace(
+                    job,
+                    version=stored.version + 1 if stored else 0,
+                    create_index=stored.create_index if stored else change.index,
+                    modify_index=change.index,
+                    job_modify_index=change.index,
+                )
+            )
+            write_evaluations(change, [evaluation])
+
+        self.store.write(WriteKind.JOB_REGISTERED, work, now=self.clock.now())
+        self.follow()
+        return self.stored(evaluation)
+
+    def put_evaluations(self, *evaluations: Evaluation) -> None:
+        self.store.write(
+            WriteKind.EVALUATION_UPDATED,
+            lambda change: write_evaluations(change, evaluations),
+            now=self.clock.now(),
+        )
+        self.follow()
+
+    def stored(self, evaluation: Evaluation) -> Evaluation:
+        found = self.store.evaluation(evaluation.id)
+        assert found is not None
+        return found
+
+    # The leader process.
+
+    def follow(self) -> None:
+        for frame in self.store.frames_since(self.leader.index):
+            self.leader.observe(frame, **self.time)
+        if self.leader.wants_restore:
+            self.leader.restore(self.store, **self.time)
+
+    def tick(self, seconds: float = 0.0) -> list[Command]:
+        """Let time pass, then let the leader act; returns what it wanted done."""
+        self.clock.advance(seconds)
+        self.follow()
+        commands = self.leader.tick(**self.time)
+        due = self.leader.watch_deadline(**self.time)
+        if due is not None and due <= self.clock.monotonic():
+            commands += self.leader.watch(self.store, **self.time)
+        for command in commands:
+            self.perform(command)
+            self.leader.performed(command, **self.time)
+        self.follow()
+        return commands
+
+    def perform(self, command: Command) -> None:
+        now = self.clock.now()
+        match command:
+            case RecordSteps():
+                self._write(WriteKind.LIFECYCLE_RECORDED, FinishWrite(steps=command.steps))
+            case FailEvaluation():
+                self.store.write(
+                    WriteKind.EVALUATION_UPDATED,
+                    lambda change: reaper.write_failed(change, command),
+                    now=now,
+                )
+            case CancelEvaluations():
+                self.store.write(
+                    WriteKind.EVALUATION_UPDATED,
+                    lambda change: reaper.write_canceled(change, command),
+                    now=now,
+                )
+            case MarkNodeUnresponsive():
+                mark_node_unresponsive(self.store, command.node_id, now=now, ids=self.ids)
+            case DrainAllocations():
+                mark_draining(self.store, command.transitions, now=now, ids=self.ids)
+            case CompleteDrain():
+                for node_id, by_deadline in command.nodes.items():
+                    complete_drain(self.store, (node_id,), now=now, deadline_reached=by_deadline)
+
+    def finish(self, process: str, request: FinishRequest) -> None:
+        """What the leader process does with a `finish` request."""
+        write = self.leader.check_finish(process, request, **self.time)
+        if write.evaluations or write.steps:
+            self._write(WriteKind.EVALUATION_UPDATED, write)
+        self.leader.finished(process, request, **self.time)
+        self.follow()
+
+    def _write(self, kind: WriteKind, write: FinishWrite) -> None:
+        def work(change: Change) -> None:
+            write_evaluations(change, write.evaluations)
+            for step in write.steps:
+                change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))
+
+        self.store.write(kind, work, now=self.clock.now())
+
+    # The applier process.
+
+    def take_plans(self, applier: str = "applier") -> tuple[QueuedPlan, ...]:
+        return self.leader.next_plans(applier, **self.time)
+
+    def judge(self, queued: tuple[QueuedPlan, ...]) -> list[PlanOutcome]:
+        return self.applier.apply(self.store, queued, **self.time)
+
+    def report(self, outcomes: list[PlanOutcome]) -> None:
+        self.follow()
+        self.leader.plans_done(outcomes, **self.time)
+
+    # A worker process.
+
+    def new_batch(self, process: str, limit: int = 4) -> Batch:
+        deliveries = self.leader.dequeue(process, TYPES, limit, **self.time)
+        tools = WorkerTools(
+            snapshot=lambda _index: self.store.snapshot(),
+            ids=self.ids,
+            matcher=Patterns(),
+            factory=self.factory,
+        )
+        return Batch(tools, deliveries)
+
+    def hand_in(self, process: str, turn: Turn) -> None:
+        """Submit the plans and finishes of a turn; what the leader refuses is dropped."""
+        for plan in turn.plans:
+            try:
+                self.leader.submit_plan(process, plan, **self.time)
+            except SchedulerError:
+                continue
+        for request in turn.finishes:
+            try:
+                self.finish(process, request)
+            except SchedulerError:
+                continue
+
+    def work_off(self, process: str = "worker") -> None:
+        """Run everything that is ready to its end, without faults."""
+        while True:
+            batch = self.new_batch(process)
+            if batch.is_done:
+                return
+            self.hand_in(process, batch.begin_all(now=self.clock.now()))
+            while not batch.is_done:
+                self.report(self.judge(self.take_plans()))
+                replies = self.leader.take_replies()
+                assert replies, "a batch waits for plans that nobody answers"
+                for reply in replies:
+                    turn = batch.answer(reply.outcome, now=self.clock.now())
+                    self.hand_in(process, turn)
