@@ -13,7 +13,7 @@ from cluster.jobspec.problems import Problem
 from cluster.jobspec.validate_group import check_group
 from cluster.jobspec.validate_service import exposed_check_problem
 from cluster.jobspec.validate_targets import check_affinities, check_constraints, check_spreads
-from cluster.jobspec.warnings import warnings_of
+from cluster.jobspec.advice import warnings_of
 from scheduler.structs.identity import ALL_NODE_POOLS
 from scheduler.structs.job import Job, JobType, ParameterizedJob, Periodic
 from scheduler.structs.scheduler_settings import SchedulerSettings
