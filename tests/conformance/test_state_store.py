@@ -1,0 +1,287 @@
+"""One suite for every store: what `StateStore` promises, and what the rules of writes do on it."""
+
+import pytest
+from msgspec.structs import replace
+
+from scheduler.errors import StaleSnapshot
+from scheduler.state.events import Topic, WriteKind
+from scheduler.state.node_use import node_use_of
+from scheduler.structs.allocation import ClientStatus, DesiredStatus
+from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import JobSubmission, JobSummary, Namespace
+from scheduler.structs.scheduler_settings import SchedulerSettings
+from tests.builders import make_allocation, make_evaluation, make_job, make_node
+
+KIND = WriteKind.EVALUATION_UPDATED
+KEY = JobKey("default", "web")
+
+
+def put(store, *values, now=1):
+    """Store raw values, each by the put of its type, in one write; returns its index."""
+
+    def work(change):
+        for value in values:
+            name = type(value).__name__
+            getattr(change, _PUTS[name])(value)
+
+    return store.write(KIND, work, now=now)[0]
+
+
+_PUTS = {
+    "Job": "put_job",
+    "JobSummary": "put_job_summary",
+    "JobSubmission": "put_job_submission",
+    "Node": "put_node",
+    "Allocation": "put_allocation",
+    "Evaluation": "put_evaluation",
+    "Deployment": "put_deployment",
+    "LifecycleStep": "put_lifecycle_step",
+    "Namespace": "put_namespace",
+    "NodePool": "put_node_pool",
+    "SchedulerSettings": "put_scheduler_settings",
+}
+
+
+def test_a_new_record_holds_the_default_namespace_and_the_built_in_pools(store):
+    assert store.read(lambda reader: reader.index) == 1
+    assert store.read(lambda reader: [item.name for item in reader.namespaces()]) == ["default"]
+    assert store.read(lambda reader: [pool.name for pool in reader.node_pools()]) == [
+        "all",
+        "default",
+    ]
+    assert store.read(lambda reader: reader.table_index("namespaces")) == 1
+    (frame,) = store.frames_since(0)
+    assert [event.key for event in frame.events] == ["default", "all", "default"]
+
+
+def test_each_write_takes_the_next_index(store):
+    assert [put(store, make_node(number)) for number in (1, 2, 3)] == [2, 3, 4]
+    assert store.read(lambda reader: reader.index) == 4
+    assert [frame.index for frame in store.frames_since(1)] == [2, 3, 4]
+
+
+def test_a_write_that_puts_nothing_takes_no_index(store):
+    put(store, make_node())
+    assert store.write(KIND, lambda change: change.index, now=1) == (2, 3)
+    assert put(store, make_node(2)) == 3
+
+
+def test_a_write_that_raises_leaves_nothing(store):
+    def fail(change):
+        change.put_node(make_node())
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        store.write(KIND, fail, now=1)
+    assert store.read(lambda reader: (reader.index, list(reader.nodes()))) == (1, [])
+    assert put(store, make_node()) == 2
+
+
+def test_a_change_reads_its_own_puts(store):
+    put(store, make_job(), make_allocation(number=0))
+
+    def work(change):
+        change.put_allocation(make_allocation(number=1))
+        change.put_allocation(make_allocation(number=0, client_status=ClientStatus.FAILED))
+        change.delete_allocation(make_allocation(number=2).id)
+        return [(alloc.name, alloc.client_status) for alloc in change.allocations_by_job(KEY)]
+
+    assert store.write(KIND, work, now=1)[1] == [
+        ("web.web[0]", ClientStatus.FAILED),
+        ("web.web[1]", ClientStatus.PENDING),
+    ]
+
+
+def test_a_row_that_moves_leaves_its_old_places(store):
+    moved = make_allocation(number=0)
+    put(store, moved)
+
+    def work(change):
+        change.put_allocation(moved.changed(eval_id="other", deployment_id="rollout"))
+        return (
+            len(change.allocations_by_eval(moved.eval_id)),
+            len(change.allocations_by_eval("other")),
+            len(change.allocations_by_deployment("rollout")),
+        )
+
+    assert store.write(KIND, work, now=1)[1] == (0, 1, 1)
+    assert store.read(lambda reader: len(reader.allocations_by_eval("other"))) == 1
+    assert store.read(lambda reader: len(reader.allocations_by_eval(moved.eval_id))) == 0
+
+
+def test_a_frame_lists_each_changed_row_once_with_its_last_value(store):
+    def work(change):
+        change.put_node(make_node())
+        change.put_allocation(make_allocation())
+        change.put_node(make_node(name="renamed"))
+
+    index, _ = store.write(KIND, work, now=7)
+    (frame,) = store.frames_since(index - 1)
+    assert (frame.kind, frame.at) == (KIND, 7)
+    assert [(event.topic, event.key) for event in frame.events] == [
+        (Topic.ALLOCATION, make_allocation().id),
+        (Topic.NODE_USE, make_node().id),
+        (Topic.NODE, make_node().id),
+    ]
+    assert frame.events[-1].value == make_node(name="renamed")
+
+
+def test_a_deletion_carries_the_row_as_it_was(store):
+    put(store, make_node())
+    index, _ = store.write(KIND, lambda change: change.delete_node(make_node().id), now=1)
+    (event,) = store.frames_since(index - 1)[0].events
+    assert (event.topic, event.value, event.deleted) == (Topic.NODE, make_node(), True)
+    assert store.read(lambda reader: reader.node(make_node().id)) is None
+
+
+def test_frames_come_in_order_and_not_more_than_asked_for(store):
+    for number in range(5):
+        put(store, make_node(number))
+    assert [frame.index for frame in store.frames_since(2, limit=2)] == [3, 4]
+    assert store.frames_since(6) == []
+
+
+def test_values_come_back_as_they_were_put(store):
+    job = make_job()
+    values = (
+        job,
+        JobSummary(job_id="web", create_index=10),
+        JobSubmission(source="job {}", format="hcl2", namespace="default", job_id="web"),
+        make_node(),
+        make_allocation(job),
+        make_evaluation(),
+        LifecycleStep(eval_id="e", number=1, step=Step.ENQUEUED, at=5),
+        Namespace(name="team"),
+        SchedulerSettings(scheduler_algorithm="spread"),
+    )
+    put(store, *values)
+
+    def read(reader):
+        return (
+            reader.job(KEY),
+            reader.job_summary(KEY),
+            reader.job_submission(KEY, 0),
+            reader.node(make_node().id),
+            reader.allocation(make_allocation(job).id),
+            reader.evaluation(make_evaluation().id),
+            reader.lifecycle("e")[0],
+            reader.namespace("team"),
+            reader.scheduler_settings(),
+        )
+
+    assert store.read(read) == values
+
+
+def test_tables_remember_the_index_of_their_own_last_write(store):
+    put(store, make_node())
+    put(store, make_allocation())
+    put(store, make_evaluation())
+
+    def indexes(reader):
+        tables = ("nodes", "allocations", "evaluations", "deployments")
+        return [reader.table_index(table) for table in tables]
+
+    assert store.read(indexes) == [2, 3, 4, 0]
+
+
+ALLOCATION_WRITES = [
+    pytest.param(lambda alloc: alloc, id="running"),
+    pytest.param(
+        lambda alloc: alloc.changed(desired_status=DesiredStatus.STOP), id="told-to-stop"
+    ),
+    pytest.param(lambda alloc: alloc.changed(client_status=ClientStatus.UNKNOWN), id="unknown"),
+    pytest.param(lambda alloc: alloc.changed(client_status=ClientStatus.COMPLETE), id="complete"),
+    pytest.param(lambda alloc: alloc.changed(node_id=make_node(2).id), id="moved"),
+    pytest.param(None, id="deleted"),
+]
+
+
+@pytest.mark.parametrize("change_it", ALLOCATION_WRITES)
+def test_the_use_of_a_node_is_the_sum_of_its_allocations(store, change_it):
+    kept, changed = make_allocation(number=0), make_allocation(number=1)
+    put(store, kept, changed)
+    if change_it is None:
+        store.write(KIND, lambda change: change.delete_allocation(changed.id), now=1)
+    else:
+        put(store, change_it(changed))
+
+    def uses(reader):
+        ids = [make_node(number).id for number in (1, 2)]
+        return [
+            (reader.node_use(node_id), node_use_of(node_id, reader.allocations_by_node(node_id)))
+            for node_id in ids
+        ]
+
+    assert all(kept_use == computed for kept_use, computed in store.read(uses))
+
+
+def test_a_purged_job_leaves_versions_that_allocations_name(store):
+    first, second = make_job(version=0), make_job(version=1)
+    put(store, first)
+    put(store, second, make_allocation(first))
+    store.write(KIND, lambda change: change.delete_job(KEY), now=1)
+    assert store.read(lambda reader: (reader.job(KEY), reader.job_versions(KEY))) == (None, [])
+    assert store.read(lambda reader: reader.job_of(make_allocation(first))) == first
+    assert store.read(lambda reader: reader.job_version(KEY, 1, second.create_index)) is None
+    store.write(KIND, lambda change: change.delete_allocation(make_allocation(first).id), now=1)
+    assert store.read(lambda reader: reader.job_of(make_allocation(first))) is None
+
+
+def test_a_version_taken_off_the_list_stays_for_its_allocations(store):
+    old, new = make_job(version=0), make_job(version=1)
+    put(store, old, make_allocation(old))
+    put(store, new)
+    store.write(KIND, lambda change: change.delete_job_version(old), now=1)
+    assert store.read(lambda reader: [job.version for job in reader.job_versions(KEY)]) == [1]
+    assert store.read(lambda reader: reader.job_of(make_allocation(old))) == old
+
+
+def test_a_collected_evaluation_leaves_a_stub_without_its_steps(store):
+    evaluation = make_evaluation(previous_eval="before", queued_allocations={"web": 1})
+    step = LifecycleStep(eval_id=evaluation.id, number=1, step=Step.ENQUEUED, at=5)
+    put(store, evaluation, step)
+    store.write(KIND, lambda change: change.delete_evaluation(evaluation.id), now=1)
+    assert store.read(lambda reader: reader.evaluation(evaluation.id)) is None
+    assert store.read(lambda reader: reader.lifecycle(evaluation.id)) == []
+    assert store.read(lambda reader: reader.evaluation_stub(evaluation.id)) == replace(
+        evaluation, queued_allocations={}
+    )
+
+
+def test_lists_are_in_order_of_creation(store):
+    evaluations = [
+        make_evaluation(id="b", create_index=9),
+        make_evaluation(id="a", create_index=9),
+        make_evaluation(id="c", create_index=3),
+    ]
+    put(store, *evaluations)
+    assert store.read(lambda reader: [item.id for item in reader.evaluations_by_job(KEY)]) == [
+        "c",
+        "a",
+        "b",
+    ]
+    assert store.read(lambda reader: [item.id for item in reader.open_evaluations()]) == [
+        "c",
+        "a",
+        "b",
+    ]
+
+
+def test_jobs_of_one_id_in_two_namespaces_are_two_jobs(store):
+    put(store, make_job(), make_job(namespace="team", priority=70))
+    assert store.read(lambda reader: [job.key for job in reader.jobs()]) == [
+        ("default", "web"),
+        ("team", "web"),
+    ]
+
+
+def test_a_reader_below_the_trimmed_log_is_told_so(store):
+    if not hasattr(store, "trim_frames"):
+        pytest.skip("trimming a database is tested with cluster.store.retention")
+    for number in range(3):
+        put(store, make_node(number))
+    store.trim_frames(4)
+    assert [frame.index for frame in store.frames_since(3)] == [4]
+    with pytest.raises(StaleSnapshot):
+        store.frames_since(2)
