@@ -5,27 +5,84 @@ In: JSON (decoded, bytes or text) or HCL. Out: request forms and canonical `Job`
 """
 
 import json
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from cluster.jobspec.canonicalize import canonicalize
+from cluster.jobspec.hcl.job_file import read_job_file
 from cluster.jobspec.json_places import places
 from cluster.jobspec.problems import JobProblems, Problem
-from cluster.jobspec.request_form import RequestForm, Steps, complete, path_text
+from cluster.jobspec.request_form import (
+    Place,
+    RequestForm,
+    Steps,
+    complete,
+    path_steps,
+    path_text,
+)
+from cluster.jobspec.validate import single_problems
 from scheduler.structs.job import Job
 
 #: The longest text taken; doors answer 413 above it before they come here.
 MAX_TEXT = 1 << 20
 
 
-class ParsedText(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ParsedText:
     """What a job text says."""
 
     form: RequestForm
     job: Job
     #: hcl2 or json, as submissions name it.
     format: str
-    #: Fields nobody knows, and values nobody declared; each a sentence.
+    #: Fields nobody knows, and values nobody declared; each a sentence with its place.
     warnings: tuple[Problem, ...]
+    place_of: Callable[[Steps], Place]
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Every broken rule of the job by itself, at the place in the text that breaks it."""
+        return tuple(
+            problem._replace(line=line, column=column)
+            for problem in single_problems(self.job)
+            for line, column in [self.place_of(path_steps(problem.path))]
+        )
+
+
+def parse_text(
+    text: str, variables: str = "", *, env: Mapping[str, str] | None = None
+) -> ParsedText:
+    """A job text in either language: a job file (native or its JSON form), or a job as the API takes it.
+
+    Raises `JobProblems` with line and column of everything that cannot be read. Rules are not judged; the
+    result's `problems()` does that.
+    """
+    if len(text) > MAX_TEXT:
+        raise JobProblems([Problem("", "job is larger than 1 MiB")], malformed=True)
+    if _is_request(text):
+        return _parse_request(text)
+    job_file = read_job_file(text, variables, env=env)
+    job = canonicalize(job_file.form)
+    return ParsedText(job_file.form, job, "hcl2", job_file.warnings, job_file.place_of)
+
+
+def _is_request(text: str) -> bool:
+    """Whether the text is a job as the API takes it; the JSON form of job files says `job` in small letters."""
+    return text.lstrip().startswith("{") and re.match(r'\s*\{\s*"(job|variable|locals)s?"', text) is None
+
+
+def _parse_request(text: str) -> ParsedText:
+    document, above = _unwrapped(_json(text))
+    found = places(text)
+    form, unknown = complete("Job", document, lambda steps: found.of((*above, *steps)))
+    warnings = [
+        Problem(path_text(steps), f"unknown field {path_text(steps)} is ignored", *found.of((*above, *steps)))
+        for steps in unknown
+    ]
+    return ParsedText(
+        form, canonicalize(form), "json", tuple(warnings), lambda steps: found.of((*above, *steps))
+    )
 
 
 def decode_job(document: dict[str, Any] | bytes | str) -> tuple[RequestForm, tuple[str, ...]]:
@@ -58,17 +115,17 @@ def _text(document: bytes | str) -> str:
 
 
 def _decode_text(text: str) -> tuple[RequestForm, tuple[Steps, ...]]:
-    document = _json(text)
-    # The body of a request wraps the job; a file may hold either.
-    inner: tuple[str | int, ...] = ()
-    if (
-        isinstance(document, dict)
-        and len(document) == 1
-        and next(iter(document)).casefold() == "job"
-    ):
-        inner = (next(iter(document)),)
-        document = document[next(iter(document))]
-    return complete("Job", document, lambda steps: places(text).of((*inner, *steps)))
+    document, above = _unwrapped(_json(text))
+    return complete("Job", document, lambda steps: places(text).of((*above, *steps)))
+
+
+def _unwrapped(document: Any) -> tuple[Any, Steps]:  # noqa: ANN401 - JSON
+    """The job of a document, and the way to it: the body of a request wraps the job, a file may or may not."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            if name.casefold() == "job":
+                return value, (name,)
+    return document, ()
 
 
 def _json(text: str) -> Any:

@@ -7,7 +7,9 @@ and no rules.
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +73,13 @@ def path_text(steps: Steps) -> str:
     return text
 
 
+def path_steps(path: str) -> Steps:
+    """The way that `path_text` has written."""
+    return tuple(
+        int(number) if number else name for name, number in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path)
+    )
+
+
 def complete(
     shape_name: str, document: object, locate: Callable[[Steps], Place] = nowhere
 ) -> tuple[RequestForm, tuple[Steps, ...]]:
@@ -82,10 +91,8 @@ def complete(
     if _is_too_deep(document):
         raise JobProblems([Problem("", "exceeded max depth")], malformed=True)
     form: RequestForm = {}
-    try:
+    with suppress(Unusable):
         form = _object(document, SHAPES[shape_name], (), reading)
-    except Unusable:
-        pass
     if reading.problems:
         raise JobProblems(reading.problems, malformed=True)
     return form, tuple(reading.unknown)
@@ -101,7 +108,7 @@ def empty_form(shape_name: str) -> RequestForm:
 
 
 def _zero(kind: str) -> Any:
-    return _ZEROES[kind] if kind in _ZEROES else None
+    return _ZEROES.get(kind)
 
 
 def _is_too_deep(document: object) -> bool:

@@ -35,6 +35,8 @@ class Unfolded(NamedTuple):
 def decode_block(schema: Schema, unfolded: Unfolded) -> RequestForm:
     """The form of one block. What is wrong with it is noted in the scope's source."""
     form = empty_form(schema.shape)
+    offsets = unfolded.scope.source.offsets
+    offsets[id(form), ""] = unfolded.block.start
     body = as_body(unfolded.body, schema)
     scope = unfolded.scope
     if schema.label_field:
@@ -64,6 +66,7 @@ def _arguments(schema: Schema, body: syntax.Body, form: RequestForm, scope: Scop
             continue
         if value is not None:
             form[entry.field] = value
+            scope.source.offsets[id(form), entry.field] = attribute.start
 
 
 def _note_unknown_argument(schema: Schema, attribute: syntax.Attribute, scope: Scope) -> None:

@@ -6,6 +6,7 @@ In: HCL or HCL-JSON text, values for its variables, an environment. Out: a reque
 
 import json
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from cluster.jobspec.hcl import syntax
 from cluster.jobspec.hcl.decode import Unfolded, decode_block
@@ -17,7 +18,7 @@ from cluster.jobspec.hcl.schema import SCHEMAS, Entry, Schema
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.variables import Variables
 from cluster.jobspec.problems import JobProblems, Problem
-from cluster.jobspec.request_form import RequestForm
+from cluster.jobspec.request_form import Place, RequestForm, Steps
 
 #: The longest text taken, as for any job.
 MAX_TEXT = 1 << 20
@@ -34,6 +35,29 @@ _TOP = Schema(
 )
 
 
+class JobFile(NamedTuple):
+    """What a job file says, and the text it was read from."""
+
+    form: RequestForm
+    warnings: tuple[Problem, ...]
+    source: Source
+
+    def place_of(self, steps: Steps) -> Place:
+        """Line and column of the innermost block or attribute on the way to a field of the form."""
+        value: object = self.form
+        offset = self.source.offsets.get((id(value), ""))
+        for step in steps:
+            if isinstance(value, dict):
+                offset = self.source.offsets.get((id(value), str(step)), offset)
+                value = value.get(str(step))
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
+            else:
+                break
+            offset = self.source.offsets.get((id(value), ""), offset)
+        return (None, None) if offset is None else self.source.place(offset)
+
+
 def parse_hcl(
     text: str, variables: str = "", *, env: Mapping[str, str] | None = None
 ) -> tuple[RequestForm, tuple[Problem, ...]]:
@@ -41,6 +65,14 @@ def parse_hcl(
 
     `variables` are values as a file of them would give; `env` may give more under `NOMAD_VAR_<name>`.
     """
+    job_file = read_job_file(text, variables, env=env)
+    return job_file.form, job_file.warnings
+
+
+def read_job_file(
+    text: str, variables: str = "", *, env: Mapping[str, str] | None = None
+) -> JobFile:
+    """As `parse_hcl`, with the places of what was read."""
     if len(text) > MAX_TEXT or len(variables) > MAX_TEXT:
         raise JobProblems([Problem("", "job file is larger than 1 MiB")], malformed=True)
     source = Source(text)
@@ -56,7 +88,7 @@ def parse_hcl(
     for job in jobs[:1]:
         form = decode_block(SCHEMAS["job"], Unfolded(job, job.labels, job.body, scope))
     source.refuse_if_any()
-    return form, tuple(names.warnings)
+    return JobFile(form, tuple(names.warnings), source)
 
 
 def _read(source: Source) -> syntax.Body:
