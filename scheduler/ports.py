@@ -58,6 +58,9 @@ class StateReader(Protocol):
     def allocations_by_eval(self, eval_id: str) -> Sequence[Allocation]: ...
     def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]: ...
     def evaluation(self, eval_id: str) -> Evaluation | None: ...
+    def evaluation_stub(self, eval_id: str) -> Evaluation | None:
+        """What is left of a collected evaluation."""
+
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
 

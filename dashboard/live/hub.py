@@ -14,7 +14,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Protocol, TypeVar
 
 from dashboard.live.messages import Beat, Frame, Hint, Message, Piece, Reload, encoded
-from dashboard.live.rooms import Room, room_for
+from dashboard.live.registry import room_for
+from dashboard.live.rooms import Room
 from dashboard.live.subscriptions import Subscription
 from scheduler.errors import StaleSnapshot
 from scheduler.ports import Clock, StateReader

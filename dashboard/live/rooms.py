@@ -268,15 +268,6 @@ def _made_by(value: object, eval_id: str) -> bool:
     return eval_id in (value.previous_eval, cause_id) and value.id != eval_id
 
 
-#: Kinds with a room of their own.
-ROOMS: dict[str, type[Room]] = {"evaluation": EvaluationRoom}
-
-
 def rendered(template: str, context: Mapping[str, Any]) -> str:
     """A partial as plain text: the marked kind that Django returns cannot be encoded."""
     return "".join((render_to_string(template, dict(context)),))
-
-
-def room_for(subscription: Subscription) -> Room:
-    """A new, unloaded room."""
-    return ROOMS.get(subscription.kind, Room)(subscription)

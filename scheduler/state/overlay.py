@@ -165,6 +165,10 @@ class Overlay(StateReader):
         """An evaluation that was not collected."""
         return self._row(Evaluation, eval_id, lambda: self._base.evaluation(eval_id))
 
+    def evaluation_stub(self, eval_id: str) -> Evaluation | None:
+        """What was left of a collected one before the change."""
+        return self._base.evaluation_stub(eval_id)
+
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
         base = self._base.evaluations_by_job(key)

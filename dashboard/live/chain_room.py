@@ -1,0 +1,87 @@
+"""The chain of one evaluation, live: members join as they are made, states follow each step."""
+
+from dashboard.chains import chain_of, links_of, member_of, members_of, tombstone_of
+from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain_tree import chain_tree
+from dashboard.live.messages import Drawing, Html, Piece
+from dashboard.live.rooms import Room, rendered
+from dashboard.live.subscriptions import Subscription
+from scheduler.ports import StateReader
+from scheduler.state.events import StateEvent, Topic
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+
+
+class ChainRoom(Room):
+    """Keeps one layout, so that a node once placed stays where every viewer saw it."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        """See Room."""
+        super().__init__(subscription)
+        self.layout = ChainLayout(f"chain-{subscription.key}", selected=subscription.key)
+        self.evaluations: dict[str, Evaluation] = {}
+        self.newest: dict[str, LifecycleStep] = {}
+        self._is_redrawn = False
+
+    def load(self, reader: StateReader) -> None:
+        """Gather the chain as it is."""
+        chain = chain_of(reader, self.subscription.key)
+        self.evaluations = chain.evaluations
+        for eval_id, evaluation in self.evaluations.items():
+            if not evaluation.is_terminal and (steps := reader.lifecycle(eval_id)):
+                self.newest[eval_id] = steps[-1]
+        self.layout.update(members_of(chain, self.newest))
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Members, their steps, and evaluations that a member names or that name a member."""
+        if not self.subscription.shows(event.namespace):
+            return False
+        if event.topic is Topic.LIFECYCLE:
+            return event.key.partition("/")[0] in self.evaluations
+        if not isinstance(event.value, Evaluation):
+            return False
+        if event.key in self.evaluations or links_of(event.value) & self.evaluations.keys():
+            return True
+        return any(event.key in links_of(item) for item in self.evaluations.values())
+
+    def _note(self, event: StateEvent) -> None:
+        super()._note(event)
+        if isinstance(event.value, LifecycleStep):
+            self.observe_step(event.value)
+        elif isinstance(event.value, Evaluation) and event.deleted:
+            self.evaluations.pop(event.key, None)
+            self.layout.update([tombstone_of(event.value)])
+            self._is_redrawn = True
+        elif isinstance(event.value, Evaluation):
+            self.evaluations[event.key] = event.value
+            self._redraw(event.key)
+
+    def observe_step(self, step: LifecycleStep) -> bool:
+        """Steps of members count, the highest number last, hinted or recorded."""
+        known = self.newest.get(step.eval_id)
+        if step.eval_id not in self.evaluations or (known and known.number >= step.number):
+            return False
+        self.newest[step.eval_id] = step
+        self._redraw(step.eval_id)
+        return True
+
+    def _redraw(self, eval_id: str) -> None:
+        member = member_of(self.evaluations[eval_id], newest=self.newest.get(eval_id))
+        self.layout.update([member])
+        self._is_redrawn = True
+
+    def everything(self, reader: StateReader, now: int) -> tuple[Piece, ...]:
+        """Panels, then graph and tree."""
+        return super().everything(reader, now) + self._drawings()
+
+    def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
+        """What changed, the graph once."""
+        pieces = super().flush(reader, now)
+        if not self._is_redrawn:
+            return pieces
+        self._is_redrawn = False
+        return pieces + self._drawings()
+
+    def _drawings(self) -> tuple[Piece, ...]:
+        context = {"branches": chain_tree(self.layout), "is_root": True, "id": "tree"}
+        html = rendered("dashboard/partials/_tree.html", context)
+        return Drawing(graph=self.layout.graph()), Html(target="tree", html=html)

@@ -1,0 +1,66 @@
+from dashboard.live.chain_room import ChainRoom
+from dashboard.live.subscriptions import Subscription
+from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
+from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from tests.builders import SOME_MOMENT, make_evaluation
+
+ROOT, CHILD, STRANGER = (make_evaluation(number) for number in range(1, 4))
+
+
+def loaded_room():
+    store = MemoryStateStore()
+    store.write(
+        WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(ROOT), now=SOME_MOMENT
+    )
+    room = ChainRoom(Subscription("chain", ROOT.id, frozenset({"default"})))
+    room.load(store)
+    return room
+
+
+def frame(*events):
+    return EventFrame(
+        index=9, kind=WriteKind.EVALUATION_UPDATED, at=SOME_MOMENT, events=tuple(events)
+    )
+
+
+def changed(evaluation, *, deleted=False):
+    return StateEvent(
+        topic=Topic.EVALUATION, key=evaluation.id, namespace="default", value=evaluation,
+        deleted=deleted,
+    )  # fmt: skip
+
+
+def drawn(room):
+    drawings = [piece for piece in room.flush(None, SOME_MOMENT) if hasattr(piece, "graph")]
+    return {node.key: node for piece in drawings for node in piece.graph.nodes}
+
+
+def test_an_evaluation_that_a_member_made_joins_the_chain():
+    room = loaded_room()
+    child = CHILD.changed(previous_eval=ROOT.id, status=EvalStatus.BLOCKED)
+    room.observe(frame(changed(child)))
+    assert {ROOT.id, CHILD.id} <= drawn(room).keys()
+
+
+def test_strangers_stay_out_and_draw_nothing():
+    room = loaded_room()
+    room.observe(frame(changed(STRANGER)))
+    assert drawn(room) == {}
+
+
+def test_a_hinted_step_moves_a_member_once():
+    room = loaded_room()
+    step = LifecycleStep(eval_id=ROOT.id, number=4, step=Step.DEQUEUED, at=SOME_MOMENT)
+    assert [room.observe_step(step), room.observe_step(step)] == [True, False]
+    assert drawn(room)[ROOT.id].is_current
+
+
+def test_a_collected_member_becomes_a_stub_in_its_place():
+    room = loaded_room()
+    room.observe(frame(changed(CHILD.changed(previous_eval=ROOT.id))))
+    before = drawn(room)[ROOT.id]
+    room.observe(frame(changed(ROOT, deleted=True)))
+    after = drawn(room)[ROOT.id]
+    assert after.is_tombstone
+    assert (after.x, after.y) == (before.x, before.y)

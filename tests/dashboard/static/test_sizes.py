@@ -1,0 +1,57 @@
+"""What a page costs to fetch: sizes are budgets, measured compressed."""
+
+import gzip
+import hashlib
+import json
+import re
+from pathlib import Path
+
+STATIC = Path(__file__).resolve().parents[3] / "static"
+KB = 1024
+
+
+def packed(paths):
+    return sum(len(gzip.compress(path.read_bytes(), 6)) for path in paths)
+
+
+def imported(entry):
+    """A module and everything it imports, lazily or not."""
+    found = {entry}
+    for name in re.findall(r'(?:from|import)\s*\(?\s*"(\.[^"]+)"', entry.read_text()):
+        target = (entry.parent / name).resolve()
+        if target not in found and "vendor" not in target.parts:
+            found |= imported(target)
+    return found
+
+
+def test_the_scripts_of_any_page_fit_their_budget():
+    scripts = imported(STATIC / "js/main.js") | {STATIC / "js/controllers/theme.js"}
+    assert packed(scripts) <= 60 * KB
+    # Nothing lies about that no page loads.
+    assert scripts == set((STATIC / "js").rglob("*.js"))
+
+
+def test_the_editor_bundle_fits_its_budget():
+    assert packed([STATIC / "vendor/codemirror/editor.js"]) <= 160 * KB
+
+
+def test_the_styles_of_a_page_are_small():
+    assert packed((STATIC / "css").rglob("*.css")) <= 40 * KB
+
+
+def test_every_style_sheet_stands_in_a_layer():
+    for sheet in (STATIC / "css").rglob("*.css"):
+        if sheet.name == "admin.css":
+            continue
+        rest = re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.DOTALL).strip()
+        assert rest.startswith("@layer "), sheet.name
+
+
+def test_the_vendored_bundle_is_the_one_that_was_built():
+    folder = STATIC / "vendor/codemirror"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    digest = hashlib.sha256((folder / "editor.js").read_bytes()).hexdigest()
+    assert manifest["files"]["editor.js"]["sha256"] == digest
+    licences = (folder / "LICENSES.txt").read_text()
+    assert [item["name"] for item in manifest["packages"] if item["name"] not in licences] == []
+    assert {item["license"] for item in manifest["packages"]} == {"MIT"}

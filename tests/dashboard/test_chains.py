@@ -1,0 +1,76 @@
+from dashboard.chains import Chain, chain_of, member_of, members_of, outcome_words, tombstone_of
+from scheduler.state.events import WriteKind
+from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.alloc_metric import AllocMetric
+from scheduler.structs.evaluation import (
+    Cause,
+    CauseKind,
+    EvalStatus,
+    EvalTrigger,
+    LifecycleStep,
+    Step,
+)
+from tests.builders import SOME_MOMENT, make_evaluation
+
+ROOT, BLOCKED, PREEMPTED, OTHER = (make_evaluation(number) for number in range(1, 5))
+ROOT = ROOT.changed(blocked_eval=BLOCKED.id, status=EvalStatus.COMPLETE)
+BLOCKED = BLOCKED.changed(previous_eval=ROOT.id, status=EvalStatus.BLOCKED)
+PREEMPTED = PREEMPTED.changed(
+    triggered_by=EvalTrigger.PREEMPTION, cause=Cause(kind=CauseKind.EVALUATION, id=ROOT.id)
+)
+
+
+def record(*evaluations):
+    store = MemoryStateStore()
+
+    def work(change):
+        for evaluation in evaluations:
+            change.put_evaluation(evaluation)
+
+    store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
+    return store
+
+
+def test_links_and_causes_hold_a_chain_together_from_any_end():
+    store = record(ROOT, BLOCKED, PREEMPTED, OTHER)
+    expected = {ROOT.id: ROOT, BLOCKED.id: BLOCKED, PREEMPTED.id: PREEMPTED}
+    for start in expected:
+        assert chain_of(store, start) == Chain(expected, {})
+
+
+def test_a_collected_root_stays_as_a_stub():
+    store = record(ROOT, BLOCKED)
+    store.write(
+        WriteKind.COLLECTED, lambda change: change.delete_evaluation(ROOT.id), now=SOME_MOMENT
+    )
+    chain = chain_of(store, BLOCKED.id)
+    assert (list(chain.evaluations), list(chain.stubs)) == ([BLOCKED.id], [ROOT.id])
+    by_id = {member.id: member for member in members_of(chain, {})}
+    assert by_id[ROOT.id].is_tombstone
+    assert by_id[BLOCKED.id].previous_eval == ROOT.id
+
+
+def test_an_unknown_evaluation_has_an_empty_chain():
+    assert chain_of(record(), "nothing") == Chain({}, {})
+
+
+def test_a_pending_evaluation_shows_its_newest_step_and_an_ended_one_its_status():
+    step = LifecycleStep(eval_id=OTHER.id, number=3, step=Step.DEQUEUED, at=SOME_MOMENT)
+    assert (member_of(OTHER, newest=step).state, member_of(OTHER, newest=step).is_quasi) == (
+        "scheduling",
+        True,
+    )
+    assert member_of(ROOT, newest=step).state == "complete"
+
+
+def test_a_blocked_evaluation_says_for_what_it_waits_and_what_may_come():
+    blocked = BLOCKED.changed(
+        failed_task_groups={"web": AllocMetric(dimension_exhausted={"memory": 3})}
+    )
+    member = member_of(blocked)
+    assert (member.outcome, member.expects) == ("memory", "when there is room")
+    assert outcome_words(ROOT.changed(queued_allocations={"web": 2})) == "2 wait"
+
+
+def test_a_tombstone_says_what_it_was():
+    assert tombstone_of(ROOT).outcome == "collected, was complete"

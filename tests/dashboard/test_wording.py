@@ -1,0 +1,68 @@
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dashboard import wording
+
+ROOT = Path(__file__).resolve().parents[2]
+MS = 1_000_000
+SECOND = 1000 * MS
+SPANS = [
+    pytest.param(0, "0 ms", id="nothing"),
+    pytest.param(12 * MS, "12 ms", id="milliseconds"),
+    pytest.param(173 * MS, "173 ms", id="below-a-quarter-second"),
+    pytest.param(400 * MS, "0.4 s", id="tenths"),
+    pytest.param(41 * SECOND, "41 s", id="seconds"),
+    pytest.param(981 * SECOND, "16 min 21 s", id="two-units"),
+    pytest.param(5760 * SECOND, "1 h 36 min", id="hours"),
+    pytest.param(97200 * SECOND, "1 d 3 h", id="days"),
+    pytest.param(3600 * SECOND, "1 h", id="a-round-hour"),
+    pytest.param(-41 * SECOND, "\N{MINUS SIGN}41 s", id="negative"),
+]
+
+
+@pytest.mark.parametrize(("nanoseconds", "expected"), SPANS)
+def test_spans_have_two_units_at_most(nanoseconds, expected):
+    assert wording.span(nanoseconds) == expected
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="the browser's half needs node to run alone")
+def test_the_browser_writes_spans_like_the_server():
+    values = [case.values[0] // MS for case in SPANS]
+    script = (
+        f"import {{ span }} from '{ROOT}/static/js/controllers/relative_time.js';"
+        f"console.log(JSON.stringify({json.dumps(values)}.map(span)));"
+    )
+    answer = subprocess.run(
+        ["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True
+    )
+    assert json.loads(answer.stdout) == [case.values[1] for case in SPANS]
+
+
+def test_ages_look_back_and_ahead():
+    assert wording.age(10 * SECOND, 25 * SECOND) == "15 s"
+    assert wording.age(173 * SECOND, 25 * SECOND) == "in 2 min 28 s"
+    assert wording.age(0, 25 * SECOND) == "\N{EN DASH}"
+
+
+def test_numbers_are_grouped_by_narrow_spaces():
+    assert wording.number(48396) == "48\u202f396"
+    assert wording.number(-1204) == "\N{MINUS SIGN}1\u202f204"
+    assert wording.count_of(1, "node") == "1 node"
+    assert wording.count_of(0, "entry", "entries") == "0 entries"
+
+
+def test_instants_are_written_in_utc():
+    instant = 1_795_270_711_902 * MS
+    assert wording.clock_time(instant, with_milliseconds=True) == "14:18:31.902"
+    assert wording.full_time(instant) == "21 Nov 2026 14:18:31 UTC"
+    assert wording.machine_time(instant) == "2026-11-21T14:18:31.902Z"
+    assert wording.clock_time(0) == "\N{EN DASH}"
+
+
+def test_clipped_text_has_no_control_characters():
+    assert wording.clipped("a\x00b\nc", 10) == "a b c"
+    assert wording.clipped("abcdefgh", 5) == "abcd\N{HORIZONTAL ELLIPSIS}"
