@@ -66,7 +66,8 @@ function merge(parent, items, tag, draw) {
       draw(element, item);
       drawn.set(element, signature);
     }
-    const wanted = before ? before.nextSibling : parent.firstChild;
+    // Moving an element costs it the focus, so it is moved only when its place is wrong.
+    const wanted = before ? before.nextElementSibling : parent.firstElementChild;
     if (isNew || element !== wanted) parent.insertBefore(element, wanted);
     before = element;
   }

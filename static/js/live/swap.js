@@ -4,7 +4,7 @@ import { drawGraph, flashEdges } from "../graphs/svg.js";
 
 const ROW_LIMIT = 200;
 const newest = new WeakMap();
-let spokenAt = 0;
+let spokenAt = -Infinity;
 
 export function applyPieces(pieces) {
   for (const piece of pieces) APPLY[piece.kind]?.(piece);
