@@ -4,8 +4,6 @@ In: the token a request came with. Out: a `Caller` to ask; refusals in the refer
 tokens are kept is `cluster.store.tokens`' business; which views ask what is theirs.
 """
 
-from collections.abc import Iterable
-
 import msgspec
 
 from cluster.operations.errors import NotAllowed
@@ -14,34 +12,35 @@ DENIED = "Permission denied"
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks. `namespaces` None: every namespace."""
+    """Who asks, and the namespaces it may read and change; None stands for every namespace."""
 
     accessor_id: str
     name: str = ""
     is_management: bool = False
-    may_write: bool = True
-    namespaces: frozenset[str] | None = None
+    reads: frozenset[str] | None = frozenset()
+    writes: frozenset[str] | None = frozenset()
 
     def sees(self, namespace: str) -> bool:
         """Whether objects of the namespace exist for this caller."""
-        return self.namespaces is None or namespace in self.namespaces
+        return self.reads is None or namespace in self.reads
 
-    def visible(self, namespaces: Iterable[str]) -> list[str]:
-        """Those of the namespaces the caller sees."""
-        return [namespace for namespace in namespaces if self.sees(namespace)]
+    def changes(self, namespace: str) -> bool:
+        """Whether the caller may change the namespace."""
+        return self.writes is None or namespace in self.writes
 
     def require_namespace(self, namespace: str, *, writes: bool = False) -> None:
         """Refuse unless the caller may read (or change) the namespace."""
-        if not self.sees(namespace) or (writes and not self.may_write):
+        if not self.sees(namespace) or (writes and not self.changes(namespace)):
             raise NotAllowed(DENIED)
 
     def require_cluster(self, *, writes: bool = False) -> None:
-        """Refuse unless the caller may read (or change) what belongs to no namespace: nodes.
+        """Refuse unless the caller may read (or change) what belongs to no namespace.
 
-        A token for some namespaces reads nodes, because placements name them, and changes none.
+        Every token reads nodes and settings, because placements name them; only managers
+        change them.
         """
-        if writes and not (self.is_management and self.may_write):
-            raise NotAllowed(DENIED)
+        if writes:
+            self.require_management()
 
     def require_management(self) -> None:
         """Refuse everyone but managers."""

@@ -4,6 +4,8 @@ Out: per struct type, what is omitted when zero, kept when empty, left out, cons
 The shapes are those of http-api.md 5; knows nothing of how they are applied.
 """
 
+import base64
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +14,7 @@ from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, Namespace
 from scheduler.structs.network import AllocatedPort, NetworkResource, Port
-from scheduler.structs.node import Node, NodePool, NodeResources
+from scheduler.structs.node import DriverInfo, Node, NodePool, NodeResources
 from scheduler.structs.plan_annotations import PlanAnnotations
 from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import AllocatedResources
@@ -43,6 +45,7 @@ KEPT_EMPTY: frozenset[tuple[type, str]] = frozenset(
         (Node, "csi_controller_plugins"),
         (Node, "csi_node_plugins"),
         (Node, "events"),
+        (DriverInfo, "attributes"),
         (NodeResources, "node_networks"),
         (NodeResources, "networks"),
         (PlanAnnotations, "desired_updates"),
@@ -85,6 +88,7 @@ _OLD_EVENT_FIELDS = {
 
 #: Fields that clients know and that always hold the same here.
 CONSTANTS: dict[type, dict[str, Any]] = {
+    Allocation: {"SigningKeyID": ""},
     AllocMetric: {"Scores": None},
     Namespace: {
         "Capabilities": None,
@@ -93,7 +97,6 @@ CONSTANTS: dict[type, dict[str, Any]] = {
         "ConsulConfiguration": None,
         "RequiredExtraClaims": None,
         "OptionalExtraClaims": None,
-        "Hash": None,
     },
     Node: {"SecretID": "", "IdentitySigningKeyID": "", "GCVolumesOnNodeGC": False},
     NodePool: {"NodeIdentityTTL": 86_400_000_000_000, "Hash": None},
@@ -114,6 +117,12 @@ def _job_form(job: Job) -> dict[str, Any]:
     return {"Payload": job.payload or None}
 
 
+def _namespace_form(namespace: Namespace) -> dict[str, Any]:
+    """`Hash` moves with the content, so that clients can compare without reading."""
+    said = (namespace.name, namespace.description, namespace.quota, sorted(namespace.meta.items()))
+    return {"Hash": base64.b64encode(hashlib.sha256(repr(said).encode()).digest()).decode()}
+
+
 def _node_form(node: Node) -> dict[str, Any]:
     return {"Drain": node.drain_strategy is not None}
 
@@ -121,5 +130,6 @@ def _node_form(node: Node) -> dict[str, Any]:
 #: Fields worked out from the value; they replace written ones of the same name.
 COMPUTED: dict[type, Callable[[Any], dict[str, Any]]] = {
     Job: _job_form,
+    Namespace: _namespace_form,
     Node: _node_form,
 }

@@ -86,7 +86,7 @@ async def evaluation_allocations(call: Call, eval_id: str) -> HttpResponse:
         ]
         return Found(index=reader.table_index("allocations"), body=stubs)
 
-    return await answer_read(call, work, watch_table("allocations"))
+    return await answer_read(call, work, watch_row("allocations", eval_id))
 
 
 async def evaluation_lifecycle(call: Call, eval_id: str) -> HttpResponse:
@@ -101,7 +101,7 @@ async def evaluation_lifecycle(call: Call, eval_id: str) -> HttpResponse:
         index = max([evaluation.modify_index, *(step.index for step in steps)])
         return Found(index=index, body=[to_plain(step) for step in steps])
 
-    watches = (watch_row("evaluations", eval_id), watch_table("lifecycle"))
+    watches = (watch_row("evaluations", eval_id), watch_row("lifecycle", eval_id))
     return await answer_read(call, work, *watches)
 
 

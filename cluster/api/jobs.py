@@ -12,7 +12,7 @@ from cluster.api.request import Call
 from cluster.api.respond import Found, read_meta
 from cluster.api.stubs import allocation_stub, job_stub, summary_form
 from cluster.api.version_diffs import read_comparison, version_diffs
-from cluster.api.watches import JOB_TABLES, watch_job, watch_table
+from cluster.api.watches import JOB_TABLES, watch_job, watch_row
 from cluster.operations.errors import OperationRefused
 from scheduler.ports import StateReader
 from scheduler.structs.job import Job
@@ -67,7 +67,7 @@ async def job_allocations(call: Call, job_id: str) -> HttpResponse:
         ]
         return Found(index=reader.table_index("allocations"), body=stubs)
 
-    return await answer_read(call, work, watch_table("allocations"))
+    return await answer_read(call, work, watch_row("allocations", job_id))
 
 
 async def job_evaluations(call: Call, job_id: str) -> HttpResponse:
@@ -78,7 +78,7 @@ async def job_evaluations(call: Call, job_id: str) -> HttpResponse:
         evaluations = [to_plain(each) for each in reader.evaluations_by_job(key)]
         return Found(index=reader.table_index("evaluations"), body=evaluations)
 
-    return await answer_read(call, work, watch_table("evaluations"))
+    return await answer_read(call, work, watch_row("evaluations", job_id))
 
 
 async def job_deployments(call: Call, job_id: str) -> HttpResponse:
@@ -95,7 +95,7 @@ async def job_deployments(call: Call, job_id: str) -> HttpResponse:
         ]
         return Found(index=reader.table_index("deployments"), body=deployments)
 
-    return await answer_read(call, work, watch_table("deployments"))
+    return await answer_read(call, work, watch_row("deployments", job_id))
 
 
 async def job_deployment(call: Call, job_id: str) -> HttpResponse:
@@ -107,7 +107,7 @@ async def job_deployment(call: Call, job_id: str) -> HttpResponse:
         body = None if newest is None else to_plain(newest)
         return Found(index=reader.table_index("deployments"), body=body)
 
-    return await answer_read(call, work, watch_table("deployments"))
+    return await answer_read(call, work, watch_row("deployments", job_id))
 
 
 async def job_summary(call: Call, job_id: str) -> HttpResponse:

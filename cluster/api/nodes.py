@@ -11,6 +11,7 @@ from cluster.api.paging import BY_ID, BY_NAME, check_uuid, page_of, read_listing
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
+from cluster.api.server_facts import server_info
 from cluster.api.stubs import allocation_form, node_stub
 from cluster.api.watches import watch_row, watch_table
 from cluster.operations.errors import OperationRefused
@@ -79,7 +80,7 @@ async def node_allocations(call: Call, node_id: str) -> HttpResponse:
             body=[allocation_form(reader, alloc) for alloc in allocations],
         )
 
-    return await answer_read(call, work, watch_table("allocations"))
+    return await answer_read(call, work, watch_row("allocations", node_id))
 
 
 async def drain(call: Call, node_id: str) -> HttpResponse:
@@ -156,7 +157,7 @@ async def _evaluations_written(call: Call, operation: Any, node_id: str) -> Http
         "NextToken": "",
         "NumNodes": 0,
         "SchedulingEligibility": "",
-        "Servers": None,
+        "Servers": [server_info()],
         "SignedIdentity": None,
     }
     return answer_write(call.request, form, written.index)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from cluster.api.encode import to_plain
-from cluster.api.respond import write_meta
 from cluster.api.stubs import allocation_stub
 from cluster.jobspec.problems import warning_text
 from cluster.operations.job_plan import PlannedJob
@@ -16,7 +15,8 @@ def plan_form(planned: PlannedJob, *, with_diff: bool) -> dict[str, Any]:
     annotations["PreemptedAllocs"] = preempted or None
     failed = {name: to_plain(metric) for name, metric in planned.failed_task_groups.items()}
     created = [to_plain(evaluation) for evaluation in planned.created_evaluations]
-    form = write_meta(planned.index) | {
+    form: dict[str, Any] = {
+        "Index": planned.index,
         "Annotations": annotations,
         "FailedTGAllocs": failed or None,
         "JobModifyIndex": planned.job_modify_index,

@@ -72,6 +72,16 @@ async def schedulers(call: Call) -> HttpResponse:
     return answer_json(call.request, body)
 
 
+def server_info() -> dict[str, Any]:
+    """The server as answers to node writes list it."""
+    return {
+        "Datacenter": DATACENTER,
+        "RPCAdvertiseAddr": _rpc_address(),
+        "RPCMajorVersion": 1,
+        "RPCMinorVersion": 1,
+    }
+
+
 def _address() -> tuple[str, int]:
     public = urlsplit(settings.BIVOUAC_PUBLIC_URL)
     return public.hostname or "127.0.0.1", public.port or (443 if public.scheme == "https" else 80)

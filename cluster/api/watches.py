@@ -29,7 +29,7 @@ def watch_row(table: str, key: str) -> Watch:
 
 
 def watch_job(key: JobKey) -> Watch:
-    """A change of one job."""
+    """A change of one job; one of that id in another namespace wakes too, and costs a look."""
     return Watch(Topic.JOB, key.job_id)
 
 
