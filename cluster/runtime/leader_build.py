@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from cluster.runtime.clock import SystemClock
+from cluster.store.access import the_store
 from cluster.store.beats import read_beats
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.leader import Leader
@@ -22,8 +23,7 @@ class Ear:
 
     def refresh(self) -> None:
         """Take in what was written since the last time."""
-        beats = {node_id: (beat_at, 0) for node_id, beat_at in read_beats().items()}
-        self._heartbeats.hear(beats, monotonic=self._clock.monotonic())
+        self._heartbeats.hear(read_beats(the_store()), monotonic=self._clock.monotonic())
 
 
 def build_leader(ids: IDSource, chance: Callable[[], float]) -> tuple[Leader, Ear]:

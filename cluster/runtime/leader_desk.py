@@ -51,6 +51,7 @@ class LeaderDesk:
         self.fence = fence
         self._clock = SystemClock()
         self._parked: list[_Parked] = []
+        self._has_delivered = False
         #: Plan requests by plan id; answered when the applier has judged.
         self._plans: dict[str, Request] = {}
         self._finishes: list[tuple[Request, FinishBody]] = []
@@ -67,6 +68,11 @@ class LeaderDesk:
     def applier_waits(self) -> bool:
         """Whether an applier is ready to take plans."""
         return any(isinstance(item.body, NextPlansBody) for item in self._parked)
+
+    def take_has_delivered(self) -> bool:
+        """Whether evaluations were handed out since this was last asked."""
+        delivered, self._has_delivered = self._has_delivered, False
+        return delivered
 
     def next_deadline(self) -> float | None:
         """When the first parked request must be answered at the latest."""
@@ -105,9 +111,11 @@ class LeaderDesk:
     def _find(self, body: DequeueBody | NextPlansBody, monotonic: float) -> object:
         now = self._clock.now()
         if isinstance(body, DequeueBody):
-            return self.leader.dequeue(
+            found = self.leader.dequeue(
                 body.process, body.types, body.limit, now=now, monotonic=monotonic
             )
+            self._has_delivered |= bool(found)
+            return found
         return self.leader.next_plans(body.process, body.limit, now=now, monotonic=monotonic)
 
     def _alive(self, request: Request) -> None:

@@ -152,7 +152,8 @@ class Leadership:
         monotonic = self._clock.monotonic()
         if self.desk.applier_waits or monotonic - self._applier_woken_at < WAKE_AGAIN_S:
             return
-        if self.leader.stats().plan_queue_depth:
+        # Woken already when evaluations go out, the applier is there when their plans come in.
+        if self.desk.take_has_delivered() or self.leader.has_queued_plans:
             self._applier_woken_at = monotonic
             wake_applier()
 

@@ -99,6 +99,8 @@ class _Supervisor:
             "BIVOUAC_DATA_DIR": str(self.data_dir),
             "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "cluster.settings"),
             "PYTHONUNBUFFERED": "1",
+            # Celery would check the whole project, pages included, at each start.
+            "CELERY_SKIP_CHECKS": "1",
         }
         if not os.environ.get("REDIS_URL"):
             redis = embedded_redis(self.data_dir)

@@ -10,6 +10,7 @@ from cluster.runtime.leader_parts import run_leader
 class Command(BaseCommand):
     """Takes no options: everything is a setting."""
 
+    requires_system_checks = ()
     help = (
         "Run the leader: eval broker, blocked evaluations, watchers. Several may run; one leads,"
         " the others stand by and take over within seconds."

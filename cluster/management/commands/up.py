@@ -13,6 +13,7 @@ from cluster.runtime.supervisor import CannotStart, UpOptions, report, run_up
 class Command(BaseCommand):
     """Parses the options of `up`."""
 
+    requires_system_checks = ()
     help = (
         "Start Redis, web server, leader, scheduler workers, plan applier and one local agent;"
         " print a login link, the API address and a token; show health; stop all on Ctrl-C."
