@@ -200,3 +200,37 @@ def replaced(results: ReconcileResults) -> list[int]:
 
 def _index(name: str) -> int:
     return int(name[name.rindex("[") + 1 : -1])
+
+
+def updates_of(results: ReconcileResults) -> list[tuple[str, str]]:
+    return [(one.status.value, one.status_description) for one in results.deployment_updates]
+
+
+def rolling(
+    strategy, *, count: int = 10, held: int = 10, state: GroupRollout | None = None, **fields
+) -> Situation:
+    """Old allocations under a new version with an update block; with a `state`, under way."""
+    current = job(count, update=strategy)
+    extra = fields.pop("extra", lambda _: [])(current)
+    if state is not None:
+        status = fields.pop("status", DeploymentStatus.RUNNING)
+        fields["deployment"] = deployment(current, status, web=state)
+    existing = [*allocs(older(current), *range(held)), *extra]
+    return situation(current, existing, judge_update=old_destructive, **fields)
+
+
+def canaries(of, *indexes: int, tag: str = "-canary", **fields) -> list[Allocation]:
+    return [
+        alloc(
+            of,
+            index,
+            tag=tag,
+            deployment_id="dep",
+            **{"deployment_status": canary(healthy=True), **fields},
+        )
+        for index in indexes
+    ]
+
+
+def canary_state(*ids: str, desired: int = 2, **fields: object) -> GroupRollout:
+    return GroupRollout(placed_canaries=ids, desired_canaries=desired, **fields)

@@ -1,13 +1,11 @@
-"""Deployments and canaries: rows D01 to D49 of the reconciler's scenarios."""
+"""Deployments without canaries: of rows D01 to D48 of the reconciler's scenarios."""
 
 import msgspec
 import pytest
 
 from scheduler.engine.reconcile import reasons
 from scheduler.engine.reconcile.cluster import reconcile_cluster
-from scheduler.engine.reconcile.results import ReconcileResults
 from scheduler.engine.reconcile.situation import Situation
-from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import DeploymentStatus, GroupRollout
 from tests.scheduler.engine.reconcile.scene import (
     FAILED,
@@ -26,31 +24,15 @@ from tests.scheduler.engine.reconcile.scene import (
     older,
     placed,
     replaced,
+    rolling,
     situation,
-    stopped,
     update,
+    updates_of,
 )
 
 MIGRATE = flags(migrate=True)
 RESCHEDULE = flags(reschedule=True)
 HELD = [DeploymentStatus.PAUSED, DeploymentStatus.FAILED]
-
-
-def updates_of(results: ReconcileResults) -> list[tuple[str, str]]:
-    return [(one.status.value, one.status_description) for one in results.deployment_updates]
-
-
-def rolling(
-    strategy, *, count: int = 10, held: int = 10, state: GroupRollout | None = None, **fields
-) -> Situation:
-    """Old allocations under a new version with an update block; with a `state`, under way."""
-    current = job(count, update=strategy)
-    extra = fields.pop("extra", lambda _: [])(current)
-    if state is not None:
-        status = fields.pop("status", DeploymentStatus.RUNNING)
-        fields["deployment"] = deployment(current, status, web=state)
-    existing = [*allocs(older(current), *range(held)), *extra]
-    return situation(current, existing, judge_update=old_destructive, **fields)
 
 
 @pytest.mark.parametrize("is_purged", [False, True])
@@ -144,21 +126,6 @@ def test_a_new_version_starts_a_deployment(scene, expected, total):
     assert results.deployment.status is DeploymentStatus.RUNNING
 
 
-@pytest.mark.parametrize(
-    ("auto_promote", "text"),
-    [
-        pytest.param(False, reasons.DEPLOYMENT_NEEDS_PROMOTION, id="by-hand"),
-        pytest.param(True, reasons.DEPLOYMENT_AUTO_PROMOTION, id="by-itself"),
-    ],
-)
-def test_d08_a_deployment_says_who_must_promote_its_canaries(auto_promote, text):
-    results = reconcile_cluster(rolling(update(2, 2, auto_promote=auto_promote)))
-    assert results.deployment is not None
-    assert results.deployment.status_description == text
-    assert results.deployment.task_groups["web"].desired_canaries == 2
-    assert placed(results) == [0, 1]
-
-
 def test_d04_updates_in_place_are_not_limited():
     current = job(10, update=update(4))
     results = reconcile_cluster(
@@ -183,82 +150,6 @@ def test_d06_an_unchanged_version_starts_none():
     results = reconcile_cluster(situation(current, allocs(current, *range(10))))
     assert results.desired_updates["web"] == counters("Ignore 10")
     assert results.deployment is None
-
-
-def canaries(of, *indexes: int, tag: str = "-canary", **fields) -> list[Allocation]:
-    return [
-        alloc(
-            of,
-            index,
-            tag=tag,
-            deployment_id="dep",
-            **{"deployment_status": canary(healthy=True), **fields},
-        )
-        for index in indexes
-    ]
-
-
-def canary_state(*ids: str, desired: int = 2, **fields: object) -> GroupRollout:
-    return GroupRollout(placed_canaries=ids, desired_canaries=desired, **fields)
-
-
-def test_d12_missing_canaries_take_the_names_that_are_left():
-    results = reconcile_cluster(
-        rolling(
-            update(2, 4),
-            state=canary_state("0-canary", "3-canary", desired=4),
-            extra=lambda current: canaries(current, 0, 3),
-        )
-    )
-    assert results.desired_updates["web"] == counters("Canary 2, Ignore 12")
-    assert placed(results) == [1, 2]
-
-
-def test_d13_groups_share_one_deployment():
-    groups = (group(10, update=update(2, 2)), group(10, "api", update=update(2, 2)))
-    current = job(task_groups=groups)
-    existing = [
-        alloc(older(current), index, tag=name, name=f"web.{name}[{index}]", task_group=name)
-        for name in ("web", "api")
-        for index in range(10)
-    ]
-    results = reconcile_cluster(situation(current, existing, judge_update=destructive))
-    assert results.desired_updates == {
-        "web": counters("Canary 2, Ignore 10"),
-        "api": counters("Canary 2, Ignore 10"),
-    }
-    assert results.deployment is not None
-    assert set(results.deployment.task_groups) == {"web", "api"}
-
-
-def test_d15_old_namesakes_of_promoted_canaries_go_first():
-    results = reconcile_cluster(
-        rolling(
-            update(2, 2),
-            state=canary_state("0-canary", "1-canary", promoted=True, desired_total=10),
-            extra=lambda current: canaries(current, 0, 1),
-        )
-    )
-    assert results.desired_updates["web"] == counters("Stop 2, DestructiveUpdate 2, Ignore 8")
-    assert stopped(results) == [0, 1]
-    assert {stop.alloc.id for stop in results.stop} == {"0", "1"}
-    assert replaced(results) == [2, 3]
-
-
-def test_d16_a_deployment_is_successful_when_the_last_old_allocs_go():
-    results = reconcile_cluster(
-        rolling(
-            update(2, 2),
-            count=2,
-            held=2,
-            state=canary_state(
-                "0-canary", "1-canary", promoted=True, desired_total=2, healthy_allocs=2
-            ),
-            extra=lambda current: canaries(current, 0, 1),
-        )
-    )
-    assert results.desired_updates["web"] == counters("Stop 2, Ignore 2")
-    assert updates_of(results) == [("successful", reasons.DEPLOYMENT_SUCCESSFUL)]
 
 
 @pytest.mark.parametrize("healthy", range(5))
@@ -302,27 +193,6 @@ def test_d18_one_unhealthy_alloc_stops_the_rollout():
     assert results.desired_updates["web"] == counters("Ignore 10")
 
 
-@pytest.mark.parametrize(
-    ("status", "expected", "stops"),
-    [
-        pytest.param(DeploymentStatus.PAUSED, "Ignore 11", [], id="D20-paused"),
-        pytest.param(DeploymentStatus.FAILED, "Stop 1, Ignore 10", ["0-canary"], id="D21-failed"),
-    ],
-)
-def test_a_held_deployment_places_no_more_canaries(status, expected, stops):
-    results = reconcile_cluster(
-        rolling(
-            update(2, 2),
-            state=canary_state("0-canary"),
-            status=status,
-            extra=lambda current: canaries(current, 0),
-        )
-    )
-    assert results.desired_updates["web"] == counters(expected)
-    assert [stop.alloc.id for stop in results.stop] == stops
-    assert results.place == ()
-
-
 @pytest.mark.parametrize("status", HELD)
 def test_d22_a_held_deployment_does_not_grow(status):
     current = job(15, update=update(4))
@@ -345,47 +215,6 @@ def test_d23_a_held_deployment_replaces_nothing(status):
         )
     )
     assert results.desired_updates["web"] == counters("Ignore 10")
-
-
-@pytest.mark.parametrize(
-    ("nodes", "expected", "stops"),
-    [
-        pytest.param(
-            {"node": "draining", "desired_transition": MIGRATE},
-            "Canary 2, Ignore 10",
-            2,
-            id="D24-draining",
-        ),
-        pytest.param({"node": "down"}, "Canary 2, Ignore 10", 2, id="D25-down"),
-    ],
-)
-def test_canaries_lost_with_their_node_are_placed_anew_without_counting(nodes, expected, stops):
-    results = reconcile_cluster(
-        rolling(
-            update(2, 2),
-            state=canary_state("0-canary", "1-canary"),
-            extra=lambda current: canaries(current, 0, 1, **nodes),
-        )
-    )
-    assert results.desired_updates["web"] == counters(expected)
-    assert len(results.stop) == stops
-    assert placed(results) == [0, 1]
-
-
-def test_d26_canaries_of_an_older_version_give_way():
-    former = job(10, update=update(2, 2))
-    current = msgspec.structs.replace(former, version=2)
-    results = reconcile_cluster(
-        situation(
-            current,
-            [*allocs(former, *range(10)), *canaries(former, 0, 1)],
-            judge_update=destructive,
-            deployment=deployment(former, web=canary_state("0-canary", "1-canary")),
-        )
-    )
-    assert updates_of(results) == [("cancelled", reasons.DEPLOYMENT_NEWER_JOB)]
-    assert results.desired_updates["web"] == counters("Stop 2, Canary 2, Ignore 10")
-    assert results.deployment is not None
 
 
 def test_d28_a_failed_deployment_of_an_older_version_does_not_hold_the_new_one():
@@ -469,7 +298,9 @@ def failing(status: DeploymentStatus, flagged: int, failed: int, running: int = 
     ("scene", "expected"),
     [
         pytest.param(
-            lambda: failing(DeploymentStatus.FAILED, 0, 2, running=2), "Ignore 2", id="D33-failed"
+            lambda: failing(DeploymentStatus.FAILED, 0, 2, running=2),
+            "Ignore 2",
+            id="D33-failed",
         ),
         pytest.param(
             lambda: failing(DeploymentStatus.RUNNING, 5, 10),
@@ -486,56 +317,6 @@ def failing(status: DeploymentStatus, flagged: int, failed: int, running: int = 
 def test_failed_allocs_of_a_deployment_are_replaced_only_if_it_allows(scene, expected):
     results = reconcile_cluster(scene())
     assert results.desired_updates["web"] == counters(expected)
-
-
-@pytest.mark.parametrize(
-    ("wish", "expected"),
-    [
-        pytest.param({}, "Ignore 4", id="D37-unflagged"),
-        pytest.param(
-            {"desired_transition": RESCHEDULE}, "Place 1, Stop 1, Ignore 3", id="D38-flagged"
-        ),
-    ],
-)
-def test_a_failed_canary_is_replaced_once_it_is_flagged(wish, expected):
-    results = reconcile_cluster(
-        rolling(
-            update(1, 1),
-            count=3,
-            held=3,
-            state=canary_state("0-canary", desired=1),
-            extra=lambda current: canaries(
-                current, 0, client_status=FAILED, deployment_status=canary(), **wish
-            ),
-        )
-    )
-    assert results.desired_updates["web"] == counters(expected)
-    assert [(one.is_canary, one.is_reschedule) for one in results.place] == (
-        [(True, True)] if wish else []
-    )
-
-
-def test_d42_a_lost_old_alloc_is_replaced_from_its_version_while_canaries_wait():
-    results = reconcile_cluster(
-        rolling(
-            update(1, 1),
-            count=3,
-            held=0,
-            state=canary_state("0-canary", desired=1),
-            extra=lambda current: [
-                alloc(older(current), 0, "down"),
-                alloc(older(current), 1),
-                *canaries(current, 0),
-            ],
-        )
-    )
-    assert results.desired_updates["web"] == counters("Place 1, Stop 1, Ignore 2")
-    (placement,) = results.place
-    assert (placement.is_lost, placement.downgrade_non_canary, placement.min_job_version) == (
-        True,
-        True,
-        0,
-    )
 
 
 def test_d43_a_paused_deployment_still_replaces_what_is_lost():
@@ -596,18 +377,6 @@ def test_d47_a_group_of_none_does_not_hold_a_deployment_up():
         )
     )
     assert updates_of(results) == [("successful", reasons.DEPLOYMENT_SUCCESSFUL)]
-
-
-def test_d49_placements_are_cut_to_the_count_though_the_stops_stay():
-    current = job(3, update=update(2, 2))
-    existing = [
-        *allocs(older(current), 0, 1, node="draining", desired_transition=MIGRATE),
-        alloc(older(current), 2),
-    ]
-    results = reconcile_cluster(situation(current, existing, judge_update=old_destructive))
-    assert results.desired_updates["web"] == counters("Canary 2, Migrate 2, Place 3, Ignore 1")
-    assert len(results.stop) == 2
-    assert len(results.place) == 3
 
 
 def test_a_stopped_alloc_of_the_deployment_does_not_keep_it_from_ending():

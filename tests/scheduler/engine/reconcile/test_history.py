@@ -51,9 +51,7 @@ def test_the_newest_state_tells_whether_a_return_was_accepted(values, expected):
     ("status", "age", "origin", "expected"),
     [
         pytest.param(UNKNOWN, 10, group(disconnect=disconnect(5 * SECOND)), True, id="F23-over"),
-        pytest.param(
-            UNKNOWN, 3, group(disconnect=disconnect(5 * SECOND)), False, id="F23-not-yet"
-        ),
+        pytest.param(UNKNOWN, 3, group(disconnect=disconnect(5 * SECOND)), False, id="F23-early"),
         pytest.param(UNKNOWN, 5, group(disconnect=disconnect(5 * SECOND)), True, id="F23-exactly"),
         pytest.param(UNKNOWN, 1, group(), True, id="F23-no-block"),
         pytest.param(RUNNING, 10, group(disconnect=disconnect(5 * SECOND)), False, id="F23-runs"),

@@ -125,7 +125,7 @@ def survivor(choice: str, original: dict, replacement: dict) -> str:
             {},
             {"job_create_index": 99},
             "replacement",
-            id="F22-newer-incarnation",
+            id="F22-created-anew",
         ),
     ],
 )

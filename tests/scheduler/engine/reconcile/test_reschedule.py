@@ -1,4 +1,4 @@
-"""Delays, attempts and slots of failed allocations: rows F01 to F12 of the reconciler's scenarios."""
+"""Delays, attempts and slots of failed allocations: rows F01 to F12 of the scenarios."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def policy(function: str, cap: int = CAP, **fields: object) -> ReschedulePolicy:
 
 
 def failed(*delays: int, ago: int = 0, since: int = 0, **fields: object):
-    """An alloc that failed `ago`, with replacements of these delays (s), the newest `since` ago."""
+    """An alloc that failed `ago`, replaced before with these delays (s), last `since` ago."""
     events = tuple(
         RescheduleEvent(reschedule_time=NOW - since, delay=delay * SECOND) for delay in delays
     )

@@ -1,0 +1,233 @@
+"""Canaries, from their placement to their promotion: of rows D08 to D49 of the scenarios."""
+
+import msgspec
+import pytest
+
+from scheduler.engine.reconcile import reasons
+from scheduler.engine.reconcile.cluster import reconcile_cluster
+from scheduler.structs.deployment import DeploymentStatus
+from tests.scheduler.engine.reconcile.scene import (
+    FAILED,
+    alloc,
+    allocs,
+    canaries,
+    canary,
+    canary_state,
+    counters,
+    deployment,
+    destructive,
+    flags,
+    group,
+    job,
+    old_destructive,
+    older,
+    placed,
+    replaced,
+    rolling,
+    situation,
+    stopped,
+    update,
+    updates_of,
+)
+
+MIGRATE = flags(migrate=True)
+RESCHEDULE = flags(reschedule=True)
+HELD = [DeploymentStatus.PAUSED, DeploymentStatus.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("auto_promote", "text"),
+    [
+        pytest.param(False, reasons.DEPLOYMENT_NEEDS_PROMOTION, id="by-hand"),
+        pytest.param(True, reasons.DEPLOYMENT_AUTO_PROMOTION, id="by-itself"),
+    ],
+)
+def test_d08_a_deployment_says_who_must_promote_its_canaries(auto_promote, text):
+    results = reconcile_cluster(rolling(update(2, 2, auto_promote=auto_promote)))
+    assert results.deployment is not None
+    assert results.deployment.status_description == text
+    assert results.deployment.task_groups["web"].desired_canaries == 2
+    assert placed(results) == [0, 1]
+
+
+def test_d12_missing_canaries_take_the_names_that_are_left():
+    results = reconcile_cluster(
+        rolling(
+            update(2, 4),
+            state=canary_state("0-canary", "3-canary", desired=4),
+            extra=lambda current: canaries(current, 0, 3),
+        )
+    )
+    assert results.desired_updates["web"] == counters("Canary 2, Ignore 12")
+    assert placed(results) == [1, 2]
+
+
+def test_d13_groups_share_one_deployment():
+    groups = (group(10, update=update(2, 2)), group(10, "api", update=update(2, 2)))
+    current = job(task_groups=groups)
+    existing = [
+        alloc(older(current), index, tag=name, name=f"web.{name}[{index}]", task_group=name)
+        for name in ("web", "api")
+        for index in range(10)
+    ]
+    results = reconcile_cluster(situation(current, existing, judge_update=destructive))
+    assert results.desired_updates == {
+        "web": counters("Canary 2, Ignore 10"),
+        "api": counters("Canary 2, Ignore 10"),
+    }
+    assert results.deployment is not None
+    assert set(results.deployment.task_groups) == {"web", "api"}
+
+
+def test_d15_old_namesakes_of_promoted_canaries_go_first():
+    results = reconcile_cluster(
+        rolling(
+            update(2, 2),
+            state=canary_state("0-canary", "1-canary", promoted=True, desired_total=10),
+            extra=lambda current: canaries(current, 0, 1),
+        )
+    )
+    assert results.desired_updates["web"] == counters("Stop 2, DestructiveUpdate 2, Ignore 8")
+    assert stopped(results) == [0, 1]
+    assert {stop.alloc.id for stop in results.stop} == {"0", "1"}
+    assert replaced(results) == [2, 3]
+
+
+def test_d16_a_deployment_is_successful_when_the_last_old_allocs_go():
+    results = reconcile_cluster(
+        rolling(
+            update(2, 2),
+            count=2,
+            held=2,
+            state=canary_state(
+                "0-canary", "1-canary", promoted=True, desired_total=2, healthy_allocs=2
+            ),
+            extra=lambda current: canaries(current, 0, 1),
+        )
+    )
+    assert results.desired_updates["web"] == counters("Stop 2, Ignore 2")
+    assert updates_of(results) == [("successful", reasons.DEPLOYMENT_SUCCESSFUL)]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected", "stops"),
+    [
+        pytest.param(DeploymentStatus.PAUSED, "Ignore 11", [], id="D20-paused"),
+        pytest.param(DeploymentStatus.FAILED, "Stop 1, Ignore 10", ["0-canary"], id="D21-failed"),
+    ],
+)
+def test_a_held_deployment_places_no_more_canaries(status, expected, stops):
+    results = reconcile_cluster(
+        rolling(
+            update(2, 2),
+            state=canary_state("0-canary"),
+            status=status,
+            extra=lambda current: canaries(current, 0),
+        )
+    )
+    assert results.desired_updates["web"] == counters(expected)
+    assert [stop.alloc.id for stop in results.stop] == stops
+    assert results.place == ()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected", "stops"),
+    [
+        pytest.param(
+            {"node": "draining", "desired_transition": MIGRATE},
+            "Canary 2, Ignore 10",
+            2,
+            id="D24-draining",
+        ),
+        pytest.param({"node": "down"}, "Canary 2, Ignore 10", 2, id="D25-down"),
+    ],
+)
+def test_canaries_lost_with_their_node_are_placed_anew_without_counting(nodes, expected, stops):
+    results = reconcile_cluster(
+        rolling(
+            update(2, 2),
+            state=canary_state("0-canary", "1-canary"),
+            extra=lambda current: canaries(current, 0, 1, **nodes),
+        )
+    )
+    assert results.desired_updates["web"] == counters(expected)
+    assert len(results.stop) == stops
+    assert placed(results) == [0, 1]
+
+
+def test_d26_canaries_of_an_older_version_give_way():
+    former = job(10, update=update(2, 2))
+    current = msgspec.structs.replace(former, version=2)
+    results = reconcile_cluster(
+        situation(
+            current,
+            [*allocs(former, *range(10)), *canaries(former, 0, 1)],
+            judge_update=destructive,
+            deployment=deployment(former, web=canary_state("0-canary", "1-canary")),
+        )
+    )
+    assert updates_of(results) == [("cancelled", reasons.DEPLOYMENT_NEWER_JOB)]
+    assert results.desired_updates["web"] == counters("Stop 2, Canary 2, Ignore 10")
+    assert results.deployment is not None
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        pytest.param({}, "Ignore 4", id="D37-unflagged"),
+        pytest.param(
+            {"desired_transition": RESCHEDULE}, "Place 1, Stop 1, Ignore 3", id="D38-flagged"
+        ),
+    ],
+)
+def test_a_failed_canary_is_replaced_once_it_is_flagged(wish, expected):
+    results = reconcile_cluster(
+        rolling(
+            update(1, 1),
+            count=3,
+            held=3,
+            state=canary_state("0-canary", desired=1),
+            extra=lambda current: canaries(
+                current, 0, client_status=FAILED, deployment_status=canary(), **wish
+            ),
+        )
+    )
+    assert results.desired_updates["web"] == counters(expected)
+    assert [(one.is_canary, one.is_reschedule) for one in results.place] == (
+        [(True, True)] if wish else []
+    )
+
+
+def test_d42_a_lost_old_alloc_is_replaced_from_its_version_while_canaries_wait():
+    results = reconcile_cluster(
+        rolling(
+            update(1, 1),
+            count=3,
+            held=0,
+            state=canary_state("0-canary", desired=1),
+            extra=lambda current: [
+                alloc(older(current), 0, "down"),
+                alloc(older(current), 1),
+                *canaries(current, 0),
+            ],
+        )
+    )
+    assert results.desired_updates["web"] == counters("Place 1, Stop 1, Ignore 2")
+    (placement,) = results.place
+    assert (placement.is_lost, placement.downgrade_non_canary, placement.min_job_version) == (
+        True,
+        True,
+        0,
+    )
+
+
+def test_d49_placements_are_cut_to_the_count_though_the_stops_stay():
+    current = job(3, update=update(2, 2))
+    existing = [
+        *allocs(older(current), 0, 1, node="draining", desired_transition=MIGRATE),
+        alloc(older(current), 2),
+    ]
+    results = reconcile_cluster(situation(current, existing, judge_update=old_destructive))
+    assert results.desired_updates["web"] == counters("Canary 2, Migrate 2, Place 3, Ignore 1")
+    assert len(results.stop) == 2
+    assert len(results.place) == 3
