@@ -16,6 +16,8 @@ from scheduler.state.node_table import Bools, Floats, Keys
 
 #: (sum of scores with its sign turned and rounded, tie key, row)
 _Place = tuple[float, int, int]
+#: Sum and tie key of a shelf without rows; NaN ranks behind everything.
+_EMPTY = (np.nan, np.inf)
 
 
 class Shelves:
@@ -36,6 +38,7 @@ class Shelves:
         self._number_of: dict[tuple[int, int], int] = {}
         self._shelves: list[list[_Place]] = []
         self._place_of: dict[int, tuple[int, _Place]] = {}
+        #: Per shelf: sum and tie key of its best row, number of scores, combination.
         self._heads: Floats = np.zeros((4, 16))
         self._fill(np.flatnonzero(allowed))
 
@@ -57,7 +60,7 @@ class Shelves:
     def best(self, boosts: Floats, count: int) -> list[Entry]:
         """The best rows, at most `count`; `boosts` is what the spread adds, by combination."""
         size = len(self._shelves)
-        sums, appended, combinations, tie_keys = self._heads[:, :size]
+        sums, tie_keys, appended, combinations = self._heads[:, :size]
         boost = boosts[combinations.astype(np.intp)]
         norms = (sums + boost) / (appended + (boost != 0))
         order = np.lexsort((tie_keys, np.rint(-norms * 1e12)))[:count]
@@ -96,14 +99,13 @@ class Shelves:
             self._shelves.append([])
             if number == self._heads.shape[1]:
                 self._heads = np.pad(self._heads, ((0, 0), (0, number)))
-            self._heads[:, number] = (-np.inf, appended, combination, 0)
+            self._heads[:, number] = (*_EMPTY, appended, combination)
         return number
 
     def _note_head(self, number: int) -> None:
         shelf = self._shelves[number]
         if shelf:
             _, key, row = shelf[0]
-            self._heads[0, number] = self._sums[row]
-            self._heads[3, number] = key
+            self._heads[:2, number] = (self._sums[row], key)
         else:
-            self._heads[0, number] = -np.inf
+            self._heads[:2, number] = _EMPTY

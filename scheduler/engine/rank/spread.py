@@ -100,13 +100,13 @@ class _Counter:
         return float(found.min()) if found.size else float("inf")
 
     def _even_scores(self, combined: dict[str, int]) -> Floats:
-        least, most = (min(combined.values()), max(combined.values())) if combined else (0, 0)
+        if not combined:
+            return np.array([*([0.0] * len(self._keys)), _MISSING])
+        counts = {0, *combined.values()}
+        least, most = min(combined.values()), max(combined.values())
         # Few counts differ, so each is judged once.
-        by_count = {
-            count: even_spread_score(count, least, most) for count in {0, *combined.values()}
-        }
-        unused = by_count[0] if combined else 0.0
-        scores = [unused] * len(self._keys)
+        by_count = {count: even_spread_score(count, least, most) for count in counts}
+        scores = [by_count[0]] * len(self._keys)
         for value, count in combined.items():
             scores[self._code_of[value]] = by_count[count]
         return np.array([*scores, _MISSING])
