@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dashboard.graphs.chain import ChainMember
+from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.lifecycle import STATE_OF
 from dashboard.labels import label_for
 from dashboard.wording import clock_time, count_of

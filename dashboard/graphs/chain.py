@@ -1,14 +1,10 @@
 """A chain of evaluations as a graph: links solid, causes dashed, what may come next dotted.
 
-In: members (evaluations and stubs of collected ones). Out: geometry that is stable: column =
-generation, lane = first free row beside the parent, and a placed node never moves while its
-`ChainLayout` lives.
+In: members (evaluations and stubs of collected ones). Out: geometry that is stable: what was drawn
+once stays where it was while its `ChainLayout` lives.
 """
 
-from collections.abc import Iterable, Sequence
-
-import msgspec
-
+from dashboard.graphs.chain_places import ChainMember, ChainPlaces
 from dashboard.graphs.geometry import (
     CIRCLE,
     Graph,
@@ -24,146 +20,15 @@ SIZE = WIDTH, HEIGHT = (196.0, 50.0)
 COLUMN, LANE = 270.0, 68.0
 LEFT, TOP = 152.0, 19.0
 RADIUS = 50.0
-#: Leaf siblings with one trigger and outcome beyond this many are drawn as one folded node.
-FOLD_ABOVE = 6
-KEEP_WHEN_FOLDED = 3
 
 
-class ChainMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One evaluation of a chain, or the stub of one."""
-
-    id: str
-    job: str
-    #: A tone of labels.py.
-    state: str
-    icon: str = ""
-    is_quasi: bool = False
-    trigger: str = ""
-    #: What it achieved, or what it waits for: `4 of 5`, `16 min`.
-    outcome: str = ""
-    previous_eval: str = ""
-    next_eval: str = ""
-    blocked_eval: str = ""
-    #: The evaluation behind its cause where that is known (the one that placed the failed
-    #: allocation, made the deployment, preempted). Draws a dashed arrow where no link is stored.
-    cause_eval: str = ""
-    #: What made it when no evaluation did: `node n1 7`. Members that share it share one event
-    #: circle.
-    event_key: str = ""
-    event_lines: tuple[str, ...] = ()
-    #: Words on the arrow from its cause: `preempts`, `next step`.
-    cause_text: str = ""
-    created_at: int = 0
-    is_tombstone: bool = False
-    #: What may come next, in words; "" when nothing is waited for.
-    expects: str = ""
-    href: str = ""
-
-
-class _Spot(msgspec.Struct, frozen=True):
-    column: int
-    lane: float
-
-
-class ChainLayout:
-    """Remembers where each node of one chain stands; feed it the members as they become known."""
-
-    def __init__(self, key: str, *, selected: str = "") -> None:
-        """`key` names the graph in the page; `selected` is the member it is about."""
-        self.key = key
-        self.selected = selected
-        self.members: dict[str, ChainMember] = {}
-        self._made_by: dict[str, str] = {}
-        self._spots: dict[str, _Spot] = {}
-        self._taken: set[tuple[int, int]] = set()
-        self._folded_into: dict[str, str] = {}
-
-    def update(self, members: Iterable[ChainMember]) -> None:
-        """Add or replace members, then place those that have no place yet, oldest first."""
-        for member in members:
-            self.members[member.id] = member
-            self._made_by |= dict.fromkeys((member.next_eval, member.blocked_eval), member.id)
-        for member in sorted(self.members.values(), key=lambda item: (item.created_at, item.id)):
-            self._unfold_parent(member)
-        for member in self._unplaced():
-            self._place(member)
-
-    def _unplaced(self) -> list[ChainMember]:
-        """Parents before children, then by age."""
-        waiting = [item for item in self.members.values() if item.id not in self._spots]
-        waiting = [item for item in waiting if item.id not in self._folded_into]
-        waiting.sort(key=lambda item: (item.created_at, item.id))
-        depth = {item.id: self._depth(item) for item in waiting}
-        self._fold(waiting)
-        return sorted(
-            (item for item in waiting if item.id not in self._folded_into),
-            key=lambda item: depth[item.id],
-        )
-
-    def _depth(self, member: ChainMember) -> int:
-        seen = {member.id}
-        depth = 0
-        parent = self.parent_of(member)
-        while parent and parent not in seen:
-            seen.add(parent)
-            depth += 1
-            above = self.members.get(parent)
-            parent = self.parent_of(above) if above else ""
-        return depth
-
-    def parent_of(self, member: ChainMember) -> str:
-        """The evaluation that made it: by link, else by cause; unknown ones count when named."""
-        return member.previous_eval or self._made_by.get(member.id) or member.cause_eval
-
-    def _unfold_parent(self, member: ChainMember) -> None:
-        self._folded_into.pop(self.parent_of(member), None)
-
-    def _fold(self, waiting: Sequence[ChainMember]) -> None:
-        parents = {self.parent_of(item) for item in self.members.values()}
-        groups: dict[tuple[str, str, str, str], list[ChainMember]] = {}
-        for item in waiting:
-            if item.id not in parents and item.id != self.selected and not item.expects:
-                origin = self.parent_of(item) or f"event {item.event_key}"
-                groups.setdefault((origin, item.trigger, item.state, item.outcome), []).append(
-                    item
-                )
-        for signature, group in groups.items():
-            key = "fold:" + ":".join(signature)
-            exists = key in self._folded_into.values()
-            if exists or len(group) > FOLD_ABOVE:
-                for item in group if exists else group[KEEP_WHEN_FOLDED:]:
-                    self._folded_into[item.id] = key
-
-    def _place(self, member: ChainMember) -> None:
-        parent = self.parent_of(member)
-        if parent and parent not in self._spots and parent in self.members:
-            # A loop of links in damaged data: the newer one starts a row of its own.
-            parent = ""
-        if parent and parent not in self._spots:
-            self._claim(parent, 1, self._free_lane(1, 0))
-        if parent:
-            beside = self._spots[parent]
-            column = beside.column + 1
-            self._claim(member.id, column, self._free_lane(column, int(beside.lane)))
-        else:
-            self._claim(member.id, 1, self._free_lane(1, 0))
-
-    def _claim(self, key: str, column: int, lane: int) -> None:
-        self._spots[key] = _Spot(column, lane)
-        self._taken.add((column, lane))
-
-    def _free_lane(self, column: int, start: int) -> int:
-        lane = start
-        while (column, lane) in self._taken:
-            lane += 1
-        return lane
+class ChainLayout(ChainPlaces):
+    """The places of one chain, drawn."""
 
     def graph(self) -> Graph:
         """The geometry of everything known so far."""
-        self._place_folds()
-        nodes = [
-            self._node(member) for member in self.members.values() if member.id in self._spots
-        ]
+        self.place_folds()
+        nodes = [self._node(member) for member in self.members.values() if member.id in self.spots]
         nodes += self._missing_nodes() + self._fold_nodes() + self._possible_nodes()
         events = self._event_nodes()
         edges = self._edges()
@@ -181,21 +46,13 @@ class ChainLayout:
 
     def _described(self) -> str:
         stubs = sum(member.is_tombstone for member in self.members.values())
-        folded = len(self._folded_into)
+        folded = len(self.folded_into)
         told = f"{number(len(self.members))} evaluations"
         told += f", {number(folded)} of them folded" if folded else ""
         return told + (f", {number(stubs)} collected" if stubs else "") + "."
 
-    def _place_folds(self) -> None:
-        for member_id, key in self._folded_into.items():
-            if key in self._spots:
-                continue
-            parent = self._spots.get(self.parent_of(self.members[member_id]))
-            column = parent.column + 1 if parent else 1
-            self._claim(key, column, self._free_lane(column, int(parent.lane) if parent else 0))
-
     def _corner(self, key: str) -> tuple[float, float]:
-        spot = self._spots[key]
+        spot = self.spots[key]
         return LEFT + COLUMN * (spot.column - 1), TOP + LANE * spot.lane
 
     def _node(self, member: ChainMember) -> GraphNode:
@@ -227,7 +84,7 @@ class ChainLayout:
     def _missing_nodes(self) -> list[GraphNode]:
         """Evaluations that a member names and nobody knows: shown, never skipped."""
         missing = [
-            key for key in self._spots if key not in self.members and not key.startswith("fold:")
+            key for key in self.spots if key not in self.members and not key.startswith("fold:")
         ]
         nodes = []
         for key in missing:
@@ -247,8 +104,8 @@ class ChainLayout:
 
     def _fold_nodes(self) -> list[GraphNode]:
         nodes = []
-        for key in dict.fromkeys(self._folded_into.values()):
-            group = [self.members[item] for item, fold in self._folded_into.items() if fold == key]
+        for key in dict.fromkeys(self.folded_into.values()):
+            group = [self.members[item] for item, fold in self.folded_into.items() if fold == key]
             first = group[0]
             x, y = self._corner(key)
             jobs = len({item.job for item in group})
@@ -266,7 +123,7 @@ class ChainLayout:
     def _possible_nodes(self) -> list[GraphNode]:
         nodes = []
         for member in self._expecting():
-            spot = self._spots[member.id]
+            spot = self.spots[member.id]
             x, y = LEFT + COLUMN * spot.column, TOP + LANE * spot.lane
             nodes.append(
                 GraphNode(
@@ -286,8 +143,8 @@ class ChainLayout:
             member
             for member in self.members.values()
             if member.expects
-            and (spot := self._spots.get(member.id))
-            and (spot.column + 1, spot.lane) not in self._taken
+            and (spot := self.spots.get(member.id))
+            and (spot.column + 1, spot.lane) not in self.taken
         ]
 
     def _rooted(self) -> dict[str, list[str]]:
@@ -296,7 +153,7 @@ class ChainLayout:
         for member in self.members.values():
             if self.parent_of(member) or not member.event_key:
                 continue
-            key = self._folded_into.get(member.id, member.id)
+            key = self.folded_into.get(member.id, member.id)
             keys = rooted.setdefault(member.event_key, [])
             if key not in keys:
                 keys.append(key)
@@ -306,7 +163,7 @@ class ChainLayout:
         nodes: list[GraphNode] = []
         floor = TOP + HEIGHT / 2
         for event, keys in self._rooted().items():
-            lanes = [self._spots[key].lane for key in keys]
+            lanes = [self.spots[key].lane for key in keys]
             middle = TOP + HEIGHT / 2 + LANE * (min(lanes) + max(lanes)) / 2
             y = max(middle, floor, RADIUS + 6)
             floor = y + 2 * RADIUS + 16
@@ -349,9 +206,9 @@ class ChainLayout:
 
     def _edge_to(self, member: ChainMember) -> GraphEdge | None:
         parent = self.parent_of(member)
-        if parent not in self._spots or parent == member.id:
+        if parent not in self.spots or parent == member.id:
             return None
-        key = self._folded_into.get(member.id, member.id)
+        key = self.folded_into.get(member.id, member.id)
         kind, text = self._link(parent, member)
         (from_x, from_y), (x, y) = self._corner(parent), self._corner(key)
         middle = y + HEIGHT / 2

@@ -6,7 +6,8 @@ dashed rail.
 
 import msgspec
 
-from dashboard.graphs.chain import ChainLayout, ChainMember
+from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain_places import ChainMember
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):

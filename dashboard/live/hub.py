@@ -290,9 +290,12 @@ class Hub:
         groups = tuple(self.groups.values())
         asking = [group for group in groups if group.room.needs_reader]
         if asking:
-            await self._frames().read(
-                lambda reader: [group.render(reader, now) for group in asking]
-            )
+
+            def render_asking(reader: StateReader) -> None:
+                for group in asking:
+                    group.render(reader, now)
+
+            await self._frames().read(render_asking)
         at = _ms(frames[-1].at if frames else now)
         for group in groups:
             if group not in asking:

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
 from cluster.store.access import StoreAccess
-from cluster.store.following import Follower
+from cluster.store.following import the_follower
 from dashboard.live.hub import FrameSource, Listener
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame
@@ -16,13 +16,12 @@ Result = TypeVar("Result")
 class StoreFrames(FrameSource):
     """Frames come from the follower without a query of our own."""
 
-    def __init__(self, store: StoreAccess, follower: Follower) -> None:
+    def __init__(self, store: StoreAccess) -> None:
         self._store = store
-        self._follower = follower
 
     def listening(self, listener: Listener) -> AbstractAsyncContextManager[int]:
         """Hand every further frame to `listener`; yields the index they start after."""
-        return self._follower.listening(listener)
+        return the_follower().listening(listener)
 
     async def frames_since(self, index: int, limit: int) -> Sequence[EventFrame]:
         """Frames above `index`, from the log."""

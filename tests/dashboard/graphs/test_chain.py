@@ -2,7 +2,8 @@ import itertools
 
 import pytest
 
-from dashboard.graphs.chain import ChainLayout, ChainMember
+from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.chain_tree import chain_tree
 
 

@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from dashboard.graphs.chain import ChainLayout, ChainMember
+from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.lifecycle import Life, lifecycle_graph
 from dashboard.graphs.mermaid import MAX_EDGES, MAX_TEXT, escaped, graph_mermaid, placement_mermaid
 from dashboard.graphs.placement import placement_view

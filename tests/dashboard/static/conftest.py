@@ -59,8 +59,9 @@ def address(pages):
     server.server_close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
+    # Not for the whole session: Playwright's loop would be in the way of asynchronous tests.
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
     with sync_playwright() as playwright:

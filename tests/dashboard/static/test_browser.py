@@ -7,7 +7,8 @@ import pytest
 from django.template import Context, Template
 from django.template.loader import render_to_string
 
-from dashboard.graphs.chain import ChainLayout, ChainMember
+from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.lifecycle import Life, lifecycle_graph
 from scheduler.structs.evaluation import LifecycleStep, Step
 
