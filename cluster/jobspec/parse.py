@@ -69,7 +69,10 @@ def parse_text(
 
 def _is_request(text: str) -> bool:
     """Whether the text is a job as the API takes it; the JSON form of job files says `job` in small letters."""
-    return text.lstrip().startswith("{") and re.match(r'\s*\{\s*"(job|variable|locals)s?"', text) is None
+    return (
+        text.lstrip().startswith("{")
+        and re.match(r'\s*\{\s*"(job|variable|locals)s?"', text) is None
+    )
 
 
 def _parse_request(text: str) -> ParsedText:
@@ -77,7 +80,11 @@ def _parse_request(text: str) -> ParsedText:
     found = places(text)
     form, unknown = complete("Job", document, lambda steps: found.of((*above, *steps)))
     warnings = [
-        Problem(path_text(steps), f"unknown field {path_text(steps)} is ignored", *found.of((*above, *steps)))
+        Problem(
+            path_text(steps),
+            f"unknown field {path_text(steps)} is ignored",
+            *found.of((*above, *steps)),
+        )
         for steps in unknown
     ]
     return ParsedText(
@@ -119,7 +126,7 @@ def _decode_text(text: str) -> tuple[RequestForm, tuple[Steps, ...]]:
     return complete("Job", document, lambda steps: places(text).of((*above, *steps)))
 
 
-def _unwrapped(document: Any) -> tuple[Any, Steps]:  # noqa: ANN401 - JSON
+def _unwrapped(document: Any) -> tuple[Any, Steps]:
     """The job of a document, and the way to it: the body of a request wraps the job, a file may or may not."""
     if isinstance(document, dict):
         for name, value in document.items():

@@ -76,7 +76,8 @@ def path_text(steps: Steps) -> str:
 def path_steps(path: str) -> Steps:
     """The way that `path_text` has written."""
     return tuple(
-        int(number) if number else name for name, number in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path)
+        int(number) if number else name
+        for name, number in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path)
     )
 
 

@@ -7,13 +7,13 @@ Changes nothing, asks nobody.
 from collections.abc import Container
 from typing import NamedTuple
 
+from cluster.jobspec.advice import warnings_of
 from cluster.jobspec.cron import cron_problem, time_zone_problem
 from cluster.jobspec.findings import Findings
 from cluster.jobspec.problems import Problem
 from cluster.jobspec.validate_group import check_group
 from cluster.jobspec.validate_service import exposed_check_problem
 from cluster.jobspec.validate_targets import check_affinities, check_constraints, check_spreads
-from cluster.jobspec.advice import warnings_of
 from scheduler.structs.identity import ALL_NODE_POOLS
 from scheduler.structs.job import Job, JobType, ParameterizedJob, Periodic
 from scheduler.structs.scheduler_settings import SchedulerSettings

@@ -78,7 +78,7 @@ def _note_unknown_argument(schema: Schema, attribute: syntax.Attribute, scope: S
     scope.source.note(attribute.start, attribute.name_end, "Unsupported argument", detail)
 
 
-def argument_value(node: syntax.Expression, kind: str, scope: Scope) -> Any:  # noqa: ANN401 - JSON
+def argument_value(node: syntax.Expression, kind: str, scope: Scope) -> Any:
     """The value of an attribute as its field wants it; None for null. Raises `EvaluationProblem`."""
     value = evaluate(node, scope)
     try:
@@ -88,7 +88,7 @@ def argument_value(node: syntax.Expression, kind: str, scope: Scope) -> Any:  # 
         raise EvaluationProblem(node.start, node.end, "Unsuitable value type", problem) from None
 
 
-def _fitted(value: Value, kind: str) -> Any:  # noqa: ANN401 - JSON
+def _fitted(value: Value, kind: str) -> Any:
     if kind == "dur":
         return _duration(value)
     if value is None:
@@ -115,7 +115,7 @@ def _text_map(value: Value, kind: str) -> dict[str, Any]:
     return {key: _element(item, kind) for key, item in value.items()}
 
 
-def _element(value: Value, kind: str) -> Any:  # noqa: ANN401 - JSON
+def _element(value: Value, kind: str) -> Any:
     if value is None:
         raise Mismatch("null value is not allowed")
     return _fitted(value, kind)
@@ -160,7 +160,11 @@ def _blocks(schema: Schema, body: syntax.Body, form: RequestForm, scope: Scope) 
 
 
 def _is_second(
-    schema: Schema, body: syntax.Body, block: syntax.Block, first: dict[str, syntax.Block], scope: Scope
+    schema: Schema,
+    body: syntax.Body,
+    block: syntax.Block,
+    first: dict[str, syntax.Block],
+    scope: Scope,
 ) -> bool:
     source = scope.source
     attribute = body.attributes.get(block.type) if block.type in schema.arguments else None
@@ -177,7 +181,9 @@ def _is_second(
         detail += f" Another was defined at {source.name}:{line},{column}."
     else:
         return False
-    source.note(later.start, later.start + len(block.type), f"Duplicate {block.type} block", detail)
+    source.note(
+        later.start, later.start + len(block.type), f"Duplicate {block.type} block", detail
+    )
     return True
 
 
@@ -265,21 +271,29 @@ def _unfold_dynamic(schema: Schema, block: syntax.Block, scope: Scope) -> Iterat
             inner_scope = scope.with_iterators(**{iterator: {"key": key, "value": value}})
             labels = _dynamic_labels(body, inner_scope)
             inner = syntax.Block(
-                block.start, block.end, kind, block.type_end, labels, [], block.head_end, block.body
-                if isinstance(block.body, syntax.Body) else syntax.Body(block.start, block.end),
+                block.start,
+                block.end,
+                kind,
+                block.type_end,
+                labels,
+                [],
+                block.head_end,
+                block.body
+                if isinstance(block.body, syntax.Body)
+                else syntax.Body(block.start, block.end),
             )
             yield Unfolded(inner, labels, contents[0].body, inner_scope)
     except EvaluationProblem as problem:
         source.note(problem.start, problem.end, problem.summary, problem.detail)
 
 
-def _for_each(
-    block: syntax.Block, body: syntax.Body, scope: Scope
-) -> list[tuple[Value, Value]]:
+def _for_each(block: syntax.Block, body: syntax.Body, scope: Scope) -> list[tuple[Value, Value]]:
     attribute = body.attributes.get("for_each")
     if attribute is None:
         detail = 'The argument "for_each" is required, but no definition was found.'
-        raise EvaluationProblem(block.head_end, block.head_end, "Missing required argument", detail)
+        raise EvaluationProblem(
+            block.head_end, block.head_end, "Missing required argument", detail
+        )
     value = evaluate(attribute.expression, scope)
     found = pairs(value)
     if found is None:
@@ -298,7 +312,9 @@ def _iterator_name(body: syntax.Body, kind: str) -> str:
         return node.name
     if isinstance(node, syntax.Literal) and isinstance(node.value, str):
         return node.value
-    raise EvaluationProblem(node.start, node.end, "Invalid expression", "A single name is required here.")
+    raise EvaluationProblem(
+        node.start, node.end, "Invalid expression", "A single name is required here."
+    )
 
 
 def _dynamic_labels(body: syntax.Body, scope: Scope) -> list[str]:

@@ -58,16 +58,16 @@ class Scope:
 
     def with_iterators(self, **names: Value) -> "Scope":
         """The same scope with further iterators."""
-        return Scope(
-            self.source, self.roots, {**self.iterators, **names}, self.budget, self.depth
-        )
+        return Scope(self.source, self.roots, {**self.iterators, **names}, self.budget, self.depth)
 
 
 def evaluate(node: syntax.Expression, scope: Scope) -> Value:
     """The value of the expression. Raises `EvaluationProblem`."""
     scope.budget.steps -= 1
     if scope.budget.steps < 0:
-        raise EvaluationProblem(node.start, node.end, "Too much work", "The file takes too many steps.")
+        raise EvaluationProblem(
+            node.start, node.end, "Too much work", "The file takes too many steps."
+        )
     return _EVALUATORS[type(node)](node, scope)
 
 
@@ -86,7 +86,9 @@ def _template(node: syntax.Template, scope: Scope) -> Value:
 def _counted(text: str, node: syntax.Node, scope: Scope) -> str:
     scope.budget.characters -= len(text)
     if scope.budget.characters < 0:
-        raise EvaluationProblem(node.start, node.end, "Too much text", "The file's texts grow too long.")
+        raise EvaluationProblem(
+            node.start, node.end, "Too much text", "The file's texts grow too long."
+        )
     return text
 
 
@@ -94,7 +96,9 @@ def _part_text(part: syntax.Expression, scope: Scope) -> str:
     value = _filled(part, scope) if isinstance(part, syntax.Fill) else evaluate(part, scope)
     if value is None:
         detail = "The expression result is null. Cannot include a null value in a string template."
-        raise EvaluationProblem(part.start, part.end, "Invalid template interpolation value", detail)
+        raise EvaluationProblem(
+            part.start, part.end, "Invalid template interpolation value", detail
+        )
     try:
         return to_text(value)
     except Mismatch as mismatch:
@@ -133,8 +137,10 @@ def _traversal(node: syntax.Traversal, scope: Scope) -> Value:
     if _is_of_the_node(node, scope):
         return "${" + scope.source.text[node.start : node.end] + "}"
     steps = node.steps
-    if isinstance(node.root, syntax.Reference) and node.root.name in scope.roots and (
-        node.root.name not in scope.iterators
+    if (
+        isinstance(node.root, syntax.Reference)
+        and node.root.name in scope.roots
+        and (node.root.name not in scope.iterators)
     ):
         name = _step_name(steps[0], scope)
         value = scope.roots[node.root.name](name, steps[0])
@@ -205,8 +211,12 @@ def _call(node: syntax.Call, scope: Scope) -> Value:
         last = arguments.pop()
         if not isinstance(last, list):
             place = node.arguments[-1]
-            detail = "The expanding argument (indicated by ...) must be of a tuple, list, or set type."
-            raise EvaluationProblem(place.start, place.end, "Invalid expanding argument value", detail)
+            detail = (
+                "The expanding argument (indicated by ...) must be of a tuple, list, or set type."
+            )
+            raise EvaluationProblem(
+                place.start, place.end, "Invalid expanding argument value", detail
+            )
         arguments.extend(last)
     try:
         value = call_function(node.name, arguments)
@@ -264,7 +274,9 @@ def _convert(node: syntax.Call, scope: Scope) -> Value:
         return converted(value, read_type(node.arguments[1]))
     except Mismatch as mismatch:
         detail = f'Invalid value for "value" parameter: {mismatch}.'
-        raise EvaluationProblem(node.start, node.end, "Invalid function argument", detail) from None
+        raise EvaluationProblem(
+            node.start, node.end, "Invalid function argument", detail
+        ) from None
 
 
 def _unary(node: syntax.Unary, scope: Scope) -> Value:
@@ -356,9 +368,7 @@ def _conditional(node: syntax.Conditional, scope: Scope) -> Value:
     condition = evaluate(node.condition, scope)
     if condition is None:
         detail = "The condition value is null. Conditions must either be true or false."
-        raise EvaluationProblem(
-            node.condition.start, node.condition.end, "Null condition", detail
-        )
+        raise EvaluationProblem(node.condition.start, node.condition.end, "Null condition", detail)
     try:
         is_chosen = to_bool(condition)
     except Mismatch:

@@ -46,7 +46,11 @@ class ExpressionParser(TemplateParser):
             with self.ignoring_newlines():
                 chosen = self.expression()
                 self.skip()
-                self.take(":", "Missing false expression in conditional", "A colon must follow the true one.")
+                self.take(
+                    ":",
+                    "Missing false expression in conditional",
+                    "A colon must follow the true one.",
+                )
                 self.skip()
             otherwise = self.expression()
             return syntax.Conditional(start, self.position, condition, chosen, otherwise)
@@ -113,12 +117,16 @@ class ExpressionParser(TemplateParser):
             return syntax.Step(start, self.position, name=match[0][:20])
         name = self.identifier()
         if name is None:
-            raise self.problem("Invalid attribute name", "An attribute name is required after a dot.")
+            raise self.problem(
+                "Invalid attribute name", "An attribute name is required after a dot."
+            )
         return syntax.Step(start, self.position, name=name)
 
     def _attribute_splat(self) -> list[syntax.Step]:
         steps = []
-        while self.text.startswith(".", self.position) and not self.text.startswith(".*", self.position):
+        while self.text.startswith(".", self.position) and not self.text.startswith(
+            ".*", self.position
+        ):
             start = self.position
             self.position += 1
             steps.append(self._dot_step(start))
@@ -138,7 +146,9 @@ class ExpressionParser(TemplateParser):
                 return self._splat(start)
             key = self.expression()
             self.skip()
-            self.take("]", "Missing close bracket on index", "An index must end with a closing bracket.")
+            self.take(
+                "]", "Missing close bracket on index", "An index must end with a closing bracket."
+            )
         return syntax.Step(start, self.position, key=key)
 
     def _splat(self, start: int) -> syntax.Step:
@@ -178,8 +188,14 @@ class ExpressionParser(TemplateParser):
         self.position = match.end()
         text = match[0]
         exponent = re.split("[eE]", text)[-1] if re.search("[eE]", text) else "0"
-        if len(text) > _LONGEST_NUMBER or len(exponent) > 6 or abs(int(exponent)) > _LARGEST_EXPONENT:
-            raise SyntaxProblem(match.start(), match.end(), "Invalid number", "The number is out of range.")
+        if (
+            len(text) > _LONGEST_NUMBER
+            or len(exponent) > 6
+            or abs(int(exponent)) > _LARGEST_EXPONENT
+        ):
+            raise SyntaxProblem(
+                match.start(), match.end(), "Invalid number", "The number is out of range."
+            )
         return syntax.Literal(match.start(), match.end(), rounded(Fraction(text)))
 
     def _call(self, name: str, start: int) -> syntax.Expression:
@@ -201,7 +217,11 @@ class ExpressionParser(TemplateParser):
                     break
                 self.position += 1
                 self.skip()
-            self.take(")", "Missing argument separator", "A comma must separate each argument from the next.")
+            self.take(
+                ")",
+                "Missing argument separator",
+                "A comma must separate each argument from the next.",
+            )
         return syntax.Call(start, self.position, name, arguments, expands_last, name_end)
 
     def _parentheses(self) -> syntax.Expression:
@@ -228,7 +248,11 @@ class ExpressionParser(TemplateParser):
                     break
                 self.position += 1
                 self.skip()
-            self.take("]", "Missing item separator", "Expected a comma to mark the beginning of the next item.")
+            self.take(
+                "]",
+                "Missing item separator",
+                "Expected a comma to mark the beginning of the next item.",
+            )
         return syntax.Tuple(start, self.position, items)
 
     def _at_for(self) -> bool:
@@ -274,7 +298,11 @@ class ExpressionParser(TemplateParser):
         key_name, value_name = self.loop_names()
         collection = self.expression()
         self.skip()
-        self.take(":", "Invalid 'for' expression", "For expression requires a colon after the collection.")
+        self.take(
+            ":",
+            "Invalid 'for' expression",
+            "For expression requires a colon after the collection.",
+        )
         key = None
         value = self.expression()
         self.skip()
@@ -291,8 +319,19 @@ class ExpressionParser(TemplateParser):
             self.position += 2
             condition = self.expression()
             self.skip()
-        self.take(closing, "Invalid 'for' expression", "Extra characters at the end of the 'for' expression.")
-        return syntax.Comprehension(
-            start, self.position, key_name, value_name, collection, key, value, condition, is_grouped
+        self.take(
+            closing,
+            "Invalid 'for' expression",
+            "Extra characters at the end of the 'for' expression.",
         )
-
+        return syntax.Comprehension(
+            start,
+            self.position,
+            key_name,
+            value_name,
+            collection,
+            key,
+            value,
+            condition,
+            is_grouped,
+        )

@@ -6,7 +6,6 @@ in place, without notes.
 
 from collections.abc import Callable
 
-from cluster.jobspec.hcl.values import Mismatch
 from cluster.jobspec.request_form import RequestForm
 from scheduler.structs.policies import SECOND
 

@@ -20,7 +20,7 @@ from cluster.jobspec.hcl.nearest import nearest
 from cluster.jobspec.hcl.values import Mismatch, Value
 
 _OF_FILES = frozenset(
-    "abspath basename dirname file filebase64 fileexists fileset pathexpand templatefile".split()
+    ["abspath", "basename", "dirname", "file", "filebase64", "fileexists", "fileset", "pathexpand", "templatefile"]
 )
 _NOT_HERE = {
     "uuidv4": "no chance is available while a file is read; write the id down",
@@ -31,7 +31,7 @@ _NOT_HERE = {
 }
 
 
-class FunctionProblem(Exception):  # noqa: N818 - becomes a problem at the place of the call
+class FunctionProblem(Exception):
     """The call has no value. `argument`: which one is to blame, None for the call itself."""
 
     def __init__(self, summary: str, detail: str, argument: int | None = None) -> None:

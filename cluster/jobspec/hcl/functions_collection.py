@@ -169,7 +169,7 @@ def number_range(*bounds: Value) -> Value:
         raise Mismatch("the bounds must be finite")
     start, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
     step = numbers[2] if len(numbers) == 3 else (1 if start <= end else -1)
-    if step == 0 or (step > 0) != (end >= start) and end != start:
+    if step == 0 or ((step > 0) != (end >= start) and end != start):
         raise Mismatch("the step leads away from the end")
     count = -(-(Fraction(end) - Fraction(start)) // Fraction(step))
     if count > _LONGEST_RANGE:
@@ -188,7 +188,9 @@ def setintersection(first: Value, *others: Value) -> Value:
 
 def setunion(first: Value, *others: Value) -> Value:
     """What any set has."""
-    lists = [list_argument(each, position, "sets") for position, each in enumerate((first, *others))]
+    lists = [
+        list_argument(each, position, "sets") for position, each in enumerate((first, *others))
+    ]
     return sorted_set([item for each in lists for item in each])
 
 

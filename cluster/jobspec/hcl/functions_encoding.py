@@ -70,7 +70,9 @@ def urlencode(text: Value) -> Value:
 
 def _hash(name: str) -> Callable[[Value], Value]:
     def digest(text: Value) -> Value:
-        return hashlib.new(name, text_argument(text, 0).encode(), usedforsecurity=False).hexdigest()
+        return hashlib.new(
+            name, text_argument(text, 0).encode(), usedforsecurity=False
+        ).hexdigest()
 
     return digest
 

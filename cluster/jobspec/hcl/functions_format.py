@@ -47,7 +47,9 @@ def format_text(pattern: Value, *arguments: Value) -> Value:
     if "%" in rest:
         raise BadArgument(0, "format", "the pattern ends within a verb")
     if used < len(arguments):
-        raise BadArgument(used + 1, "args", f"too many arguments; only {used} used by format string")
+        raise BadArgument(
+            used + 1, "args", f"too many arguments; only {used} used by format string"
+        )
     return "".join([*pieces, rest])
 
 
@@ -59,7 +61,9 @@ def formatlist(pattern: Value, *arguments: Value) -> Value:
     if not lengths:
         return [format_text(pattern, *arguments)]
     return [
-        format_text(pattern, *(each[row] if isinstance(each, list) else each for each in arguments))
+        format_text(
+            pattern, *(each[row] if isinstance(each, list) else each for each in arguments)
+        )
         for row in range(lengths.pop())
     ]
 
@@ -73,7 +77,9 @@ def _printed(match: re.Match[str], value: Value, position: int) -> str:
     try:
         text = _body(verb, flags, None if precision is None else int(precision), value)
     except Mismatch as mismatch:
-        raise BadArgument(position, "args", f'unsupported value for "{match[0]}": {mismatch}') from None
+        raise BadArgument(
+            position, "args", f'unsupported value for "{match[0]}": {mismatch}'
+        ) from None
     return _padded(text, int(width or 0), flags, is_number=verb in "bdoxXeEfFgG")
 
 
@@ -102,7 +108,7 @@ def _body(verb: str, flags: str, precision: int | None, value: Value) -> str:
     return text
 
 
-def _fraction_text(verb: str, precision: int | None, number: int | Fraction | float) -> str:
+def _fraction_text(verb: str, precision: int | None, number: Fraction | float) -> str:
     if verb in "fF" and isinstance(number, int | Fraction):
         digits = 6 if precision is None else precision
         scaled = round(Fraction(number) * 10**digits)

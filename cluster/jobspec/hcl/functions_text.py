@@ -13,7 +13,7 @@ from cluster.jobspec.hcl.values import Mismatch, Value, to_text, type_word, whol
 _LONGEST_RESULT = 4_000_000
 
 
-class BadArgument(Exception):  # noqa: N818 - becomes a problem at the argument's place
+class BadArgument(Exception):
     """An argument of the wrong kind."""
 
     def __init__(self, position: int, name: str, message: str) -> None:

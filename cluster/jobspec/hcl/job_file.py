@@ -161,7 +161,9 @@ def _check_jobs(jobs: list[syntax.Block], source: Source) -> None:
         source.note_somewhere("Missing job block", "A job block is required.")
     for job in jobs[1:]:
         line, column = source.place(jobs[0].start)
-        detail = f"Only one job block is allowed. Another was defined at {source.name}:{line},{column}."
+        detail = (
+            f"Only one job block is allowed. Another was defined at {source.name}:{line},{column}."
+        )
         source.note(job.start, job.type_end, "Duplicate job block", detail)
     for job in jobs[:1]:
         if len(job.labels) != 1:

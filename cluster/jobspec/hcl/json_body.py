@@ -71,7 +71,7 @@ def _json_blocks(
     yield from _labelled(kind, key, value, int(is_labelled), [], source)
 
 
-def _labelled(  # noqa: PLR0913 - one walk down the labels
+def _labelled(
     kind: str,
     key: syntax.Expression,
     value: syntax.Expression,
@@ -92,6 +92,12 @@ def _labelled(  # noqa: PLR0913 - one walk down the labels
                 yield from _labelled(kind, key, inner, wanted, [*labels, (name, place)], source)
         else:
             yield syntax.Block(
-                key.start, item.end, kind, key.end, [name for name, _ in labels],
-                [place for _, place in labels], item.start, json_body(item, source),  # type: ignore[arg-type] # read through as_body
+                key.start,
+                item.end,
+                kind,
+                key.end,
+                [name for name, _ in labels],
+                [place for _, place in labels],
+                item.start,
+                json_body(item, source),  # type: ignore[arg-type] # read through as_body
             )

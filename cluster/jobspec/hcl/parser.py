@@ -33,7 +33,9 @@ def parse_expression(source: Source, *, is_json: bool = False) -> Expression:
             expression = parser.expression()
             parser.skip()
         if parser.position < len(parser.text):
-            raise parser.problem("Extra characters after expression", "An expression was expected alone.")
+            raise parser.problem(
+                "Extra characters after expression", "An expression was expected alone."
+            )
     except SyntaxProblem as problem:
         source.note(problem.start, problem.end, problem.summary, problem.detail)
     source.refuse_if_any()
@@ -58,7 +60,9 @@ class _Parser(ExpressionParser):
             if self.text[self.position] == "}":
                 if closing:
                     return True
-                self._note_and_recover(self.problem("Argument or block definition required", _NEEDS_DEFINITION))
+                self._note_and_recover(
+                    self.problem("Argument or block definition required", _NEEDS_DEFINITION)
+                )
                 continue
             try:
                 self._item(body)
@@ -82,28 +86,38 @@ class _Parser(ExpressionParser):
         if name is None:
             character = self.text[start]
             if character == "'":
-                raise self.problem("Invalid character", 'Single quotes are not valid. Use double quotes (").')
+                raise self.problem(
+                    "Invalid character", 'Single quotes are not valid. Use double quotes (").'
+                )
             raise self.problem("Argument or block definition required", _NEEDS_DEFINITION)
         name_end = self.position
         self.skip()
-        if self.text.startswith("=", self.position) and not self.text.startswith("==", self.position):
+        if self.text.startswith("=", self.position) and not self.text.startswith(
+            "==", self.position
+        ):
             self.position += 1
             self._attribute(body, name, start, name_end)
-        elif self.position < len(self.text) and self.text[self.position] in ':"{' or self._at_name():
+        elif (
+            (self.position < len(self.text) and self.text[self.position] in ':"{') or self._at_name()
+        ):
             if self.text[self.position] == ":":
                 detail = f'{_NEEDS_DEFINITION} To set an argument, use the equals sign "=".'
-                raise SyntaxProblem(start, name_end, "Argument or block definition required", detail)
+                raise SyntaxProblem(
+                    start, name_end, "Argument or block definition required", detail
+                )
             self._block(body, name, start, name_end)
         elif self.text.startswith("'", self.position):
-            raise self.problem("Invalid character", 'Single quotes are not valid. Use double quotes (").')
+            raise self.problem(
+                "Invalid character", 'Single quotes are not valid. Use double quotes (").'
+            )
         else:
-            detail = "An argument needs an equals sign and a value; a block needs an opening brace."
+            detail = (
+                "An argument needs an equals sign and a value; a block needs an opening brace."
+            )
             raise SyntaxProblem(start, name_end, "Invalid block definition", detail)
 
     def _at_name(self) -> bool:
-        return self.position < len(self.text) and (
-            self.text[self.position].isidentifier()
-        )
+        return self.position < len(self.text) and (self.text[self.position].isidentifier())
 
     def _attribute(self, body: Body, name: str, start: int, name_end: int) -> None:
         self.skip()
@@ -112,7 +126,9 @@ class _Parser(ExpressionParser):
         known = body.attributes.get(name)
         if known is not None:
             line, column = self.source.place(known.start)
-            detail = f'The argument "{name}" was already set at {self.source.name}:{line},{column}.'
+            detail = (
+                f'The argument "{name}" was already set at {self.source.name}:{line},{column}.'
+            )
             self.source.note(start, name_end, "Attribute redefined", detail)
         body.attributes[name] = attribute
         self._end_of_item("argument")
@@ -142,7 +158,9 @@ class _Parser(ExpressionParser):
             places.append((label_start, self.position))
         if not self.text.startswith("{", self.position):
             if self.text.startswith("'", self.position):
-                raise self.problem("Invalid character", 'Single quotes are not valid. Use double quotes (").')
+                raise self.problem(
+                    "Invalid character", 'Single quotes are not valid. Use double quotes (").'
+                )
             detail = "Either a quoted string block label or an opening brace is expected here."
             raise self.problem("Invalid block definition", detail)
         head_end = self.position
@@ -151,7 +169,9 @@ class _Parser(ExpressionParser):
         with self.deeper():
             self._block_body(inner, start, head_end)
         inner.end = self.position
-        body.blocks.append(Block(start, self.position, kind, type_end, labels, places, head_end, inner))
+        body.blocks.append(
+            Block(start, self.position, kind, type_end, labels, places, head_end, inner)
+        )
         self._end_of_item("block")
 
     def _block_body(self, inner: Body, start: int, head_end: int) -> None:
@@ -160,7 +180,9 @@ class _Parser(ExpressionParser):
         if not self._items(inner, closing=True) or self.position >= len(self.text):
             if len(self.source.problems) == before:
                 detail = "There is no closing brace for this block before the end of the file."
-                problem = SyntaxProblem(head_end, head_end + 1, "Unclosed configuration block", detail)
+                problem = SyntaxProblem(
+                    head_end, head_end + 1, "Unclosed configuration block", detail
+                )
                 problem.is_final = True
                 raise problem
             return
@@ -173,4 +195,6 @@ class _Parser(ExpressionParser):
         if len(inner.attributes) > 1 or inner.blocks:
             extra = sorted(items, key=lambda item: item.start)[-1]
             detail = "Single-line block syntax can include only one argument definition."
-            self.source.note(extra.start, extra.end, "Invalid single-argument block definition", detail)
+            self.source.note(
+                extra.start, extra.end, "Invalid single-argument block definition", detail
+            )

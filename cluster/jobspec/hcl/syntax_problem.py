@@ -1,7 +1,7 @@
 """The mistake that stops the reading of one item of a job file."""
 
 
-class SyntaxProblem(Exception):  # noqa: N818 - becomes a Problem of the text; never leaves this package
+class SyntaxProblem(Exception):
     """What is wrong between two offsets of the text. `is_final`: nothing behind it can be read."""
 
     def __init__(self, start: int, end: int, summary: str, detail: str) -> None:

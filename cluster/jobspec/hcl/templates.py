@@ -100,7 +100,9 @@ class TemplateParser:
         if match:
             self.position = match.end()
         if self.text.startswith("/*", self.position):
-            raise self.problem("Unterminated comment", "The comment is not closed before the end of the file.")
+            raise self.problem(
+                "Unterminated comment", "The comment is not closed before the end of the file."
+            )
 
     def take(self, token: str, summary: str, detail: str) -> None:
         """Go over a token that must stand here."""
@@ -128,7 +130,9 @@ class TemplateParser:
             self.skip()
         match = re.compile(r"in\b").match(self.text, self.position)
         if first is None or match is None:
-            raise self.problem("Invalid 'for' expression", "For expression requires names and the word 'in'.")
+            raise self.problem(
+                "Invalid 'for' expression", "For expression requires names and the word 'in'."
+            )
         self.position = match.end()
         return ("", first) if second is None else (first, second)
 
@@ -157,7 +161,9 @@ class TemplateParser:
                 _strip_blanks(parts)
                 return self._assembled(start, parts)
             if character in ("", "\n"):
-                problem = SyntaxProblem(start, self.position, "Invalid multi-line string", _MULTI_LINE)
+                problem = SyntaxProblem(
+                    start, self.position, "Invalid multi-line string", _MULTI_LINE
+                )
                 raise problem
             self._part(parts, _PLAIN_IN_QUOTES, in_quotes=True)
 
@@ -220,7 +226,9 @@ class TemplateParser:
         is_before_brace = self.text.startswith("}", self.position)
         fill = syntax.Fill(start, self.position, inner, is_before_brace)
         if strips_left or strips_right:
-            return syntax.StrippingFill(start, self.position, inner, is_before_brace, strips_left, strips_right)
+            return syntax.StrippingFill(
+                start, self.position, inner, is_before_brace, strips_left, strips_right
+            )
         return fill
 
     def _strip_mark(self) -> bool:
@@ -248,7 +256,9 @@ class TemplateParser:
                 detail = f'"{word}" is not a valid template control keyword.'
                 raise self.problem("Invalid template control keyword", detail)
         strips_right = self._strip_mark()
-        self.take("}", "Extra characters in template directive", "Expected a closing brace to end it.")
+        self.take(
+            "}", "Extra characters in template directive", "Expected a closing brace to end it."
+        )
         return _Directive(start, self.position, word, names, expression, strips_left, strips_right)
 
     def heredoc(self) -> syntax.Expression:
@@ -269,7 +279,9 @@ class TemplateParser:
         while self.position < end.start():
             self._part(parts, _PLAIN_IN_HEREDOC, in_quotes=False)
         if self.position > end.start():
-            raise self.problem("Unterminated template string", "An interpolation runs past the closing word.")
+            raise self.problem(
+                "Unterminated template string", "An interpolation runs past the closing word."
+            )
         _strip_blanks(parts)
         if head[1]:
             _unindent(parts)

@@ -122,7 +122,9 @@ def _converted_map(value: Value, wanted: Type) -> Value:
         raise Mismatch(f"{wanted.word} required")
     if wanted.word == "map":
         inner = wanted.inner or ANY
-        return TypedMap({name: _inside(f'element "{name}"', item, inner) for name, item in value.items()})
+        return TypedMap(
+            {name: _inside(f'element "{name}"', item, inner) for name, item in value.items()}
+        )
     result = {}
     for name, inner in wanted.members.items():
         if name not in value and name not in wanted.optional:
@@ -136,7 +138,9 @@ def _converted_list(value: Value, wanted: Type) -> Value:
         raise Mismatch(f"{wanted.word} required")
     if wanted.word == "tuple":
         if len(value) != len(wanted.items):
-            raise Mismatch(f"tuple of {len(wanted.items)} elements required, but have {len(value)}")
+            raise Mismatch(
+                f"tuple of {len(wanted.items)} elements required, but have {len(value)}"
+            )
         parts = zip(value, wanted.items, strict=True)
         return [_inside(f"element {number}", *part) for number, part in enumerate(parts)]
     inner = wanted.inner or ANY

@@ -4,10 +4,10 @@ Text is `str`, truth `bool`, numbers see `numerals`, null `None`, a tuple a `lis
 collections are the subclasses below. Knows no syntax.
 """
 
+from fractions import Fraction
 from typing import Any
 
 from cluster.jobspec.hcl.numerals import Number, number_text, rounded
-from fractions import Fraction
 
 Value = Any
 
@@ -24,7 +24,7 @@ class TypedMap(dict[str, Value]):
     """A map whose values have one type."""
 
 
-class Mismatch(Exception):  # noqa: N818 - becomes a problem at the place that asked
+class Mismatch(Exception):
     """The value is not of the wanted type; the text says what was wanted."""
 
 
@@ -106,7 +106,9 @@ def are_equal(left: Value, right: Value) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(are_equal, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(are_equal(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(
+            are_equal(left[key], right[key]) for key in left
+        )
     return bool(left == right)
 
 

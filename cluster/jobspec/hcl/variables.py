@@ -23,7 +23,9 @@ ENVIRONMENT_PREFIX = "NOMAD_VAR_"
 _LONGEST_CHAIN = 30
 
 _VALIDATION = Schema(
-    "validation", "", arguments={name: Entry(name, "", "") for name in ("condition", "error_message")}
+    "validation",
+    "",
+    arguments={name: Entry(name, "", "") for name in ("condition", "error_message")},
 )
 _DECLARATION = Schema(
     "variable",
@@ -65,7 +67,9 @@ class Variables:
         """Take a `variable "name"` block."""
         if len(block.labels) != 1:
             detail = "All variable blocks must have 1 labels (name)."
-            self._source.note(block.head_end, block.head_end + 1, "Missing name for variable", detail)
+            self._source.note(
+                block.head_end, block.head_end + 1, "Missing name for variable", detail
+            )
             return
         name = block.labels[0]
         if not name.replace("-", "_").isidentifier():
@@ -92,7 +96,9 @@ class Variables:
         """Take a `locals` block; a later definition of the same name wins."""
         self._locals.update(block.body.attributes)
 
-    def assign(self, environment: Mapping[str, str], values: "tuple[Source, syntax.Body] | None") -> None:
+    def assign(
+        self, environment: Mapping[str, str], values: "tuple[Source, syntax.Body] | None"
+    ) -> None:
         """Give the variables their values: defaults, then the environment, then the text of values."""
         for variable in self._variables.values():
             if variable.has_default:
@@ -112,7 +118,9 @@ class Variables:
     def _add(self, variable: Variable) -> None:
         if variable.name in self._variables:
             self._source.note(
-                variable.place.start, variable.place.end, "Duplicate variable",
+                variable.place.start,
+                variable.place.end,
+                "Duplicate variable",
                 f'The variable "{variable.name}" is declared twice.',
             )
         self._variables[variable.name] = variable
@@ -122,7 +130,9 @@ class Variables:
             if name not in schema.arguments:
                 detail = f'An argument named "{name}" is not expected here.'
                 detail += nearest(name, schema.arguments)
-                self._source.note(attribute.start, attribute.name_end, "Unsupported argument", detail)
+                self._source.note(
+                    attribute.start, attribute.name_end, "Unsupported argument", detail
+                )
         for block in body.blocks:
             if block.type not in schema.many:
                 detail = f'Blocks of type "{block.type}" are not expected here.'
@@ -151,7 +161,10 @@ class Variables:
             place = default.expression
             detail = "This default value is not compatible with the variable's type constraint"
             self._source.note(
-                place.start, place.end, "Invalid default value for variable", f"{detail}: {mismatch}."
+                place.start,
+                place.end,
+                "Invalid default value for variable",
+                f"{detail}: {mismatch}.",
             )
 
     def _read_validation(self, variable: Variable, block: syntax.Block) -> None:
@@ -191,7 +204,9 @@ class Variables:
                 node = parse_expression(source)
                 value = evaluate(node, Scope(source, budget=self._scope.budget))
             except (JobProblems, EvaluationProblem) as problem:
-                self._source.note_somewhere(f'Invalid value for variable "{variable.name}"', str(problem))
+                self._source.note_somewhere(
+                    f'Invalid value for variable "{variable.name}"', str(problem)
+                )
                 return
         self._assign(variable, value, None, self._source)
 
