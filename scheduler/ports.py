@@ -54,6 +54,9 @@ class StateReader(Protocol):
     def allocations_by_job(self, key: JobKey) -> Sequence[Allocation]:
         """Every allocation of every incarnation, terminal ones included."""
 
+    def live_allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
+        """Some of the job's allocations that neither side is done with, if there are any."""
+
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]: ...
     def allocations_by_eval(self, eval_id: str) -> Sequence[Allocation]: ...
     def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]: ...
@@ -63,6 +66,9 @@ class StateReader(Protocol):
 
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
+
+    def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
+        """Some of the job's evaluations, or of those that have not ended, if there are any."""
 
     def evaluations(self) -> Iterable[Evaluation]:
         """All of them, in order of creation: for collecting the old ones."""

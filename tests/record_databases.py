@@ -1,7 +1,7 @@
 """Databases that hold a fresh record, outside of Django's own test database.
 
-They are real: a file with WAL and full sync, or a server. So threads, processes and locks behave as
-they do for users.
+They are real: a file with WAL and full sync, or a server. So threads, processes and locks behave
+as they do for users.
 """
 
 import shutil
@@ -74,6 +74,8 @@ class PostgresDatabases:
             self._execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def _execute(self, statement: str) -> None:
-        with database(postgres_settings(self._server, "postgres")) as alias:
-            with connections[alias].cursor() as cursor:
-                cursor.execute(statement)
+        with (
+            database(postgres_settings(self._server, "postgres")) as alias,
+            connections[alias].cursor() as cursor,
+        ):
+            cursor.execute(statement)

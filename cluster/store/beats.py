@@ -4,8 +4,8 @@ In: node ids, instants, addresses. Out: rows, written in batches, and all of the
 timers. Each function takes the store first, as everything `awrite_call` runs.
 """
 
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from django.db import connections
 
@@ -68,9 +68,7 @@ def read_channel(store: DjangoStateStore, node_id: str) -> str:
     return str(row[0]) if row else ""
 
 
-def _write_many(
-    store: DjangoStateStore, statement: str, rows: Collection[tuple[object, ...]]
-) -> None:
+def _write_many(store: DjangoStateStore, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
     def write() -> None:
         connection = connections[store.alias]
         with write_transaction(connection), connection.cursor() as cursor:

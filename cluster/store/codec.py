@@ -49,11 +49,11 @@ class Noun(Generic[Value]):
         self._getters = tuple(columns.values())
         self._decoder = msgspec.msgpack.Decoder(struct)
 
-    def row(self, value: Value, body: bytes | None = None) -> tuple[object, ...]:
+    def row(self, value: Value, body: bytes | None = None) -> tuple[Any, ...]:
         """The row's values in the order of `columns`."""
         return (*(getter(value) for getter in self._getters), body or encode(value))
 
-    def key_of(self, value: Value) -> tuple[object, ...]:
+    def key_of(self, value: Value) -> tuple[Any, ...]:
         """The row's key in the order of `key`."""
         return tuple(getter(value) for getter in self._getters[: len(self.key)])
 

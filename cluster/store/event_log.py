@@ -33,7 +33,7 @@ def _rows_since(
 ) -> list[tuple[int, int, str, bytes]]:
     with connection.cursor() as cursor:
         cursor.execute(statements.READ_EVENTS, (index, limit))
-        rows = cursor.fetchall()
+        rows: list[tuple[int, int, str, bytes]] = cursor.fetchall()
         if not rows or rows[0][0] != index + 1:
             cursor.execute(statements.READ_OLDEST_EVENT)
             oldest = int(cursor.fetchone()[0])

@@ -5,7 +5,7 @@ When a lease stood still long enough to be taken is judged by the caller's own c
 outside the index: taking one changes no state of the cluster.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connections
 
@@ -42,6 +42,49 @@ class LeaseState(NamedTuple):
     renewals: int
 
 
+class LeaseKeeper:
+    """One process's dealings with one lease. Call `step` about once a second.
+
+    `holder` must be of this process alone: a process that comes back under an old name would be
+    taken for the one that died.
+    """
+
+    def __init__(self, name: str, holder: str, alias: str = "default") -> None:
+        self._name = name
+        self._holder = holder
+        self._alias = alias
+        self._seen: LeaseState | None = None
+        self._seen_at = 0.0
+        self.held: HeldLease | None = None
+
+    def step(self, monotonic: float) -> HeldLease | None:
+        """Renew the lease, or take it when it is free or stood still; else None."""
+        if self.held is None:
+            self.held = self._try_take(monotonic)
+        elif not _execute(self._alias, _RENEW, self._name, self._holder, self.held.epoch):
+            self.held = None
+        return self.held
+
+    def release(self) -> None:
+        """Give the lease up, so that the next process need not wait."""
+        held, self.held = self.held, None
+        if held is not None:
+            _execute(self._alias, _RELEASE, self._name, self._holder, held.epoch)
+
+    def _try_take(self, monotonic: float) -> HeldLease | None:
+        state = read_lease(self._name, self._alias)
+        if state is None:
+            made = _execute(self._alias, _INSERT, self._name, self._holder)
+            return HeldLease(self._name, 1) if made else None
+        if state != self._seen:
+            self._seen, self._seen_at = state, monotonic
+        if state.holder and monotonic - self._seen_at < TAKE_OVER_AFTER_S:
+            return None
+        # Conditional on nothing having moved: of two who try at once, one gets it.
+        taken = _execute(self._alias, _TAKE, self._holder, self._name, state.epoch, state.renewals)
+        return HeldLease(self._name, state.epoch + 1) if taken else None
+
+
 def read_lease(name: str, alias: str = "default") -> LeaseState | None:
     """The lease as it stands; None when nobody ever took it."""
     with connections[alias].cursor() as cursor:
@@ -50,44 +93,13 @@ def read_lease(name: str, alias: str = "default") -> LeaseState | None:
     return LeaseState(str(row[0]), int(row[1]), int(row[2])) if row else None
 
 
-def take_lease(
-    name: str, holder: str, seen: LeaseState | None, alias: str = "default"
-) -> HeldLease | None:
-    """Take a lease that still is as it was seen, with the next epoch; None when it moved since."""
-    if seen is None:
-        taken = _execute(alias, _INSERT, name, holder)
-        return HeldLease(name, 1) if taken else None
-    taken = _execute(alias, _TAKE, holder, name, seen.epoch, seen.renewals)
-    return HeldLease(name, seen.epoch + 1) if taken else None
+def epoch_of(name: str, alias: str = "default") -> int:
+    """The newest epoch of a lease; 0 when nobody ever took it."""
+    state = read_lease(name, alias)
+    return state.epoch if state else 0
 
 
-def renew_lease(held: HeldLease, holder: str, alias: str = "default") -> bool:
-    """Show that the holder lives; False when another one has taken over."""
-    return bool(_execute(alias, _RENEW, held.name, holder, held.epoch))
-
-
-def release_lease(held: HeldLease, holder: str, alias: str = "default") -> None:
-    """Give the lease up, so that the next process need not wait."""
-    _execute(alias, _RELEASE, held.name, holder, held.epoch)
-
-
-class LeaseWatch:
-    """Judges whether a lease that someone else holds has stood still for long enough."""
-
-    def __init__(self) -> None:
-        self._seen: LeaseState | None = None
-        self._since = 0.0
-
-    def may_take(self, state: LeaseState | None, monotonic: float) -> bool:
-        """Whether it is free, was given up, or did not move for `TAKE_OVER_AFTER_S`."""
-        if state is None or not state.holder:
-            return True
-        if state != self._seen:
-            self._seen, self._since = state, monotonic
-        return monotonic - self._since >= TAKE_OVER_AFTER_S
-
-
-def _execute(alias: str, statement: str, *parameters: object) -> int:
+def _execute(alias: str, statement: str, *parameters: Any) -> int:
     def write() -> int:
         connection = connections[alias]
         with write_transaction(connection), connection.cursor() as cursor:

@@ -21,7 +21,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str = ""
     #: None: all of them.
     namespaces: Collection[str] | None = None
-    after: tuple[object, ...] = ()
+    after: tuple[Any, ...] = ()
     #: 0: all.
     limit: int = 0
     reverse: bool = False
@@ -46,7 +46,7 @@ def page(reader: DjangoStateReader, table: str, listing: Listing) -> list[Any]:
     """Rows of one of the tables of `_ORDERS`, at most `limit` + 1 of them."""
     order = _ORDERS[table]
     conditions: list[str] = []
-    parameters: list[object] = []
+    parameters: list[Any] = []
     if listing.prefix:
         conditions.append(reader.prefix_condition(order.prefixed))
         parameters += [listing.prefix] * conditions[-1].count("%s")

@@ -5,7 +5,7 @@ lists are read again on every call, and put in order here where a collation coul
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -37,7 +37,7 @@ class DjangoStateReader(StateReader):
         self._cursor = connection.cursor()
         self._is_sqlite = connection.vendor == "sqlite"
         self._index = index
-        self._seen: dict[tuple[str, tuple[object, ...]], Wire | None] = {}
+        self._seen: dict[tuple[str, tuple[Any, ...]], Wire | None] = {}
 
     @property
     def index(self) -> int:
@@ -128,6 +128,10 @@ class DjangoStateReader(StateReader):
         """Of every incarnation, in order of creation."""
         return self.select(codec.ALLOCATION, _OF_JOB, key, _BY_CREATION)
 
+    def live_allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
+        """Some of the job's allocations that neither side is done with."""
+        return self._ids(statements.LIVE_ALLOCATIONS, *key, at_most)
+
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         return self.select(codec.ALLOCATION, "node_id = %s", (node_id,), _BY_CREATION)
@@ -155,6 +159,11 @@ class DjangoStateReader(StateReader):
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
         return self.select(codec.EVALUATION, _OF_JOB, key, _BY_CREATION)
+
+    def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
+        """Some of the job's evaluations, or of those that have not ended."""
+        statement = statements.OPEN_EVALUATIONS if only_open else statements.EVALUATIONS
+        return self._ids(statement, *key, at_most)
 
     def open_evaluations(self) -> Iterable[Evaluation]:
         """Pending and blocked ones, in order of creation."""
@@ -200,7 +209,7 @@ class DjangoStateReader(StateReader):
         self,
         noun: Noun[Value],
         where: str = "",
-        parameters: Iterable[object] = (),
+        parameters: Iterable[Any] = (),
         order: str = "",
     ) -> list[Value]:
         """The rows of a noun that match, for lists of our own making."""
@@ -212,7 +221,7 @@ class DjangoStateReader(StateReader):
             return f"{column} >= %s AND {column} < %s || char(1114111)"
         return f"starts_with({column}, %s)"
 
-    def _row(self, noun: Noun[Value], *key: object) -> Value | None:
+    def _row(self, noun: Noun[Value], *key: Any) -> Value | None:
         name = (noun.table, key)
         if name in self._seen:
             seen = self._seen[name]
@@ -224,11 +233,13 @@ class DjangoStateReader(StateReader):
         self._seen[name] = value
         return value
 
-    def _read(
-        self, noun: Noun[Value], statement: str, parameters: tuple[object, ...]
-    ) -> list[Value]:
+    def _read(self, noun: Noun[Value], statement: str, parameters: tuple[Any, ...]) -> list[Value]:
         self._cursor.execute(statement, parameters)
         return [noun.decode(row[0]) for row in self._cursor.fetchall()]
+
+    def _ids(self, statement: str, *parameters: Any) -> list[str]:
+        self._cursor.execute(statement, parameters)
+        return [str(row[0]) for row in self._cursor.fetchall()]
 
     def _load_many(self, noun: Noun[Value], wanted: Iterable[str]) -> None:
         missing = [item for item in wanted if (noun.table, (item,)) not in self._seen]

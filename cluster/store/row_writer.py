@@ -5,6 +5,7 @@ rows, because a plan may bring thousands.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -21,7 +22,7 @@ from scheduler.structs.job import Job
 #: Rows in one statement where the database takes many parameters at once.
 _ROWS_AT_ONCE = 200
 
-Row = tuple[object, ...]
+Row = tuple[Any, ...]
 
 
 class RowWriter:
@@ -50,33 +51,27 @@ class RowWriter:
         )
 
     def _write_rows(self, frame: EventFrame, bodies: Sequence[bytes]) -> None:
-        """Runs of puts of one topic go together; deletions keep their place in the order."""
-        run: list[Row] = []
-        noun: AnyNoun | None = None
-        versions: list[Row] = []
+        """A row has one event only, so the order is free: deletions, then puts table by table."""
+        rows: dict[AnyNoun, list[Row]] = {}
         for event, body in zip(frame.events, bodies, strict=True):
-            wanted = None if event.deleted else NOUN_OF_TOPIC[event.topic]
-            if wanted is not noun:
-                self._put(noun, run)
-                run, noun = [], wanted
-            if wanted is None:
+            if event.deleted:
                 self._delete(frame, event)
                 continue
-            run.append(wanted.row(event.value, body))
-            if isinstance(event.value, Job) and event.topic is Topic.JOB:
+            noun = NOUN_OF_TOPIC[event.topic]
+            rows.setdefault(noun, []).append(noun.row(event.value, body))
+            if event.topic is Topic.JOB and isinstance(event.value, Job):
+                versions = rows.setdefault(codec.JOB_VERSION, [])
                 versions.append(codec.JOB_VERSION.row(event.value, body))
-        self._put(noun, run)
-        self._put(codec.JOB_VERSION, versions)
+        for noun, of_noun in rows.items():
+            self._put(noun, of_noun)
 
-    def _put(self, noun: AnyNoun | None, rows: list[Row]) -> None:
-        if noun is None or not rows:
-            return
+    def _put(self, noun: AnyNoun, rows: list[Row]) -> None:
         if self._is_sqlite or len(rows) == 1:
             self._cursor.executemany(statements.upsert(noun), rows)
             return
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[start : start + _ROWS_AT_ONCE]
-            values = [value for row in some for value in row]
+            values: list[Any] = [value for row in some for value in row]
             self._cursor.execute(statements.upsert(noun, len(some)), values)
 
     def _delete(self, frame: EventFrame, event: StateEvent) -> None:

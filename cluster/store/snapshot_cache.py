@@ -7,7 +7,7 @@ reads comes from one read transaction, which ends with the batch. For one thread
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import sleep
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -40,7 +40,7 @@ class MirrorSnapshot(DjangoStateReader, Snapshot):
     def __init__(self, connection: BaseDatabaseWrapper, index: int, table: NodeTable) -> None:
         super().__init__(connection, index)
         self._table = table
-        self._lists: dict[tuple[str, tuple[object, ...]], list[Wire]] = {}
+        self._lists: dict[tuple[str, tuple[Any, ...]], list[Wire]] = {}
 
     @property
     def node_table(self) -> NodeTable:
@@ -67,9 +67,7 @@ class MirrorSnapshot(DjangoStateReader, Snapshot):
         del nodes
         super().preload(allocs=allocs)
 
-    def _read(
-        self, noun: Noun[Value], statement: str, parameters: tuple[object, ...]
-    ) -> list[Value]:
+    def _read(self, noun: Noun[Value], statement: str, parameters: tuple[Any, ...]) -> list[Value]:
         name = (statement, parameters)
         if name not in self._lists:
             self._lists[name] = [*super()._read(noun, statement, parameters)]
@@ -184,7 +182,7 @@ class SnapshotCache:
             return None
 
 
-def _execute(connection: BaseDatabaseWrapper, statement: str) -> list[tuple[object, ...]]:
+def _execute(connection: BaseDatabaseWrapper, statement: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return cursor.fetchall() if cursor.description else []

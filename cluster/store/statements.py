@@ -67,6 +67,15 @@ PUT_TABLE_INDEX = (
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 READ_EPOCH = "SELECT epoch FROM lease WHERE name = %s"
+LIVE_ALLOCATIONS = (
+    "SELECT id FROM allocation WHERE namespace = %s AND job_id = %s AND desired_status = 'run'"
+    " AND client_status IN ('pending', 'running', 'unknown') LIMIT %s"
+)
+EVALUATIONS = "SELECT id FROM evaluation WHERE namespace = %s AND job_id = %s LIMIT %s"
+OPEN_EVALUATIONS = (
+    "SELECT id FROM evaluation WHERE namespace = %s AND job_id = %s"
+    " AND status IN ('pending', 'blocked') LIMIT %s"
+)
 HIDE_VERSIONS = "UPDATE job_version SET is_listed = %s WHERE namespace = %s AND job_id = %s"
 HIDE_VERSION = HIDE_VERSIONS + " AND create_index = %s AND version = %s"
 DROP_UNNAMED_VERSIONS = (

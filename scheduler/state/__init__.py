@@ -1,1 +1,1 @@
-"""How the world is shown to the engine, and what one write does to it. Values and rules; no database."""
+"""How the world is shown to the engine, and what one write does to it; no database."""

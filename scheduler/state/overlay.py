@@ -145,6 +145,19 @@ class Overlay(StateReader):
         base = self._base.allocations_by_job(key)
         return self._bucket(Allocation, base, ("job", key), lambda alloc: alloc.job_key)
 
+    def live_allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
+        """Some of the job's allocations that neither side is done with."""
+        puts = self._puts[Topic.ALLOCATION]
+        found = [
+            alloc.id
+            for alloc in puts.values()
+            if isinstance(alloc, Allocation) and alloc.job_key == key and not alloc.is_terminal
+        ][:at_most]
+        if len(found) < at_most:
+            base = self._base.live_allocation_ids(key, at_most + len(puts))
+            found += [alloc_id for alloc_id in base if alloc_id not in puts]
+        return found[:at_most]
+
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         base = self._base.allocations_by_node(node_id)
@@ -179,6 +192,21 @@ class Overlay(StateReader):
         """All, in order of creation."""
         every = self._all(Evaluation, self._base.evaluations(), lambda evaluation: evaluation.id)
         return sorted(every, key=created)
+
+    def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
+        """Some of the job's evaluations, or of those that have not ended."""
+        puts = self._puts[Topic.EVALUATION]
+        found = [
+            row.id
+            for row in puts.values()
+            if isinstance(row, Evaluation)
+            and row.job_key == key
+            and not (only_open and row.is_terminal)
+        ][:at_most]
+        if len(found) < at_most:
+            base = self._base.evaluation_ids(key, at_most + len(puts), only_open=only_open)
+            found += [eval_id for eval_id in base if eval_id not in puts]
+        return found[:at_most]
 
     def open_evaluations(self) -> Iterable[Evaluation]:
         """Pending and blocked ones, in order of creation."""

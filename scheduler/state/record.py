@@ -5,6 +5,7 @@ write does to other tables was decided before its events were made.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 from scheduler.ports import StateReader
 from scheduler.state.events import StateEvent, Topic
@@ -79,7 +80,8 @@ class Record(StateReader):
 
     def apply(self, index: int, events: Iterable[StateEvent], unnamed: Iterable[JobKey]) -> None:
         """Move to `index`. Of the jobs in `unnamed`, versions that nobody names any more go."""
-        for event in events:
+        # A row has one event only; what a deletion takes along must not take what was put anew.
+        for event in sorted(events, key=lambda event: not event.deleted):
             _APPLY[event.topic](self, event)
             table = TABLE_OF_TOPIC.get(event.topic)
             if table is not None:
@@ -163,6 +165,12 @@ class Record(StateReader):
         """Of every incarnation, in order of creation."""
         return sorted(self._allocations.bucket("job", key), key=created)
 
+    def live_allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
+        """Some of the job's allocations that neither side is done with."""
+        bucket = self._allocations.bucket("job", key)
+        live = (alloc.id for alloc in bucket if not alloc.is_terminal)
+        return list(islice(live, at_most))
+
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         return sorted(self._allocations.bucket("node", node_id), key=created)
@@ -190,6 +198,12 @@ class Record(StateReader):
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
         return sorted(self._evaluations.bucket("job", key), key=created)
+
+    def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
+        """Some of the job's evaluations, or of those that have not ended."""
+        bucket = self._evaluations.bucket("job", key)
+        found = (row.id for row in bucket if not (only_open and row.is_terminal))
+        return list(islice(found, at_most))
 
     def open_evaluations(self) -> Iterable[Evaluation]:
         """Pending and blocked ones, in order of creation."""

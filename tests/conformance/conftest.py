@@ -45,9 +45,12 @@ def sqlite_store(sqlite_template, tmp_path, django_db_blocker):
 
 @pytest.fixture
 def postgres_store(postgres_databases, django_db_blocker):
-    with django_db_blocker.unblock(), postgres_databases.fresh() as settings:
-        with database(settings) as alias:
-            yield DjangoStateStore(alias)
+    with (
+        django_db_blocker.unblock(),
+        postgres_databases.fresh() as settings,
+        database(settings) as alias,
+    ):
+        yield DjangoStateStore(alias)
 
 
 @pytest.fixture

@@ -16,12 +16,11 @@ def job_status(reader: StateReader, job: Job, *, lost_an_evaluation: bool = Fals
         return JobStatus.DEAD if job.stop else JobStatus.RUNNING
     if any(deployment.is_active for deployment in reader.deployments_by_job(job.key)):
         return JobStatus.RUNNING
-    if any(not alloc.is_terminal for alloc in reader.allocations_by_job(job.key)):
+    if reader.live_allocation_ids(job.key, 1):
         return JobStatus.RUNNING
-    evaluations = reader.evaluations_by_job(job.key)
-    if any(not evaluation.is_terminal for evaluation in evaluations):
+    if reader.evaluation_ids(job.key, 1, only_open=True):
         return JobStatus.PENDING
-    if evaluations or lost_an_evaluation or job.stop:
+    if lost_an_evaluation or job.stop or reader.evaluation_ids(job.key, 1, only_open=False):
         return JobStatus.DEAD
     return JobStatus.PENDING
 

@@ -1,4 +1,4 @@
-"""Versions of a job: storing, stopping, purging, marking, pruning (control-plane.md 11.3, 11.4)."""
+"""Versions of a job: storing, stopping, purging, marking them (control-plane.md 11.3, 11.4)."""
 
 from msgspec.structs import replace
 
