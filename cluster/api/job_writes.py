@@ -1,5 +1,6 @@
 """Writes of jobs: register, plan, validate, evaluate, deregister; and reading a job file."""
 
+import asyncio
 from typing import Any
 
 from django.http import HttpResponse
@@ -9,7 +10,9 @@ from cluster.api.parameters import read_flag, read_integer
 from cluster.api.plan_form import plan_form
 from cluster.api.request import Call
 from cluster.api.respond import answer_json, answer_write, write_meta
-from cluster.jobspec.problems import error_text, warning_text
+from cluster.jobspec.canonicalize import canonicalize_form
+from cluster.jobspec.hcl.job_file import parse_hcl
+from cluster.jobspec.problems import JobProblems, error_text, warning_text
 from cluster.operations.admission import problems_of, warnings_about
 from cluster.operations.errors import OperationRefused
 from cluster.operations.job_plan import plan_job
@@ -114,13 +117,18 @@ async def validate(call: Call) -> HttpResponse:
 
 async def parse(call: Call) -> HttpResponse:
     """PUT /v1/jobs/parse: a job file as the JSON a request would carry."""
-    from cluster.jobspec.hcl import parse_hcl  # noqa: PLC0415 - placeholder
-
     body = call.body("JobsParseRequest")
+    call.require_listing()
     text = body.text("JobHCL")
     if not text:
         raise OperationRefused("Job spec is empty")
-    return answer_json(call.request, parse_hcl(text))
+    try:
+        form, _ = await asyncio.to_thread(parse_hcl, text, body.text("Variables"))
+    except JobProblems as problems:
+        raise OperationRefused(f"Failed to parse job: {problems.text}") from None
+    return answer_json(
+        call.request, canonicalize_form(form) if body.flag("Canonicalize") else form
+    )
 
 
 def _written_form(written: JobWritten) -> dict[str, Any]:

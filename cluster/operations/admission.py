@@ -64,7 +64,7 @@ def warnings_about(reader: StateReader, job: Job) -> tuple[str, ...]:
     """What the author should know of a job that is taken."""
     oversubscription = reader.scheduler_settings().memory_oversubscription_enabled
     warnings = tuple(warnings_of(job, memory_oversubscription=oversubscription))
-    return warnings if all_at_once(job) == job else (*warnings, ALL_AT_ONCE_WARNING)
+    return (*warnings, ALL_AT_ONCE_WARNING) if _asks_for_steps(job) else warnings
 
 
 def _place_problems(reader: StateReader, job: Job) -> list[Problem]:
@@ -87,6 +87,10 @@ def all_at_once(job: Job) -> Job:
         update=replace(job.update, max_parallel=0),
         task_groups=tuple(_group_at_once(group) for group in job.task_groups),
     )
+
+
+def _asks_for_steps(job: Job) -> bool:
+    return any(group.update is not None and group.update.max_parallel for group in job.task_groups)
 
 
 def _group_at_once(group: TaskGroup) -> TaskGroup:

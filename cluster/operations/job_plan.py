@@ -9,7 +9,8 @@ import hashlib
 import msgspec
 from msgspec.structs import replace
 
-from cluster.jobspec.diff import JobDiff, diff_jobs
+from cluster.jobspec.diff import annotate, diff_jobs
+from cluster.jobspec.diff_structs import JobDiff
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.jobspec.validate import validate
 from cluster.operations.admission import admit, check_transition
@@ -96,7 +97,7 @@ def plan_job(reader: StateReader, job: Job, *, now: int, ids: IDSource) -> Plann
         placements=_placements(plan),
         stops=tuple(alloc for allocs in plan.node_update.values() for alloc in allocs),
         preempted=tuple(alloc for allocs in plan.node_preemptions.values() for alloc in allocs),
-        diff=diff_jobs(stored, candidate, annotations),
+        diff=annotate(diff_jobs(stored, candidate), annotations.desired_updates),
         job_modify_index=stored.job_modify_index if stored is not None else 0,
         warnings=admitted.warnings,
         index=reader.index,
