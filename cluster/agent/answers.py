@@ -16,11 +16,12 @@ from cluster.agent.log_rotation import log_numbers
 from cluster.agent.log_stream import Window, framed, plain, read_logs
 from cluster.agent.statistics import allocation_usage, host_statistics
 from scheduler.ports import Clock
+from scheduler.structs.wire import Wire
 
 Body = dict[str, object]
 
 
-class LogCall(msgspec.Struct, frozen=True):
+class LogCall(Wire, frozen=True):
     """What to show of a task's output."""
 
     alloc_id: str
@@ -32,15 +33,15 @@ class LogCall(msgspec.Struct, frozen=True):
     origin: str = "start"
 
 
-class RestartCall(msgspec.Struct, frozen=True):
+class RestartCall(Wire, frozen=True):
     """Which tasks to restart."""
 
     alloc_id: str
-    task: str = ""
+    task_name: str = ""
     all_tasks: bool = False
 
 
-class SignalCall(msgspec.Struct, frozen=True):
+class SignalCall(Wire, frozen=True):
     """Which task to send which signal."""
 
     alloc_id: str
@@ -48,7 +49,7 @@ class SignalCall(msgspec.Struct, frozen=True):
     signal: str = ""
 
 
-class AllocCall(msgspec.Struct, frozen=True):
+class AllocCall(Wire, frozen=True):
     """Which allocation, and maybe which task of it."""
 
     alloc_id: str
@@ -88,7 +89,7 @@ class Answers:
     async def _restart(self, body: Body) -> AsyncIterator[bytes]:
         call = msgspec.convert(body, RestartCall)
         known(self.host, call.alloc_id)
-        self.host.restart(call.alloc_id, call.task, all_tasks=call.all_tasks)
+        self.host.restart(call.alloc_id, call.task_name, all_tasks=call.all_tasks)
         yield b"{}"
 
     async def _signal(self, body: Body) -> AsyncIterator[bytes]:

@@ -193,6 +193,7 @@ class NodeClient:
     async def _report_forever(self) -> None:
         tick = 0
         while True:
+            await self.outbox.news.wait()
             await asyncio.sleep(REPORT_TICK_S)
             tick += 1
             due = self.outbox.due(urgent_only=tick % _LOW_PRIORITY_EVERY != 0)

@@ -17,20 +17,21 @@ from cluster.agent.alloc_directories import inside
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.log_stream import Window, framed, plain, read_file
+from scheduler.structs.wire import Wire
 
 Body = dict[str, object]
 #: Directories of a task that may be listed, and whose files are not given out.
 _CLOSED = {"secrets": "secret", "private": "private"}
 
 
-class FileCall(msgspec.Struct, frozen=True):
+class FileCall(Wire, frozen=True):
     """Which file of which allocation, and how much of it."""
 
     alloc_id: str
     path: str = "/"
     offset: int = 0
-    #: Bytes; negative: to the end.
-    limit: int = -1
+    #: Bytes; 0: to the end.
+    limit: int = 0
     origin: str = "start"
     follow: bool = True
 
@@ -72,7 +73,7 @@ class FileAnswers:
         call, place = self._readable(body)
         left = call.limit
         async for piece in plain(read_file(place, call.path, Window(offset=call.offset))):
-            if left < 0:
+            if call.limit <= 0:
                 yield piece
                 continue
             yield piece[:left]

@@ -3,6 +3,8 @@
 In: notes that an allocation changed. Out: reports to send (node-agent.md 4.3).
 """
 
+import asyncio
+
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.protocol import MAX_BATCH, AllocationReport
 from scheduler.structs.allocation import Allocation, ClientStatus
@@ -17,6 +19,8 @@ class Outbox:
         self._forced: set[str] = set()
         self._refused: dict[str, AllocationReport] = {}
         self._is_open = False
+        #: Set while there may be something to report.
+        self.news = asyncio.Event()
 
     def open(self) -> None:
         """The server was heard."""
@@ -25,22 +29,25 @@ class Outbox:
     def note(self, alloc_id: str) -> None:
         """Something about this allocation may have changed."""
         self._changed[alloc_id] = None
+        self.news.set()
 
     def resend(self, alloc_id: str) -> None:
         """Report it even if nothing changed: the server had lost sight of it."""
-        self._changed[alloc_id] = None
         self._forced.add(alloc_id)
+        self.note(alloc_id)
 
     def refuse(self, alloc: Allocation, reason: str) -> None:
         """This one cannot run here at all."""
         self._refused[alloc.id] = AllocationReport(
             id=alloc.id, client_status=ClientStatus.FAILED, client_description=reason
         )
+        self.news.set()
 
     def due(self, *, urgent_only: bool) -> tuple[AllocationReport, ...]:
         """What to send now; empty when nothing is, or nothing of it is urgent."""
         if not self._is_open:
             return ()
+        self.news.clear()
         reports = list(self._refused.values())
         urgent = bool(reports)
         for alloc_id in list(self._changed):
@@ -50,6 +57,8 @@ class Outbox:
             elif len(reports) < MAX_BATCH:
                 reports.append(report)
                 urgent = urgent or is_urgent
+        if reports:
+            self.news.set()
         return tuple(reports) if urgent or not urgent_only else ()
 
     def sent(self, reports: tuple[AllocationReport, ...]) -> None:
@@ -65,7 +74,7 @@ class Outbox:
         """They did not arrive; the newest state is sent next time."""
         for report in reports:
             if report.id not in self._refused:
-                self._changed[report.id] = None
+                self.note(report.id)
 
     def _report(self, alloc_id: str) -> tuple[AllocationReport | None, bool]:
         """The report if it says anything new, and whether it cannot wait."""

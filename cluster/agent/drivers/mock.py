@@ -15,6 +15,7 @@ from cluster.jobspec.durations import read_duration
 from scheduler.structs.node import DriverInfo
 
 SECOND = 1_000_000_000
+_FOR_EVER = 365 * 24 * 3600 * SECOND
 
 
 class MockOptions(msgspec.Struct, frozen=True):
@@ -47,11 +48,13 @@ class _Mock:
 
 
 class MockDriver:
-    """Keeps the pretended tasks of one node."""
+    """Keeps the pretended tasks of one node.
 
-    name = "mock_driver"
+    Under another driver's name its options are taken for granted: a task runs until stopped.
+    """
 
-    def __init__(self, wall: Callable[[], int]) -> None:
+    def __init__(self, wall: Callable[[], int], name: str = "mock_driver") -> None:
+        self.name = name
         self._wall = wall
         self._tasks: dict[str, _Mock] = {}
 
@@ -61,7 +64,7 @@ class MockDriver:
 
     def prepare(self, launch: Launch) -> Handle:
         """When it will end by itself is known from the start."""
-        options = _options(launch.config)
+        options = self._options(launch)
         lasts = _seconds(options.start_block_for) + _seconds(options.run_for)
         return Handle(
             driver=self.name,
@@ -71,7 +74,7 @@ class MockDriver:
 
     async def start(self, launch: Launch, handle: Handle, ended: Ended) -> None:
         """Pretend to start; `run_for` absent means that it ends at once."""
-        options = _options(launch.config)
+        options = self._options(launch)
         if block := _seconds(options.start_block_for):
             await asyncio.sleep(block)
         if options.start_error:
@@ -106,12 +109,22 @@ class MockDriver:
         if mock is not None and mock.timer is not None:
             mock.timer.cancel()
 
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The ids of the tasks that run."""
+        return tuple(self._tasks)
+
     def crash(self, task_id: str, exit_code: int) -> None:
         """End one task now with that exit code: the fleet's failures."""
         mock = self._tasks.get(task_id)
         if mock is not None:
             mock.options = msgspec.structs.replace(mock.options, exit_code=exit_code)
             self._end(task_id, mock)
+
+    def _options(self, launch: Launch) -> MockOptions:
+        if self.name == "mock_driver":
+            return _options(launch.config)
+        return MockOptions(run_for=_FOR_EVER)
 
     def _run(self, handle: Handle, options: MockOptions, ended: Ended) -> None:
         mock = _Mock(options, ended)

@@ -1,0 +1,203 @@
+"""The agents' door: joining, beating, pulling, reporting; and everyone who may not."""
+
+import asyncio
+
+import pytest
+
+from cluster.agent.heartbeats import BEATS, heartbeat_ttl
+from cluster.agent.protocol import MAX_BODY, Beat, EmitEvents, Fetch
+from cluster.operations.nodes import hash_secret
+from cluster.store.beats import read_beats
+from scheduler.structs.allocation import ClientStatus, DesiredStatus
+from scheduler.structs.node import NodeEvent, NodeStatus
+from tests.cluster.agent.callers import NOW, AgentCaller, place
+
+SECOND = 1_000_000_000
+
+
+async def node_of(store, agent):
+    return await store.aread(lambda reader: reader.node(agent.node.id))
+
+
+async def index_of(store):
+    return await store.aread(lambda reader: reader.index)
+
+
+async def test_a_node_joins_with_a_token_and_keeps_its_secret_hashed(store):
+    agent = AgentCaller(1)
+    answer = await agent.register()
+    node = await node_of(store, agent)
+    assert (answer.status, answer.json["SchedulingEligibility"]) == (200, "eligible")
+    assert 10 * SECOND <= answer.json["HeartbeatTTL"] < 20 * SECOND
+    assert (node.status, node.secret_id) == (NodeStatus.INITIALIZING, hash_secret("secret-1"))
+    assert [event.message for event in node.events] == ["Node registered"]
+
+
+async def test_the_first_beat_makes_it_ready_and_the_next_writes_nothing(store):
+    agent = AgentCaller(1)
+    await agent.register()
+    first = await agent.call("POST", "beat", Beat())
+    second = await agent.call("POST", "beat", Beat())
+    assert (first.json["Status"], first.json["Index"] > 0) == ("ready", True)
+    assert (second.json["Status"], second.json["Index"]) == ("ready", 0)
+
+
+async def test_beats_are_written_for_the_leader(store, agent):
+    await BEATS.flush()
+    beat = (await store.awrite_call(read_beats))[agent.node.id]
+    assert 10 * SECOND <= beat.ttl < 20 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("token", "changes", "status"),
+    [
+        pytest.param("", {}, 403, id="no-join-token"),
+        pytest.param("guess", {}, 403, id="wrong-join-token"),
+        pytest.param("let-me-in", {"node_pool": "all"}, 400, id="pool-all"),
+        pytest.param("let-me-in", {"node_pool": "a b"}, 400, id="pool-with-a-blank"),
+        pytest.param("let-me-in", {"name": ""}, 400, id="no-name"),
+        pytest.param("let-me-in", {"datacenter": ""}, 400, id="no-datacenter"),
+        pytest.param("let-me-in", {"attributes": {}}, 400, id="no-attributes"),
+        pytest.param("let-me-in", {"id": "../etc"}, 403, id="another-id"),
+    ],
+)
+async def test_who_may_not_join(store, token, changes, status):
+    agent = AgentCaller(1)
+    assert (await agent.register(token, **changes)).status == status
+    assert await node_of(store, agent) is None
+
+
+async def test_a_known_node_needs_its_secret_but_no_token(store, agent):
+    thief = AgentCaller(1, secret="guess")
+    assert (await agent.register("")).status == 200
+    refused = await thief.register()
+    assert (refused.status, refused.json["Error"]) == (
+        403,
+        "node secret ID does not match. Not registering node.",
+    )
+
+
+async def test_an_agent_cannot_decide_what_is_the_servers(store, agent):
+    forged = {"status": "down", "events": (NodeEvent(message="x"),), "modify_index": 99}
+    await agent.register(**forged)
+    node = await node_of(store, agent)
+    assert (node.status, node.events[0].message) == (NodeStatus.READY, "Node registered")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "message"),
+    [
+        pytest.param("POST", "beat", Beat(), id="beat"),
+        pytest.param("GET", "allocations", None, id="pull"),
+        pytest.param("POST", "allocations/fetch", Fetch(ids=()), id="fetch"),
+        pytest.param("POST", "events", EmitEvents(events=()), id="events"),
+    ],
+)
+async def test_every_call_needs_the_nodes_own_secret(store, agent, other, method, path, message):
+    body = b"" if message is None else message
+    as_other = await agent.call(method, path, body, node_id=other.node.id)
+    unknown = await AgentCaller(3).call(method, path, body)
+    assert (as_other.status, as_other.json["Error"]) == (403, "node secret ID does not match")
+    assert (unknown.status, unknown.json["Error"]) == (404, "node not found")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        pytest.param(b"{", 400, id="not-json"),
+        pytest.param(b"[]", 400, id="not-an-object"),
+        pytest.param(b'{"Allocations": "x"}', 400, id="wrong-type"),
+        pytest.param(b'{"Allocations": []}', 400, id="empty"),
+        pytest.param(b"x" * (MAX_BODY + 1), 413, id="too-large"),
+        pytest.param(
+            b'{"Allocations": [{"ID": "a", "ClientStatus": "lost"}]}', 400, id="not-its-to-say"
+        ),
+        pytest.param(
+            b'{"Allocations": [{"ID": "a", "ClientStatus": "x"}]}', 400, id="unknown-status"
+        ),
+    ],
+)
+async def test_a_bad_report_is_refused_and_writes_nothing(store, agent, body, status):
+    before = await index_of(store)
+    assert (await agent.call("POST", "report", body)).status == status
+    assert await index_of(store) == before
+
+
+async def test_a_node_pulls_and_fetches_its_own_allocations(store, agent, other):
+    mine = await store.awrite_call(place, agent.node.id)
+    foreign = await store.awrite_call(place, other.node.id, 1)
+    pulled = await agent.call("GET", "allocations?index=0", b"")
+    assert pulled.json["Allocations"] == {mine.id: mine.alloc_modify_index}
+    fetched = await agent.call("POST", "allocations/fetch", Fetch(ids=(mine.id, foreign.id)))
+    assert [alloc["ID"] for alloc in fetched.json["Allocations"]] == [mine.id]
+    assert [job["ID"] for job in fetched.json["Jobs"]] == ["web"]
+
+
+async def test_a_pull_waits_for_the_next_change_of_its_node(store, agent, other):
+    first = await agent.call("GET", "allocations?index=0", b"")
+    path = f"allocations?index={first.json['Index']}&wait=20"
+    waiting = asyncio.create_task(agent.call("GET", path, b""))
+    await store.awrite_call(place, other.node.id, 1)
+    mine = await store.awrite_call(place, agent.node.id)
+    assert (await waiting).json["Allocations"] == {mine.id: mine.alloc_modify_index}
+
+
+async def test_a_pull_without_news_answers_when_its_time_is_up(store, agent):
+    answer = await agent.call("GET", "allocations?index=1&wait=0.05", b"")
+    assert (answer.status, answer.json) == (200, {"Index": 1, "Allocations": {}})
+
+
+async def test_a_report_is_merged_and_does_not_echo(store, agent):
+    alloc = await store.awrite_call(place, agent.node.id)
+    answer = await agent.report(alloc.id, client_description="Tasks are running")
+    after = await store.aread(lambda reader: reader.allocation(alloc.id))
+    assert answer.json["Index"] == await index_of(store)
+    assert (after.client_status, after.client_description, after.alloc_modify_index) == (
+        ClientStatus.RUNNING,
+        "Tasks are running",
+        alloc.alloc_modify_index,
+    )
+
+
+async def test_a_node_cannot_report_on_anothers_allocation(store, agent, other):
+    alloc = await store.awrite_call(place, other.node.id)
+    before = await index_of(store)
+    assert (await agent.report(alloc.id, "failed")).status == 403
+    assert await index_of(store) == before
+
+
+async def test_a_refused_report_does_not_stop_the_others(store, agent, other):
+    alloc = await store.awrite_call(place, agent.node.id)
+    answers = await asyncio.gather(agent.report(alloc.id), other.report(alloc.id, "failed"))
+    assert [answer.status for answer in answers] == [200, 403]
+    after = await store.aread(lambda reader: reader.allocation(alloc.id))
+    assert after.client_status is ClientStatus.RUNNING
+
+
+async def test_a_stop_of_the_server_is_pulled_but_the_agents_own_report_is_not(store, agent):
+    alloc = await store.awrite_call(place, agent.node.id)
+    await agent.report(alloc.id)
+    path = f"allocations?index={alloc.alloc_modify_index}&wait=0.05"
+    unchanged = await agent.call("GET", path, b"")
+    stopped = await store.awrite_call(place, agent.node.id, desired_status=DesiredStatus.STOP)
+    changed = await agent.call("GET", path.replace("0.05", "20"), b"")
+    assert unchanged.json["Allocations"] == {alloc.id: alloc.alloc_modify_index}
+    assert changed.json["Allocations"] == {alloc.id: stopped.alloc_modify_index}
+
+
+async def test_events_are_added_to_the_nodes_history(store, agent):
+    event = NodeEvent(message="disk is slow", subsystem="Storage", timestamp=NOW)
+    assert (await agent.call("POST", "events", EmitEvents(events=(event,)))).status == 200
+    assert (await node_of(store, agent)).events[-1].message == "disk is slow"
+
+
+@pytest.mark.parametrize(
+    ("count", "chance", "seconds"),
+    [
+        pytest.param(1, 0.0, 10.0, id="small-fleet"),
+        pytest.param(501, 0.0, 10.02, id="501-nodes"),
+        pytest.param(5000, 0.5, 150.0, id="large-fleet"),
+    ],
+)
+def test_how_long_a_node_may_be_silent(count, chance, seconds):
+    assert heartbeat_ttl(count, min_ttl_s=10.0, chance=chance) == int(seconds * SECOND)
