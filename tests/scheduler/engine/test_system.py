@@ -1,0 +1,152 @@
+"""System and sysbatch jobs from evaluation to outcome: their own attempts, links and rollouts."""
+
+import msgspec
+import pytest
+
+from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.node import NodeEligibility
+from scheduler.structs.policies import SECOND, UpdateStrategy
+from scheduler.structs.resources import Resources
+from tests.builders import (
+    make_allocation,
+    make_evaluation,
+    make_job,
+    make_node,
+    make_task,
+    make_task_group,
+)
+from tests.scheduler.engine.runs import Cluster
+
+NODES = tuple(make_node(number) for number in range(1, 6))
+
+
+def system(job_type: str = "system", *, cpu: int = 500, update: UpdateStrategy | None = None):
+    task = make_task(resources=Resources(cpu=cpu, memory_mb=64))
+    group = make_task_group(tasks=(task,), update=update)
+    return make_job(type=job_type, task_groups=(group,))
+
+
+def evaluation(job_type: str = "system", **fields: object):
+    return make_evaluation(type=job_type, **fields)
+
+
+def changed(job):
+    """The next version, whose task asks for more."""
+    task = make_task(resources=Resources(cpu=600, memory_mb=64))
+    group = msgspec.structs.replace(job.task_groups[0], tasks=(task,))
+    return msgspec.structs.replace(
+        job, version=1, job_modify_index=40, modify_index=40, task_groups=(group,)
+    )
+
+
+def running_on(job, *nodes):
+    return [
+        make_allocation(job, number, node_id=node.id, name="web.web[0]")
+        for number, node in enumerate(nodes)
+    ]
+
+
+@pytest.mark.parametrize("job_type", ["system", "sysbatch"])
+def test_every_ready_node_gets_one(job_type):
+    closed = make_node(9, scheduling_eligibility=NodeEligibility.INELIGIBLE)
+    cluster = Cluster().put(*NODES, closed, system(job_type))
+    outcome = cluster.run(evaluation(job_type))
+    (plan,) = cluster.plans
+    assert set(plan.node_allocation) == {node.id for node in NODES}
+    assert outcome.evaluation is not None
+    assert outcome.evaluation.status is EvalStatus.COMPLETE
+    assert outcome.evaluation.queued_allocations == {"web": 0}
+
+
+def test_a_node_that_joins_gets_one():
+    job = system()
+    cluster = Cluster().put(*NODES, job, *running_on(job, *NODES[:4]))
+    cluster.run(evaluation(triggered_by="node-update"))
+    (plan,) = cluster.plans
+    assert set(plan.node_allocation) == {NODES[4].id}
+
+
+def test_full_nodes_share_one_evaluation_that_waits_for_the_first():
+    cluster = Cluster().put(*NODES, system(cpu=9000))
+    outcome = cluster.run(evaluation())
+    (blocked,) = outcome.created
+    assert blocked.node_id == NODES[0].id
+    assert outcome.evaluation is not None
+    assert outcome.evaluation.blocked_eval == ""
+    assert outcome.evaluation.failed_task_groups["web"].coalesced_failures == 4
+
+
+@pytest.mark.parametrize(("job_type", "attempts"), [("system", 5), ("sysbatch", 2)])
+def test_refused_plans_end_without_a_blocked_evaluation(job_type, attempts):
+    cluster = Cluster(refusing=frozenset({NODES[0].id})).put(NODES[0], system(job_type))
+    outcome = cluster.run(evaluation(job_type))
+    assert len(cluster.plans) == attempts
+    assert outcome.created == ()
+    assert outcome.evaluation is not None
+    assert (outcome.evaluation.status, outcome.evaluation.status_description) == (
+        EvalStatus.FAILED,
+        f"maximum attempts reached ({attempts})",
+    )
+
+
+def test_writing_an_unchanged_deployment_is_no_progress():
+    job = system(update=UpdateStrategy(max_parallel=1))
+    cluster = Cluster(refusing=frozenset({NODES[0].id})).put(NODES[0], job)
+    outcome = cluster.run(evaluation())
+    assert outcome.evaluation is not None
+    assert outcome.evaluation.status is EvalStatus.FAILED
+    assert len(cluster.plans) == 6
+
+
+@pytest.mark.parametrize(
+    ("job_type", "trigger", "status"),
+    [
+        ("system", "alloc-failure", EvalStatus.FAILED),
+        ("system", "periodic-job", EvalStatus.FAILED),
+        ("sysbatch", "periodic-job", EvalStatus.COMPLETE),
+        ("system", "rolling-update", EvalStatus.COMPLETE),
+    ],
+)
+def test_only_known_triggers_are_worked_off(job_type, trigger, status):
+    cluster = Cluster().put(NODES[0], system(job_type))
+    outcome = cluster.run(evaluation(job_type, triggered_by=trigger))
+    assert outcome.evaluation is not None
+    assert outcome.evaluation.status is status
+
+
+def test_a_staggered_rollout_starts_its_next_batch_by_an_evaluation():
+    strategy = UpdateStrategy(max_parallel=2, stagger=30 * SECOND, strategy="stagger")
+    old = system(update=strategy)
+    cluster = Cluster().put(*NODES, old, *running_on(old, *NODES), changed(old))
+    outcome = cluster.run(evaluation())
+    (plan,) = cluster.plans
+    assert plan.deployment is None
+    assert sum(map(len, plan.node_update.values())) == 2
+    (following,) = outcome.created
+    assert (following.triggered_by, following.wait, following.previous_eval) == (
+        "rolling-update",
+        30 * SECOND,
+        evaluation().id,
+    )
+    assert outcome.evaluation is not None
+    assert outcome.evaluation.next_eval == following.id
+
+
+def test_the_last_batch_of_a_staggered_rollout_has_no_successor():
+    strategy = UpdateStrategy(max_parallel=5, stagger=30 * SECOND, strategy="stagger")
+    old = system(update=strategy)
+    cluster = Cluster().put(*NODES, old, *running_on(old, *NODES), changed(old))
+    outcome = cluster.run(evaluation(triggered_by="rolling-update"))
+    assert outcome.created == ()
+    assert sum(map(len, cluster.plans[0].node_update.values())) == 5
+
+
+def test_a_rollout_by_deployment_makes_no_timed_evaluation():
+    old = system(update=UpdateStrategy(max_parallel=2, stagger=30 * SECOND))
+    cluster = Cluster().put(*NODES, old, *running_on(old, *NODES), changed(old))
+    outcome = cluster.run(evaluation())
+    (plan,) = cluster.plans
+    assert outcome.created == ()
+    assert plan.deployment is not None
+    assert plan.deployment.task_groups["web"].desired_total == 5
+    assert sum(map(len, plan.node_update.values())) == 2
