@@ -8,6 +8,7 @@ import msgspec
 
 from scheduler.structs.allocation import DesiredTransition
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.identity import JobKey
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,5 +78,5 @@ class Collect(Command, frozen=True):
     evaluations: tuple[str, ...] = ()
     deployments: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
-    #: (namespace, job id); their allocations and evaluations go in commands before this one.
-    jobs: tuple[tuple[str, str], ...] = ()
+    #: Their allocations and evaluations go in commands before this one.
+    jobs: tuple[JobKey, ...] = ()

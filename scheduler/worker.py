@@ -4,6 +4,7 @@ In: deliveries, snapshots, answers to plans. Out: plans to submit together, and 
 finish each delivery. Where snapshots come from, and how a plan travels, is not known here.
 """
 
+import hashlib
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
@@ -199,5 +200,5 @@ class Stamp:
 
 
 def seed_of(evaluation: Evaluation) -> int:
-    """The number that settles ties among equally good nodes: part of the evaluation's id."""
-    return int(evaluation.id.replace("-", "")[:15] or "0", 16)
+    """The number that settles ties among equally good nodes: drawn from the evaluation's id."""
+    return int.from_bytes(hashlib.blake2b(evaluation.id.encode(), digest_size=7).digest())

@@ -155,7 +155,9 @@ class Intake:
 
     def note_end(self, evaluation: Evaluation, now: int, *, actor: str) -> None:
         """An evaluation got its final status; told twice, it is one step."""
+        if not evaluation.is_terminal:
+            return
         step = Step(evaluation.status.value)
-        if evaluation.is_terminal and self._lives.last_step(evaluation.id) is not step:
+        if self._lives.last_step(evaluation.id) is not step:
             reason = evaluation.status_description
             self._lives.note(evaluation.id, step, now, actor=actor, reason=reason)

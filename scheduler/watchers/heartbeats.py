@@ -43,7 +43,7 @@ class Heartbeats:
         #: Node to the newest beat seen; only a change is a sign of life, whatever the clocks say.
         self._beats: dict[str, int] = {}
         self._known: dict[str, tuple[NodeStatus, int]] = {}
-        self._looked_at: float | None = None
+        self._looked_at = 0.0
         self._restoring = True
 
     def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
@@ -91,11 +91,11 @@ class Heartbeats:
         """While there are timers, the beats are looked at each second."""
         if not self._timers:
             return None
-        return (self._looked_at or monotonic) + LOOK_INTERVAL
+        return self._looked_at + LOOK_INTERVAL
 
     def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
         """Report overdue nodes."""
-        slept = self._looked_at is not None and monotonic - self._looked_at > STALL
+        slept = monotonic - self._looked_at > STALL
         self._looked_at = monotonic
         due = self._timers.pop_due(monotonic)
         again = self._settings.grace if slept else REPORT_AGAIN

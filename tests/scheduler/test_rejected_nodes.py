@@ -1,0 +1,45 @@
+"""Nodes that refuse plan after plan; numbers are rows of evaluations.md 17."""
+
+import pytest
+
+from scheduler.rejected_nodes import RejectedNodes, RejectionSettings
+
+
+def make_tracker(**settings: float) -> RejectedNodes:
+    return RejectedNodes(RejectionSettings(**({"enabled": True} | settings)))
+
+
+def test_111_many_rejections_in_a_window_are_bad_and_few_or_old_ones_are_not() -> None:
+    tracker = make_tracker(threshold=4, window=60)
+    assert [tracker.add("n", 0) for _ in range(6)] == [False, False, False, True, True, True]
+    assert not tracker.add("m", 0)
+    assert not tracker.add("n", 120)
+
+
+def test_112_the_score_counts_what_is_in_the_window() -> None:
+    tracker = make_tracker(window=60)
+    for moment in (0, 0, 0, 30):
+        tracker.add("n", moment)
+    assert [tracker.score("n", at) for at in (30, 60, 61, 120)] == [4, 4, 1, 0]
+    assert tracker.score("unknown", 0) == 0
+
+
+def test_113_only_the_last_nodes_are_remembered() -> None:
+    tracker = make_tracker(capacity=3)
+    for number in range(10):
+        tracker.add(f"n{number}", 0)
+    assert tracker.tracked() == ("n7", "n8", "n9")
+
+
+def test_114_bad_nodes_are_closed_at_a_limited_rate() -> None:
+    tracker = make_tracker(threshold=1, burst=3, refill=1)
+    asked = [tracker.add("n", 0) for _ in range(4)]
+    assert [*asked, tracker.add("n", 1), tracker.add("n", 1)] == [
+        True, True, True, False, True, False,
+    ]  # fmt: skip
+
+
+def test_off_by_default_and_a_window_is_needed() -> None:
+    assert not any(RejectedNodes().add("n", 0) for _ in range(200))
+    with pytest.raises(ValueError, match="window"):
+        make_tracker(window=0)

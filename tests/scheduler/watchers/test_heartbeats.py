@@ -1,0 +1,137 @@
+"""Silent nodes; numbers are rows of control-plane.md 16.6."""
+
+import pytest
+
+from scheduler.commands import MarkNodeUnresponsive
+from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
+from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.node import Node, NodeEligibility, NodeStatus
+from scheduler.watchers.heartbeats import Heartbeats
+from tests.builders import SECOND, SOME_MOMENT, make_node
+
+A, B = make_node(1), make_node(2)
+
+
+class Clinic:
+    """A watcher with its store and clock."""
+
+    def __init__(self, *nodes: Node) -> None:
+        self.store = MemoryStateStore()
+        self.store.write(
+            WriteKind.NODE_REGISTRATION,
+            lambda change: [change.put_node(node) for node in nodes],
+            now=SOME_MOMENT,
+        )
+        self.watcher = Heartbeats()
+        self.watcher.restore(self.store, now=SOME_MOMENT, monotonic=0.0)
+        self.watcher.hear({}, monotonic=0.0)
+
+    def at(self, monotonic: float, now: int = SOME_MOMENT) -> list[str]:
+        """The nodes reported at a moment, having looked each second until then."""
+        return [
+            command.node_id
+            for command in self.watcher.tick(self.store, now=now, monotonic=monotonic)
+            if isinstance(command, MarkNodeUnresponsive)
+        ]
+
+    def until(self, start: int, end: int) -> list[tuple[int, str]]:
+        return [(second, node) for second in range(start, end) for node in self.at(second)]
+
+    def see(
+        self, node: Node, monotonic: float, kind: WriteKind = WriteKind.NODE_REGISTRATION
+    ) -> None:
+        event = StateEvent(topic=Topic.NODE, key=node.id, value=node)
+        frame = EventFrame(index=9, kind=kind, at=SOME_MOMENT, events=(event,))
+        self.watcher.observe(frame, now=SOME_MOMENT, monotonic=monotonic)
+
+
+def test_n02_after_a_failover_every_node_that_is_not_down_gets_long() -> None:
+    clinic = Clinic(A, make_node(2, status=NodeStatus.DOWN))
+    assert clinic.until(1, 301) == [(300, A.id)]
+
+
+def test_a_silent_node_is_reported_after_ttl_and_grace() -> None:
+    clinic = Clinic(A)
+    clinic.watcher.hear({A.id: (SOME_MOMENT, 12 * SECOND)}, monotonic=100.0)
+    assert clinic.until(100, 123) == [(122, A.id)]
+
+
+def test_a_beat_starts_the_time_anew_and_the_same_beat_does_not() -> None:
+    clinic = Clinic(A)
+    for second, beat in ((0, 1), (10, 2), (20, 2)):
+        clinic.watcher.hear({A.id: (SOME_MOMENT + beat, 10 * SECOND)}, monotonic=float(second))
+    assert clinic.until(1, 31) == [(30, A.id)]
+
+
+def test_a_jump_of_the_wall_clock_expires_nothing() -> None:
+    clinic = Clinic(A)
+    clinic.watcher.hear({A.id: (SOME_MOMENT, 10 * SECOND)}, monotonic=1.0)
+    assert clinic.at(2, now=SOME_MOMENT + 10**18) == []
+    clinic.watcher.hear({A.id: (SOME_MOMENT - 10**18, 10 * SECOND)}, monotonic=15.0)
+    assert clinic.until(3, 35) == []
+    assert clinic.until(35, 36) == [(35, A.id)]
+
+
+def test_beats_from_before_the_failover_are_no_sign_of_life() -> None:
+    clinic = Clinic(A)
+    clinic.watcher.restore(clinic.store, now=SOME_MOMENT, monotonic=0.0)
+    clinic.watcher.hear({A.id: (SOME_MOMENT, 10 * SECOND)}, monotonic=0.0)
+    assert clinic.until(1, 301) == [(300, A.id)]
+
+
+def test_a_node_that_could_not_be_marked_is_reported_again() -> None:
+    clinic = Clinic(A)
+    assert clinic.until(296, 311) == [(300, A.id), (305, A.id), (310, A.id)]
+
+
+def test_a_node_that_went_down_is_left_alone_until_it_returns() -> None:
+    clinic = Clinic(A, B)
+    clinic.see(make_node(1, status=NodeStatus.DOWN), 10.0)
+    assert clinic.until(296, 301) == [(300, B.id)]
+    clinic.see(make_node(1, status=NodeStatus.INITIALIZING), 301.0)
+    assert clinic.until(301, 332)[-1] == (331, A.id)
+
+
+@pytest.mark.parametrize(
+    ("node", "kind", "is_armed_anew"),
+    [
+        pytest.param(A, WriteKind.NODE_REGISTRATION, True, id="registration"),
+        pytest.param(
+            make_node(1, status=NodeStatus.DISCONNECTED),
+            WriteKind.NODE_STREAM_EVENT,
+            True,
+            id="written-status",
+        ),
+        pytest.param(
+            make_node(1, scheduling_eligibility=NodeEligibility.INELIGIBLE),
+            WriteKind.PLAN_RESULT,
+            False,
+            id="other-writes",
+        ),
+    ],
+)
+def test_what_starts_the_timer(node: Node, kind: WriteKind, *, is_armed_anew: bool) -> None:
+    clinic = Clinic(A)
+    clinic.see(node, 10.0, kind)
+    assert bool(clinic.until(10, 41)) is is_armed_anew
+
+
+def test_a_leader_that_slept_blames_no_node() -> None:
+    clinic = Clinic(A)
+    clinic.at(1)
+    assert clinic.at(1000) == []
+    clinic.watcher.hear({A.id: (SOME_MOMENT, 10 * SECOND)}, monotonic=1001.0)
+    assert clinic.until(1001, 1021) == []
+    assert clinic.at(1021) == [A.id]
+
+
+def test_n01_in_a_large_fleet_the_unknown_ttl_grows() -> None:
+    clinic = Clinic(*(make_node(number) for number in range(1, 1002)))
+    clinic.watcher.hear({A.id: (SOME_MOMENT, 0)}, monotonic=0.0)
+    assert clinic.until(1, 52) == [(51, A.id)]
+
+
+def test_without_nodes_nothing_is_looked_at() -> None:
+    assert Clinic().watcher.next_deadline(now=SOME_MOMENT, monotonic=5.0) is None
+    clinic = Clinic(A)
+    assert clinic.watcher.next_deadline(now=SOME_MOMENT, monotonic=0.5) == 1.0
