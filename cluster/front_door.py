@@ -4,15 +4,20 @@ Pages run with all middleware; the API and the agents' door with `API_MIDDLEWARE
 every synchronous middleware costs each asynchronous request two changes of thread.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import django.contrib.admin
 from asgiref.wsgi import WsgiToAsgi
 from django.conf import settings
-from django.core.handlers.asgi import ASGIHandler
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.exception import convert_exception_to_response
+from django.http import HttpRequest
+from django.urls import set_script_prefix
 from django.utils.module_loading import import_string
 from whitenoise import WhiteNoise
 
@@ -20,7 +25,44 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class LeanHandler(ASGIHandler):
-    """Django's handler with `API_MIDDLEWARE` in place of `MIDDLEWARE`."""
+    """Django's handler with the middleware of `API_MIDDLEWARE` only, and no request signals.
+
+    The signals' receivers are synchronous: each request, a read that waits for minutes included,
+    would hold a thread of its own.
+    """
+
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request; the view is cancelled when the caller hangs up."""
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        with closing(body):
+            set_script_prefix(get_script_prefix(scope))
+            request, refusal = self.create_request(scope, body)
+            if request is None:
+                await self.send_response(refusal, send)
+                return
+            gone = asyncio.create_task(self.listen_for_disconnect(receive))
+            work = asyncio.create_task(self._answer(request, send))
+            try:
+                await asyncio.wait({gone, work}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                hung_up = not work.done()
+                for task in (gone, work):
+                    task.cancel()
+                _, failed = await asyncio.gather(gone, work, return_exceptions=True)
+            if isinstance(failed, Exception) and not hung_up:
+                raise failed
+
+    async def _answer(self, request: HttpRequest, send: Any) -> None:
+        response = await self.run_get_response(request)
+        try:
+            await self.send_response(response, send)
+        finally:
+            # `response.close` would send a signal.
+            for close in response._resource_closers:
+                close()
 
     def load_middleware(self, is_async: bool = False) -> None:  # noqa: FBT001,FBT002 - Django's signature
         """Build the short chain; these middlewares use the call protocol only."""

@@ -21,6 +21,7 @@ from scheduler.structs.allocation import (
     ClientStatus,
     DeploymentHealth,
     NetworkStatus,
+    TaskEvent,
     TaskState,
 )
 from scheduler.structs.job import Job
@@ -251,7 +252,7 @@ class AllocRunner:
             run.say(line)
         self.killing = KillOrder(reason="", begins_at=now)
 
-    def _reason_to_end(self, now: int, live: list[TaskRun]) -> events.TaskEvent | None:
+    def _reason_to_end(self, now: int, live: list[TaskRun]) -> TaskEvent | None:
         dead = [run for run in self._without_poststop() if run.is_dead]
         failed = next((run for run in dead if run.state.failed), None)
         if any(run.task.leader and not run.state.failed for run in dead):

@@ -39,6 +39,8 @@ HELLO_TIMEOUT_S = 10.0
 _BAD_MESSAGE = 4400
 _NOT_ALLOWED = 4403
 
+_DECODER: msgspec.msgpack.Decoder[FromAgent] = msgspec.msgpack.Decoder(FromAgent)
+
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 _Frame = bytes | Exception | None
@@ -135,7 +137,7 @@ class AgentChannel:
         data = message.get("bytes") or b""
         if len(data) > MAX_FRAME:
             raise msgspec.ValidationError("frame too large")
-        return msgspec.msgpack.decode(data, type=FromAgent)
+        return _DECODER.decode(data)
 
     def _take(self, message: FromAgent) -> None:
         """Frames of answers that nobody reads any more are dropped."""

@@ -4,7 +4,7 @@ In: authenticated calls of agents. Out: answers in the coding they asked in. Eve
 operation or one read; beats and reports are gathered per process before they are written.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TypeVar
 
 import msgspec
@@ -55,7 +55,9 @@ Answer = TypeVar("Answer")
 View = Callable[[NodeRequest], Awaitable[object]]
 
 
-def endpoint(method: str, view: View) -> Callable[[HttpRequest], Awaitable[HttpResponse]]:
+def endpoint(
+    method: str, view: View
+) -> Callable[[HttpRequest], Coroutine[object, object, HttpResponse]]:
     """A Django view that knows its caller and turns refusals into answers."""
 
     async def guarded(request: HttpRequest) -> HttpResponse:
@@ -169,8 +171,8 @@ async def take_report(call: NodeRequest) -> Reported:
         )
         for report in asked.allocations
     )
-    report = NodeReport(node_id=node.id, allocations=allocations)
-    return Reported(index=await REPORTS.submit(report, clock=call.clock, ids=call.ids))
+    told = NodeReport(node_id=node.id, allocations=allocations)
+    return Reported(index=await REPORTS.submit(told, clock=call.clock, ids=call.ids))
 
 
 async def take_events(call: NodeRequest) -> Reported:

@@ -6,7 +6,6 @@ In: node, allocation, job, directories. Out: variables and interpolated values. 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from cluster.agent.drivers.driver import TaskDirectories
 from scheduler.structs.allocation import Allocation
@@ -31,8 +30,6 @@ DENIED_PREFIXES = ("BIVOUAC_", "DJANGO_", "CELERY_", "DATABASE_URL", "REDIS_URL"
 _REFERENCE = re.compile(r"\$\{\s*([^{}]+?)\s*\}")
 _QUOTED = re.compile(r'^(env|attr|meta)\["([^"]*)"\]$')
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -62,10 +59,12 @@ def task_variables(place: TaskPlace, host: Mapping[str, str]) -> dict[str, str]:
     return variables | {key: _replaced(text, values) for key, text in task_env.items()}
 
 
-def interpolated(place: TaskPlace, variables: Mapping[str, str], value: Value) -> Value:
-    """The value with every `${...}` in its texts, keys included, replaced where it is known."""
+def interpolated(
+    place: TaskPlace, variables: Mapping[str, str], config: Mapping[str, object]
+) -> dict[str, object]:
+    """Driver options with every `${...}` in them, keys included, replaced where it is known."""
     values = {**_node_values(place.node, place.region), **variables}
-    return _deep(value, values)  # type: ignore[return-value] - the shape stays the same
+    return {_replaced(key, values): _deep(value, values) for key, value in config.items()}
 
 
 def _deep(value: object, values: Mapping[str, str]) -> object:

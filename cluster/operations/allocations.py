@@ -15,6 +15,7 @@ from scheduler.state.writes.allocations import update_from_client
 from scheduler.state.writes.transitions import mark_transitions
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredTransition
 from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
+from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeStatus
 
 _REPORTABLE = frozenset(
@@ -122,7 +123,7 @@ def mark_draining(
             for alloc_id, transition in transitions.items()
             if change.allocation(alloc_id) is not None
         }
-        first = {}
+        first: dict[JobKey, Allocation] = {}
         for alloc_id in known:
             alloc = change.allocation(alloc_id)
             if alloc is not None:
