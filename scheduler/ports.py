@@ -51,6 +51,9 @@ class StateReader(Protocol):
     def nodes(self) -> Iterable[Node]: ...
     def node_use(self, node_id: str) -> NodeUse: ...
     def allocation(self, alloc_id: str) -> Allocation | None: ...
+    def allocations(self) -> Iterable[Allocation]:
+        """All of them, in order of creation: for lists."""
+
     def allocations_by_job(self, key: JobKey) -> Sequence[Allocation]:
         """Every allocation of every incarnation, terminal ones included."""
 

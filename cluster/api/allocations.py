@@ -3,7 +3,15 @@
 from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
-from cluster.api.paging import BY_CREATION, BY_ID, check_uuid, page_of, read_listing, uuid_prefix
+from cluster.api.paging import (
+    BY_CREATION,
+    BY_ID,
+    candidates,
+    check_uuid,
+    page_of,
+    read_listing,
+    uuid_prefix,
+)
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
@@ -29,7 +37,7 @@ async def list_allocations(call: Call) -> HttpResponse:
     def work(reader: StateReader) -> Found:
         chosen = (
             alloc
-            for alloc in reader.allocations()
+            for alloc in candidates(listing.prefix, reader.allocation, reader.allocations)
             if call.lists(alloc.namespace) and begins(alloc.id)
         )
         page = page_of(chosen, listing, BY_ID if listing.prefix else BY_CREATION)

@@ -56,7 +56,7 @@ class Body:
             raise self._mismatch(value, field, "int")
         return self._typed(field, int, 0, "int")
 
-    def object(self, field: str) -> "Body | None":
+    def nested(self, field: str) -> "Body | None":
         """A nested object, None when not given."""
         value: dict[str, Any] | None = self._typed(field, dict, None, "object")
         return None if value is None else Body(value, self._name)

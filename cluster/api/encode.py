@@ -26,6 +26,7 @@ from cluster.api.encode_rules import (
 #: What JSON can hold.
 Plain = Any
 Writer = Callable[[Any], Plain]
+ObjectWriter = Callable[[Any], dict[str, Plain]]
 
 _SECOND = 1_000_000_000
 
@@ -50,13 +51,13 @@ def instant_text(at: int) -> str | None:
     return f"{text}{fraction}Z"
 
 
-def writer_of(struct: type) -> Writer:
+def writer_of(struct: type) -> ObjectWriter:
     """The compiled writer of one struct type."""
     return _struct_writer(struct, omits=struct in OMITS_ZERO)
 
 
 @cache
-def _struct_writer(struct: type, *, omits: bool) -> Writer:
+def _struct_writer(struct: type, *, omits: bool) -> ObjectWriter:
     hints = typing.get_type_hints(struct, include_extras=True)
     fields = [
         (

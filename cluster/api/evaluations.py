@@ -10,18 +10,20 @@ from cluster.api.paging import (
     BY_CREATION,
     BY_ID,
     Listing,
+    candidates,
     check_uuid,
     page_of,
     read_listing,
     uuid_prefix,
 )
-from cluster.api.request import Call
+from cluster.api.request import EVERY_NAMESPACE, Call
 from cluster.api.respond import Found, read_meta
 from cluster.api.stubs import allocation_stub, evaluation_stub
 from cluster.api.watches import watch_row, watch_table
 from cluster.operations.errors import OperationRefused
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.identity import JobKey
 
 NOT_FOUND = "eval not found"
 _LOOKUP = "eval lookup failed: "
@@ -33,7 +35,7 @@ async def list_evaluations(call: Call) -> HttpResponse:
 
     def work(reader: StateReader) -> Found:
         order = BY_ID if listing.prefix else BY_CREATION
-        page = page_of(_chosen(reader, wanted), listing, order)
+        page = page_of(_chosen(call, reader, listing, wanted), listing, order)
         return Found(
             index=reader.table_index("evaluations"),
             body=[to_plain(evaluation) for evaluation in page.items],
@@ -49,7 +51,8 @@ async def count_evaluations(call: Call) -> HttpResponse:
 
     def work(reader: StateReader) -> Found:
         matches = listing.predicate or (lambda _evaluation: True)
-        count = sum(1 for each in _chosen(reader, wanted) if matches(each))
+        chosen = _chosen(call, reader, listing, wanted)
+        count = sum(1 for each in chosen if matches(each))
         index = reader.table_index("evaluations")
         return Found(index=index, body={"Count": count} | read_meta(index))
 
@@ -140,8 +143,15 @@ def _read_list(call: Call) -> tuple[Listing, Callable[[Evaluation], bool]]:
     return listing, wanted
 
 
-def _chosen(reader: StateReader, wanted: Callable[[Evaluation], bool]) -> Iterable[Evaluation]:
-    return (evaluation for evaluation in reader.evaluations() if wanted(evaluation))
+def _chosen(
+    call: Call, reader: StateReader, listing: Listing, wanted: Callable[[Evaluation], bool]
+) -> Iterable[Evaluation]:
+    job = call.query.get("job", "")
+    if job and call.namespace != EVERY_NAMESPACE:
+        rows: Iterable[Evaluation] = reader.evaluations_by_job(JobKey(call.namespace, job))
+    else:
+        rows = candidates(listing.prefix, reader.evaluation, reader.evaluations)
+    return (evaluation for evaluation in rows if wanted(evaluation))
 
 
 def _visible(call: Call, reader: StateReader, eval_id: str) -> Evaluation | None:

@@ -25,7 +25,7 @@ _OWN_REGION = "global"
 
 def job_of_body(call: Call, body: Body) -> Job:
     """The canonical job of a request, in the namespace and region the request means."""
-    wrapped = body.object("Job")
+    wrapped = body.nested("Job")
     if wrapped is None:
         raise OperationRefused(NO_JOB)
     _check_size(call, wrapped.document)
@@ -80,7 +80,7 @@ def _check_size(call: Call, document: dict[str, Any]) -> None:
 
 
 def _submission(body: Body) -> JobSubmission | None:
-    given = body.object("Submission")
+    given = body.nested("Submission")
     if given is None:
         return None
     return JobSubmission(

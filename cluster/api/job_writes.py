@@ -75,7 +75,7 @@ async def evaluate(call: Call, job_id: str) -> HttpResponse:
             raise OperationRefused("Job ID must be specified")
         if body.text("JobID") != job_id:
             raise OperationRefused("JobID not same as job name")
-        options = body.object("EvalOptions")
+        options = body.nested("EvalOptions")
         force = options is not None and options.flag("ForceReschedule")
     written = await call.write(evaluate_job, key, force_reschedule=force)
     return answer_write(call.request, _written_form(written), written.index)

@@ -7,7 +7,15 @@ from django.http import HttpResponse
 from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
 from cluster.api.encode import to_plain
-from cluster.api.paging import BY_ID, BY_NAME, check_uuid, page_of, read_listing, uuid_prefix
+from cluster.api.paging import (
+    BY_ID,
+    BY_NAME,
+    candidates,
+    check_uuid,
+    page_of,
+    read_listing,
+    uuid_prefix,
+)
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
@@ -40,7 +48,8 @@ async def list_nodes(call: Call) -> HttpResponse:
     with_os = read_flag(call.query, "os") or False
 
     def work(reader: StateReader) -> Found:
-        page = page_of((node for node in reader.nodes() if begins(node.id)), listing, BY_ID)
+        nodes = candidates(listing.prefix, reader.node, reader.nodes)
+        page = page_of((node for node in nodes if begins(node.id)), listing, BY_ID)
         stubs = [
             node_stub(node, with_resources=with_resources, with_os=with_os) for node in page.items
         ]
@@ -88,7 +97,7 @@ async def drain(call: Call, node_id: str) -> HttpResponse:
     call.caller.require_cluster(writes=True)
     body = call.body("NodeUpdateDrainRequest")
     request = DrainRequest(
-        strategy=_strategy(body.object("DrainSpec")),
+        strategy=_strategy(body.nested("DrainSpec")),
         mark_eligible=body.flag("MarkEligible"),
         note=DrainNote(accessor_id=call.caller.accessor_id, meta=body.texts("Meta")),
     )

@@ -9,7 +9,7 @@ from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
 from cluster.api.encode import to_plain
 from cluster.api.paging import BY_NAME, page_of, read_listing
-from cluster.api.parameters import unsigned
+from cluster.api.parameters import quoted, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_empty, answer_write, read_meta
 from cluster.api.watches import watch_row, watch_table
@@ -47,9 +47,10 @@ async def write_scheduler_settings(call: Call) -> HttpResponse:
     settings = _settings_of(call.body("SchedulerConfiguration"))
     expected = None
     if "cas" in call.query:
-        expected = unsigned(call.query["cas"])
+        text = call.query.get("cas", "")
+        expected = unsigned(text)
         if expected is None:
-            problem = f'strconv.ParseUint: parsing "{call.query["cas"]}": invalid syntax'
+            problem = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
             raise OperationRefused(f"Error parsing cas value: {problem}")
     written = await call.write(
         set_scheduler_settings, settings, expected_index=expected, ids=False
@@ -118,7 +119,7 @@ async def remove_namespace(call: Call, name: str) -> HttpResponse:
 
 
 def _settings_of(body: Body) -> SchedulerSettings:
-    preemption: Any = body.object("PreemptionConfig") or Body({}, "PreemptionConfig")
+    preemption: Any = body.nested("PreemptionConfig") or Body({}, "PreemptionConfig")
     return SchedulerSettings(
         scheduler_algorithm=body.text("SchedulerAlgorithm") or SchedulerAlgorithm.BINPACK.value,
         preemption_config=PreemptionConfig(

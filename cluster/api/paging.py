@@ -135,6 +135,16 @@ def uuid_prefix(prefix: str, head: str) -> Callable[[str], bool]:
     return lambda item_id: item_id.replace("-", "").startswith(wanted)
 
 
+def candidates(
+    prefix: str, one: Callable[[str], Item | None], every: Callable[[], Iterable[Item]]
+) -> Iterable[Item]:
+    """The rows a UUID prefix has to be compared with: a whole id names one, which is looked up."""
+    if len(prefix) < _UUID_LENGTH:
+        return every()
+    item = one(prefix.lower())
+    return () if item is None else (item,)
+
+
 def check_uuid(item_id: str, head: str) -> None:
     """Refuse an id that is not a whole UUID."""
     if len(item_id) != _UUID_LENGTH:

@@ -4,7 +4,7 @@ In: a Django request. Out: a `Call` for the view, or the refusal. Every call nee
 nothing is anonymous. Views raise `OperationRefused` for everything the caller did wrong.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -107,16 +107,19 @@ class Call:
 View = Callable[..., Awaitable[HttpResponseBase]]
 
 
-def door(*, strict: bool = False, **views: View) -> Callable[..., Awaitable[HttpResponseBase]]:
+def door(
+    views: Mapping[str, View], *, strict: bool = False
+) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
     """A Django view that hands each method to its own view, for known callers.
 
     PUT stands for POST too, unless `strict`.
     """
+    by_method = dict(views)
     if "PUT" in views and not strict:
-        views.setdefault("POST", views["PUT"])
+        by_method.setdefault("POST", views["PUT"])
 
     async def guarded(request: HttpRequest, **path: str) -> HttpResponseBase:
-        view = views.get(request.method or "")
+        view = by_method.get(request.method or "")
         if view is None:
             return refusal(405, "Invalid method")
         try:

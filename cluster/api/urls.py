@@ -25,8 +25,8 @@ _ANY = r"[\s\S]*"
 _SEGMENT = r"[^/]*"
 
 
-def _route(pattern: str, **views: View) -> URLPattern:
-    return re_path(rf"^{pattern}\Z", door(**views))
+def _route(pattern: str, *, strict: bool = False, **views: View) -> URLPattern:
+    return re_path(rf"^{pattern}\Z", door(views, strict=strict))
 
 
 def _of_job(suffix: str, **views: View) -> URLPattern:
@@ -124,8 +124,8 @@ _SERVER = [
         GET=operator.read_scheduler_settings,
         PUT=operator.write_scheduler_settings,
     ),
-    re_path(r"^system/gc\Z", door(strict=True, PUT=operator.collect_garbage)),
-    re_path(r"^system/reconcile/summaries\Z", door(strict=True, PUT=operator.collect_garbage)),
+    _route("system/gc", strict=True, PUT=operator.collect_garbage),
+    _route("system/reconcile/summaries", strict=True, PUT=operator.collect_garbage),
     _route("namespaces", GET=operator.list_namespaces),
     _route("namespace", PUT=operator.write_namespace),
     _route(

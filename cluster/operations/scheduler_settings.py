@@ -3,8 +3,7 @@
 In: a store and new settings, which replace the stored ones whole. Out: whether they were taken.
 """
 
-from typing import NamedTuple
-
+import msgspec
 from msgspec.structs import replace
 
 from cluster.operations.errors import OperationRefused
@@ -13,7 +12,7 @@ from scheduler.state.events import WriteKind
 from scheduler.structs.scheduler_settings import SchedulerAlgorithm, SchedulerSettings
 
 
-class SettingsWritten(NamedTuple):
+class SettingsWritten(msgspec.Struct, frozen=True, kw_only=True):
     """`updated` is False when the compared index had moved on; then nothing was written."""
 
     index: int
@@ -37,4 +36,5 @@ def set_scheduler_settings(
         )
         return True
 
-    return SettingsWritten(*store.write(WriteKind.SCHEDULER_SETTINGS_UPDATED, work, now=now))
+    index, updated = store.write(WriteKind.SCHEDULER_SETTINGS_UPDATED, work, now=now)
+    return SettingsWritten(index=index, updated=updated)

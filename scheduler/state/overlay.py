@@ -140,6 +140,11 @@ class Overlay(StateReader):
         """An allocation."""
         return self._row(Allocation, alloc_id, lambda: self._base.allocation(alloc_id))
 
+    def allocations(self) -> Iterable[Allocation]:
+        """All, in order of creation."""
+        every = self._all(Allocation, self._base.allocations(), lambda alloc: alloc.id)
+        return sorted(every, key=created)
+
     def allocations_by_job(self, key: JobKey) -> Sequence[Allocation]:
         """Of every incarnation, in order of creation."""
         base = self._base.allocations_by_job(key)
