@@ -43,8 +43,8 @@ class ChainRoom(Room):
             return True
         return any(event.key in links_of(item) for item in self.evaluations.values())
 
-    def _note(self, event: StateEvent) -> None:
-        super()._note(event)
+    def _note(self, event: StateEvent, index: int) -> None:
+        super()._note(event, index)
         if isinstance(event.value, LifecycleStep):
             self.observe_step(event.value)
         elif isinstance(event.value, Evaluation) and event.deleted:

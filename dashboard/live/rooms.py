@@ -7,7 +7,7 @@ again (once per flush).
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.template.loader import render_to_string
 
@@ -23,8 +23,10 @@ Query = Callable[[StateReader, Subscription, int], Mapping[str, Any]]
 #: A row of a list: partial, and the context of one changed row.
 RowContext = Callable[[Any, int], Mapping[str, Any]]
 
-#: More changed rows than this in one flush and the list is reloaded by its panel instead.
-MAX_ROWS = 60
+#: More changed rows than this are rendered off the event loop.
+ROWS_ON_THE_LOOP = 60
+#: As many rows as a live list keeps (swap.js).
+NEW_ROWS = 200
 
 
 class Panel:
@@ -47,6 +49,12 @@ class RowList:
         self.container = container
         self.template = template
         self.context = context
+
+
+class _Row(NamedTuple):
+    rows: RowList
+    event: StateEvent
+    is_new: bool
 
 
 PANELS: dict[str, list[Panel]] = {}
@@ -78,7 +86,7 @@ class Room:
         self.panels = PANELS.get(subscription.kind, [])
         self.lists = ROWS.get(subscription.kind, [])
         self._stale: set[str] = set()
-        self._rows: dict[tuple[str, str], tuple[RowList, StateEvent]] = {}
+        self._rows: dict[tuple[str, str], _Row] = {}
 
     def load(self, reader: StateReader) -> None:
         """Read what the room must know before its first frame."""
@@ -87,7 +95,7 @@ class Room:
         """Take note of one committed write."""
         for event in frame.events:
             if self.concerns(event):
-                self._note(event)
+                self._note(event, frame.index)
 
     def observe_step(self, step: LifecycleStep) -> bool:
         """Take note of a step ahead of the record; whether anything changed."""
@@ -106,16 +114,19 @@ class Room:
             return subscription.key in (event.key, getattr(event.value, "node_id", ""))
         return True
 
-    def _note(self, event: StateEvent) -> None:
+    def _note(self, event: StateEvent, index: int) -> None:
         self._stale |= {panel.target for panel in self.panels if event.topic in panel.topics}
         for rows in self.lists:
             if rows.topic is event.topic:
-                self._rows[rows.container, event.key] = (rows, event)
+                key = rows.container, event.key
+                is_new = getattr(event.value, "create_index", 0) == index
+                is_new = is_new or (key in self._rows and self._rows[key].is_new)
+                self._rows[key] = _Row(rows, event, is_new)
 
     @property
     def needs_reader(self) -> bool:
-        """Whether the next flush asks the database (once for the whole group)."""
-        return bool(self._stale)
+        """Whether the next flush asks the database, or is too long for the event loop."""
+        return bool(self._stale) or len(self._rows) > ROWS_ON_THE_LOOP
 
     def everything(self, reader: StateReader, now: int) -> tuple[Piece, ...]:
         """The whole room for a viewer who comes back: panels and drawings as they are now."""
@@ -123,9 +134,13 @@ class Room:
 
     def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
         """What changed since the last flush. `reader` is given when `needs_reader`."""
-        rows = list(self._rows.values())[-MAX_ROWS:]
+        rows = list(self._rows.values())
         self._rows.clear()
-        pieces: list[Piece] = [_row_piece(item, event, now) for item, event in rows]
+        # Of more new rows than a page shows, the older ones would be pushed out again at once.
+        surplus = {row.event.key for row in [row for row in rows if row.is_new][:-NEW_ROWS]}
+        pieces: list[Piece] = [
+            _row_piece(row, now) for row in rows if row.event.key not in surplus
+        ]
         if reader is not None:
             stale = [panel for panel in self.panels if panel.target in self._stale]
             pieces += [self._panel(panel, reader, now) for panel in stale]
@@ -137,11 +152,15 @@ class Room:
         return Html(target=panel.target, html=rendered(panel.template, context))
 
 
-def _row_piece(rows: RowList, event: StateEvent, now: int) -> Html:
+def _row_piece(row: _Row, now: int) -> Html:
+    """A new row goes on top; a changed one only where it is shown."""
+    rows, event, is_new = row
     target = f"{rows.container}-{event.key}"
     if event.deleted:
         return Html(target=target, mode="remove")
-    html = rendered(rows.template, dict(rows.context(event.value, now)) | {"now": now})
+    html = rendered(rows.template, {**rows.context(event.value, now), "now": now})
+    if not is_new:
+        return Html(target=target, html=html)
     return Html(target=target, mode="upsert", html=html, container=rows.container)
 
 
@@ -181,8 +200,8 @@ class EvaluationRoom(Room):
             return event.key == eval_id or _made_by(event.value, eval_id)
         return getattr(event.value, "eval_id", "") == eval_id
 
-    def _note(self, event: StateEvent) -> None:
-        super()._note(event)
+    def _note(self, event: StateEvent, index: int) -> None:
+        super()._note(event, index)
         if isinstance(event.value, LifecycleStep):
             self.steps[event.value.number] = event.value
             self._is_redrawn = True
