@@ -1,7 +1,9 @@
 """Where each door is mounted."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
+
+from cluster.api.ui_links import follow_link
 
 admin.site.site_header = "Bivouac"
 admin.site.site_title = "Bivouac"
@@ -10,6 +12,7 @@ admin.site.index_title = "Operations"
 urlpatterns = [
     path("v1/fleet/", include("cluster.agent.urls")),
     path("v1/", include("cluster.api.urls")),
+    re_path(r"^ui(?:/(?P<rest>[\s\S]*))?\Z", follow_link),
     path("admin/", admin.site.urls),
     path("", include("dashboard.urls")),
 ]

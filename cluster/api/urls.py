@@ -25,8 +25,12 @@ _ANY = r"[\s\S]*"
 _SEGMENT = r"[^/]*"
 
 
-def _route(pattern: str, *, strict: bool = False, **views: View) -> URLPattern:
-    return re_path(rf"^{pattern}\Z", door(views, strict=strict))
+def _route(pattern: str, **views: View) -> URLPattern:
+    return re_path(rf"^{pattern}\Z", door(views))
+
+
+def _only_put(pattern: str, view: View) -> URLPattern:
+    return re_path(rf"^{pattern}\Z", door({"PUT": view}, strict=True))
 
 
 def _of_job(suffix: str, **views: View) -> URLPattern:
@@ -124,8 +128,8 @@ _SERVER = [
         GET=operator.read_scheduler_settings,
         PUT=operator.write_scheduler_settings,
     ),
-    _route("system/gc", strict=True, PUT=operator.collect_garbage),
-    _route("system/reconcile/summaries", strict=True, PUT=operator.collect_garbage),
+    _only_put("system/gc", operator.collect_garbage),
+    _only_put("system/reconcile/summaries", operator.collect_garbage),
     _route("namespaces", GET=operator.list_namespaces),
     _route("namespace", PUT=operator.write_namespace),
     _route(

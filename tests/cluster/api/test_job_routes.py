@@ -355,3 +355,60 @@ async def test_a_bad_filter_is_the_callers_fault(api, text):
     await register(api)
 
     assert (await api.get("/v1/jobs", filter=text)).status == 400
+
+
+async def test_a_job_file_is_read(api):
+    text = (
+        'job "web" {\n  group "g" {\n    task "t" {\n      driver = "mock_driver"\n    }\n  }\n}'
+    )
+
+    plain = (await api.put("/v1/jobs/parse", {"JobHCL": text})).json
+    canonical = (await api.put("/v1/jobs/parse", {"JobHCL": text, "Canonicalize": True})).json
+
+    assert (plain["ID"], plain["Priority"], plain["TaskGroups"][0]["Count"]) == ("web", None, None)
+    assert (canonical["Priority"], canonical["TaskGroups"][0]["Count"]) == (50, 1)
+    assert (await api.put("/v1/jobs", {"Job": canonical})).status == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('job "web" {', "2"),
+        ('job "web" {\n  datacentres = ["dc1"]\n}', "datacentres"),
+        ("not a job at all {{{", "1"),
+    ],
+)
+async def test_a_job_file_that_cannot_be_read_is_refused(api, text, place):
+    answer = await api.put("/v1/jobs/parse", {"JobHCL": text})
+
+    assert answer.status == 400
+    assert answer.text.startswith("Failed to parse job: ")
+    assert place in answer.text
+
+
+async def test_a_plan_tells_what_would_happen_and_writes_nothing(api, store):
+    before = await store.aread(lambda reader: reader.index)
+
+    answer = await api.put("/v1/job/web/plan", {"Job": document(), "Diff": True})
+    without_diff = await api.put("/v1/job/web/plan", {"Job": document()})
+
+    assert answer.json["Annotations"]["DesiredTGUpdates"]["group"]["Place"] == 2
+    assert answer.json["FailedTGAllocs"]["group"]["NodesEvaluated"] == 0
+    assert answer.json["Diff"]["Type"] == "Added"
+    assert without_diff.json["Diff"] is None
+    assert await store.aread(lambda reader: reader.index) == before
+
+
+async def test_differences_of_versions(api):
+    await register(api)
+    await register(api, Priority=70)
+    await register(api, Priority=90)
+
+    stepwise = (await api.get("/v1/job/web/versions", diffs="true")).json["Diffs"]
+    with_first = (await api.get("/v1/job/web/versions", diff_version="0")).json["Diffs"]
+    unknown = await api.get("/v1/job/web/versions", diff_tag="x")
+
+    fields = [(field["Old"], field["New"]) for diff in stepwise for field in diff["Fields"]]
+    assert fields == [("70", "90"), ("50", "70")]
+    assert [diff["Type"] for diff in with_first] == ["Edited", "Edited", "None"]
+    assert (unknown.status, unknown.text) == (400, 'tag "x" not found')
