@@ -35,7 +35,7 @@ def database(settings: dict[str, object]) -> Iterator[str]:
 
 def migrate(settings: dict[str, object]) -> None:
     with database(settings) as alias:
-        call_command("migrate", "cluster", database=alias, verbosity=0)
+        call_command("migrate", database=alias, verbosity=0)
 
 
 def sqlite_settings(path: Path) -> dict[str, object]:

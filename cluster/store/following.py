@@ -6,6 +6,7 @@ listeners. A listener that falls behind the log is told to load everything again
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from weakref import WeakKeyDictionary
@@ -35,9 +36,10 @@ class Follower:
     def __init__(self, store: StoreAccess, redis_url: str) -> None:
         self._store = store
         self._redis_url = redis_url
-        self._listeners: dict[Listener, None] = {}
+        #: How often each one listens; it hears every frame once.
+        self._listeners: Counter[Listener] = Counter()
         self._hinted = asyncio.Event()
-        self._is_ready = asyncio.Event()
+        self._starting = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
         self._users = 0
         self._index = 0
@@ -49,32 +51,34 @@ class Follower:
 
     @asynccontextmanager
     async def listening(self, listener: Listener) -> AsyncIterator[int]:
-        """Hand frames to `listener` while the block runs; yields the index they start after."""
+        """Hand frames to `listener` while the block runs; yields the index they start after.
+
+        Whoever has seen an older index reads what lies between from the log.
+        """
         await self._begin()
-        self._listeners[listener] = None
+        self._listeners[listener] += 1
         try:
             yield self._index
         finally:
-            self._listeners.pop(listener, None)
+            self._listeners[listener] -= 1
+            if not self._listeners[listener]:
+                del self._listeners[listener]
             await self._end()
 
     async def _begin(self) -> None:
-        self._users += 1
-        if self._users == 1:
-            self._index = await self._store.aread(lambda reader: reader.index)
-            self._tasks = [
-                asyncio.create_task(self._follow()),
-                asyncio.create_task(self._hear()),
-            ]
-            self._is_ready.set()
-        else:
-            await self._is_ready.wait()
+        async with self._starting:
+            if not self._tasks:
+                self._index = await self._store.aread(lambda reader: reader.index)
+                self._tasks = [
+                    asyncio.create_task(self._follow()),
+                    asyncio.create_task(self._hear()),
+                ]
+            self._users += 1
 
     async def _end(self) -> None:
         self._users -= 1
         if self._users:
             return
-        self._is_ready.clear()
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
