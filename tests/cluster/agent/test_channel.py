@@ -1,0 +1,134 @@
+"""The channel from call to answer: the server's end and a node's end over a real socket."""
+
+import asyncio
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+from websockets.asyncio.server import serve
+from websockets.exceptions import ConnectionClosed
+
+from cluster.agent.channel import AgentChannel
+from cluster.agent.channel_client import AnswerRefused, ChannelClient
+from cluster.operations.agent_calls import (
+    LINKS,
+    AgentRefused,
+    NoPathToNode,
+    call_agent,
+    call_agent_once,
+)
+from tests.cluster.agent.deadline import until
+
+
+class Answers:
+    """Says what it is told to."""
+
+    def __init__(self):
+        self.sent = 0
+        self.ended = asyncio.Event()
+
+    async def answer(self, verb, body):
+        if verb == "refuse":
+            raise AnswerRefused("Task not running", 400)
+        if verb == "echo":
+            yield b'{"said": "%s"}' % str(body["Text"]).encode()
+        try:
+            while verb == "flood":
+                self.sent += 1
+                yield b"x" * 1024
+        finally:
+            self.ended.set()
+
+
+@asynccontextmanager
+async def server():
+    """The ASGI channel behind a websocket server of its own; yields the address."""
+
+    async def handle(socket):
+        events = iter(["connect"])
+
+        async def receive():
+            if next(events, None):
+                return {"type": "websocket.connect"}
+            try:
+                return {"type": "websocket.receive", "bytes": await socket.recv()}
+            except ConnectionClosed:
+                return {"type": "websocket.disconnect"}
+
+        async def send(message):
+            if message["type"] == "websocket.send":
+                await socket.send(message["bytes"])
+            elif message["type"] == "websocket.close":
+                await socket.close(message["code"])
+
+        await AgentChannel.as_asgi()({"type": "websocket"}, receive, send)
+
+    async with serve(handle, "127.0.0.1", 0) as running:
+        yield f"http://127.0.0.1:{running.sockets[0].getsockname()[1]}"
+
+
+@asynccontextmanager
+async def held(secrets, answers):
+    """A node end that holds its channel."""
+    async with server() as address:
+        client = ChannelClient(address, secrets, dict.fromkeys(secrets, answers), lambda: 0.0)
+        running = asyncio.create_task(client.run())
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+def has_link(node_id):
+    try:
+        return LINKS.link_of(node_id)
+    except NoPathToNode:
+        return None
+
+
+@pytest.fixture
+async def answers(agent):
+    answers = Answers()
+    async with held({agent.node.id: agent.secret}, answers):
+        await until(lambda: has_link(agent.node.id), "the channel")
+        yield answers
+
+
+async def test_a_call_is_answered(agent, answers):
+    assert await call_agent_once(agent.node.id, "echo", {"Text": "hi"}) == {"said": "hi"}
+
+
+async def test_calls_do_not_wait_for_each_other(agent, answers):
+    async with aclosing(call_agent(agent.node.id, "flood", {})) as flood:
+        await anext(flood)
+        assert await call_agent_once(agent.node.id, "echo", {"Text": "1"}) == {"said": "1"}
+
+
+async def test_a_refusal_carries_the_agents_words(agent, answers):
+    with pytest.raises(AgentRefused, match="Task not running") as refused:
+        await call_agent_once(agent.node.id, "refuse", {})
+    assert refused.value.status == 400
+
+
+async def test_a_slow_reader_slows_the_agent_and_hanging_up_stops_it(agent, answers):
+    async with aclosing(call_agent(agent.node.id, "flood", {})) as flood:
+        for _ in range(5):
+            await anext(flood)
+        # Another answer goes through, so everything the agent might send has been sent.
+        await call_agent_once(agent.node.id, "echo", {"Text": "1"})
+        assert answers.sent <= 32
+        for _ in range(100):
+            await anext(flood)
+    await asyncio.wait_for(answers.ended.wait(), 10)
+
+
+async def test_without_a_channel_there_is_no_path(agent):
+    with pytest.raises(NoPathToNode, match="No path to node"):
+        await call_agent_once(agent.node.id, "echo", {"Text": "1"})
+
+
+async def test_a_wrong_secret_opens_no_channel(agent, other):
+    secrets = {agent.node.id: agent.secret, other.node.id: "guess"}
+    async with held(secrets, Answers()):
+        await until(lambda: has_link(agent.node.id), "the channel")
+        assert has_link(other.node.id) is None
