@@ -24,6 +24,19 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     discs: tuple["Disc", ...] = ()
 
 
+class GraphPatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What makes one version of a graph into a later one, item by item."""
+
+    key: str
+    description: str = ""
+    view: tuple[float, float, float, float]
+    nodes: tuple["GraphNode", ...] = ()
+    edges: tuple["GraphEdge", ...] = ()
+    discs: tuple["Disc", ...] = ()
+    #: Keys of nodes, edges and discs that are gone.
+    gone: tuple[str, ...] = ()
+
+
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One state, evaluation or event."""
 
@@ -129,6 +142,29 @@ class Disc(msgspec.Struct, frozen=True):
     def baseline(self) -> float:
         """Where its text stands."""
         return self.y + 3.5
+
+
+def patch_between(old: Graph, new: Graph) -> GraphPatch:
+    """The items that differ, and the keys that are gone."""
+    before = _items(old)
+    after = _items(new)
+    return GraphPatch(
+        key=new.key,
+        description=new.description,
+        view=new.view,
+        nodes=tuple(item for item in new.nodes if before.get(f"node {item.key}") != item),
+        edges=tuple(item for item in new.edges if before.get(f"edge {item.key}") != item),
+        discs=tuple(item for item in new.discs if before.get(f"disc {item.key}") != item),
+        gone=tuple(key.partition(" ")[2] for key in before if key not in after),
+    )
+
+
+def _items(graph: Graph) -> dict[str, GraphNode | GraphEdge | Disc]:
+    items: dict[str, GraphNode | GraphEdge | Disc] = {}
+    items |= {f"node {item.key}": item for item in graph.nodes}
+    items |= {f"edge {item.key}": item for item in graph.edges}
+    items |= {f"disc {item.key}": item for item in graph.discs}
+    return items
 
 
 def stadium_lines(

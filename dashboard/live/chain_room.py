@@ -3,7 +3,8 @@
 from dashboard.chains import chain_of, links_of, member_of, members_of, tombstone_of
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_tree import chain_tree
-from dashboard.live.messages import Drawing, Html, Piece
+from dashboard.graphs.geometry import patch_between
+from dashboard.live.messages import Drawing, Html, Piece, Redrawing
 from dashboard.live.rooms import Room, rendered
 from dashboard.live.subscriptions import Subscription
 from scheduler.ports import StateReader
@@ -21,6 +22,7 @@ class ChainRoom(Room):
         self.evaluations: dict[str, Evaluation] = {}
         self.newest: dict[str, LifecycleStep] = {}
         self._is_redrawn = False
+        self._drawn = self.layout.graph()
 
     def load(self, reader: StateReader) -> None:
         """Gather the chain as it is."""
@@ -30,6 +32,7 @@ class ChainRoom(Room):
             if not evaluation.is_terminal and (steps := reader.lifecycle(eval_id)):
                 self.newest[eval_id] = steps[-1]
         self.layout.update(members_of(chain, self.newest))
+        self._drawn = self.layout.graph()
 
     def concerns(self, event: StateEvent) -> bool:
         """Members, their steps, and evaluations that a member names or that name a member."""
@@ -69,19 +72,19 @@ class ChainRoom(Room):
         self.layout.update([member])
         self._is_redrawn = True
 
-    def everything(self, reader: StateReader, now: int) -> tuple[Piece, ...]:
-        """Panels, then graph and tree."""
-        return super().everything(reader, now) + self._drawings()
+    def standing(self, now: int) -> tuple[Piece, ...]:
+        """The graph as all viewers of this room have it, and the tree."""
+        return Drawing(graph=self._drawn), self._tree()
 
     def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
-        """What changed, the graph once."""
+        """What changed; of the graph only the items that did."""
         pieces = super().flush(reader, now)
         if not self._is_redrawn:
             return pieces
         self._is_redrawn = False
-        return pieces + self._drawings()
+        before, self._drawn = self._drawn, self.layout.graph()
+        return (*pieces, Redrawing(patch=patch_between(before, self._drawn)), self._tree())
 
-    def _drawings(self) -> tuple[Piece, ...]:
+    def _tree(self) -> Html:
         context = {"branches": chain_tree(self.layout), "is_root": True, "id": "tree"}
-        html = rendered("dashboard/partials/_tree.html", context)
-        return Drawing(graph=self.layout.graph()), Html(target="tree", html=html)
+        return Html(target="tree", html=rendered("dashboard/partials/_tree.html", context))

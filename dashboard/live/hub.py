@@ -199,7 +199,7 @@ class Hub:
         touched = [
             frame for frame in frames if any(group.room.concerns(event) for event in frame.events)
         ]
-        pieces: tuple[Piece, ...] = ()
+        pieces = group.room.standing(now)
         if touched:
             replay = Room(group.room.subscription)
             for frame in touched:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from dashboard.graphs.geometry import Graph
+from dashboard.graphs.geometry import Graph, GraphPatch
 
 
 class Html(
@@ -34,6 +34,12 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True, tag="graph", tag_field=
     graph: Graph
 
 
+class Redrawing(msgspec.Struct, frozen=True, kw_only=True, tag="patch", tag_field="kind"):
+    """What changed in a graph since the last drawing or redrawing of this topic."""
+
+    patch: GraphPatch
+
+
 class Facts(
     msgspec.Struct, frozen=True, kw_only=True, tag="facts", tag_field="kind", omit_defaults=True
 ):
@@ -51,7 +57,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True, tag="moved", tag_field="k
     edges: dict[str, int]
 
 
-Piece = Html | Drawing | Facts | Moved
+Piece = Html | Drawing | Redrawing | Facts | Moved
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, tag="frame", tag_field="type"):

@@ -128,9 +128,14 @@ class Room:
         """Whether the next flush asks the database, or is too long for the event loop."""
         return bool(self._stale) or len(self._rows) > ROWS_ON_THE_LOOP
 
+    def standing(self, now: int) -> tuple[Piece, ...]:
+        """What every viewer gets on joining, so that later pieces meet the same picture."""
+        return ()
+
     def everything(self, reader: StateReader, now: int) -> tuple[Piece, ...]:
         """The whole room for a viewer who comes back: panels and drawings as they are now."""
-        return tuple(self._panel(panel, reader, now) for panel in self.panels)
+        panels = tuple(self._panel(panel, reader, now) for panel in self.panels)
+        return panels + self.standing(now)
 
     def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
         """What changed since the last flush. `reader` is given when `needs_reader`."""
@@ -226,19 +231,16 @@ class EvaluationRoom(Room):
         self._is_redrawn = True
         return True
 
-    def everything(self, reader: StateReader, now: int) -> tuple[Piece, ...]:
-        """Panels, then the drawings."""
-        return super().everything(reader, now) + self._drawings(now)
-
     def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
         """What changed, the graph once."""
         pieces = super().flush(reader, now)
         if self._is_redrawn:
             self._is_redrawn = False
-            pieces += self._drawings(now)
+            pieces += self.standing(now)
         return pieces
 
-    def _drawings(self, now: int) -> tuple[Piece, ...]:
+    def standing(self, now: int) -> tuple[Piece, ...]:
+        """The graph, the steps and the path."""
         life = self.life()
         rows = life_rows(life)
         steps = list(zip(rows, life_bars(rows, now), strict=True))

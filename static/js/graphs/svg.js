@@ -9,12 +9,8 @@ const drawn = new WeakMap();
 export function drawGraph(holder, graph) {
   const svg = holder.querySelector("svg.graph");
   if (!svg) return;
-  const [x, y, width, height] = graph.view;
-  svg.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
-  svg.setAttribute("width", width);
-  svg.setAttribute("height", height);
+  frame(svg, graph);
   setText(svg, "title", graph.title);
-  setText(svg, "desc", graph.description ?? "");
   const taken = new Set(keysOf(svg, '.graph-edge[data-path="taken"]'));
   merge(svg.querySelector(".graph-edges"), graph.edges ?? [], "g", drawEdge);
   merge(svg.querySelector(".graph-nodes"), graph.nodes ?? [], "a", drawNode);
@@ -23,6 +19,40 @@ export function drawGraph(holder, graph) {
   merge(svg.querySelector(".graph-labels"), labels, "g", (group, label) => group.append(labelOf(label)));
   keepOneTabStop(svg);
   if (taken.size) flashEdges(holder, keysOf(svg, '.graph-edge[data-path="taken"]').filter((key) => !taken.has(key)));
+}
+
+// Only the items that differ from what is drawn: the cost is that of the change, not of the graph.
+export function patchGraph(holder, patch) {
+  const svg = holder.querySelector("svg.graph");
+  if (!svg) return;
+  frame(svg, patch);
+  for (const key of patch.gone ?? []) find(svg, key)?.remove();
+  for (const [name, tag, draw] of [["edges", "g", drawEdge], ["nodes", "a", drawNode], ["discs", "g", drawDisc]]) {
+    const parent = svg.querySelector(`.graph-${name}`);
+    for (const item of patch[name] ?? []) parent.append(...fresh(find(parent, item.key), tag, item, draw));
+  }
+  keepOneTabStop(svg);
+}
+
+function find(root, key) {
+  return root.querySelector(`[data-key="${CSS.escape(key)}"]`);
+}
+
+// Redraws an element in place; a new one is returned to be put into the drawing.
+function fresh(existing, tag, item, draw) {
+  const element = existing ?? document.createElementNS(SVG, tag);
+  element.dataset.key = item.key;
+  element.replaceChildren();
+  draw(element, item);
+  drawn.set(element, JSON.stringify(item));
+  return existing ? [] : [element];
+}
+
+function frame(svg, { view: [x, y, width, height], description }) {
+  svg.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
+  svg.setAttribute("width", width);
+  svg.setAttribute("height", height);
+  setText(svg, "desc", description ?? "");
 }
 
 // Arrows along which something moved thicken for one beat.

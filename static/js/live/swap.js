@@ -1,6 +1,6 @@
 // Pieces of a frame -> the DOM. The only file that replaces elements; keeps focus and scroll where they were.
 
-import { drawGraph, flashEdges } from "../graphs/svg.js";
+import { drawGraph, flashEdges, patchGraph } from "../graphs/svg.js";
 
 const ROW_LIMIT = 200;
 const newest = new WeakMap();
@@ -18,6 +18,12 @@ const APPLY = {
     for (const holder of document.querySelectorAll(`[data-graph="${CSS.escape(piece.graph.key)}"]`)) {
       drawGraph(holder, piece.graph);
       holder.dispatchEvent(new CustomEvent("graph:drawn", { bubbles: true, detail: piece.graph }));
+    }
+  },
+  patch(piece) {
+    for (const holder of document.querySelectorAll(`[data-graph="${CSS.escape(piece.patch.key)}"]`)) {
+      patchGraph(holder, piece.patch);
+      holder.dispatchEvent(new CustomEvent("graph:drawn", { bubbles: true, detail: piece.patch }));
     }
   },
   facts(piece) {

@@ -32,15 +32,19 @@ def changed(evaluation, *, deleted=False):
 
 
 def drawn(room):
-    drawings = [piece for piece in room.flush(None, SOME_MOMENT) if hasattr(piece, "graph")]
-    return {node.key: node for piece in drawings for node in piece.graph.nodes}
+    """The nodes that a flush sends."""
+    patches = [piece for piece in room.flush(None, SOME_MOMENT) if hasattr(piece, "patch")]
+    return {node.key: node for piece in patches for node in piece.patch.nodes}
 
 
 def test_an_evaluation_that_a_member_made_joins_the_chain():
     room = loaded_room()
     child = CHILD.changed(previous_eval=ROOT.id, status=EvalStatus.BLOCKED)
     room.observe(frame(changed(child)))
-    assert {ROOT.id, CHILD.id} <= drawn(room).keys()
+    assert drawn(room).keys() == {CHILD.id, f"next:{CHILD.id}"}
+    (drawing, tree) = room.standing(SOME_MOMENT)
+    assert {ROOT.id, CHILD.id} <= {node.key for node in drawing.graph.nodes}
+    assert tree.target == "tree"
 
 
 def test_strangers_stay_out_and_draw_nothing():
@@ -59,7 +63,7 @@ def test_a_hinted_step_moves_a_member_once():
 def test_a_collected_member_becomes_a_stub_in_its_place():
     room = loaded_room()
     room.observe(frame(changed(CHILD.changed(previous_eval=ROOT.id))))
-    before = drawn(room)[ROOT.id]
+    before = {node.key: node for node in room.standing(SOME_MOMENT)[0].graph.nodes}[ROOT.id]
     room.observe(frame(changed(ROOT, deleted=True)))
     after = drawn(room)[ROOT.id]
     assert after.is_tombstone

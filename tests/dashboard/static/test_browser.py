@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_places import ChainMember
+from dashboard.graphs.geometry import patch_between
 from dashboard.graphs.lifecycle import Life, lifecycle_graph
 from scheduler.structs.evaluation import LifecycleStep, Step
 
@@ -20,6 +21,16 @@ PAGE = Template(
 DRAW = """async (graph) => {
   const { drawGraph } = await import("/static/js/graphs/svg.js");
   drawGraph(document.querySelector("[data-graph]"), graph);
+}"""
+
+# A drawing in one form, whoever drew it: attributes in order, numbers without trailing zeros.
+NORMAL = """() => {
+  const told = (element) => [element.tagName,
+    [...element.attributes].map((item) => [item.name, isNaN(item.value) || item.value === ""
+      ? item.value : String(Number(item.value))]).sort(),
+    element.children.length ? [...element.children].map(told) : element.textContent];
+  return JSON.stringify([...document.querySelectorAll(
+    ".graph-edges, .graph-nodes, .graph-discs")].map(told));
 }"""
 
 # A socket that the test plays the server of.
@@ -80,20 +91,11 @@ def test_the_browser_draws_what_the_server_draws(shown):
             ChainMember(id="c", job="web", state="deleted", is_tombstone=True, previous_eval="a"),
         ]
     )
-    # One form for both: attributes in order, numbers without trailing zeros.
-    normal = """() => {
-      const told = (element) => [element.tagName,
-        [...element.attributes].map((item) => [item.name, isNaN(item.value) || item.value === ""
-          ? item.value : String(Number(item.value))]).sort(),
-        element.children.length ? [...element.children].map(told) : element.textContent];
-      return JSON.stringify([...document.querySelectorAll(
-        ".graph-edges, .graph-nodes, .graph-discs")].map(told));
-    }"""
     for graph in (life(5), layout.graph()):
         tab = shown(graph)
-        by_server = tab.evaluate(normal)
+        by_server = tab.evaluate(NORMAL)
         tab.evaluate(DRAW, plain(graph))
-        assert json.loads(tab.evaluate(normal)) == json.loads(by_server)
+        assert json.loads(tab.evaluate(NORMAL)) == json.loads(by_server)
 
 
 def test_a_status_change_keeps_elements_and_focus(shown):
@@ -127,6 +129,22 @@ def test_a_second_equal_drawing_touches_nothing(shown):
         plain(life(3)),
     )
     assert changes == 0
+
+
+def test_a_patch_brings_one_version_to_the_next(shown):
+    before, after = life(2), life(5)
+    tab = shown(before)
+    tab.evaluate(DRAW, plain(before))
+    tab.evaluate(
+        """async (patch) => {
+      const { patchGraph } = await import("/static/js/graphs/svg.js");
+      patchGraph(document.querySelector("[data-graph]"), patch);
+    }""",
+        plain(patch_between(before, after)),
+    )
+    patched = tab.evaluate(NORMAL)
+    tab.evaluate(DRAW, plain(after))
+    assert sorted(json.loads(tab.evaluate(NORMAL))) == sorted(json.loads(patched))
 
 
 def test_arrow_keys_run_along_edges_with_one_tab_stop(shown):
