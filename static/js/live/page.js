@@ -5,6 +5,7 @@ import { applyPieces, say } from "./swap.js";
 
 const ICONS = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "pause" };
 const TONES = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "paused" };
+const BANNER_AFTER = 1500;
 const NARROW_SPACE = "\u202f";
 
 export function startLive(body = document.body) {
@@ -21,6 +22,7 @@ class LivePage {
   #isPaused = false;
   #since = null;
   #state = "";
+  #banner;
 
   constructor(topics, index) {
     this.badge = document.querySelector("[data-live-badge]");
@@ -119,8 +121,10 @@ class LivePage {
   #offline(state, delay) {
     this.#since ??= new Date();
     for (const panel of document.querySelectorAll("[data-live-panel]")) panel.dataset.stale = "";
+    // A blink of the line is the badge's business; the page does not jump for it.
+    const patience = state === "offline" ? BANNER_AFTER : 0;
+    this.#banner ??= setTimeout(() => this.banner && (this.banner.hidden = false), patience);
     if (this.banner) {
-      this.banner.hidden = false;
       this.banner.querySelector("[data-stale-since]").textContent = clock(this.#since);
       this.banner.querySelector("[data-stale-retry]").textContent =
         state === "signed-out"
@@ -135,6 +139,8 @@ class LivePage {
     const wasStale = this.#since !== null;
     this.#since = null;
     for (const panel of document.querySelectorAll("[data-live-panel]")) delete panel.dataset.stale;
+    clearTimeout(this.#banner);
+    this.#banner = undefined;
     if (this.banner) this.banner.hidden = true;
     document.querySelector("[data-status-line]")?.setAttribute("aria-live", "polite");
     if (wasStale && before) say("Live again.");
