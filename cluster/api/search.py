@@ -9,6 +9,9 @@ from cluster.api.request import Call
 from cluster.api.respond import Found, answer_found, read_meta
 from cluster.operations.errors import OperationRefused
 from scheduler.ports import StateReader
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import Evaluation
 
 #: Contexts as the error text names them, and `all`.
 _CONTEXTS = (
@@ -89,7 +92,7 @@ def _uuids(call: Call, reader: StateReader, context: str, prefix: str) -> list[s
     )
 
 
-_ROWS: dict[str, Callable[[StateReader], Iterable]] = {  # type: ignore[type-arg]
+_ROWS: dict[str, Callable[[StateReader], Iterable[Allocation | Evaluation | Deployment]]] = {
     "allocs": lambda reader: reader.allocations(),
     "evals": lambda reader: reader.evaluations(),
     "deployment": lambda reader: reader.deployments(),
