@@ -1,6 +1,7 @@
 """Drive one evaluation through its scheduler, against a store in memory and a plain applier."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.plan.evaluate import accept_nodes
@@ -27,6 +28,10 @@ PUTTERS = {
 }
 
 
+def put_row(row: Wire, change: Change) -> None:
+    getattr(change, PUTTERS[type(row)])(row)
+
+
 class NoPatterns:
     """Jobs of these tests have no patterns."""
 
@@ -46,11 +51,9 @@ class Cluster:
     refreshes: bool = True
 
     def put(self, *rows: Wire) -> "Cluster":
-        def work(change: Change) -> None:
-            for row in rows:
-                getattr(change, PUTTERS[type(row)])(row)
-
-        self.store.write(WriteKind.NODE_REGISTRATION, work, now=SOME_MOMENT)
+        """Store each row by a write of its own: a job may come in several versions."""
+        for row in rows:
+            self.store.write(WriteKind.COLLECTED, partial(put_row, row), now=SOME_MOMENT)
         return self
 
     def run(self, evaluation: Evaluation) -> Outcome:
