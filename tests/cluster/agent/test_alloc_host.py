@@ -1,0 +1,217 @@
+"""The active part of a node with pretended tasks, and what it remembers over a restart."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from cluster.agent.agent_state import DiskStorage, identity
+from cluster.agent.alloc_host import AllocHost
+from cluster.agent.alloc_runner import Surroundings
+from cluster.agent.answers import Answers
+from cluster.agent.channel_client import AnswerRefused
+from cluster.agent.drivers.mock import MockDriver
+from cluster.agent.drivers.raw_exec import RawExecDriver
+from cluster.agent.outbox import Outbox
+from cluster.agent.task_launch import TaskLauncher
+from cluster.runtime.clock import RandomIDs, SystemClock
+from scheduler.structs.allocation import ClientStatus, DesiredStatus
+from scheduler.structs.policies import RestartPolicy
+from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
+from tests.cluster.agent.deadline import until
+
+CLOCK = SystemClock()
+NO_TRY = RestartPolicy(attempts=0, mode="fail")
+_numbers = itertools.count()
+
+
+def make_work(config=None, *, driver="mock_driver", **task):
+    task = make_task(driver=driver, config=config or {"run_for": "1h"}, **task)
+    job = make_job(task_groups=(make_task_group(tasks=(task,), restart_policy=NO_TRY),))
+    return make_allocation(job, next(_numbers)), job
+
+
+class Node:
+    """A node whose agent can be stopped and started again."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.storage = self.host = self.outbox = None
+
+    async def start(self):
+        self.storage = DiskStorage(self.directory / "state", self.directory / "alloc")
+        drivers = {
+            each.name: each for each in (MockDriver(CLOCK.now), RawExecDriver(enabled=True))
+        }
+        launcher = TaskLauncher(make_node, {"PATH": "/usr/bin:/bin"}, RandomIDs())
+        self.host = AllocHost(launcher, drivers, self.storage, CLOCK, Surroundings())
+        self.outbox = Outbox(self.host)
+        self.host.changed = self.outbox.note
+        await self.host.restore()
+
+    async def stop(self):
+        await self.host.close()
+        self.storage.close()
+
+    def status(self, alloc):
+        return self.host.entries[alloc.id].runner.client_status[0]
+
+    async def reach(self, alloc, status):
+        await until(lambda: self.status(alloc) is status, f"status {status}")
+
+    def read(self, alloc, path):
+        file = self.storage.directories(alloc.id).root / path
+        return file.read_text() if file.exists() else ""
+
+
+@pytest.fixture
+async def node(tmp_path):
+    node = Node(tmp_path)
+    await node.start()
+    yield node
+    for entry in node.host.entries.values():
+        for handle in entry.handles.values():
+            await node.host.drivers[handle.driver].stop(handle, 0, "")
+    await node.stop()
+
+
+def stopped(alloc):
+    return alloc.changed(desired_status=DesiredStatus.STOP)
+
+
+async def test_an_allocation_runs_until_the_server_stops_it(node):
+    alloc, job = make_work()
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    node.host.update(stopped(alloc), job)
+    await node.reach(alloc, ClientStatus.COMPLETE)
+
+
+@pytest.mark.parametrize(
+    ("config", "driver", "text"),
+    [
+        pytest.param({"start_error": "no luck"}, "mock_driver", "no luck", id="driver-error"),
+        pytest.param({"run_for": "soon"}, "mock_driver", "invalid duration", id="bad-option"),
+        pytest.param({}, "docker", 'driver "docker" is not offered', id="unknown-driver"),
+    ],
+)
+async def test_what_cannot_start_fails_with_its_reason(node, config, driver, text):
+    alloc, job = make_work(config, driver=driver)
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.FAILED)
+    (state,) = node.host.entries[alloc.id].runner.states.values()
+    assert any(text in event.display_message for event in state.events)
+
+
+async def test_a_removed_allocation_leaves_nothing_behind(node):
+    alloc, job = make_work()
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    node.host.remove(alloc.id)
+    await until(lambda: alloc.id not in node.host.entries)
+    root = node.storage.directories(alloc.id).root
+    await until(lambda: not root.exists(), "the end of the directory")
+    assert node.storage.load() == []
+
+
+async def test_a_replacement_waits_for_what_it_replaces_here(node):
+    first, job = make_work()
+    second = make_allocation(job, next(_numbers), previous_allocation=first.id)
+    node.host.add(first, job)
+    node.host.add(second, job)
+    await node.reach(first, ClientStatus.RUNNING)
+    assert node.status(second) is ClientStatus.PENDING
+    node.host.update(stopped(first), job)
+    await node.reach(second, ClientStatus.RUNNING)
+
+
+async def test_tasks_run_on_while_the_agent_is_away_and_are_found_again(node):
+    script = "echo begun; while [ ! -e ../go ]; do sleep 0.02; done; exit 0"
+    alloc, job = make_work({"command": "sh", "args": ["-c", script]}, driver="raw_exec")
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    events = node.host.entries[alloc.id].runner.states["web"].events
+    await node.stop()
+    await node.start()
+    assert node.host.entries[alloc.id].runner.states["web"].events == events
+    (node.storage.directories(alloc.id).root / "go").touch()
+    # A service with no attempts left fails even when it ended well.
+    await node.reach(alloc, ClientStatus.FAILED)
+    assert node.read(alloc, "alloc/logs/web.stdout.0") == "begun\n"
+
+
+async def test_a_task_that_is_not_found_again_waits_for_the_server(node):
+    alloc, job = make_work({"command": "sleep", "args": ["600"]}, driver="raw_exec")
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    handle = node.host.entries[alloc.id].handles["web"]
+    await node.stop()
+    await node.host.drivers["raw_exec"].recover(handle, lambda _ending: None)
+    await node.host.drivers["raw_exec"].stop(handle, 0, "")
+    exit_file = node.directory / "alloc" / alloc.id / "web" / "private"
+    (exit_file / handle.task_id.rpartition("/")[2] / "exit.json").unlink()
+    await node.start()
+    (state,) = node.host.entries[alloc.id].runner.states.values()
+    assert (state.state, state.events[-1].type) == ("pending", "Failed Restoring Task")
+    node.host.release()
+    await node.reach(alloc, ClientStatus.RUNNING)
+
+
+async def test_reports_wait_for_the_first_pull_and_equal_ones_are_sent_once(node):
+    alloc, job = make_work()
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    assert node.outbox.due(urgent_only=False) == ()
+    node.outbox.open()
+    (report,) = node.outbox.due(urgent_only=True)
+    node.outbox.sent((report,))
+    assert node.outbox.due(urgent_only=False) == ()
+    node.outbox.resend(alloc.id)
+    assert node.outbox.due(urgent_only=True) == (report,)
+
+
+async def ask(node, verb, **body):
+    answers = Answers(node.host, node.storage, CLOCK)
+    return b"".join([piece async for piece in answers.answer(verb, body)])
+
+
+async def test_logs_are_followed_until_the_task_is_dead(node):
+    script = "echo one; while [ ! -e ../go ]; do sleep 0.02; done; echo two"
+    alloc, job = make_work({"command": "sh", "args": ["-c", script]}, driver="raw_exec")
+    node.host.add(alloc, job)
+    await until(lambda: node.read(alloc, "alloc/logs/web.stdout.0"))
+    asked = {"AllocID": alloc.id, "Task": "web", "Type": "stdout", "Follow": True, "Plain": True}
+    following = asyncio.create_task(ask(node, "logs", **asked))
+    (node.storage.directories(alloc.id).root / "go").touch()
+    assert await following == b"one\ntwo\n"
+    last = await ask(node, "logs", **(asked | {"Follow": False, "Origin": "end", "Offset": 4}))
+    assert last == b"two\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("../../state/secret-id", "Path escapes the alloc directory", id="escape"),
+        pytest.param("web/secrets/key", "Reading secret file prohibited", id="secret"),
+        pytest.param("web/SECRETS/../secrets/key", "Reading secret file", id="secret-roundabout"),
+        pytest.param("web/local/link", "Reading secret file prohibited", id="secret-by-link"),
+        pytest.param("web/private/x", "Reading private file prohibited", id="private"),
+        pytest.param("web/local/none", "no such file or directory", id="missing"),
+    ],
+)
+async def test_files_that_are_not_given_out(node, path, text):
+    alloc, job = make_work()
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    places = node.storage.directories(alloc.id).task("web")
+    (places.secrets / "key").write_text("secret")
+    (places.root / "SECRETS").mkdir()
+    (places.local / "link").symlink_to(places.secrets / "key")
+    with pytest.raises(AnswerRefused, match=text):
+        await ask(node, "fs.cat", AllocID=alloc.id, Path=path)
+
+
+def test_an_agent_keeps_its_identity(tmp_path):
+    first = identity(tmp_path, RandomIDs())
+    assert identity(tmp_path, RandomIDs()) == first
+    assert (tmp_path / "secret-id").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,111 @@
+"""What a task finds in its environment, and what `${...}` stands for."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster.agent.drivers.driver import TaskDirectories
+from cluster.agent.task_environment import TaskPlace, interpolated, task_variables
+from scheduler.structs.network import AllocatedPort
+from scheduler.structs.resources import AllocatedResources, AllocatedSharedResources
+from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
+
+HOST = {
+    "PATH": "/bin",
+    "NOMAD_TOKEN": "secret",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "BIVOUAC_JOIN_TOKEN": "secret",
+    "DATABASE_URL": "secret",
+}
+
+
+def make_place(ports=(), **task):
+    task = make_task(**task)
+    group = make_task_group(tasks=(task,), meta={"tier": "group", "b-c": "dashed"})
+    job = make_job(task_groups=(group,), meta={"tier": "job", "owner": "me"})
+    alloc = make_allocation(job, 3)
+    if ports:
+        shared = AllocatedSharedResources(ports=ports)
+        alloc = alloc.changed(allocated_resources=AllocatedResources(shared=shared))
+    node = make_node(meta={"rack": "r1"}, node_class="big")
+    places = TaskDirectories(root=Path("/a/web"), shared=Path("/a/alloc"))
+    return TaskPlace(node=node, alloc=alloc, job=job, group=group, task=task, directories=places)
+
+
+def test_a_task_knows_where_it_is():
+    place = make_place()
+    assert task_variables(place, {}) == {
+        "NOMAD_ALLOC_DIR": "/a/alloc",
+        "NOMAD_TASK_DIR": "/a/web/local",
+        "NOMAD_SECRETS_DIR": "/a/web/secrets",
+        "NOMAD_ALLOC_ID": place.alloc.id,
+        "NOMAD_SHORT_ALLOC_ID": place.alloc.id[:8],
+        "NOMAD_ALLOC_NAME": "web.web[3]",
+        "NOMAD_ALLOC_INDEX": "3",
+        "NOMAD_TASK_NAME": "web",
+        "NOMAD_GROUP_NAME": "web",
+        "NOMAD_JOB_ID": "web",
+        "NOMAD_JOB_NAME": "web",
+        "NOMAD_DC": "dc1",
+        "NOMAD_REGION": "global",
+        "NOMAD_NAMESPACE": "default",
+        "NOMAD_CPU_LIMIT": "500",
+        "NOMAD_MEMORY_LIMIT": "256",
+        "NOMAD_META_tier": "group",
+        "NOMAD_META_TIER": "group",
+        "NOMAD_META_owner": "me",
+        "NOMAD_META_OWNER": "me",
+        "NOMAD_META_b_c": "dashed",
+        "NOMAD_META_B_C": "dashed",
+    }
+
+
+def test_secrets_of_the_host_are_kept_from_tasks():
+    variables = task_variables(make_place(), HOST)
+    assert {name for name in HOST if name in variables} == {"PATH"}
+
+
+@pytest.mark.parametrize(
+    ("port", "expected"),
+    [
+        pytest.param(
+            AllocatedPort(label="http", value=21000, to=80, host_ip="10.0.0.1"),
+            {"PORT": "80", "ALLOC_PORT": "80", "ADDR": "10.0.0.1:21000", "HOST_PORT": "21000"},
+            id="mapped",
+        ),
+        pytest.param(
+            AllocatedPort(label="http", value=21000, host_ip="fd00::1"),
+            {"PORT": "21000", "ADDR": "[fd00::1]:21000", "IP": "fd00::1"},
+            id="ipv6",
+        ),
+    ],
+)
+def test_ports(port, expected):
+    variables = task_variables(make_place(ports=(port,)), {})
+    assert {key: variables[f"NOMAD_{key}_http"] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("${node.datacenter}/${node.class}", "dc1/big", id="node"),
+        pytest.param("${attr.kernel.name} ${meta.rack}", "linux r1", id="attributes"),
+        pytest.param('${attr["kernel.name"]}', "linux", id="quoted"),
+        pytest.param("${NOMAD_ALLOC_INDEX}", "3", id="own-variable"),
+        pytest.param('${env["OWN"]}', "x", id="own-env"),
+        pytest.param("${no.such.thing}", "${no.such.thing}", id="unknown-stays"),
+        pytest.param("$HOME $${x", "$HOME $${x", id="not-a-reference"),
+    ],
+)
+def test_references(text, value):
+    place = make_place(env={"OWN": "x"})
+    variables = task_variables(place, {})
+    config = {"args": [text], "nested": {text: (text, 1)}}
+    expected = {"args": [value], "nested": {value: (value, 1)}}
+    assert interpolated(place, variables, config) == expected
+
+
+def test_the_tasks_own_env_wins_and_may_refer_to_the_rest():
+    place = make_place(env={"PATH": "/own", "WHERE": "${node.unique.name}-${NOMAD_TASK_NAME}"})
+    variables = task_variables(place, HOST)
+    assert (variables["PATH"], variables["WHERE"]) == ("/own", "node-1-web")
