@@ -56,26 +56,27 @@ def postgres_settings(server: PostgresServer, name: str) -> dict[str, object]:
     }
 
 
-class PostgresDatabases:
-    """Fresh databases of one server, each a copy of a migrated one."""
+class PostgresDatabase:
+    """One migrated database of a server, which goes back to its first state for every test."""
 
     def __init__(self, server: PostgresServer) -> None:
-        self._server = server
-        self._execute("CREATE DATABASE template_record")
-        migrate(postgres_settings(server, "template_record"))
-
-    @contextmanager
-    def fresh(self) -> Iterator[dict[str, object]]:
-        name = f"copy{next(_numbers)}"
-        self._execute(f"CREATE DATABASE {name} TEMPLATE template_record STRATEGY file_copy")
-        try:
-            yield postgres_settings(self._server, name)
-        finally:
-            self._execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-    def _execute(self, statement: str) -> None:
+        self.settings = postgres_settings(server, "record")
         with (
-            database(postgres_settings(self._server, "postgres")) as alias,
+            database(postgres_settings(server, "postgres")) as alias,
             connections[alias].cursor() as cursor,
         ):
-            cursor.execute(statement)
+            cursor.execute("CREATE DATABASE record")
+        migrate(self.settings)
+        with database(self.settings) as alias, connections[alias].cursor() as cursor:
+            self._tables = connections[alias].introspection.table_names(cursor)
+            cursor.execute("CREATE SCHEMA seed")
+            for table in self._tables:
+                cursor.execute(f"CREATE TABLE seed.{table} AS SELECT * FROM {table}")  # noqa: S608 - names of our own tables only
+
+    def reset(self) -> None:
+        with database(self.settings) as alias, connections[alias].cursor() as cursor:
+            # Foreign keys would ask for an order of the tables.
+            cursor.execute("SET session_replication_role = replica")
+            for table in self._tables:
+                cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own tables only
+                cursor.execute(f"INSERT INTO {table} SELECT * FROM seed.{table}")  # noqa: S608 - names of our own tables only

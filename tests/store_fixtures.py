@@ -6,7 +6,7 @@ from cluster.store.writer import DjangoStateStore
 from scheduler.state.memory_store import MemoryStateStore
 from tests.postgres_server import PostgresServer, find_programs
 from tests.record_databases import (
-    PostgresDatabases,
+    PostgresDatabase,
     copy_sqlite,
     database,
     migrate,
@@ -23,7 +23,7 @@ def sqlite_template(tmp_path_factory, django_db_blocker):
 
 
 @pytest.fixture(scope="session")
-def postgres_databases(django_db_blocker):
+def postgres_database(django_db_blocker):
     programs = find_programs()
     if programs is None:
         pytest.skip("no PostgreSQL on this machine, and no wheel of it")
@@ -31,7 +31,7 @@ def postgres_databases(django_db_blocker):
     server.start()
     try:
         with django_db_blocker.unblock():
-            yield PostgresDatabases(server)
+            yield PostgresDatabase(server)
     finally:
         server.stop()
 
@@ -44,12 +44,12 @@ def sqlite_store(sqlite_template, tmp_path, django_db_blocker):
 
 
 @pytest.fixture
-def postgres_store(postgres_databases, django_db_blocker):
+def postgres_store(postgres_database, django_db_blocker):
     with (
         django_db_blocker.unblock(),
-        postgres_databases.fresh() as settings,
-        database(settings) as alias,
+        database(postgres_database.settings) as alias,
     ):
+        postgres_database.reset()
         yield DjangoStateStore(alias)
 
 

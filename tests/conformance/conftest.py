@@ -2,7 +2,7 @@
 
 from tests.store_fixtures import (
     memory_store,
-    postgres_databases,
+    postgres_database,
     postgres_store,
     sqlite_store,
     sqlite_template,
@@ -11,7 +11,7 @@ from tests.store_fixtures import (
 
 __all__ = [
     "memory_store",
-    "postgres_databases",
+    "postgres_database",
     "postgres_store",
     "sqlite_store",
     "sqlite_template",

@@ -4,14 +4,14 @@ import pytest
 
 from cluster.store.access import StoreAccess
 from tests.store_fixtures import (
-    postgres_databases,
+    postgres_database,
     postgres_store,
     sqlite_store,
     sqlite_template,
 )
 
 __all__ = [
-    "postgres_databases",
+    "postgres_database",
     "postgres_store",
     "sqlite_store",
     "sqlite_template",
