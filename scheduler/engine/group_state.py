@@ -16,6 +16,7 @@ from scheduler.engine.feasibility.distinct_hosts import DistinctHosts
 from scheduler.engine.feasibility.distinct_property import DistinctProperty
 from scheduler.engine.feasibility.verdict import Verdict, judge
 from scheduler.engine.measure.ask import ask_of
+from scheduler.engine.measure.grouping import nodes_by_reason
 from scheduler.engine.measure.tally import Tally, tally
 from scheduler.engine.rank.grant import Shortage
 from scheduler.engine.rank.preemption import Eviction, Preemptor
@@ -23,6 +24,7 @@ from scheduler.engine.rank.ranking import Ranking, Scored
 from scheduler.state.node_table import Bools
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
 from scheduler.structs.resources import AllocatedResources
 
 #: How many of the best candidates a metric keeps.
@@ -128,7 +130,9 @@ class GroupState:
         if self._ranking.room.reason(row):
             eviction = self._preemptor.evict_for(row) if preempt else None
             if eviction is None:
-                self._measure_one(row, exhausted=self._ranking.room.reason(row))
+                counts = bool(self._ranking.room.exhausted[row])
+                reason = self._ranking.room.reason(row)
+                self._measure_one(row, exhausted=reason if counts else None)
                 return None
         self._ranking.refresh_spread()
         is_penalised = row in penalty_rows
@@ -139,12 +143,39 @@ class GroupState:
         self._measure_one(row, scored=scored)
         return self._chosen(row, scored, eviction)
 
+    def explain(self) -> GroupExplanation:
+        """Every candidate that could not take the group just now, with its true reason."""
+        self._follow()
+        table, room = self._context.table, self._ranking.room
+        codes, reasons = self._forbid()
+        refused = self._candidates & (codes != 0)
+        exhausted = self._candidates & (codes == 0) & room.exhausted
+        return GroupExplanation(
+            refused=tuple(
+                RefusedNodes(reason=reason, node_ids=node_ids)
+                for reason, node_ids in nodes_by_reason(table, refused, codes, reasons)
+            ),
+            exhausted=tuple(
+                Shortfall(
+                    dimension=dimension,
+                    node_ids=node_ids,
+                    least_missing=room.least_missing(dimension, exhausted),
+                )
+                for dimension, node_ids in nodes_by_reason(
+                    table, exhausted, room.dimension, room.dimensions
+                )
+            ),
+        )
+
     def _follow(self) -> None:
         """Score again the rows on which the plan changed."""
         log = self._context.log
         if self._read == len(log):
             return
-        for row in {change.row for change in log[self._read :]}:
+        changes = log[self._read :]
+        for change in changes:
+            self._preemptor.forget(change)
+        for row in {change.row for change in changes}:
             if row >= 0 and self.verdict.reason_codes[row] == 0:
                 before = self._ranking.room.dimension[row]
                 self._ranking.update(row)

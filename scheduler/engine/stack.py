@@ -18,6 +18,7 @@ from scheduler.engine.feasibility.volumes import depends_on_alloc_name
 from scheduler.engine.group_state import Chosen, GroupState, Setting
 from scheduler.state.node_table import Bools
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.explanation import GroupExplanation
 from scheduler.structs.job import Job, JobType
 from scheduler.structs.node import Node
 from scheduler.structs.resources import AllocatedResources
@@ -115,6 +116,10 @@ class ServiceStack:
             if chosen is not None or options.only_node_id:
                 return self._groups.answer(state, chosen)
         return self._groups.answer(state, state.choose(penalty_rows, preempt=options.preempt))
+
+    def explain(self, group: TaskGroup, alloc_name: str = "") -> GroupExplanation:
+        """Which candidates cannot take the group as the plan stands, and why, node by node."""
+        return self._groups.state(group, alloc_name).explain()
 
     def class_report(self, *, even_if_escaped: bool = False) -> ClassReport:
         """What the selects of this attempt found out about classes of nodes.

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scheduler.engine.context import EvalContext
+from scheduler.engine.context import ChangeKind, EvalContext, ProposedChange
 from scheduler.engine.measure.ask import GroupAsk
 from scheduler.engine.measure.devices_in_use import DevicesInUse
 from scheduler.engine.measure.fit import capacity_cores, exceeds_max_allocs, first_misfit
@@ -22,6 +22,7 @@ from scheduler.state.node_table import capacity_of
 from scheduler.state.node_use import UseSum, add_use, subtract_use, sum_uses, use_of
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.device import RequestedDevice
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.network import NetworkResource
 from scheduler.structs.node import Node
@@ -46,13 +47,28 @@ class Preemptor:
         self._job = job
         self._ask = ask
         self._room = room
+        self._found: dict[int, Eviction | None] = {}
+        #: Rows on which a group with a limit on how many may leave was looked at.
+        self._rows_of: dict[tuple[JobKey, str], set[int]] = {}
 
     def evict_for(self, row: int) -> Eviction | None:
         """The cheapest eviction that makes room on a row; None when none does."""
+        if row not in self._found:
+            self._found[row] = self._find(row)
+        return self._found[row]
+
+    def forget(self, change: ProposedChange) -> None:
+        """Look again at what a change of the plan touches."""
+        self._found.pop(change.row, None)
+        if change.kind is ChangeKind.PREEMPTION:
+            for row in self._rows_of.pop((change.alloc.job_key, change.alloc.task_group), ()):
+                self._found.pop(row, None)
+
+    def _find(self, row: int) -> Eviction | None:
         node = self._context.table.node_at(row)
         if not self._could_ever_fit(node):
             return None
-        others = self._candidates(node.id)
+        others = self._candidates(row, node.id)
         if not any(candidate.is_evictable for candidate in others):
             return None
         clearing = _Clearing(self._context, node, others, self._context.use_at(row))
@@ -71,13 +87,16 @@ class Preemptor:
         use = self._ask.use
         return use.cpu <= cpu and use.memory_mb <= memory_mb and use.disk_mb <= disk_mb
 
-    def _candidates(self, node_id: str) -> list[Candidate]:
+    def _candidates(self, row: int, node_id: str) -> list[Candidate]:
         evicted = self._context.evicted_counts
-        return [
-            self._candidate(alloc, evicted[alloc.job_key, alloc.task_group])
-            for alloc in self._context.proposed_allocs(node_id)
-            if alloc.job_key != self._job.key
-        ]
+        candidates = []
+        for alloc in self._context.proposed_allocs(node_id):
+            if alloc.job_key != self._job.key:
+                group = (alloc.job_key, alloc.task_group)
+                candidates.append(self._candidate(alloc, evicted[group]))
+                if candidates[-1].max_parallel:
+                    self._rows_of.setdefault(group, set()).add(row)
+        return candidates
 
     def _candidate(self, alloc: Allocation, evicted_before: int) -> Candidate:
         use = use_of(alloc)

@@ -35,6 +35,7 @@ class Room:
         self.dimension: NDArray[np.int16] = np.zeros(table.row_count, dtype=np.int16)
         self.cpu_after: Floats = table.cpu_used + ask.use.cpu
         self.memory_after: Floats = table.memory_used + ask.use.memory_mb
+        self._disk_after: Floats = table.disk_used + ask.use.disk_mb
         self.device_matched: Floats = np.zeros(table.row_count)
         self.device_total: Floats = np.zeros(table.row_count)
         self._judge_all()
@@ -50,6 +51,7 @@ class Room:
         after = add_use(use, granted.use)
         self.cpu_after[row] = after.cpu
         self.memory_after[row] = after.memory_mb
+        self._disk_after[row] = after.disk_mb
         self.device_matched[row], self.device_total[row] = granted.device_affinity
         if exceeds_max_allocs(node, after.alloc_count):
             self.dimension[row] = self._code(_MAX_ALLOCS)
@@ -83,6 +85,19 @@ class Room:
             exhausted &= self.dimension != self.dimensions.index(UNCOUNTED)
         return exhausted
 
+    def least_missing(self, dimension: str, rows: Bools) -> int:
+        """How much the best of the rows that lack CPU, memory or disk lacks; else 0."""
+        table = self._context.table
+        missing = {
+            "cpu": self.cpu_after - table.cpu_capacity,
+            "memory": self.memory_after - table.memory_capacity,
+            "disk": self._disk_after - table.disk_capacity,
+        }.get(dimension)
+        lacking = rows & (self.dimension == self._code(dimension))
+        if missing is None or not lacking.any():
+            return 0
+        return int(missing[lacking].min())
+
     def _judge_all(self) -> None:
         if self._ask.is_plain:
             self._judge_columns()
@@ -94,9 +109,9 @@ class Room:
             self.update(row)
 
     def _judge_columns(self) -> None:
-        table, use = self._context.table, self._ask.use
+        table = self._context.table
         # Later assignments win, so the dimension that counts first comes last.
-        self.dimension[table.disk_used + use.disk_mb > table.disk_capacity] = 3
+        self.dimension[self._disk_after > table.disk_capacity] = 3
         self.dimension[self.memory_after > table.memory_capacity] = 2
         self.dimension[self.cpu_after > table.cpu_capacity] = 1
         limited = table.max_allocs > 0

@@ -7,6 +7,7 @@ from scheduler.engine.stack import ClassReport, SelectOptions
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.constraint import Affinity, Constraint, Spread
+from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
 from scheduler.structs.job import JobType
 from scheduler.structs.network import NetworkResource, Port
 from scheduler.structs.node import (
@@ -500,3 +501,32 @@ def test_t85_equals_are_chosen_alike_for_one_seed_and_differently_for_others():
     }
     assert all(one == other for one, other in chosen.values())
     assert len({one for one, _ in chosen.values()}) > 6
+
+
+def test_an_explanation_names_every_node_and_the_nearest_miss():
+    nodes = [
+        plain_node(1, 4000, 800),
+        plain_node(2, 4000, 700),
+        plain_node(3, 100, 100),
+        plain_node(4, meta={"x": "1"}),
+        plain_node(5),
+    ]
+    unmarked = Constraint(l_target="${meta.x}", operand="is_not_set", r_target="")
+    scene = Scene(nodes, job_of(group_of(500, 1000, constraints=(unmarked,))))
+    assert scene.stack.explain(scene.group) == GroupExplanation(
+        refused=(RefusedNodes(reason="${meta.x} is_not_set ", node_ids=(nodes[3].id,)),),
+        exhausted=(
+            Shortfall(dimension="memory", node_ids=(nodes[0].id, nodes[1].id), least_missing=200),
+            Shortfall(dimension="cpu", node_ids=(nodes[2].id,), least_missing=400),
+        ),
+    )
+
+
+def test_t52_a_host_network_without_a_name_drops_the_node_uncounted():
+    port = Port(label="http", host_network="${meta.net}")
+    group = group_of(networks=(NetworkResource(mode="none", dynamic_ports=(port,)),))
+    node = plain_node(1)
+    scene = Scene([node], job_of(group))
+    for options in ({}, {"only_node_id": node.id}):
+        assert scene.select(**options) is None
+        assert scene.context.metrics == AllocMetric(nodes_evaluated=1)
