@@ -2,9 +2,14 @@
 
 import pytest
 
+from scheduler.engine.registry import UnknownSchedulerType
 from scheduler.errors import MissingRefresh
-from scheduler.structs.allocation import ClientStatus
+from scheduler.ports import Change
+from scheduler.state.events import WriteKind
+from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.job import JobSummary, TaskGroupSummary
+from scheduler.structs.node import NodeStatus
 from scheduler.structs.policies import MINUTE, SECOND, ReschedulePolicy, UpdateStrategy
 from scheduler.structs.resources import Resources
 from tests.builders import (
@@ -174,3 +179,37 @@ def test_a_deployment_is_named_by_its_evaluation_and_its_allocations():
     assert {alloc.deployment_id for alloc in plan.node_allocation[NODE.id]} == {plan.deployment.id}
     assert outcome.evaluation is not None
     assert outcome.evaluation.deployment_id == plan.deployment.id
+
+
+@pytest.mark.parametrize(("queued", "is_written"), [(1, False), (2, True)])
+def test_a_blocked_evaluation_is_written_when_the_job_queues_another_number(queued, is_written):
+    cluster = Cluster().put(NODE, job_of(1, cpu=9000))
+    summary = JobSummary(job_id="web", summary={"web": TaskGroupSummary(queued=1)})
+
+    def put(change: Change) -> None:
+        change.put_job_summary(summary)
+
+    cluster.store.write(WriteKind.COLLECTED, put, now=SOME_MOMENT)
+    blocked = make_evaluation(
+        status=EvalStatus.BLOCKED,
+        triggered_by="queued-allocs",
+        queued_allocations={"web": queued},
+    )
+    outcome = cluster.run(blocked)
+    assert outcome.reblocked is not None
+    assert (outcome.evaluation is not None) is is_written
+
+
+def test_an_unknown_type_has_no_scheduler():
+    with pytest.raises(UnknownSchedulerType, match="_core"):
+        Cluster().run(make_evaluation(type="_core"))
+
+
+def test_what_a_lost_node_was_told_to_stop_is_lost():
+    job = job_of(1)
+    down = make_node(7, status=NodeStatus.DOWN)
+    told = make_allocation(job, 5, node_id=down.id, desired_status=DesiredStatus.STOP)
+    cluster = Cluster().put(NODE, down, job, make_allocation(job), told)
+    cluster.run(make_evaluation(triggered_by="node-update"))
+    ((stop,),) = cluster.plans[0].node_update.values()
+    assert (stop.id, stop.client_status) == (told.id, ClientStatus.LOST)

@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
+from scheduler.structs.allocation import ClientStatus, DesiredStatus
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
-from scheduler.structs.node import NodeEligibility
+from scheduler.structs.node import NodeEligibility, NodeStatus
 from scheduler.structs.policies import SECOND, UpdateStrategy
 from scheduler.structs.resources import Resources
 from tests.builders import (
@@ -150,3 +152,55 @@ def test_a_rollout_by_deployment_makes_no_timed_evaluation():
     assert plan.deployment is not None
     assert plan.deployment.task_groups["web"].desired_total == 5
     assert sum(map(len, plan.node_update.values())) == 2
+
+
+def test_what_a_lost_node_was_told_to_stop_is_lost():
+    job = system()
+    down = make_node(7, status=NodeStatus.DOWN)
+    (told,) = running_on(job, down)
+    told = told.changed(desired_status=DesiredStatus.STOP)
+    cluster = Cluster().put(down, job, told)
+    cluster.run(evaluation(triggered_by="node-update"))
+    ((stop,),) = cluster.plans[0].node_update.values()
+    assert (stop.id, stop.client_status) == (told.id, ClientStatus.LOST)
+
+
+def test_sysbatch_work_that_ended_takes_on_a_harmless_change_without_a_plan():
+    job = system("sysbatch")
+    ended = [
+        alloc.changed(client_status=ClientStatus.COMPLETE) for alloc in running_on(job, NODES[0])
+    ]
+    harmless = msgspec.structs.replace(job, version=1, job_modify_index=40, priority=60)
+    cluster = Cluster().put(NODES[0], job, *ended, harmless)
+    cluster.run(evaluation("sysbatch"))
+    assert cluster.plans == []
+
+
+def test_a_changed_alloc_where_the_job_no_longer_goes_is_stopped():
+    job = system(update=UpdateStrategy(max_parallel=1))
+    moved = msgspec.structs.replace(
+        job, version=1, job_modify_index=40, datacenters=("elsewhere",)
+    )
+    cluster = Cluster().put(NODES[0], job, *running_on(job, NODES[0]), moved)
+    cluster.run(evaluation())
+    (plan,) = cluster.plans
+    assert list(plan.node_update) == [NODES[0].id]
+    assert plan.node_allocation == {}
+
+
+def test_a_successful_deployment_of_a_job_without_nodes_is_left_out_of_the_plan():
+    job = system(update=UpdateStrategy(max_parallel=1))
+    closed = make_node(1, scheduling_eligibility=NodeEligibility.INELIGIBLE)
+    done = Deployment(
+        id="dep",
+        job_id="web",
+        job_create_index=10,
+        status=DeploymentStatus.SUCCESSFUL,
+        task_groups={"web": GroupRollout(desired_total=1)},
+        create_index=30,
+    )
+    cluster = Cluster().put(closed, job, done)
+    outcome = cluster.run(evaluation())
+    assert cluster.plans == []
+    assert outcome.evaluation is not None
+    assert outcome.evaluation.status is EvalStatus.COMPLETE

@@ -9,11 +9,12 @@ from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment, GroupRollout
+from scheduler.structs.job import Job
 from scheduler.structs.node import DrainStrategy, Node, NodeEligibility, NodeStatus
 from scheduler.structs.plan import ByNode, Plan
 from scheduler.structs.policies import DisconnectStrategy
 from scheduler.structs.resources import Resources
-from scheduler.structs.task_group import Task
+from scheduler.structs.task_group import Task, VolumeAsk
 from tests.builders import SOME_MOMENT, make_allocation, make_job, make_node, make_task_group
 
 STOP = DesiredStatus.STOP
@@ -219,3 +220,45 @@ def test_earlier_plans_of_the_same_transaction_count():
 
     _, refusals = store.write(WriteKind.PLAN_RESULT, twice, now=SOME_MOMENT)
     assert refusals == [(), (NODE.id,)]
+
+
+def single_writer(*, per_alloc: bool = False) -> Job:
+    volume = VolumeAsk(
+        name="v",
+        type="host",
+        source="data",
+        access_mode="single-node-single-writer",
+        per_alloc=per_alloc,
+    )
+    group = make_task_group(count=2, volumes={"v": volume})
+    return make_job(id="db", task_groups=(group,))
+
+
+@pytest.mark.parametrize(
+    ("per_alloc", "reason"),
+    [
+        pytest.param(False, "conflicting claims for host volume with single-writer", id="shared"),
+        pytest.param(True, None, id="one-for-each-alloc"),
+    ],
+)
+def test_a_single_writer_volume_is_claimed_once(per_alloc, reason):
+    job = single_writer(per_alloc=per_alloc)
+    store = store_of(NODE)
+    there = make_allocation(job, 0, node_id=NODE.id)
+
+    def put(change: Change) -> None:
+        change.put_job(job)
+        change.put_allocation(there)
+
+    store.write(WriteKind.JOB_REGISTERED, put, now=SOME_MOMENT)
+    wanted = make_allocation(job, 1, node_id=NODE.id, create_index=0)
+    result = evaluate_plan(store, Plan(node_allocation=on_node(wanted)))
+    assert result.rejections == ({NODE.id: reason} if reason else {})
+
+
+def test_an_eviction_of_what_has_ended_meanwhile_is_left_out():
+    ended = held(1, NODE, client_status=ClientStatus.COMPLETE)
+    plan = Plan(node_allocation=on_node(new(0, NODE)), node_preemptions=on_node(held(1, NODE)))
+    result = evaluate_plan(store_of(NODE, ended), plan)
+    assert result.rejected_nodes == ()
+    assert result.node_preemptions == {}
