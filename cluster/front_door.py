@@ -41,6 +41,7 @@ class LeanHandler(ASGIHandler):
             set_script_prefix(get_script_prefix(scope))
             request, refusal = self.create_request(scope, body)
             if request is None:
+                assert refusal is not None, "create_request gives one of the two"
                 await self.send_response(refusal, send)
                 return
             gone = asyncio.create_task(self.listen_for_disconnect(receive))
@@ -61,7 +62,7 @@ class LeanHandler(ASGIHandler):
             await self.send_response(response, send)
         finally:
             # `response.close` would send a signal.
-            for close in response._resource_closers:
+            for close in response._resource_closers:  # type: ignore[attr-defined] # not in the stubs
                 close()
 
     def load_middleware(self, is_async: bool = False) -> None:  # noqa: FBT001,FBT002 - Django's signature
