@@ -70,7 +70,7 @@ class Leader:
         self._lives = Lifecycles()
         self._workers = WorkerRoll(self.settings)
         self._intake = Intake(self.broker, self.blocked, self._lives, self._workers)
-        self._desk = PlanDesk(self.settings)
+        self._desk = PlanDesk()
         self._replies: list[PlanReply] = []
         self._uncanceled: list[CancelEvaluations] = []
         self._last_unblock_failed = 0.0
@@ -203,10 +203,13 @@ class Leader:
     def next_plans(
         self, applier: str, limit: int = 64, *, now: int, monotonic: float
     ) -> tuple[QueuedPlan, ...]:
-        """The most urgent plans, to be judged in this order; perhaps none."""
-        self._settle(self._desk.replaced(applier), now=now, monotonic=monotonic)
+        """The most urgent plans, to be judged in this order; perhaps none.
+
+        Whoever asks has ended with what was taken before. Observe the frames up to now first.
+        """
+        self._settle(self._desk.unanswered(), now=now, monotonic=monotonic)
         queued = []
-        for submission in self._desk.take(applier, limit, monotonic):
+        for submission in self._desk.take(limit):
             submission.steps = self.take_steps(submission.plan.eval_id)
             queued.append(QueuedPlan(plan=submission.plan, steps=submission.steps))
         return tuple(queued)
@@ -279,24 +282,22 @@ class Leader:
     # Time.
 
     def tick(self, *, now: int, monotonic: float) -> list[Command]:
-        """What became due, in seven steps; commands are to be performed in order."""
+        """What became due, in six steps; commands are to be performed in order."""
         # 1. Deliveries of lost workers return.
         for held in self._workers.take_lost(monotonic):
             self._return_lost(held, monotonic=monotonic)
-        # 2. Plans the applier never answered are given up.
-        self._settle(self._desk.overdue(monotonic), now=now, monotonic=monotonic)
-        # 3. Timers of the broker: nacks, delays.
+        # 2. Timers of the broker: nacks, delays.
         self.broker.tick(now=now, monotonic=monotonic)
-        # 4. Those that gave up over conflicts try again; old news of capacity is forgotten.
+        # 3. Those that gave up over conflicts try again; old news of capacity is forgotten.
         self._sweep(now=now, monotonic=monotonic)
         self._intake.record_notes(now)
-        # 5. What came back too often is written off, what was superseded is canceled.
+        # 4. What came back too often is written off, what was superseded is canceled.
         commands = self._reap(now=now, monotonic=monotonic)
-        # 6. Idle workers are woken.
+        # 5. Idle workers are woken.
         wakes = self._workers.take_wakes(self.broker.ready_count(), monotonic)
         if wakes:
             commands.append(WakeWorkers(count=wakes))
-        # 7. Steps that found no commit to ride in are written by themselves.
+        # 6. Steps that found no commit to ride in are written by themselves.
         leftovers = self._lives.take_leftovers(monotonic, self.settings.leftover_after)
         if leftovers:
             commands.append(RecordSteps(steps=leftovers))
@@ -314,7 +315,6 @@ class Leader:
         """When `tick` has something to do, on the monotonic clock; it may be in the past."""
         moments = [
             self.broker.next_deadline(now=now, monotonic=monotonic),
-            self._desk.next_deadline(),
             self._workers.next_deadline(self.broker.ready_count(), monotonic),
             self._lives.next_deadline(self.settings.leftover_after),
             self._last_unblock_failed + self.settings.unblock_failed_interval,

@@ -25,8 +25,6 @@ class LeaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     awake_after_asking: float = 0.25
     #: Worker processes that exist even when they have not said so yet.
     expected_workers: int = 1
-    #: A plan the applier took and did not answer for so long is given up.
-    plan_answer_limit: float = 15.0
     #: Lifecycle steps wait so long for a commit to ride in.
     leftover_after: float = 1.0
 

@@ -1,15 +1,14 @@
 """Plans between a worker that waits and the applier that judges.
 
-In: submitted plans, outcomes. Out: plans by urgency, and which submitter each outcome is for. A
-plan the applier took and never answered is given up after a while; whether it was committed is
-then unknown, so its evaluation must run again on a newer snapshot.
+In: submitted plans, outcomes. Out: plans by urgency, and which submitter each outcome is for.
+Whether a plan that was never answered was committed is unknown: its evaluation must run again, on
+a newer snapshot.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.broker.plan_queue import PlanQueue
 from scheduler.messages import PlanOutcome
 from scheduler.structs.evaluation import LifecycleStep
@@ -21,9 +20,8 @@ class Submission(msgspec.Struct):
 
     process: str
     plan: Plan
-    #: The applier that holds it; "" while it waits in the queue.
-    applier: str = ""
-    taken_at: float = 0.0
+    #: The applier holds it.
+    is_taken: bool = False
     #: Lifecycle steps that ride with it.
     steps: tuple[LifecycleStep, ...] = ()
     #: Nobody waits any more; the evaluation is delivered again once the outcome is known.
@@ -40,8 +38,7 @@ class Settled(msgspec.Struct, frozen=True):
 class PlanDesk:
     """The plan queue, with its submitters."""
 
-    def __init__(self, settings: LeaderSettings) -> None:
-        self._settings = settings
+    def __init__(self) -> None:
         self._queue = PlanQueue()
         self._submissions: dict[str, Submission] = {}
 
@@ -64,11 +61,11 @@ class PlanDesk:
         self._submissions[plan.id] = Submission(process, plan)
         self._queue.push(plan)
 
-    def take(self, applier: str, limit: int, monotonic: float) -> list[Submission]:
-        """The next plans, now in the hands of this applier."""
+    def take(self, limit: int) -> list[Submission]:
+        """The next plans, now in the hands of the applier."""
         taken = [self._submissions[plan.id] for plan in self._queue.pop(limit)]
         for submission in taken:
-            submission.applier, submission.taken_at = applier, monotonic
+            submission.is_taken = True
         return taken
 
     def done(self, outcomes: Sequence[PlanOutcome]) -> list[Settled]:
@@ -79,18 +76,14 @@ class PlanDesk:
             if outcome.plan_id in self._submissions
         ]
 
-    def replaced(self, applier: str) -> list[Settled]:
-        """Give up what any other applier holds: there is only one at a time."""
-        return self._give_up(
-            [s for s in self._submissions.values() if s.applier not in ("", applier)],
-            "the plan applier was replaced before it answered",
-        )
+    def unanswered(self) -> list[Settled]:
+        """Give up what an applier took before: the one that asks for more will not answer it.
 
-    def overdue(self, monotonic: float) -> list[Settled]:
-        """Give up what was not answered in time."""
-        limit = monotonic - self._settings.plan_answer_limit
+        No clock does that. A slow applier may still commit, and its evaluation must not run again
+        before; one that asks again, or follows under a newer epoch, has ended what was before it.
+        """
         return self._give_up(
-            [s for s in self._submissions.values() if s.applier and s.taken_at <= limit],
+            [s for s in self._submissions.values() if s.is_taken],
             "the plan applier did not answer",
         )
 
@@ -110,11 +103,6 @@ class PlanDesk:
             submission.orphaned = True
             return True
         return False
-
-    def next_deadline(self) -> float | None:
-        """When a taken plan becomes overdue."""
-        taken = [s.taken_at for s in self._submissions.values() if s.applier]
-        return min(taken) + self._settings.plan_answer_limit if taken else None
 
     def _give_up(self, submissions: list[Submission], error: str) -> list[Settled]:
         return [
