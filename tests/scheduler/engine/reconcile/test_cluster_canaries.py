@@ -231,3 +231,106 @@ def test_d49_placements_are_cut_to_the_count_though_the_stops_stay():
     assert results.desired_updates["web"] == counters("Canary 2, Migrate 2, Place 3, Ignore 1")
     assert len(results.stop) == 2
     assert len(results.place) == 3
+
+
+def test_d14_a_group_with_canaries_waits_while_another_rolls_on():
+    groups = (group(2, update=update(1)), group(2, "api", update=update(1, 1)))
+    current = job(task_groups=groups)
+    existing = [
+        alloc(older(current), index, tag=name, name=f"web.{name}[{index}]", task_group=name)
+        for name in ("web", "api")
+        for index in range(2)
+    ]
+    results = reconcile_cluster(situation(current, existing, judge_update=destructive))
+    assert results.desired_updates == {
+        "web": counters("DestructiveUpdate 1, Ignore 1"),
+        "api": counters("Canary 1, Ignore 2"),
+    }
+    assert results.deployment is not None
+    assert set(results.deployment.task_groups) == {"web", "api"}
+
+
+def test_d27_a_failed_deployment_takes_back_only_unpromoted_canaries():
+    groups = (group(8, update=update(2, 2)), group(8, "api", update=update(2, 2)))
+    current = job(task_groups=groups)
+    existing = []
+    for name in ("web", "api"):
+        existing += [
+            alloc(older(current), index, tag=name, name=f"web.{name}[{index}]", task_group=name)
+            for index in range(2, 8)
+        ]
+        existing += [
+            alloc(
+                current,
+                index,
+                tag=f"-{name}-canary",
+                name=f"web.{name}[{index}]",
+                task_group=name,
+                deployment_id="dep",
+                deployment_status=canary(healthy=True),
+            )
+            for index in range(2)
+        ]
+    found = deployment(
+        current,
+        DeploymentStatus.FAILED,
+        web=canary_state("0-web-canary", "1-web-canary", promoted=True),
+        api=canary_state("0-api-canary", "1-api-canary"),
+    )
+    results = reconcile_cluster(
+        situation(current, existing, judge_update=old_destructive, deployment=found)
+    )
+    assert results.desired_updates["web"] == counters("Ignore 8")
+    assert results.desired_updates["api"] == counters("Stop 2, Ignore 6")
+
+
+@pytest.mark.parametrize(
+    ("status", "others", "expected", "stops", "places"),
+    [
+        pytest.param(
+            DeploymentStatus.RUNNING,
+            2,
+            "Place 1, Stop 1, Migrate 2, DestructiveUpdate 2, Ignore 5",
+            3,
+            3,
+            id="D29-running",
+        ),
+        pytest.param(
+            DeploymentStatus.FAILED,
+            1,
+            "Place 1, Stop 1, Migrate 1, Ignore 8",
+            2,
+            2,
+            id="D30-failed",
+        ),
+    ],
+)
+def test_lost_and_draining_allocs_move_whatever_the_rollout_does(
+    status, others, expected, stops, places
+):
+    current = job(10, update=update(4))
+    new_count = 8 if others == 2 else 4
+    healthy = msgspec.structs.replace(canary(healthy=True), canary=False)
+    of_deployment = {"deployment_id": "dep", "deployment_status": healthy}
+    existing = [
+        alloc(current, 0, "down", **of_deployment),
+        *allocs(
+            current,
+            *range(1, 1 + others),
+            node="draining",
+            desired_transition=MIGRATE,
+            **of_deployment,
+        ),
+        *allocs(current, *range(1 + others, new_count), **of_deployment),
+        *allocs(older(current), *range(new_count, 10)),
+    ]
+    results = reconcile_cluster(
+        situation(
+            current,
+            existing,
+            judge_update=old_destructive,
+            deployment=deployment(current, status, web=canary_state(desired=0)),
+        )
+    )
+    assert results.desired_updates["web"] == counters(expected)
+    assert (len(results.stop), len(results.place)) == (stops, places)

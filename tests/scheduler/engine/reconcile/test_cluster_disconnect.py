@@ -356,3 +356,43 @@ def test_e07_a_stopped_alloc_that_comes_back_stays_stopped():
     ]
     results = reconcile_cluster(situation(current, existing))
     assert results.desired_updates["web"] == counters("Ignore 1")
+
+
+def test_e06_a_broken_chain_of_replacements_leaves_the_surplus_to_the_names():
+    current = job(5, disconnect=disconnect())
+    existing = [
+        *back(current, 0, 1, next_allocation="gone"),
+        *allocs(current, 2, 3, 4),
+        *allocs(current, 0, 1, tag="-third"),
+    ]
+    results = reconcile_cluster(situation(current, existing))
+    assert results.desired_updates["web"] == counters("Stop 2, Reconnect 2, Ignore 5")
+
+
+def test_e09_failed_replacements_of_failed_returns_are_replaced():
+    current = job(5, disconnect=disconnect())
+    existing = [
+        alloc(
+            current,
+            index,
+            client_status=FAILED,
+            alloc_states=was_unknown(),
+            next_allocation=f"{index}-new",
+        )
+        for index in (0, 1)
+    ]
+    existing += allocs(current, 0, 1, tag="-new", client_status=FAILED)
+    existing += allocs(current, 2, 3, 4)
+    results = reconcile_cluster(situation(current, existing, eval_id=""))
+    assert results.desired_updates["web"] == counters("Stop 4, Place 2, Ignore 3")
+
+
+def test_e11_due_replacements_are_made_at_once():
+    current = job(5, disconnect=disconnect())
+    existing = [*allocs(current, 0, 1, node="disconnected"), *allocs(current, 2, 3, 4)]
+    results = reconcile_cluster(situation(current, existing, eval_id=""))
+    assert results.desired_updates["web"] == counters(
+        "Place 2, Ignore 3, Disconnect 2, RescheduleNow 2"
+    )
+    assert {one.previous.client_status for one in results.place if one.previous} == {UNKNOWN}
+    assert results.stop == ()

@@ -422,3 +422,52 @@ def test_c21_an_alloc_may_be_changed_in_place_and_wait_for_its_replacement():
     assert results.desired_updates["web"] == counters("InPlaceUpdate 2, RescheduleLater 1")
     assert [one.id for one in results.inplace] == ["0", "1"]
     assert [one.id for one in results.attribute_updates] == ["0"]
+
+
+THRICE_A_DAY = ReschedulePolicy(
+    attempts=3, interval=24 * HOUR, delay=15 * SECOND, delay_function="constant"
+)
+
+
+def batch_of_four(policy: ReschedulePolicy, **failed: object) -> Situation:
+    """Two failed and replaced, one failed, two running, one complete."""
+    current = job(4, type="batch", reschedule_policy=policy)
+    return situation(
+        current,
+        [
+            alloc(current, 0, client_status=FAILED, next_allocation="a"),
+            alloc(current, 1, client_status=FAILED, next_allocation="b"),
+            alloc(current, 2, client_status=FAILED, **failed),
+            *allocs(current, 3, 0, tag="-new"),
+            alloc(current, 1, client_status=COMPLETE, tag="-done"),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("scene", "expected"),
+    [
+        pytest.param(
+            lambda: batch_of_four(
+                THRICE_A_DAY, modify_time=NOW, reschedule_tracker=tracker(HOUR, HOUR)
+            ),
+            "Ignore 4, RescheduleLater 1",
+            id="C12-not-due",
+        ),
+        pytest.param(
+            lambda: batch_of_four(
+                THRICE_A_DAY, modify_time=NOW - MINUTE, followup_eval_id=OTHER_EVAL
+            ),
+            "Place 1, Stop 1, Ignore 3",
+            id="C13-overdue",
+        ),
+        pytest.param(
+            lambda: batch_of_four(ReschedulePolicy(), modify_time=NOW - MINUTE),
+            "Ignore 4",
+            id="C14-never",
+        ),
+    ],
+)
+def test_failed_batch_work_is_replaced_by_its_policy(scene, expected):
+    results = reconcile_cluster(scene())
+    assert results.desired_updates["web"] == counters(expected)
