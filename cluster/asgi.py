@@ -11,13 +11,21 @@ django.setup(set_prefix=False)
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import OriginValidator
-from dashboard.routing import websocket_urlpatterns
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import path
 
 from cluster.agent.channel import AgentChannel
 from cluster.front_door import LeanHandler, PathRouter, static_files
+from cluster.runtime.clock import SystemClock
+from cluster.runtime.step_hints import StepHints
+from cluster.store.access import the_store
+from dashboard.live import hints
+from dashboard.live.hub import HUB
+from dashboard.live.source import StoreFrames
+from dashboard.routing import websocket_urlpatterns
+
+HUB.wire(StoreFrames(the_store()), SystemClock())
 
 application = ProtocolTypeRouter(
     {
@@ -27,7 +35,13 @@ application = ProtocolTypeRouter(
         "websocket": PathRouter(
             {"/v1/": URLRouter([path("v1/fleet/channel", AgentChannel.as_asgi())])},
             default=OriginValidator(
-                AuthMiddlewareStack(URLRouter(websocket_urlpatterns)),
+                AuthMiddlewareStack(
+                    StepHints(
+                        URLRouter(websocket_urlpatterns),
+                        settings.BIVOUAC_REDIS_URL,
+                        hints.publish,
+                    )
+                ),
                 settings.CSRF_TRUSTED_ORIGINS,
             ),
         ),
