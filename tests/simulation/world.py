@@ -203,6 +203,7 @@ class World:
     # The applier process.
 
     def take_plans(self, applier: str = "applier") -> tuple[QueuedPlan, ...]:
+        self.follow()
         return self.leader.next_plans(applier, **self.time)
 
     def judge(self, queued: tuple[QueuedPlan, ...]) -> list[PlanOutcome]:

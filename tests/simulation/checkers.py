@@ -1,0 +1,62 @@
+"""What must hold whatever happens (safety), and what must hold once faults stop (liveness)."""
+
+from collections import Counter
+
+import msgspec
+
+from scheduler.broker.places import BrokerStats
+from scheduler.state.node_use import use_of
+from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.job import Job
+from tests.simulation.world import World
+
+
+def check_safety(world: World) -> None:
+    """No node holds more than it has; no job runs a name twice or more than it ever asked for."""
+    store = world.store
+    for node in store.nodes():
+        live = [a for a in store.allocations_by_node(node.id) if not a.is_terminal]
+        uses = [use_of(alloc) for alloc in live]
+        assert sum(use.cpu for use in uses) <= node.node_resources.cpu.cpu_shares
+        assert sum(use.memory_mb for use in uses) <= node.node_resources.memory.memory_mb
+    for job in store.jobs():
+        live = [a for a in store.allocations_by_job(job.key) if not a.is_terminal]
+        names = Counter(alloc.name for alloc in live)
+        assert not [name for name, count in names.items() if count > 1], names
+        assert len(live) <= max(_wanted(version) for version in store.job_versions(job.key))
+    indexes = [frame.index for frame in store.frames_since(0, limit=1_000_000)]
+    assert indexes == list(range(1, store.index + 1))
+
+
+def check_liveness(world: World) -> None:
+    """Everything settled: every job runs as asked, nothing waits for anybody."""
+    store = world.store
+    for job in store.jobs():
+        live = [a for a in store.allocations_by_job(job.key) if not a.is_terminal]
+        assert len(live) == _wanted(job), job.id
+    assert world.leader.broker.stats() == BrokerStats()
+    assert [e for e in store.evaluations() if e.status is EvalStatus.PENDING] == []
+
+
+def is_settled(world: World) -> bool:
+    """Nothing is left to be done."""
+    is_quiet = world.leader.broker.stats() == BrokerStats()
+    return is_quiet and all(e.status is not EvalStatus.PENDING for e in world.store.evaluations())
+
+
+def check_lives(world: World) -> None:
+    """Every evaluation's steps count up from one and end with its status."""
+    for evaluation in world.store.evaluations():
+        steps = world.store.lifecycle(evaluation.id)
+        assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+        if evaluation.is_terminal:
+            assert steps[-1].step.value == evaluation.status.value
+
+
+def event_log(world: World) -> bytes:
+    """Everything that was ever written, byte for byte."""
+    return msgspec.msgpack.encode(list(world.store.frames_since(0, limit=1_000_000)))
+
+
+def _wanted(job: Job) -> int:
+    return 0 if job.stop else sum(group.count for group in job.task_groups)
