@@ -18,7 +18,7 @@ class Client:
         self._client = AsyncClient()
         self._headers = {"X-Nomad-Token": secret} if secret else {}
 
-    async def send(self, method, path, body=None, headers=None, **query):
+    async def send(self, method, path, body=None, /, headers=None, **query):
         content = body if isinstance(body, bytes) else b""
         if body is not None and not isinstance(body, bytes):
             content = msgspec.json.encode(body)
@@ -43,13 +43,13 @@ class Client:
             else None,
         )
 
-    async def get(self, path, **query):
+    async def get(self, path, /, **query):
         return await self.send("GET", path, **query)
 
-    async def put(self, path, body=None, **query):
+    async def put(self, path, body=None, /, **query):
         return await self.send("PUT", path, body, **query)
 
-    async def delete(self, path, **query):
+    async def delete(self, path, /, **query):
         return await self.send("DELETE", path, **query)
 
 

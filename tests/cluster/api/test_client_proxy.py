@@ -1,0 +1,151 @@
+"""Routes that a node's agent answers, with a scripted agent at the end of the channel."""
+
+import pytest
+
+from cluster.operations.agent_calls import LINKS, AgentRefused
+from scheduler.state.writes.jobs import write_job
+from tests.builders import make_allocation, make_job, make_node
+from tests.cluster.api.clients import put
+
+NODE = make_node(1).id
+ALLOC = "bbbbbbbb-0000-0000-0000-000000000001"
+
+
+class ScriptedAgent:
+    """Answers every verb with the same frames, or refuses; remembers what it was asked."""
+
+    def __init__(self, *frames, refusal=None):
+        self.frames = frames
+        self.refusal = refusal
+        self.asked = []
+        self.is_closed = False
+
+    async def call(self, node_id, verb, body):
+        self.asked.append((node_id, verb, body))
+        try:
+            if self.refusal is not None:
+                raise self.refusal
+            for frame in self.frames:
+                yield frame
+        finally:
+            self.is_closed = True
+
+
+@pytest.fixture
+def placed(store, api):
+    def fill(change):
+        job = write_job(change, make_job())
+        change.put_node(make_node(1))
+        change.put_allocation(make_allocation(job, id=ALLOC, job_create_index=job.create_index))
+
+    put(store, fill)
+    return api
+
+
+@pytest.fixture
+def agent_with():
+    links = []
+
+    def connect(*frames, refusal=None):
+        agent = ScriptedAgent(*frames, refusal=refusal)
+        LINKS.add((NODE,), agent)
+        links.append(agent)
+        return agent
+
+    yield connect
+    for agent in links:
+        LINKS.remove(agent)
+
+
+async def streamed(answer):
+    return b"".join([piece async for piece in answer.streaming_content])
+
+
+async def test_logs_are_passed_on_as_they_come(placed, agent_with):
+    agent = agent_with(b'{"Data":"aGk="}', b"{}")
+
+    answer = await placed.get(
+        f"/v1/client/fs/logs/{ALLOC}", task="web", type="stdout", follow="true", offset="5"
+    )
+
+    assert answer.headers["Content-Type"] == "application/json"
+    assert await streamed(answer) == b'{"Data":"aGk="}{}'
+    assert agent.is_closed
+    assert agent.asked == [
+        (
+            NODE,
+            "logs",
+            {
+                "AllocID": ALLOC,
+                "Task": "web",
+                "Type": "stdout",
+                "Follow": True,
+                "Plain": False,
+                "Origin": "start",
+                "Offset": 5,
+            },
+        )
+    ]
+
+
+async def test_plain_logs_and_files_are_text(placed, agent_with):
+    agent_with(b"hello\n")
+
+    logs = await placed.get(f"/v1/client/fs/logs/{ALLOC}", task="web", type="stderr", plain="true")
+    file = await placed.get(f"/v1/client/fs/cat/{ALLOC}", path="alloc/x")
+
+    assert await streamed(logs) == await streamed(file) == b"hello\n"
+    assert logs.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert file.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+async def test_an_empty_log_is_an_empty_answer(placed, agent_with):
+    agent_with()
+
+    answer = await placed.get(f"/v1/client/fs/logs/{ALLOC}", task="web", type="stdout")
+
+    assert (answer.status_code, await streamed(answer)) == (200, b"")
+
+
+async def test_a_refusal_before_the_first_byte_keeps_its_status(placed, agent_with):
+    text = 'task "web" not started yet. No logs available'
+    agent_with(refusal=AgentRefused(404, text))
+
+    answer = await placed.get(f"/v1/client/fs/logs/{ALLOC}", task="web", type="stdout")
+
+    assert (answer.status, answer.text) == (404, text)
+
+
+async def test_directories_and_statistics_are_json(placed, agent_with):
+    agent_with(b'[{"Name":"alloc"}]')
+
+    assert (await placed.get(f"/v1/client/fs/ls/{ALLOC}")).json == [{"Name": "alloc"}]
+    assert (await placed.get(f"/v1/client/allocation/{ALLOC}/stats")).json == [{"Name": "alloc"}]
+    assert (await placed.get("/v1/client/stats", node_id=NODE)).json == [{"Name": "alloc"}]
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "asked"),
+    [
+        ("restart", {"TaskName": "web"}, {"TaskName": "web", "AllTasks": False}),
+        ("restart", {"AllTasks": True}, {"TaskName": "", "AllTasks": True}),
+        ("restart", None, {"TaskName": "", "AllTasks": False}),
+        ("signal", {"Task": "web", "Signal": "SIGHUP"}, {"Task": "web", "Signal": "SIGHUP"}),
+    ],
+)
+async def test_verbs_reach_the_agent(placed, agent_with, verb, body, asked):
+    agent = agent_with(b"{}")
+
+    answer = await placed.put(f"/v1/client/allocation/{ALLOC}/{verb}", body)
+
+    assert answer.json == {"Index": 0}
+    assert agent.asked == [(NODE, verb, {"AllocID": ALLOC} | asked)]
+
+
+async def test_one_who_may_only_look_restarts_nothing(placed, reader, agent_with):
+    agent = agent_with(b"{}")
+
+    answer = await reader.put(f"/v1/client/allocation/{ALLOC}/restart")
+
+    assert (answer.status, answer.text) == (403, "Permission denied")
+    assert agent.asked == []
