@@ -37,4 +37,4 @@ async def no_resource(call: Call) -> HttpResponse:
 async def empty_list(call: Call) -> HttpResponse:
     """A list with nothing on it."""
     call.require_listing()
-    return await answer_read(call, lambda reader: Found(index=reader.index, body=[]))
+    return await answer_read(call, lambda _reader: Found(index=1, body=[]))
