@@ -40,6 +40,14 @@ class CoreUse(Wire, frozen=True):
     cores: tuple[int, ...] = ()
 
 
+class BandwidthUse(Wire, frozen=True):
+    """Bandwidth of one device taken by one allocation."""
+
+    device: str = ""
+    mbits: int = 0
+    alloc_id: str = ""
+
+
 class UseSum(Wire, frozen=True):
     """The resources of a set of allocations (placement.md 8.2)."""
 
@@ -52,6 +60,7 @@ class UseSum(Wire, frozen=True):
     ports: tuple[PortUse, ...] = ()
     devices: tuple[DeviceUse, ...] = ()
     cores: tuple[CoreUse, ...] = ()
+    bandwidth: tuple[BandwidthUse, ...] = ()
 
 
 class NodeUse(Wire, frozen=True):
@@ -64,7 +73,7 @@ class NodeUse(Wire, frozen=True):
 
 NO_USE = UseSum()
 
-Item = TypeVar("Item", PortUse, DeviceUse, CoreUse)
+Item = TypeVar("Item", PortUse, DeviceUse, CoreUse, BandwidthUse)
 
 
 def use_of(alloc: Allocation) -> UseSum:
@@ -104,6 +113,7 @@ def use_of_resources(resources: AllocatedResources, alloc_id: str = "") -> UseSu
         ports=tuple(_ports_of(resources, alloc_id)),
         devices=tuple(_devices_of(resources.tasks.values(), alloc_id)),
         cores=(CoreUse(alloc_id=alloc_id, cores=tuple(sorted(set(cores)))),) if cores else (),
+        bandwidth=tuple(_bandwidth_of(resources, alloc_id)),
     )
 
 
@@ -118,6 +128,7 @@ def add_use(total: UseSum, use: UseSum) -> UseSum:
         ports=total.ports + use.ports,
         devices=total.devices + use.devices,
         cores=total.cores + use.cores,
+        bandwidth=total.bandwidth + use.bandwidth,
     )
 
 
@@ -132,6 +143,7 @@ def subtract_use(total: UseSum, use: UseSum) -> UseSum:
         ports=_without(total.ports, use.ports),
         devices=_without(total.devices, use.devices),
         cores=_without(total.cores, use.cores),
+        bandwidth=_without(total.bandwidth, use.bandwidth),
     )
 
 
@@ -147,6 +159,7 @@ def sum_uses(uses: Iterable[UseSum]) -> UseSum:
         ports=tuple(port for use in parts for port in use.ports),
         devices=tuple(device for use in parts for device in use.devices),
         cores=tuple(core for use in parts for core in use.cores),
+        bandwidth=tuple(taken for use in parts for taken in use.bandwidth),
     )
 
 
@@ -205,6 +218,16 @@ def _ports_of_network(network: NetworkResource, alloc_id: str) -> Iterator[PortU
             alloc_id=alloc_id,
             ignore_collision=port.ignore_collision,
         )
+
+
+def _bandwidth_of(resources: AllocatedResources, alloc_id: str) -> Iterator[BandwidthUse]:
+    mbits: dict[str, int] = {}
+    for task in resources.tasks.values():
+        for network in task.networks:
+            if network.mbits:
+                mbits[network.device] = mbits.get(network.device, 0) + network.mbits
+    for device, taken in mbits.items():
+        yield BandwidthUse(device=device, mbits=taken, alloc_id=alloc_id)
 
 
 def _devices_of(tasks: Iterable[AllocatedTaskResources], alloc_id: str) -> Iterator[DeviceUse]:

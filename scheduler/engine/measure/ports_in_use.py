@@ -4,7 +4,7 @@ In: a node, the ports its allocations hold, a group's network. Out: granted port
 what is missing. Which allocations count is the caller's to say.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -78,6 +78,24 @@ class PortsInUse:
         """Whether a port of an address is reserved or held."""
         return port in self._reserved.get(address, ()) or port in self._taken.get(address, ())
 
+    def has_taken(self, address: str) -> bool:
+        """Whether anything at all is reserved or held on an address."""
+        return address in self._reserved or address in self._taken
+
+    def free_dynamic_port(self, address: str, excluded: Collection[int], start: int) -> int | None:
+        """The first free port of the node's range from `start`, wrapping around."""
+        low, high = self._dynamic_range()
+        span = high - low + 1
+        candidates = (low + (start + step) % span for step in range(span))
+        return next(
+            (
+                value
+                for value in candidates
+                if value not in excluded and not self.is_taken(address, value)
+            ),
+            None,
+        )
+
     def _reserve(self) -> bool:
         everywhere = parse_ports(self._node.reserved_resources.networks.reserved_host_ports)
         resources = self._node.node_resources
@@ -124,15 +142,10 @@ class PortsInUse:
         excluded.update(
             other.value for other in static if (other.host_network or DEFAULT_ALIAS) == alias
         )
-        low, high = self._dynamic_range()
-        span = high - low + 1
         for address in addresses:
-            for step in range(span):
-                value = low + (start + step) % span
-                if value not in excluded and not self.is_taken(address.address, value):
-                    return _granted(
-                        port, value, value if port.to == -1 else port.to, address.address
-                    )
+            value = self.free_dynamic_port(address.address, excluded, start)
+            if value is not None:
+                return _granted(port, value, value if port.to == -1 else port.to, address.address)
         if addresses:
             return "dynamic port selection failed"
         return f"no addresses available for {alias} network"

@@ -4,6 +4,7 @@ In: a node, what is taken of it, a group's ask. Out: a Grant, or the text of wha
 CPU, memory and disk suffice is `measure.fit`'s question.
 """
 
+from collections import Counter
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -13,10 +14,11 @@ from scheduler.engine.measure.device_match import DeviceAffinity
 from scheduler.engine.measure.devices_in_use import DevicesInUse
 from scheduler.engine.measure.fit import core_speed, usable_cores
 from scheduler.engine.measure.ports_in_use import PortsInUse
+from scheduler.engine.measure.task_networks import grant_task_network
 from scheduler.ports import PatternMatcher
 from scheduler.state.node_use import UseSum, use_of_resources
 from scheduler.structs.device import DeviceGrant, RequestedDevice
-from scheduler.structs.network import NetworkResource, Port
+from scheduler.structs.network import AllocatedPort, NetworkResource, Port
 from scheduler.structs.node import Node
 from scheduler.structs.node_target import resolve_target
 from scheduler.structs.resources import (
@@ -102,6 +104,9 @@ class _Granting:
         shared = self._shared(ports, port_start)
         if isinstance(shared, Shortage):
             return shared
+        networks = self._task_networks(shared, port_start)
+        if isinstance(networks, Shortage):
+            return networks
         devices = self._devices()
         if isinstance(devices, Shortage):
             return devices
@@ -110,7 +115,10 @@ class _Granting:
             return Shortage("cores")
         by_task, affinity = devices
         tasks = {
-            name: _with_choices(task, cores.get(name, ()), by_task.get(name, ()), self._node)
+            name: msgspec.structs.replace(
+                _with_choices(task, cores.get(name, ()), by_task.get(name, ()), self._node),
+                networks=networks.get(name, ()),
+            )
             for name, task in self._ask.resources.tasks.items()
         }
         resources = msgspec.structs.replace(self._ask.resources, tasks=tasks, shared=shared)
@@ -132,6 +140,45 @@ class _Granting:
         if isinstance(granted, str):
             return Shortage(f"network: {granted}")
         return msgspec.structs.replace(shared, ports=granted[0], networks=(granted[1],))
+
+    def _task_networks(
+        self, shared: AllocatedSharedResources, start: int
+    ) -> dict[str, tuple[NetworkResource, ...]] | Shortage:
+        """Networks by task; none takes what the group or an earlier task was granted."""
+        granted: dict[str, tuple[NetworkResource, ...]] = {}
+        mbits = Counter[str]()
+        for task_name, ask in self._ask.task_networks:
+            offer = self._task_network(ask, shared, granted, mbits, start)
+            if isinstance(offer, str) and self._make_room is not None:
+                left = self._make_room.clear_network(ask)
+                if left is not None:
+                    self._use = left
+                    offer = self._task_network(ask, shared, granted, mbits, start)
+            if isinstance(offer, str):
+                return Shortage(f"network: {offer}")
+            granted[task_name] = (offer,)
+            mbits[offer.device] += offer.mbits
+        return granted
+
+    def _task_network(
+        self,
+        ask: NetworkResource,
+        shared: AllocatedSharedResources,
+        granted: dict[str, tuple[NetworkResource, ...]],
+        mbits: Counter[str],
+        start: int,
+    ) -> NetworkResource | str:
+        ports = PortsInUse(self._node, self._use.ports)
+        ports.take(shared.ports)
+        for (network,) in granted.values():
+            ports.take(
+                AllocatedPort(value=port.value, host_ip=network.ip)
+                for port in (*network.reserved_ports, *network.dynamic_ports)
+            )
+        taken = mbits.copy()
+        for use in self._use.bandwidth:
+            taken[use.device] += use.mbits
+        return grant_task_network(self._node, ports, taken, ask, start)
 
     def _devices(self) -> _Devices | Shortage:
         by_task: dict[str, list[DeviceGrant]] = {}
