@@ -13,7 +13,6 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import OriginValidator
 from django.conf import settings
 from django.core.asgi import get_asgi_application
-from django.urls import path
 
 from cluster.agent.channel import AgentChannel
 from cluster.front_door import LeanHandler, PathRouter, static_files
@@ -33,7 +32,7 @@ application = ProtocolTypeRouter(
             {"/v1/": LeanHandler(), "/static/": static_files()}, default=get_asgi_application()
         ),
         "websocket": PathRouter(
-            {"/v1/": URLRouter([path("v1/fleet/channel", AgentChannel.as_asgi())])},
+            {"/v1/fleet/channel": AgentChannel.as_asgi()},
             default=OriginValidator(
                 AuthMiddlewareStack(
                     StepHints(

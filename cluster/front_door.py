@@ -70,7 +70,9 @@ class LeanHandler(ASGIHandler):
         self._view_middleware: list[Any] = []
         self._template_response_middleware: list[Any] = []
         self._exception_middleware: list[Any] = []
-        chain = convert_exception_to_response(self._get_response_async)
+        chain = convert_exception_to_response(
+            self._get_response_async  # type: ignore[attr-defined]  # unknown to the stubs
+        )
         for name in reversed(settings.API_MIDDLEWARE):
             chain = convert_exception_to_response(import_string(name)(chain))
         self._middleware_chain = chain
@@ -98,7 +100,8 @@ def static_files() -> AsgiApp:
     files.add_files(str(settings.BASE_DIR / "static"), prefix="static/")
     admin = Path(django.contrib.admin.__file__).parent / "static"
     files.add_files(str(admin), prefix="static/")
-    return WsgiToAsgi(files)
+    served: AsgiApp = WsgiToAsgi(files)  # type: ignore[no-untyped-call]  # asgiref has no types here
+    return served
 
 
 def _not_found(_environ: Any, start_response: Any) -> list[bytes]:

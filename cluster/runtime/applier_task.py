@@ -4,7 +4,7 @@ from cluster.celery import app
 from cluster.runtime.plan_drainer import plan_drainer
 
 
-@app.task(name="cluster.runtime.applier_task.drain_plans")
+@app.task(name="cluster.runtime.applier_task.drain_plans")  # type: ignore[untyped-decorator]  # Celery has no types
 def drain_plans() -> None:
     """Judge plans until the leader has none."""
     plan_drainer().drain()

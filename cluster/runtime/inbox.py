@@ -128,14 +128,15 @@ class Inbox:
                 if popped is None:
                     continue
                 self._accept(popped[1])
-                for raw in connection.lpop(LEADER_IN, _BATCH) or ():
+                for raw in _several(connection.lpop(LEADER_IN, _BATCH)):
                     self._accept(raw)
             except redis.RedisError:
                 connection.connection_pool.disconnect()
                 self._stopped.wait(0.2)
         connection.close()
 
-    def _accept(self, raw: bytes) -> None:
+    def _accept(self, raw: object) -> None:
+        assert isinstance(raw, bytes), "the connection decodes nothing"
         try:
             self._arrived.put(_REQUESTS.decode(raw))
         except msgspec.MsgspecError:
@@ -146,7 +147,8 @@ class Inbox:
         connection = self._connect()
         while not self._stopped.is_set():
             try:
-                with connection.pubsub(ignore_subscribe_messages=True) as channel:
+                channel = connection.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis has no types here
+                with channel:
                     channel.subscribe("index")
                     while not self._stopped.is_set():
                         if channel.get_message(timeout=1.0):
@@ -155,3 +157,8 @@ class Inbox:
                 connection.connection_pool.disconnect()
                 self._stopped.wait(0.2)
         connection.close()
+
+
+def _several(popped: object) -> list[object]:
+    """What LPOP with a count gives: a list, or nothing."""
+    return popped if isinstance(popped, list) else []

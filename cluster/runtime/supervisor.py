@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -127,15 +128,13 @@ class _Supervisor:
 
     def _commands(self) -> list[tuple[str, tuple[str, ...], dict[str, str]]]:
         python, manage = sys.executable, str(settings.BASE_DIR / "manage.py")
-        celery = (python, "-m", "celery", "--app", "cluster", "worker", "--without-gossip")
-        celery += ("--without-mingle", "--without-heartbeat", "--loglevel", "WARNING")
-        web = (python, "-m", "daphne", "--bind", settings.BIVOUAC_HOST)
-        web += (
-            "--port",
-            str(settings.BIVOUAC_PORT),
-            "--no-server-name",
-            "--access-log",
-            os.devnull,
+        celery = shlex.split(
+            f"{shlex.quote(python)} -m celery --app cluster worker --without-gossip"
+            " --without-mingle --without-heartbeat --loglevel WARNING"
+        )
+        web = shlex.split(
+            f"{shlex.quote(python)} -m daphne --bind {settings.BIVOUAC_HOST}"
+            f" --port {settings.BIVOUAC_PORT} --no-server-name --access-log {os.devnull}"
         )
         commands: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
             ("web", (*web, "cluster.asgi:application"), {}),

@@ -4,7 +4,7 @@ from cluster.celery import app
 from cluster.runtime.drainer import drainer
 
 
-@app.task(name="cluster.runtime.worker_tasks.drain_evaluations")
+@app.task(name="cluster.runtime.worker_tasks.drain_evaluations")  # type: ignore[untyped-decorator]  # Celery has no types
 def drain_evaluations() -> None:
     """Work until the leader has nothing to hand out."""
     drainer().drain()

@@ -21,7 +21,8 @@ def sign_in_once(request: HttpRequest, secret: str) -> HttpResponse:
     """Sign the link's user in, if nobody used it before; a new session either way."""
     now = request.clock.now()  # type: ignore[attr-defined]  # set by request_context
     user_id = use_login(the_store(), secret, now=now) if request.method == "GET" else None
-    user = get_user_model().objects.filter(pk=user_id, is_active=True).first()
+    users = get_user_model().objects.filter(is_active=True)
+    user = users.filter(pk=user_id).first() if user_id is not None else None
     if user is None:
         return render(request, "dashboard/login_link_used.html", status=410)
     login(request, user, backend=_BACKEND)

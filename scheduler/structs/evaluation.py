@@ -150,19 +150,14 @@ def blocked_evaluation(  # noqa: PLR0913 - every fact of the run that must be ke
     missing: tuple[str, ...] = (),
 ) -> Evaluation:
     """The evaluation that waits for the capacity its parent did not find (evaluations.md 1.3)."""
-    return Evaluation(
-        id=eval_id,
-        **_inherited(parent),
+    return _child(parent, eval_id, now).changed(
         triggered_by=EvalTrigger.QUEUED_ALLOCS,
         status=EvalStatus.BLOCKED,
-        previous_eval=parent.id,
         failed_task_groups=failed_task_groups,
         class_eligibility={} if has_escaped else classes,
         escaped_computed_class=has_escaped,
         quota_limit_reached=quota,
         missing_non_node_resources=missing,
-        create_time=now,
-        modify_time=now,
         cause=Cause(
             kind=CauseKind.EVALUATION, id=parent.id, text="not everything could be placed"
         ),
@@ -173,26 +168,25 @@ def follow_up_evaluation(
     parent: Evaluation, *, eval_id: str, trigger: EvalTrigger, wait: int, now: int
 ) -> Evaluation:
     """A pending evaluation of the same job that runs after `wait` ns."""
-    return Evaluation(
-        id=eval_id,
-        **_inherited(parent),
+    return _child(parent, eval_id, now).changed(
         triggered_by=trigger,
         wait=wait,
-        previous_eval=parent.id,
-        create_time=now,
-        modify_time=now,
         cause=Cause(kind=CauseKind.EVALUATION, id=parent.id, text=trigger.value),
     )
 
 
-def _inherited(parent: Evaluation) -> dict[str, object]:
-    return {
-        "namespace": parent.namespace,
-        "priority": parent.priority,
-        "type": parent.type,
-        "job_id": parent.job_id,
-        "job_modify_index": parent.job_modify_index,
-    }
+def _child(parent: Evaluation, eval_id: str, now: int) -> Evaluation:
+    return Evaluation(
+        id=eval_id,
+        namespace=parent.namespace,
+        priority=parent.priority,
+        type=parent.type,
+        job_id=parent.job_id,
+        job_modify_index=parent.job_modify_index,
+        previous_eval=parent.id,
+        create_time=now,
+        modify_time=now,
+    )
 
 
 class Step(StrEnum):
