@@ -78,8 +78,9 @@ def _check_value(operand: str, value: str, findings: Findings) -> bool:
 def _check_distinct_property(value: str, findings: Findings) -> None:
     if not value:
         return
-    if not (value.isascii() and value.isdigit()) or int(value[:20]) >= 2**64:
-        text = f'Failed to convert RTarget "{value}" to uint64: strconv.ParseUint: parsing "{value}": invalid syntax'
+    if not (value.isascii() and value.isdigit() and len(value) <= 19):
+        text = f'Failed to convert RTarget "{value}" to uint64: strconv.ParseUint'
+        text += f': parsing "{value}": invalid syntax'
         findings.add(text, "RTarget")
     elif int(value) < 1:
         findings.add(

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 
 from cluster.jobspec.durations import read_duration
 from cluster.jobspec.hcl import syntax
-from cluster.jobspec.hcl.evaluate import EvaluationProblem, Scope, evaluate, pairs
+from cluster.jobspec.hcl.evaluate import (
+    COST_OF_BLOCK,
+    EvaluationProblem,
+    Scope,
+    charge,
+    evaluate,
+    pairs,
+)
 from cluster.jobspec.hcl.finish import FINISHERS
 from cluster.jobspec.hcl.free_form import free_attributes, free_body
 from cluster.jobspec.hcl.json_body import JsonBody, as_body
@@ -55,6 +62,8 @@ def decode_block(schema: Schema, unfolded: Unfolded) -> RequestForm:
 
 def _arguments(schema: Schema, body: syntax.Body, form: RequestForm, scope: Scope) -> None:
     for name, attribute in body.attributes.items():
+        if scope.source.is_full:
+            return
         entry = schema.arguments.get(name)
         if entry is None:
             _note_unknown_argument(schema, attribute, scope)
@@ -137,7 +146,14 @@ def _duration(value: Value) -> int:
 def _blocks(schema: Schema, body: syntax.Body, form: RequestForm, scope: Scope) -> None:
     first: dict[str, syntax.Block] = {}
     for unfolded in unfold(schema, body, scope):
+        if scope.source.is_full:
+            return
         block = unfolded.block
+        try:
+            charge(COST_OF_BLOCK, block, scope)
+        except EvaluationProblem as problem:
+            scope.source.note(block.start, block.type_end, problem.summary, problem.detail)
+            return
         entry = schema.block_entry(block.type)
         assert entry is not None, "unfold passes known blocks only"
         if not _has_right_labels(schema, unfolded):
@@ -233,6 +249,8 @@ def _has_right_labels(schema: Schema, unfolded: Unfolded) -> bool:
 def unfold(schema: Schema, body: syntax.Body, scope: Scope) -> Iterator[Unfolded]:
     """The known blocks of a body, each `dynamic` one as often as its collection says."""
     for block in body.blocks:
+        if scope.source.is_full:
+            return
         if block.type == _DYNAMIC and schema.name:
             yield from _unfold_dynamic(schema, block, scope)
         elif schema.block_entry(block.type) is None:

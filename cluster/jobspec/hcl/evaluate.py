@@ -30,6 +30,9 @@ from cluster.jobspec.hcl.values import (
 #: Steps one job file may take, and characters its texts may come to, all expressions together.
 MAX_STEPS = 400_000
 MAX_CHARACTERS = 8_000_000
+#: Steps that one operation on long numbers is worth, and one block that is read.
+COST_OF_RECKONING = 10
+COST_OF_BLOCK = 20
 
 
 class EvaluationProblem(SyntaxProblem):
@@ -63,12 +66,16 @@ class Scope:
 
 def evaluate(node: syntax.Expression, scope: Scope) -> Value:
     """The value of the expression. Raises `EvaluationProblem`."""
-    scope.budget.steps -= 1
-    if scope.budget.steps < 0:
-        raise EvaluationProblem(
-            node.start, node.end, "Too much work", "The file takes too many steps."
-        )
+    charge(1, node, scope)
     return _EVALUATORS[type(node)](node, scope)
+
+
+def charge(steps: int, node: syntax.Node, scope: Scope) -> None:
+    """Take steps off the budget. Raises `EvaluationProblem` when none are left."""
+    scope.budget.steps -= steps
+    if scope.budget.steps < 0:
+        detail = "The file takes too many steps."
+        raise EvaluationProblem(node.start, node.end, "Too much work", detail)
 
 
 def _literal(node: syntax.Literal, _scope: Scope) -> Value:
@@ -126,7 +133,7 @@ def _is_of_the_node(node: syntax.Expression, scope: Scope) -> bool:
 
 def _reference(node: syntax.Reference, scope: Scope) -> Value:
     if node.name in scope.iterators:
-        return scope.iterators[node.name]
+        return weighed(scope.iterators[node.name], node, scope)
     if node.name in scope.roots:
         detail = f'"{node.name}" must be followed by a dot and a name.'
         raise EvaluationProblem(node.start, node.end, "Invalid reference", detail)
@@ -143,7 +150,8 @@ def _traversal(node: syntax.Traversal, scope: Scope) -> Value:
         and (node.root.name not in scope.iterators)
     ):
         name = _step_name(steps[0], scope)
-        value = scope.roots[node.root.name](name, steps[0])
+        # The same value may be named often; each time counts in full, or few lines could say very much.
+        value = weighed(scope.roots[node.root.name](name, steps[0]), node, scope)
         return _follow(value, steps[1:], scope)
     return _follow(evaluate(node.root, scope), steps, scope)
 
@@ -228,21 +236,18 @@ def _call(node: syntax.Call, scope: Scope) -> Value:
     except (Mismatch, ValueError, OverflowError, ZeroDivisionError) as error:
         detail = f'Call to function "{node.name}" failed: {error}.'
         raise EvaluationProblem(node.start, node.end, "Error in function call", detail) from None
-    return _weighed(value, node, scope)
+    return weighed(value, node, scope)
 
 
-def _weighed(value: Value, node: syntax.Node, scope: Scope) -> Value:
-    """Charge what a function made to the budget: it may be far larger than its call."""
+def weighed(value: Value, node: syntax.Node, scope: Scope) -> Value:
+    """Charge a value that was not written out to the budget: it may be far larger than its name."""
     pending = [value]
     while pending:
         item = pending.pop()
         if isinstance(item, str):
             _counted(item, node, scope)
         elif isinstance(item, list | dict):
-            scope.budget.steps -= len(item)
-            if scope.budget.steps < 0:
-                detail = "The file takes too many steps."
-                raise EvaluationProblem(node.start, node.end, "Too much work", detail)
+            charge(len(item), node, scope)
             pending.extend(item.values() if isinstance(item, dict) else item)
     return value
 
@@ -272,11 +277,15 @@ def _convert(node: syntax.Call, scope: Scope) -> Value:
     value = evaluate(node.arguments[0], scope)
     try:
         return converted(value, read_type(node.arguments[1]))
+    except EvaluationProblem:
+        raise
+    except SyntaxProblem as problem:
+        raise EvaluationProblem(
+            problem.start, problem.end, problem.summary, problem.detail
+        ) from None
     except Mismatch as mismatch:
         detail = f'Invalid value for "value" parameter: {mismatch}.'
-        raise EvaluationProblem(
-            node.start, node.end, "Invalid function argument", detail
-        ) from None
+        raise EvaluationProblem(node.start, node.end, "Invalid function argument", detail) from None
 
 
 def _unary(node: syntax.Unary, scope: Scope) -> Value:
@@ -313,11 +322,11 @@ def _binary(node: syntax.Binary, scope: Scope) -> Value:
     value = evaluate(first, scope)
     for each in reversed(spine):
         right = evaluate(each.right, scope)
-        value = _joined(each, value, right)
+        value = _joined(each, value, right, scope)
     return value
 
 
-def _joined(node: syntax.Binary, left: Value, right: Value) -> Value:
+def _joined(node: syntax.Binary, left: Value, right: Value, scope: Scope) -> Value:
     operator = node.operator
     if operator in ("==", "!="):
         return are_equal(left, right) == (operator == "==")
@@ -331,6 +340,7 @@ def _joined(node: syntax.Binary, left: Value, right: Value) -> Value:
         one = _finite(to_number(left), node.left)
     with _operand_of(node.right):
         two = _finite(to_number(right), node.right)
+    charge(COST_OF_RECKONING, node, scope)
     if operator in _COMPARISONS:
         return _COMPARISONS[operator](one, two)
     return _reckoned(node, one, two)

@@ -20,6 +20,8 @@ _PRECEDENCE = {
     "%": 6,
 }  # fmt: skip
 _WORDS = {"true": True, "false": False, "null": None}
+#: Operators of one file; a job has a handful.
+_MOST_OPERATORS = 20_000
 _LARGEST_EXPONENT = 4000
 _LONGEST_NUMBER = 2000
 
@@ -31,6 +33,7 @@ class ExpressionParser(TemplateParser):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
+        self._operators = 0
 
     def expression(self) -> syntax.Expression:
         """One expression, as long as it goes."""
@@ -64,6 +67,11 @@ class ExpressionParser(TemplateParser):
             if match is None or level < lowest:
                 return left
             self.position = match.end()
+            self._operators += 1
+            if self._operators > _MOST_OPERATORS:
+                problem = self.problem("Too much work", f"At most {_MOST_OPERATORS} operators are read.")
+                problem.is_final = True
+                raise problem
             with self.deeper():
                 self.skip()
                 right = self._binary(level + 1)

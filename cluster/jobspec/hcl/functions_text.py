@@ -111,6 +111,10 @@ def regex_replace(text: Value, pattern: Value, new: Value) -> Value:
     content = text_argument(text, 0)
     found = _compiled(text_argument(pattern, 1, "pattern"))
     template = text_argument(new, 2, "replace")
+    if len(content) * (len(template) + 1) > _LONGEST_RESULT:
+        matches = sum(1 for _ in found.finditer(content))
+        if matches * len(template) > _LONGEST_RESULT:
+            raise BadArgument(2, "replace", "the result would be too long")
     result = found.sub(lambda match: _expanded(template, match), content)
     if len(result) > _LONGEST_RESULT:
         raise BadArgument(2, "replace", "the result would be too long")

@@ -12,6 +12,8 @@ from cluster.jobspec.hcl.syntax import Attribute, Block, Body, Expression
 
 _LINE_END = re.compile(r"[ \t]*(?:(?:#|//)[^\n]*)?(?:\r?\n|$|\Z)")
 _REST_OF_LINE = re.compile(r"[^\n]*")
+#: More labels than any block takes, so that the surplus can still be told.
+_MOST_LABELS = 8
 _NEEDS_DEFINITION = "An argument or block definition is required here."
 
 
@@ -81,6 +83,9 @@ class _Parser(ExpressionParser):
         return True
 
     def _item(self, body: Body) -> None:
+        if self.source.is_full:
+            self.position = len(self.text)
+            return
         start = self.position
         name = self.identifier()
         if name is None:
@@ -145,7 +150,7 @@ class _Parser(ExpressionParser):
     def _block(self, body: Body, kind: str, start: int, type_end: int) -> None:
         labels: list[str] = []
         places: list[tuple[int, int]] = []
-        while True:
+        while len(labels) <= _MOST_LABELS:
             self.skip()
             label_start = self.position
             if self.text.startswith('"', self.position):

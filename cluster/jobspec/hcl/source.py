@@ -24,6 +24,11 @@ class Source:
         self.offsets: dict[tuple[int, str], int] = {}
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether further problems would not be listed anyway."""
+        return len(self.problems) >= MAX_PROBLEMS
+
     def place(self, offset: int) -> tuple[int, int]:
         """1-based line and column of a character."""
         line = bisect_right(self._line_starts, offset)
