@@ -1,1 +1,1 @@
-"""The verbs. Every change of state enters the house here, from any door; each is one transaction."""
+"""The verbs. Every change of state enters the house here, from any door, as one transaction."""
