@@ -26,9 +26,11 @@ def write_deployment(change: Change, deployment: Deployment) -> Deployment:
     """Store a deployment as a plan describes it and return it as stored.
 
     What clients move (counters, deadlines) is taken from the stored row, and groups the plan does
-    not mention stay.
+    not mention stay. Raises IllegalTransition when it would take a promotion back.
     """
     before = change.deployment(deployment.id)
+    if before is not None and _takes_back_promotion(before, deployment):
+        raise IllegalTransition(f"deployment {deployment.id} was promoted meanwhile")
     stored = replace(
         deployment,
         task_groups=_merged_groups(before, deployment),
@@ -192,6 +194,16 @@ def _with_canary(group: GroupRollout, alloc: Allocation) -> GroupRollout:
     if health is None or not health.canary or alloc.id in group.placed_canaries:
         return group
     return replace(group, placed_canaries=(*group.placed_canaries, alloc.id))
+
+
+def _takes_back_promotion(before: Deployment, planned: Deployment) -> bool:
+    return any(
+        group != GroupRollout()
+        and not group.promoted
+        and name in before.task_groups
+        and before.task_groups[name].promoted
+        for name, group in planned.task_groups.items()
+    )
 
 
 def _merged_groups(before: Deployment | None, planned: Deployment) -> dict[str, GroupRollout]:

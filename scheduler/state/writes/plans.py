@@ -50,7 +50,10 @@ def commit_plan(
     for node_id in result.ineligible_nodes:
         _close_node(change, node_id)
     if result.deployment is not None:
-        write_deployment(change, result.deployment)
+        try:
+            write_deployment(change, result.deployment)
+        except IllegalTransition as error:
+            raise PlanRefused(str(error)) from error
     for update in result.deployment_updates:
         try:
             update_deployment_status(change, update)
