@@ -103,8 +103,6 @@ class Leader:
         """The broker was paused and is wanted again: call `restore`."""
         return self._intake.wants_restore
 
-    # Requests of workers.
-
     def alive(self, process: str, working_on: Sequence[str] = (), *, monotonic: float) -> None:
         """A worker process lives, and has begun the evaluations named."""
         self._workers.heard(process, monotonic)
@@ -198,8 +196,6 @@ class Leader:
             self.broker.nack(eval_id, token, monotonic=monotonic, reason=reason)
         self._workers.returned(eval_id)
 
-    # Requests of the applier.
-
     def next_plans(
         self, applier: str, limit: int = 64, *, now: int, monotonic: float
     ) -> tuple[QueuedPlan, ...]:
@@ -260,8 +256,6 @@ class Leader:
         else:
             self.broker.resume_nack_timeout(plan.eval_id, plan.eval_token, monotonic=monotonic)
 
-    # Lifecycle steps.
-
     def take_hints(self) -> tuple[LifecycleStep, ...]:
         """Steps that were not published yet."""
         return self._lives.take_hints()
@@ -278,8 +272,6 @@ class Leader:
     def plan_queue_depth(self) -> int:
         """Plans that wait for the applier."""
         return self._desk.depth
-
-    # Time.
 
     def tick(self, *, now: int, monotonic: float) -> list[Command]:
         """What became due, in six steps; commands are to be performed in order."""

@@ -62,8 +62,6 @@ class BlockedEvals:
     def __contains__(self, eval_id: object) -> bool:
         return eval_id in self._tracked
 
-    # Coming in.
-
     def block(self, evaluation: Evaluation, token: str = "") -> tuple[Released, ...]:
         """Track an evaluation; returned at once when its run missed capacity that came meanwhile.
 
@@ -108,8 +106,6 @@ class BlockedEvals:
             if verdicts.get(key, True):
                 return f"capacity of class {key} appeared meanwhile"
         return ""
-
-    # Capacity.
 
     def unblock(self, computed_class: str, index: int, monotonic: float) -> tuple[Released, ...]:
         """Room appeared on a node of this class."""
@@ -187,8 +183,6 @@ class BlockedEvals:
         for evaluation, _ in freed:
             self.remove(evaluation.id)
         return tuple(Released(evaluation, token, reason) for evaluation, token in freed)
-
-    # Going out otherwise.
 
     def untrack(self, job_key: JobKey) -> None:
         """The job is fully placed: nothing of it waits any more."""

@@ -68,8 +68,6 @@ class EvalBroker:
         """The jobs of everything it holds."""
         return {entry.evaluation.job_key for entry in self._entries.values()}
 
-    # Coming in.
-
     def enqueue(self, evaluation: Evaluation, *, monotonic: float, token: str = "") -> None:
         """Take an evaluation in, once.
 
@@ -109,8 +107,6 @@ class EvalBroker:
         del self._entries[eval_id]
         return True
 
-    # Going out.
-
     def dequeue(
         self, types: Sequence[str], limit: int = 1, *, monotonic: float
     ) -> list[Outstanding]:
@@ -133,8 +129,6 @@ class EvalBroker:
         most_urgent = min(urgency for urgency, _ in heads)
         tied = [name for urgency, name in heads if urgency == most_urgent]
         return tied[int(self._chance() * len(tied))]
-
-    # Coming back.
 
     def ack(self, eval_id: str, token: str, *, monotonic: float) -> None:
         """The delivery is done: let the job's next evaluation in, and cancel the others behind it.
@@ -198,8 +192,6 @@ class EvalBroker:
         taken, self._cancelable = self._cancelable[:limit], self._cancelable[limit:]
         return [self._entries.pop(eval_id).evaluation for eval_id in taken]
 
-    # Timers of deliveries.
-
     def outstanding(self, eval_id: str) -> str | None:
         """The token of an evaluation that is out."""
         entry = self._entries.get(eval_id)
@@ -245,8 +237,6 @@ class EvalBroker:
             raise TokenMismatch("Token does not match for Evaluation ID")
         return entry
 
-    # Time.
-
     def tick(self, *, now: int, monotonic: float) -> None:
         """Nack deliveries whose timer ran out; let in what waited long enough."""
         for eval_id in self._nack_timers.pop_due(monotonic):
@@ -262,8 +252,6 @@ class EvalBroker:
         if wall is not None:
             moments.append(monotonic + max(0.0, (wall - now) / SECOND))
         return min((moment for moment in moments if moment is not None), default=None)
-
-    # Reports.
 
     def take_notes(self) -> list[Note]:
         """What happened since it was last asked, in order."""
@@ -303,8 +291,6 @@ class EvalBroker:
     def _queue_of(self, entry: Entry) -> str:
         written_off = entry.deliveries > self._settings.delivery_limit
         return FAILED_QUEUE if written_off else entry.evaluation.type
-
-    # Moving between places.
 
     def _admit(self, eval_id: str) -> None:
         """Make it ready, or let it wait for the evaluation that holds its job."""

@@ -123,8 +123,6 @@ class Drains:
             if node_id not in self._deadlines:
                 self._set_deadline(node_id, strategy)
 
-    # Deadlines.
-
     def _firing_moment(self) -> float | None:
         """When the deadlines that lie close to the earliest one are handled together."""
         earliest = self._deadlines.next_due()
@@ -140,8 +138,6 @@ class Drains:
         late = [n for n in self._deadlines.pop_due(firing) if n in self._tracked]
         self._dirty_nodes -= set(late)
         return self._finish(reader, dict.fromkeys(late, True))
-
-    # Nodes.
 
     def _take_done_nodes(self, reader: StateReader) -> list[str]:
         """Nodes nothing is left on, of those that changed; jobs on the others are looked at."""
@@ -167,8 +163,6 @@ class Drains:
             for alloc in remaining(reader.allocations_by_node(node_id), self._tracked[node_id])
         }
         return [*_drain_commands(left), CompleteDrain(nodes=nodes)]
-
-    # Jobs.
 
     def _ask_jobs(self, reader: StateReader, monotonic: float) -> None:
         for key in sorted(self._dirty_jobs):
