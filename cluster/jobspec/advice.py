@@ -9,7 +9,10 @@ from scheduler.structs.task_group import Task, TaskGroup
 
 
 def warnings_of(job: Job, *, memory_oversubscription: bool) -> tuple[str, ...]:
-    """Every warning about the job. `memory_oversubscription`: whether the cluster has it turned on."""
+    """Every warning about the job.
+
+    `memory_oversubscription`: whether the cluster has it turned on.
+    """
     findings = Findings()
     for group in job.task_groups:
         _warn_of_group(group, findings)
@@ -38,7 +41,10 @@ def _warn_of_group(group: TaskGroup, findings: Findings) -> None:
     if update is not None and 1 < group.count < update.max_parallel:
         text = "Update max parallel count is greater than task group count"
         text += f" ({update.max_parallel} > {group.count})."
-        text += " A destructive change would result in the simultaneous replacement of all allocations."
+        text += (
+            " A destructive change would result in the simultaneous replacement of "
+            "all allocations."
+        )
         part.add(text)
     for task in group.tasks:
         of_task = part.below("")
@@ -65,7 +71,10 @@ def _warn_of_services(group: TaskGroup, findings: Findings) -> None:
         return
     if any(not service.task_name for service in group.services):
         if not any(task.shutdown_delay > 0 for task in group.tasks):
-            text = f'group "{group.name}" defines services, but neither the group nor any of its tasks'
+            text = (
+                f'group "{group.name}" defines services, but neither the group nor '
+                "any of its tasks"
+            )
             findings.add(f"{text} have shutdown_delay set")
         return
     for name in dict.fromkeys(service.task_name for service in group.services):

@@ -1,7 +1,8 @@
 """Fill in what a job request leaves open.
 
-In: a request form (complete, None where open). Out: `canonicalize_form`, the same form with the defaults the
-command line would fill, and `canonicalize`, the `Job` to store. Breaks no rule and checks none.
+In: a request form (complete, None where open). Out: `canonicalize_form`, the same form with the
+defaults the command line would fill, and `canonicalize`, the `Job` to store. Breaks no rule and
+checks none.
 """
 
 import msgspec
@@ -103,7 +104,10 @@ def _fill_policies(group: RequestForm, job: RequestForm) -> None:
 
 
 def job_spec_changed(old: Job, new: Job) -> bool:
-    """Whether anything an author or operator says differs; what the record itself keeps does not count."""
+    """Whether anything an author or operator says differs.
+
+    What the record itself keeps does not count.
+    """
     return _as_said(old) != _as_said(new)
 
 

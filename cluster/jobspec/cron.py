@@ -1,7 +1,7 @@
 """Times of day and calendar as periodic jobs write them: five to seven fields, or `@daily`.
 
-In: a cron expression and a time with its zone. Out: why it cannot be read, or the next time it names. Local
-times that do not exist are skipped, repeated ones named twice. Reads no clock.
+In: a cron expression and a time with its zone. Out: why it cannot be read, or the next time it
+names. Local times that do not exist are skipped, repeated ones named twice. Reads no clock.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 
 _MACROS = {
-    "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *", "@hourly": "0 * * * *",
+    "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@hourly": "0 * * * *",
 }  # fmt: skip
 _FIELDS = ("second", "minute", "hour", "day-of-month", "month", "day-of-week")
 _FIRST_YEAR = 1970
@@ -60,7 +60,10 @@ def time_zone(name: str) -> tzinfo | None:
 
 
 def next_launch(expression: str, after: datetime) -> datetime | None:
-    """The first time after `after` that the expression names in the zone of `after`; None if there is none."""
+    """The first time after `after` that the expression names in the zone of `after`.
+
+    None if there is none.
+    """
     cron = _split(expression)
     if cron is None or cron_problem(expression):
         return None

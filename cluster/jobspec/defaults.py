@@ -1,7 +1,7 @@
 """The values a job request takes where it leaves a field open.
 
-Out: tables of defaults by object, durations in nanoseconds. Knows no structure: which table applies where
-is decided by `cluster.jobspec.canonicalize`.
+Out: tables of defaults by object, durations in nanoseconds. Knows no structure: which table
+applies where is decided by `cluster.jobspec.canonicalize`.
 """
 
 from typing import Any, Final
@@ -11,15 +11,15 @@ from scheduler.structs.policies import HOUR, MINUTE, SECOND
 Defaults = dict[str, Any]
 
 JOB: Final[Defaults] = {
-    "ID": "", "ParentID": "", "Namespace": "default", "Stop": False, "Region": "global", "NodePool": "",
-    "Type": "service", "AllAtOnce": False, "ConsulNamespace": "", "VaultNamespace": "",
-    "NomadTokenID": "", "Status": "", "StatusDescription": "", "Stable": False, "Version": 0,
-    "CreateIndex": 0, "ModifyIndex": 0, "JobModifyIndex": 0,
+    "ID": "", "ParentID": "", "Namespace": "default", "Stop": False, "Region": "global",
+    "NodePool": "", "Type": "service", "AllAtOnce": False, "ConsulNamespace": "",
+    "VaultNamespace": "", "NomadTokenID": "", "Status": "", "StatusDescription": "",
+    "Stable": False, "Version": 0, "CreateIndex": 0, "ModifyIndex": 0, "JobModifyIndex": 0,
 }  # fmt: skip
 UPDATE: Final[Defaults] = {
-    "Stagger": 30 * SECOND, "MaxParallel": 1, "HealthCheck": "checks", "MinHealthyTime": 10 * SECOND,
-    "HealthyDeadline": 5 * MINUTE, "ProgressDeadline": 10 * MINUTE, "AutoRevert": False,
-    "AutoPromote": False, "Canary": 0,
+    "Stagger": 30 * SECOND, "MaxParallel": 1, "HealthCheck": "checks",
+    "MinHealthyTime": 10 * SECOND, "HealthyDeadline": 5 * MINUTE, "ProgressDeadline": 10 * MINUTE,
+    "AutoRevert": False, "AutoPromote": False, "Canary": 0,
 }  # fmt: skip
 MIGRATE: Final[Defaults] = {
     "MaxParallel": 1,
@@ -28,13 +28,15 @@ MIGRATE: Final[Defaults] = {
     "HealthyDeadline": 5 * MINUTE,
 }
 _KEEP_ALIVE: Final[Defaults] = {
-    "Attempts": 2, "Interval": 30 * MINUTE, "Delay": 15 * SECOND, "Mode": "fail", "RenderTemplates": False,
+    "Attempts": 2, "Interval": 30 * MINUTE, "Delay": 15 * SECOND, "Mode": "fail",
+    "RenderTemplates": False,
 }  # fmt: skip
 _FINISH: Final[Defaults] = _KEEP_ALIVE | {"Attempts": 3, "Interval": 24 * HOUR}
 #: Restart policy by job type; a type nobody knows is treated as batch until it is refused.
 RESTART: Final[dict[str, Defaults]] = {"service": _KEEP_ALIVE, "system": _KEEP_ALIVE, "": _FINISH}
 _NO_RESCHEDULE: Final[Defaults] = {
-    "Attempts": 0, "Interval": 0, "Delay": 0, "DelayFunction": "", "MaxDelay": 0, "Unlimited": False,
+    "Attempts": 0, "Interval": 0, "Delay": 0, "DelayFunction": "", "MaxDelay": 0,
+    "Unlimited": False,
 }  # fmt: skip
 #: Reschedule policy by job type.
 RESCHEDULE: Final[dict[str, Defaults]] = {
@@ -93,7 +95,10 @@ def fill(form: Defaults | None, defaults: Defaults) -> Defaults:
 
 
 def merge(under: Defaults | None, over: Defaults | None) -> Defaults | None:
-    """Field by field the upper form, or the lower one where the upper is open; None if both are absent."""
+    """Field by field the upper form, or the lower one where the upper is open.
+
+    None if both are absent.
+    """
     if under is None or over is None:
         chosen = over if under is None else under
         return None if chosen is None else dict(chosen)

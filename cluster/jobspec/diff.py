@@ -1,7 +1,8 @@
 """The difference of two versions of a job, and what it means for running allocations.
 
-In: two `Job`s, either of which may be missing; for annotations what a plan means to do. Out: a `JobDiff` as
-the public API shows it. Decides nothing: whether an update is destructive is the scheduler's word.
+In: two `Job`s, either of which may be missing; for annotations what a plan means to do. Out: a
+`JobDiff` as the public API shows it. Decides nothing: whether an update is destructive is the
+scheduler's word.
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,20 @@ from scheduler.structs.plan_annotations import DesiredUpdates
 
 #: What the record keeps of a job, as against what its author says.
 _NOT_SAID = frozenset(
-    ["ID", "Status", "StatusDescription", "Version", "Stable", "CreateIndex", "ModifyIndex", "JobModifyIndex", "Update", "SubmitTime", "NomadTokenID", "VersionTag"]
+    [
+        "ID",
+        "Status",
+        "StatusDescription",
+        "Version",
+        "Stable",
+        "CreateIndex",
+        "ModifyIndex",
+        "JobModifyIndex",
+        "Update",
+        "SubmitTime",
+        "NomadTokenID",
+        "VersionTag",
+    ]
 )
 #: Changes of a task that its running allocations can take.
 _HARMLESS_FIELDS = frozenset({"KillTimeout"})
@@ -40,13 +54,17 @@ _DESTROY = "forces destroy"
 _REPLACE = "forces create/destroy update"
 _IN_PLACE = "forces in-place update"
 _UPDATE_WORDS = {
-    "ignore": "ignore", "place": "create", "migrate": "migrate", "stop": "destroy", "canary": "canary",
-    "in_place_update": "in-place update", "destructive_update": "create/destroy update",
+    "ignore": "ignore", "place": "create", "migrate": "migrate", "stop": "destroy",
+    "canary": "canary", "in_place_update": "in-place update",
+    "destructive_update": "create/destroy update",
 }  # fmt: skip
 
 
 def diff_jobs(old: Job | None, new: Job | None) -> JobDiff:
-    """What an author changed from one job to another. Raises `ValueError` for two different jobs."""
+    """What an author changed from one job to another.
+
+    Raises `ValueError` for two different jobs.
+    """
     if old is not None and new is not None and old.id != new.id:
         raise ValueError(f"can not diff jobs with different IDs: {old.id!r} and {new.id!r}")
     before, after = _form(old), _form(new)

@@ -1,7 +1,7 @@
 """Differences of the blocks of a job, block by block, driven by a table.
 
-In: two wire forms of an object. Out: field and object differences. Knows of job, group and task only the
-lists of their blocks; putting those together is `diff`'s work.
+In: two wire forms of an object. Out: field and object differences. Knows of job, group and task
+only the lists of their blocks; putting those together is `diff`'s work.
 """
 
 from collections.abc import Iterator
@@ -45,13 +45,15 @@ JOB_PARTS = _parts(
 GROUP_PARTS = _parts(
     "Constraints=Constraint:set", "Affinities=Affinity:set", "RestartPolicy", "Migrate",
     "ReschedulePolicy", "EphemeralDisk", "Consul", "Update-Stagger,Strategy", "Disconnect",
-    "Networks=Network:set-Device,CIDR,IP,MBits", "Scaling", "Services=Service:Name", "Volumes=Volume:map",
+    "Networks=Network:set-Device,CIDR,IP,MBits", "Scaling", "Services=Service:Name",
+    "Volumes=Volume:map",
 )  # fmt: skip
 TASK_PARTS = _parts(
-    "Constraints=Constraint:set", "Affinities=Affinity:set", "Config:deep", "Resources", "LogConfig",
-    "Lifecycle", "DispatchPayload", "Artifacts=Artifact:RelativeDest", "Services=Service:Name", "Vault",
-    "Secrets=Secret:Name", "Consul", "Templates=Template:DestPath", "Identity",
-    "Identities=Identity:Name", "Actions=Action:Name", "VolumeMounts=VolumeMount:set", "Schedule",
+    "Constraints=Constraint:set", "Affinities=Affinity:set", "Config:deep", "Resources",
+    "LogConfig", "Lifecycle", "DispatchPayload", "Artifacts=Artifact:RelativeDest",
+    "Services=Service:Name", "Vault", "Secrets=Secret:Name", "Consul",
+    "Templates=Template:DestPath", "Identity", "Identities=Identity:Name", "Actions=Action:Name",
+    "VolumeMounts=VolumeMount:set", "Schedule",
 )  # fmt: skip
 #: Blocks within blocks, by the shown name of the outer one.
 _INNER: dict[str, tuple[Part, ...]] = {

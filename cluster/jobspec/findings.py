@@ -1,7 +1,7 @@
 """A tree of things wrong with a job, as the checks find them.
 
-In: messages with the field they concern, and subtrees under a heading. Out: one nested text for each entry
-of the top, or every leaf with its own path. Knows nothing of jobs.
+In: messages with the field they concern, and subtrees under a heading. Out: one nested text for
+each entry of the top, or every leaf with its own path. Knows nothing of jobs.
 """
 
 from collections.abc import Iterator

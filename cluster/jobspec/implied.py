@@ -1,6 +1,7 @@
 """Constraints a job does not write but needs: what its tasks use, the node must have.
 
-In: a `Job`. Out: the same job with those constraints in its groups (placement.md 6.12). Never doubles one.
+In: a `Job`. Out: the same job with those constraints in its groups (placement.md 6.12). Never
+doubles one.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
 """Where in a JSON text a value stands.
 
-In: a JSON text that parses, and the way to a value. Out: line and column of the value's first character.
-Read only when there is something to complain about; names match without regard to case, the last wins.
+In: a JSON text that parses, and the way to a value. Out: line and column of the value's first
+character. Read only when there is something to complain about; names match without regard to
+case, the last wins.
 """
 
 import re
@@ -23,7 +24,10 @@ class Places:
         self._walk(text)
 
     def of(self, steps: Steps) -> Place:
-        """1-based line and column; of the nearest known surrounding value where the way ends early."""
+        """1-based line and column.
+
+        Of the nearest known surrounding value where the way ends early.
+        """
         key = tuple(step.casefold() if isinstance(step, str) else step for step in steps)
         while key and key not in self._offsets:
             key = key[:-1]

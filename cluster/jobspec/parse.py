@@ -1,7 +1,7 @@
 """Job text and JSON documents into jobs.
 
-In: JSON (decoded, bytes or text) or HCL. Out: request forms and canonical `Job`s, unknown fields, or
-`JobProblems` with everything wrong and, for text, where. Knows no rules beyond types.
+In: JSON (decoded, bytes or text) or HCL. Out: request forms and canonical `Job`s, unknown fields,
+or `JobProblems` with everything wrong and, for text, where. Knows no rules beyond types.
 """
 
 import json
@@ -68,7 +68,10 @@ def parse_text(
 
 
 def _is_request(text: str) -> bool:
-    """Whether the text is a job as the API takes it; the JSON form of job files says `job` in small letters."""
+    """Whether the text is a job as the API takes it.
+
+    The JSON form of job files says `job` in small letters.
+    """
     return (
         text.lstrip().startswith("{")
         and re.match(r'\s*\{\s*"(job|variable|locals)s?"', text) is None
@@ -127,7 +130,10 @@ def _decode_text(text: str) -> tuple[RequestForm, tuple[Steps, ...]]:
 
 
 def _unwrapped(document: Any) -> tuple[Any, Steps]:
-    """The job of a document, and the way to it: the body of a request wraps the job, a file may or may not."""
+    """The job of a document, and the way to it.
+
+    The body of a request wraps the job, a file may or may not.
+    """
     if isinstance(document, dict):
         for name, value in document.items():
             if name.casefold() == "job":

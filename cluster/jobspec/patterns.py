@@ -1,7 +1,7 @@
 """Regular expressions in the language of job files (RE2), in linear time.
 
-In: a pattern and a text. Out: whether it is found, or why the pattern does not compile. Keeps the compiled
-patterns of the last uses, within bounds; is safe to share between threads.
+In: a pattern and a text. Out: whether it is found, or why the pattern does not compile. Keeps the
+compiled patterns of the last uses, within bounds; is safe to share between threads.
 """
 
 from functools import lru_cache

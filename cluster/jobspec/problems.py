@@ -1,7 +1,7 @@
 """Everything wrong with a job, collected and rendered as the public API words it.
 
-Out: `Problem` values, the `JobProblems` error that carries them, and the nested text of several errors.
-Knows nothing of what is being checked.
+Out: `Problem` values, the `JobProblems` error that carries them, and the nested text of several
+errors. Knows nothing of what is being checked.
 """
 
 from collections.abc import Iterable

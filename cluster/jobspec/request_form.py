@@ -1,8 +1,8 @@
 """A decoded JSON document checked against the shapes of a job request.
 
-In: a `dict` as JSON gives it. Out: the request form: every field present under its exact name, None where
-a field was left open; and the paths of fields nobody knows. Collects every wrong type. Knows no defaults
-and no rules.
+In: a `dict` as JSON gives it. Out: the request form: every field present under its exact name,
+None where a field was left open; and the paths of fields nobody knows. Collects every wrong type.
+Knows no defaults and no rules.
 """
 
 import base64
@@ -183,7 +183,8 @@ def _list(value: list[Any], kind: str, steps: Steps, home: _Home, reading: Readi
             items.append(_zero(kind))
             continue
         if item is None:
-            # A null among objects would be a job with a hole; the reference drops into it and fails.
+            # A null among objects would be a job with a hole; the reference drops into it and
+            # fails.
             reading.note((*steps, position), f"{path_text((*steps, position))} must not be null")
             continue
         try:
@@ -231,7 +232,8 @@ def free_value(value: object) -> Any:
 
 
 def _clean(text: str) -> str:
-    # Half a surrogate pair is legal in JSON text but has no UTF-8 form, which everything below needs.
+    # Half a surrogate pair is legal in JSON text but has no UTF-8 form, which everything below
+    # needs.
     try:
         text.encode()
     except UnicodeEncodeError:

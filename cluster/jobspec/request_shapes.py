@@ -1,14 +1,16 @@
-"""The fields of a job as requests write it: their names, kinds, and which of them may be left open.
+"""The fields of a job as requests write it: names, kinds, and which may be left open.
 
-Out: `SHAPES`, one `Shape` per object. A field that may be left open (`?`) stays None when it is not given,
-so that defaults can tell "absent" from "zero"; every other field has a zero value. Knows no defaults.
+Out: `SHAPES`, one `Shape` per object. A field that may be left open (`?`) stays None when it is
+not given, so that defaults can tell "absent" from "zero"; every other field has a zero value.
+Knows no defaults.
 """
 
 from dataclasses import dataclass
 
-#: Object name, then lines of `kind: names`. Kinds: a scalar (`str bool int int8 uint8 uint64 dur bytes any`),
-#: an object's name, `[kind]` a list, `{kind}` a map by text. Lists and maps are None when not given.
-#: `?` after a scalar or object: None when not given. `~`: as `?`, and left out of output when None.
+#: Object name, then lines of `kind: names`. Kinds: a scalar (`str bool int int8 uint8 uint64 dur
+#: bytes any`), an object's name, `[kind]` a list, `{kind}` a map by text. Lists and maps are None
+#: when not given. `?` after a scalar or object: None when not given. `~`: as `?`, and left out of
+#: output when None.
 _TABLE = """
 Job
   str?: Region Namespace ID Name Type NodePool ParentID ConsulNamespace VaultNamespace NomadTokenID

@@ -1,7 +1,7 @@
 """A canonical request made into the `Job` that is stored: what the server itself settles.
 
-In: a canonical request form. Out: a `Job`. Checks nothing; ids of scaling policies, versions and times are
-given by whoever stores it.
+In: a canonical request form. Out: a `Job`. Checks nothing; ids of scaling policies, versions and
+times are given by whoever stores it.
 """
 
 from collections.abc import Iterator
@@ -100,7 +100,8 @@ def _disconnect(group: RequestForm) -> RequestForm | None:
         return None
     disconnect = defaults.DISCONNECT | {"Replace": not group["PreventRescheduleOnLost"]}
     if lost_after is not None:
-        # Both at once contradict each other; the longer life wins, as nothing is stopped by mistake.
+        # Both at once contradict each other; the longer life wins, as nothing is stopped by
+        # mistake.
         return disconnect | {"LostAfter": lost_after}
     return disconnect | {"StopOnClientAfter": stop_after}
 

@@ -1,7 +1,7 @@
 """Judge a canonical job by the rules of the public API.
 
-In: a `Job`; for `validate_job` also what the cluster has. Out: every problem and every warning at once.
-Changes nothing, asks nobody.
+In: a `Job`; for `validate_job` also what the cluster has. Out: every problem and every warning at
+once. Changes nothing, asks nobody.
 """
 
 from collections.abc import Container
@@ -55,7 +55,10 @@ def validate_job(
 
 
 def validate(job: Job) -> list[Problem]:
-    """Every problem of the job itself, worded as the API words it: parts nested in one text per group."""
+    """Every problem of the job itself, worded as the API words it.
+
+    Parts nested in one text per group.
+    """
     return _findings(job).problems()
 
 
@@ -137,7 +140,10 @@ def _check_groups(job: Job, findings: Findings) -> None:
         if not group.name:
             findings.add(f"Job task group {number} missing name", place)
         elif group.name in first_use:
-            text = f"Job task group {number} redefines '{group.name}' from group {first_use[group.name]}"
+            text = (
+                f"Job task group {number} redefines '{group.name}' from group "
+                f"{first_use[group.name]}"
+            )
             findings.add(text, place)
         first_use.setdefault(group.name, number)
         if job.type == JobType.SYSTEM and group.count > 1:

@@ -97,7 +97,10 @@ def check_restart(policy: RestartPolicy, findings: Findings) -> None:
         findings.add(text, "RestartPolicy.Interval")
     if policy.attempts * policy.delay > policy.interval:
         interval, delay = duration_text(policy.interval), duration_text(policy.delay)
-        text = f"Nomad can't restart the TaskGroup {policy.attempts} times in an interval of {interval}"
+        text = (
+            f"Nomad can't restart the TaskGroup {policy.attempts} times in an "
+            f"interval of {interval}"
+        )
         findings.add(f"{text} with a delay of {delay}", "RestartPolicy")
 
 
@@ -164,7 +167,10 @@ def _check_reschedule_room(
         text += f', delay function "{policy.delay_function}"'
         text += f", and delay ceiling {duration_text(policy.max_delay)}"
     findings.add(text, "ReschedulePolicy")
-    wanted = f"Set the interval to at least {duration_text(needed)} to accommodate {policy.attempts} attempts"
+    wanted = (
+        f"Set the interval to at least {duration_text(needed)} to accommodate "
+        f"{policy.attempts} attempts"
+    )
     findings.add(wanted, "ReschedulePolicy.Interval")
 
 
@@ -180,8 +186,8 @@ def _room_for_attempts(policy: ReschedulePolicy) -> tuple[int | None, int]:
 
 
 def _exponential_room(policy: ReschedulePolicy) -> tuple[int | None, int]:
-    # Delays double in 64-bit arithmetic that wraps around, as in the system whose sentence this is: far out
-    # every delay is 0 or negative, so the rest of the attempts is alike.
+    # Delays double in 64-bit arithmetic that wraps around, as in the system whose sentence this
+    # is: far out every delay is 0 or negative, so the rest of the attempts is alike.
     possible = needed = delay = 0
     counted = min(policy.attempts, _COUNTED_DOUBLINGS)
     for doublings in range(counted):

@@ -53,13 +53,19 @@ def _check_memory(resources: Resources, findings: Findings) -> None:
         text = f"SecretsMB value ({resources.secrets_mb}) cannot be negative"
         findings.add(text, "SecretsMB")
     elif resources.secrets_mb > lower:
-        text = f"SecretsMB value ({resources.secrets_mb}) cannot be larger than MemoryMB value ({lower})"
+        text = (
+            f"SecretsMB value ({resources.secrets_mb}) cannot be larger than MemoryMB "
+            f"value ({lower})"
+        )
         findings.add(text, "SecretsMB")
 
 
 def _check_device(device: RequestedDevice, findings: Findings) -> None:
     if not device.name:
-        text = "device name must be given as one of the following: type, vendor/type, or vendor/type/name"
+        text = (
+            "device name must be given as one of the following: type, vendor/type, "
+            "or vendor/type/name"
+        )
         findings.add(text, "Name")
     check_constraints(device.constraints, findings)
     check_affinities(device.affinities, findings)

@@ -37,12 +37,18 @@ def check_task_services(services: tuple[Service, ...], findings: Findings) -> No
 
 
 def exposed_check_problem(group: TaskGroup) -> str:
-    """Why a check of the group cannot be exposed through a mesh; empty if none is to be or all can."""
+    """Why a check of the group cannot be exposed through a mesh.
+
+    Empty if none is to be or all can.
+    """
     if not any(check.expose for service in group.services for check in service.checks):
         return ""
     head = "connect expose check:"
     if len(group.networks) != 1:
-        return f'{head} group "{group.name}" must specify one bridge network for exposing service check(s)'
+        return (
+            f'{head} group "{group.name}" must specify one bridge network for '
+            "exposing service check(s)"
+        )
     mode = group.networks[0].mode
     if mode == "bridge" or mode.startswith("cni/"):
         return ""

@@ -1,4 +1,4 @@
-"""Rules for the smaller blocks of a task: artifacts, templates, mounts, hooks, actions, identities.
+"""Rules for the smaller blocks of a task: artifacts, templates, mounts, hooks, actions.
 
 In: one block. Out: what is wrong with it.
 """

@@ -1,7 +1,7 @@
 """Whether a version requirement can be read: `>= 1.2, < 2.0`, `~> 1.3`.
 
-In: the text of a `version` or `semver` constraint. Out: why it cannot be read, or nothing. Comparing
-versions is the scheduler's work.
+In: the text of a `version` or `semver` constraint. Out: why it cannot be read, or nothing.
+Comparing versions is the scheduler's work.
 """
 
 import re

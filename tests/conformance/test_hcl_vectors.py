@@ -1,9 +1,13 @@
-"""Recorded job files, verdicts and plans against ours; each comparison prints how many came out equal."""
+"""Recorded job files, verdicts and plans against ours.
+
+Each comparison prints how many came out equal.
+"""
 
 import gzip
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,7 +50,7 @@ def outcome(row):
 def test_job_files_come_out_as_recorded(name, floor):
     wrong = [row["Name"] for row in rows(name) if not outcome(row)]
     equal = len(rows(name)) - len(wrong)
-    print(f"{name}: {equal} of {len(rows(name))} equal")
+    sys.stdout.write(f"{name}: {equal} of {len(rows(name))} equal\n")
     assert equal >= floor, wrong
 
 
@@ -71,5 +75,5 @@ def test_verdicts_are_worded_as_recorded():
         wanted = body.get("Error", recorded.get("Text", "")).strip()
         if verdict(row) != (recorded["Status"], wanted, body.get("Warnings", "")):
             wrong.append(row["Name"])
-    print(f"validate: {len(judged) - len(wrong)} of {len(judged)} equal")
+    sys.stdout.write(f"validate: {len(judged) - len(wrong)} of {len(judged)} equal\n")
     assert len(judged) - len(wrong) >= 190, wrong

@@ -1,7 +1,7 @@
 """Bodies of a job file into forms of the request, by schema.
 
-In: a body, its schema, and a scope. Out: a form; every unknown name, wrong value and missing label is noted
-at its place, and reading goes on. `dynamic` blocks are unfolded here.
+In: a body, its schema, and a scope. Out: a form; every unknown name, wrong value and missing
+label is noted at its place, and reading goes on. `dynamic` blocks are unfolded here.
 """
 
 from collections.abc import Iterator
@@ -88,7 +88,10 @@ def _note_unknown_argument(schema: Schema, attribute: syntax.Attribute, scope: S
 
 
 def argument_value(node: syntax.Expression, kind: str, scope: Scope) -> Any:
-    """The value of an attribute as its field wants it; None for null. Raises `EvaluationProblem`."""
+    """The value of an attribute as its field wants it.
+
+    None for null. Raises `EvaluationProblem`.
+    """
     value = evaluate(node, scope)
     try:
         return _fitted(value, kind)
@@ -316,7 +319,10 @@ def _for_each(block: syntax.Block, body: syntax.Body, scope: Scope) -> list[tupl
     found = pairs(value)
     if found is None:
         place = attribute.expression
-        detail = f"Cannot use a {type_word(value)} value in for_each. An iterable collection is required."
+        detail = (
+            f"Cannot use a {type_word(value)} value in for_each. An iterable "
+            "collection is required."
+        )
         raise EvaluationProblem(place.start, place.end, "Invalid dynamic for_each value", detail)
     return found
 

@@ -1,7 +1,8 @@
 """The value of an expression.
 
-In: a syntax node and a `Scope`. Out: a value; a mistake is raised as `EvaluationProblem` with its place. Names
-that only mean something on the node stay in the text as they were written. Work and memory are bounded.
+In: a syntax node and a `Scope`. Out: a value; a mistake is raised as `EvaluationProblem` with its
+place. Names that only mean something on the node stay in the text as they were written. Work and
+memory are bounded.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +37,10 @@ COST_OF_BLOCK = 20
 
 
 class EvaluationProblem(SyntaxProblem):
-    """An expression that has no value. `blames_value`: the value itself was wrong, not a name in it."""
+    """An expression that has no value.
+
+    `blames_value`: the value itself was wrong, not a name in it.
+    """
 
 
 @dataclass(slots=True)
@@ -117,8 +121,9 @@ def _part_text(part: syntax.Expression, scope: Scope) -> str:
 
 def _filled(part: syntax.Fill, scope: Scope) -> Value:
     if _is_of_the_node(part.inner, scope):
-        # The job keeps what stands between the braces, blanks and all. The brace that follows is doubled, as
-        # in the language's own reader: what is already stored must not change its meaning.
+        # The job keeps what stands between the braces, blanks and all. The brace that follows is
+        # doubled, as in the language's own reader: what is already stored must not change its
+        # meaning.
         text = scope.source.text[part.start : part.end]
         return text + "}" if part.is_before_brace else text
     return evaluate(part.inner, scope)
@@ -150,7 +155,8 @@ def _traversal(node: syntax.Traversal, scope: Scope) -> Value:
         and (node.root.name not in scope.iterators)
     ):
         name = _step_name(steps[0], scope)
-        # The same value may be named often; each time counts in full, or few lines could say very much.
+        # The same value may be named often; each time counts in full, or few lines could say very
+        # much.
         value = weighed(scope.roots[node.root.name](name, steps[0]), node, scope)
         return _follow(value, steps[1:], scope)
     return _follow(evaluate(node.root, scope), steps, scope)
@@ -240,7 +246,10 @@ def _call(node: syntax.Call, scope: Scope) -> Value:
 
 
 def weighed(value: Value, node: syntax.Node, scope: Scope) -> Value:
-    """Charge a value that was not written out to the budget: it may be far larger than its name."""
+    """Charge a value that was not written out to the budget.
+
+    It may be far larger than its name.
+    """
     pending = [value]
     while pending:
         item = pending.pop()
@@ -268,7 +277,8 @@ def _attempt(node: syntax.Call, scope: Scope) -> Value:
 
 
 def _convert(node: syntax.Call, scope: Scope) -> Value:
-    # Imported here: a type is read from an expression, and default values of types are expressions.
+    # Imported here: a type is read from an expression, and default values of types are
+    # expressions.
     from cluster.jobspec.hcl.types import converted, read_type  # noqa: PLC0415 - see above
 
     if len(node.arguments) != 2:
@@ -285,7 +295,9 @@ def _convert(node: syntax.Call, scope: Scope) -> Value:
         ) from None
     except Mismatch as mismatch:
         detail = f'Invalid value for "value" parameter: {mismatch}.'
-        raise EvaluationProblem(node.start, node.end, "Invalid function argument", detail) from None
+        raise EvaluationProblem(
+            node.start, node.end, "Invalid function argument", detail
+        ) from None
 
 
 def _unary(node: syntax.Unary, scope: Scope) -> Value:
@@ -391,7 +403,10 @@ def _conditional(node: syntax.Conditional, scope: Scope) -> Value:
 
 
 def _as_its_sibling(value: Value, sibling: syntax.Expression) -> Value:
-    """Both branches have one type: next to a written text, a number or truth value becomes text."""
+    """Both branches have one type.
+
+    Next to a written text, a number or truth value becomes text.
+    """
     is_text = isinstance(sibling, syntax.Literal) and isinstance(sibling.value, str)
     if is_text and (is_number(value) or isinstance(value, bool)):
         return to_text(value)

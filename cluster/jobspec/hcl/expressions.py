@@ -1,7 +1,7 @@
 """Expressions of job files: operators, calls, collections, comprehensions, ways into values.
 
-In: text and a position. Out: syntax nodes. A mistake raises `SyntaxProblem` with its place. Text in quotes
-and heredocs is read by `templates`.
+In: text and a position. Out: syntax nodes. A mistake raises `SyntaxProblem` with its place. Text
+in quotes and heredocs is read by `templates`.
 """
 
 import re
@@ -69,7 +69,9 @@ class ExpressionParser(TemplateParser):
             self.position = match.end()
             self._operators += 1
             if self._operators > _MOST_OPERATORS:
-                problem = self.problem("Too much work", f"At most {_MOST_OPERATORS} operators are read.")
+                problem = self.problem(
+                    "Too much work", f"At most {_MOST_OPERATORS} operators are read."
+                )
                 problem.is_final = True
                 raise problem
             with self.deeper():
@@ -164,7 +166,7 @@ class ExpressionParser(TemplateParser):
             each = self._steps(in_splat=False)
         return syntax.Step(start, self.position, each=each)
 
-    def _primary(self) -> syntax.Expression:
+    def _primary(self) -> syntax.Expression:  # noqa: C901 - one branch for each kind of beginning
         start = self.position
         character = self.text[start : start + 1]
         if character == '"':
@@ -286,7 +288,10 @@ class ExpressionParser(TemplateParser):
                     self.position += 1
                 elif self.text[self.position : self.position + 1] not in ("\n", "\r", "}"):
                     if not self.is_heredoc_end():
-                        detail = "Expected a newline or comma to mark the beginning of the next attribute."
+                        detail = (
+                            "Expected a newline or comma to mark the beginning of "
+                            "the next attribute."
+                        )
                         raise self.problem("Missing attribute separator", detail)
 
     def _object_item(self) -> tuple[syntax.Expression, syntax.Expression]:

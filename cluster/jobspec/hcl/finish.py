@@ -1,7 +1,7 @@
-"""What a block means beyond its attributes: shortcuts, inheritance, defaults the parser itself sets.
+"""What a block means beyond its attributes: shortcuts, inheritance, the parser's own defaults.
 
-In: a form as its attributes gave it, with notes under names that begin with `@`. Out: the same form, changed
-in place, without notes.
+In: a form as its attributes gave it, with notes under names that begin with `@`. Out: the same
+form, changed in place, without notes.
 """
 
 from collections.abc import Callable

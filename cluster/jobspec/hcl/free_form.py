@@ -1,7 +1,7 @@
 """Blocks of a job file that hold whatever a driver or plugin wants: `config`, `policy`.
 
-In: a body and a scope. Out: JSON values. Attributes become members, blocks become lists of objects, labels
-become nested objects. Nothing is unfolded here.
+In: a body and a scope. Out: JSON values. Attributes become members, blocks become lists of
+objects, labels become nested objects. Nothing is unfolded here.
 """
 
 from typing import Any
@@ -24,7 +24,8 @@ def free_body(body: "syntax.Body | JsonBody", scope: Scope) -> dict[str, Any]:
             continue
         if value is None:
             continue
-        # The older language could not tell an object from a block, and drivers still expect a list.
+        # The older language could not tell an object from a block, and drivers still expect a
+        # list.
         is_object = isinstance(attribute.expression, syntax.Object) and not is_json
         members[name] = [value] if is_object else value
     for block in body.blocks if isinstance(body, syntax.Body) else ():

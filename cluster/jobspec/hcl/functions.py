@@ -1,7 +1,7 @@
 """The functions an expression may call, by name.
 
-In: a name and values. Out: a value; `FunctionProblem` says which argument was wrong. Pure: what would read
-files, the clock or chance is refused by name.
+In: a name and values. Out: a value; `FunctionProblem` says which argument was wrong. Pure: what
+would read files, the clock or chance is refused by name.
 """
 
 import inspect
@@ -20,7 +20,17 @@ from cluster.jobspec.hcl.nearest import nearest
 from cluster.jobspec.hcl.values import Mismatch, Value
 
 _OF_FILES = frozenset(
-    ["abspath", "basename", "dirname", "file", "filebase64", "fileexists", "fileset", "pathexpand", "templatefile"]
+    [
+        "abspath",
+        "basename",
+        "dirname",
+        "file",
+        "filebase64",
+        "fileexists",
+        "fileset",
+        "pathexpand",
+        "templatefile",
+    ]
 )
 _NOT_HERE = {
     "uuidv4": "no chance is available while a file is read; write the id down",

@@ -238,9 +238,10 @@ def zipmap(names: Value, items: Value) -> Value:
 
 #: By the name the language gives them.
 FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "chunklist": chunklist, "coalesce": coalesce, "coalescelist": coalescelist, "compact": compact,
-    "concat": concat, "contains": contains, "distinct": distinct, "element": element,
-    "flatten": flatten, "index": index, "keys": keys, "length": length, "lookup": lookup,
-    "merge": merge, "range": number_range, "setintersection": setintersection, "setunion": setunion,
-    "setproduct": setproduct, "slice": cut, "sort": sort, "values": values, "zipmap": zipmap,
+    "chunklist": chunklist, "coalesce": coalesce, "coalescelist": coalescelist,
+    "compact": compact, "concat": concat, "contains": contains, "distinct": distinct,
+    "element": element, "flatten": flatten, "index": index, "keys": keys, "length": length,
+    "lookup": lookup, "merge": merge, "range": number_range, "setintersection": setintersection,
+    "setunion": setunion, "setproduct": setproduct, "slice": cut, "sort": sort, "values": values,
+    "zipmap": zipmap,
 }  # fmt: skip

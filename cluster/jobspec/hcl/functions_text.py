@@ -142,7 +142,10 @@ def _expanded(template: str, match: "re2._Match") -> str:
 
 
 def substr(text: Value, offset: Value, length: Value) -> Value:
-    """A part of the text; a negative offset counts from the end, a negative length means the rest."""
+    """A part of the text.
+
+    A negative offset counts from the end, a negative length means the rest.
+    """
     content = text_argument(text, 0)
     start = whole_argument(offset, 1, "offset")
     size = whole_argument(length, 2, "length")

@@ -1,7 +1,7 @@
 """A whole job file into a job request.
 
-In: HCL or HCL-JSON text, values for its variables, an environment. Out: a request form and warnings, or
-`JobProblems` with everything wrong and where.
+In: HCL or HCL-JSON text, values for its variables, an environment. Out: a request form and
+warnings, or `JobProblems` with everything wrong and where.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""Job files written as JSON: objects read as bodies, as far as a schema tells blocks from attributes.
+"""Job files written as JSON: objects read as bodies, by a schema that tells blocks apart.
 
-In: a syntax tree of JSON text and a schema. Out: a `Body` like that of the native language. JSON text is
-read by the expression parser, of whose grammar it is a part, so places and templates come for free.
+In: a syntax tree of JSON text and a schema. Out: a `Body` like that of the native language. JSON
+text is read by the expression parser, of whose grammar it is a part, so places and templates come
+for free.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,7 @@
 """Numbers of job files: binary fractions of 512 bits, written with as few digits as name them.
 
-In and out: `int` for whole numbers, `Fraction` for others, an infinite `float` for what division by zero gives.
+In and out: `int` for whole numbers, `Fraction` for others, an infinite `float` for what division
+by zero gives.
 """
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal

@@ -1,7 +1,7 @@
 """Job file text into a syntax tree: bodies, blocks and attributes.
 
-In: a `Source`. Out: a `Body`; mistakes are noted in the source and parsing goes on behind them where that
-can be told. Nesting and length are bounded. Expressions are read by `expressions`.
+In: a `Source`. Out: a `Body`; mistakes are noted in the source and parsing goes on behind them
+where that can be told. Nesting and length are bounded. Expressions are read by `expressions`.
 """
 
 import re
@@ -103,8 +103,8 @@ class _Parser(ExpressionParser):
             self.position += 1
             self._attribute(body, name, start, name_end)
         elif (
-            (self.position < len(self.text) and self.text[self.position] in ':"{') or self._at_name()
-        ):
+            self.position < len(self.text) and self.text[self.position] in ':"{'
+        ) or self._at_name():
             if self.text[self.position] == ":":
                 detail = f'{_NEEDS_DEFINITION} To set an argument, use the equals sign "=".'
                 raise SyntaxProblem(
@@ -198,7 +198,7 @@ class _Parser(ExpressionParser):
     def _check_single_line(self, inner: Body) -> None:
         items = [*inner.attributes.values(), *inner.blocks]
         if len(inner.attributes) > 1 or inner.blocks:
-            extra = sorted(items, key=lambda item: item.start)[-1]
+            extra = max(items, key=lambda item: item.start)
             detail = "Single-line block syntax can include only one argument definition."
             self.source.note(
                 extra.start, extra.end, "Invalid single-argument block definition", detail

@@ -1,7 +1,7 @@
 """Which blocks and attributes a job file may hold, and which field of the request each one fills.
 
-Out: `SCHEMAS`, one `Schema` per kind of block. Kinds of values come from the shapes of the request; what a
-table cannot say is done by `finish`.
+Out: `SCHEMAS`, one `Schema` per kind of block. Kinds of values come from the shapes of the
+request; what a table cannot say is done by `finish`.
 """
 
 from dataclasses import dataclass, field
@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from cluster.jobspec.request_shapes import SHAPES
 from scheduler.structs.wire import wire_name
 
-#: `block shape [label=Field]`, then lines of entries. An entry is `name`, `name=Field` or `name=Field:block`;
-#: `name=@note/kind` keeps a value for `finish`. Lines: `args`, `need` (required), `map` (block or attribute),
-#: `mapblock` (block only), `free` (a block of anything), `one` and `many` blocks, `named` (many, as a map).
+#: `block shape [label=Field]`, then lines of entries. An entry is `name`, `name=Field` or
+#: `name=Field:block`; `name=@note/kind` keeps a value for `finish`. Lines: `args`, `need`
+#: (required), `map` (block or attribute), `mapblock` (block only), `free` (a block of anything),
+#: `one` and `many` blocks, `named` (many, as a map).
 _TABLE = """
 job Job label=@label
   args region namespace id name type priority all_at_once datacenters node_pool
@@ -53,7 +54,8 @@ constraint Constraint
   args attribute=LTarget value=RTarget operator=Operand
   args version=@version/str semver=@semver/str regexp=@regexp/str set_contains=@set_contains/str
   args distinct_hosts=@distinct_hosts/bool distinct_property=@distinct_property/str
-  args set_contains_any=@unused/any set_contains_all=@unused/any is_set=@unused/any is_not_set=@unused/any
+  args set_contains_any=@unused/any set_contains_all=@unused/any
+  args is_set=@unused/any is_not_set=@unused/any
 affinity Affinity
   args attribute=LTarget value=RTarget operator=Operand weight=@weight/int
   args version=@version/str semver=@semver/str regexp=@regexp/str set_contains=@set_contains/str
@@ -99,7 +101,8 @@ dns DNSConfig
 cni CNIConfig
   map args
 service Service
-  args name tags canary_tags port=PortLabel provider address_mode address enable_tag_override on_update
+  args name tags canary_tags port=PortLabel
+  args provider address_mode address enable_tag_override on_update
   args task=TaskName cluster kind
   mapblock meta canary_meta tagged_addresses
   one weights identity check_restart connect
@@ -109,7 +112,8 @@ weights ServiceWeights
 check ServiceCheck
   args type name path method body port=PortLabel protocol interval timeout address_mode on_update
   args initial_status task=TaskName command args tls_server_name=TLSServerName
-  args tls_skip_verify=TLSSkipVerify grpc_service=GRPCService grpc_use_tls=GRPCUseTLS advertise notes
+  args tls_skip_verify=TLSSkipVerify grpc_service=GRPCService
+  args grpc_use_tls=GRPCUseTLS advertise notes
   args success_before_passing failures_before_critical failures_before_warning expose
   mapblock header
   one check_restart
@@ -135,7 +139,8 @@ transparent_proxy ConsulTransparentProxy
   args uid=UID outbound_port exclude_inbound_ports exclude_outbound_ports
   args exclude_outbound_cidrs=ExcludeOutboundCIDRs exclude_uids=ExcludeUIDs no_dns=NoDNS
 upstreams ConsulUpstream
-  args destination_name destination_namespace destination_peer destination_partition destination_type
+  args destination_name destination_namespace
+  args destination_peer destination_partition destination_type
   args local_bind_address local_bind_port local_bind_socket_path local_bind_socket_mode datacenter
   one mesh_gateway
   free config
@@ -178,7 +183,8 @@ task Task label=Name
   map env meta
   one resources lifecycle logs=LogConfig restart=RestartPolicy dispatch_payload vault consul
   one csi_plugin=CSIPluginConfig schedule
-  many constraint=Constraints affinity=Affinities service=Services template=Templates artifact=Artifacts
+  many constraint=Constraints affinity=Affinities
+  many service=Services template=Templates artifact=Artifacts
   many volume_mount=VolumeMounts identity=@identities scaling=ScalingPolicies:task_scaling
   many action=Actions secret=Secrets
 resources Resources
@@ -196,7 +202,8 @@ lifecycle TaskLifecycle
 logs LogConfig
   args max_files max_file_size=MaxFileSizeMB disabled enabled
 template Template
-  args data=EmbeddedTmpl source=SourcePath destination=DestPath change_mode change_signal env=Envvars perms
+  args data=EmbeddedTmpl source=SourcePath destination=DestPath
+  args change_mode change_signal env=Envvars perms
   args uid=Uid gid=Gid splay left_delimiter=LeftDelim right_delimiter=RightDelim
   args error_on_missing_key=ErrMissingKey once vault_grace
   one change_script wait
@@ -212,7 +219,8 @@ dispatch_payload DispatchPayloadConfig
 volume_mount VolumeMount
   args volume destination read_only propagation_mode selinux_label=SELinuxLabel
 vault Vault
-  args role policies namespace cluster env disable_file change_mode change_signal allow_token_expiration
+  args role policies namespace cluster
+  args env disable_file change_mode change_signal allow_token_expiration
 identity WorkloadIdentity
   args name aud=Audience env file filepath ttl=TTL change_mode change_signal service_name
   args extra_claims=@extra_claims/[str]

@@ -19,8 +19,9 @@ class Source:
         self.text = text
         self.name = name
         self.problems: list[Problem] = []
-        #: Where forms and their fields were written: offset by the form's identity and the field's name,
-        #: the empty name for the form itself. Forms live as long as what was read from this text.
+        #: Where forms and their fields were written: offset by the form's identity and the
+        #: field's name, the empty name for the form itself. Forms live as long as what was read
+        #: from this text.
         self.offsets: dict[tuple[int, str], int] = {}
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 

@@ -28,7 +28,10 @@ class Literal(Expression):
 
 @dataclass(slots=True)
 class Template(Expression):
-    """Text with parts to fill in. Text parts are `Literal`, the others `Fill`, `Choice` or `Repeat`."""
+    """Text with parts to fill in.
+
+    Text parts are `Literal`, the others `Fill`, `Choice` or `Repeat`.
+    """
 
     parts: list[Expression]
 
@@ -70,7 +73,10 @@ class Repeat(Expression):
 
 @dataclass(slots=True)
 class Reference(Expression):
-    """A bare name: `var`, `local`, an iterator, or a name that only means something on the node."""
+    """A bare name.
+
+    `var`, `local`, an iterator, or a name that only means something on the node.
+    """
 
     name: str
 
@@ -176,7 +182,10 @@ class Attribute(Node):
 
 @dataclass(slots=True)
 class Block(Node):
-    """`type "label" { body }`. `type_end` ends the type, `head_end` is where the opening brace stands."""
+    """`type "label" { body }`.
+
+    `type_end` ends the type, `head_end` is where the opening brace stands.
+    """
 
     type: str
     type_end: int

@@ -1,7 +1,7 @@
 """Text in quotes and heredocs: escapes, `${}` to fill in, `%{}` directives.
 
-In: text and a position. Out: a `Literal` where nothing is to be filled in, else a `Template`. Reads the
-blanks, comments and names that every part of the language shares.
+In: text and a position. Out: a `Literal` where nothing is to be filled in, else a `Template`.
+Reads the blanks, comments and names that every part of the language shares.
 """
 
 import re
@@ -146,7 +146,10 @@ class TemplateParser:
         node = self.quoted()
         if isinstance(node, syntax.Literal) and isinstance(node.value, str):
             return node.value
-        detail = 'Template sequences are not allowed in this string. To include a literal "$", double it.'
+        detail = (
+            "Template sequences are not allowed in this string. To include a literal "
+            '"$", double it.'
+        )
         raise SyntaxProblem(start, self.position, "Invalid string literal", detail)
 
     def quoted(self) -> syntax.Expression:
@@ -301,7 +304,10 @@ class TemplateParser:
 
 
 def _strip_blanks(parts: "list[syntax.Expression | _Directive]") -> None:
-    """Take blanks away beside `~`, in the neighbouring part only: in a heredoc that is one line."""
+    """Take blanks away beside `~`, in the neighbouring part only.
+
+    In a heredoc that is one line.
+    """
     for position, part in enumerate(parts):
         if not isinstance(part, _Directive | syntax.StrippingFill):
             continue

@@ -1,6 +1,7 @@
 """Types of variables: `string`, `list(number)`, `object({ name = string })`.
 
-In: a type expression, and values. Out: a `Type`, and the value converted to it. Knows nothing of variables.
+In: a type expression, and values. Out: a `Type`, and the value converted to it. Knows nothing of
+variables.
 """
 
 from dataclasses import dataclass, field
@@ -49,7 +50,10 @@ def read_type(node: syntax.Expression) -> Type:
         if node.name in _SIMPLE:
             return Type(node.name)
         if node.name == "any":
-            detail = 'The keyword "any" cannot be used in this type specification: an exact type is required.'
+            detail = (
+                'The keyword "any" cannot be used in this type specification: an '
+                "exact type is required."
+            )
             raise SyntaxProblem(node.start, node.end, "Invalid type specification", detail)
     if isinstance(node, syntax.Call) and len(node.arguments) == 1:
         argument = node.arguments[0]
@@ -59,7 +63,10 @@ def read_type(node: syntax.Expression) -> Type:
             return Type("tuple", items=[read_type(item) for item in argument.items])
         if node.name == "object" and isinstance(argument, syntax.Object):
             return _object_type(argument)
-    detail = "A type is one of string, number, bool, list(T), set(T), map(T), object({...}), tuple([...])."
+    detail = (
+        "A type is one of string, number, bool, list(T), set(T), map(T), "
+        "object({...}), tuple([...])."
+    )
     raise SyntaxProblem(node.start, node.end, "Invalid type specification", detail)
 
 

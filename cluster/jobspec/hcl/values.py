@@ -1,9 +1,10 @@
 """Values of job file expressions, and conversion between their types.
 
-Text is `str`, truth `bool`, numbers see `numerals`, null `None`, a tuple a `list`, an object a `dict`; typed
-collections are the subclasses below. Knows no syntax.
+Text is `str`, truth `bool`, numbers see `numerals`, null `None`, a tuple a `list`, an object a
+`dict`; typed collections are the subclasses below. Knows no syntax.
 """
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -156,5 +157,5 @@ def from_json(value: Value) -> Value:
     if isinstance(value, list):
         return [from_json(item) for item in value]
     if isinstance(value, float):
-        return rounded(Fraction(value)) if value == value and abs(value) != float("inf") else value
+        return rounded(Fraction(value)) if math.isfinite(value) else value
     return value

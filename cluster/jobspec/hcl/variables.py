@@ -1,7 +1,8 @@
-"""Variables and locals of a job file: their declarations, the values given, and the roots they make.
+"""Variables and locals of a job file: declarations, the values given, the roots they make.
 
-In: the top-level body, a text of values, an environment. Out: the `var` and `local` roots of a scope, and
-warnings of values nobody declared. Locals are evaluated when first asked for, so their order is free.
+In: the top-level body, a text of values, an environment. Out: the `var` and `local` roots of a
+scope, and warnings of values nobody declared. Locals are evaluated when first asked for, so their
+order is free.
 """
 
 from collections.abc import Mapping
@@ -73,7 +74,10 @@ class Variables:
             return
         name = block.labels[0]
         if not name.replace("-", "_").isidentifier():
-            detail = "A name must start with a letter or underscore and may contain only letters, digits,"
+            detail = (
+                "A name must start with a letter or underscore and may contain only "
+                "letters, digits,"
+            )
             detail += " underscores, and dashes."
             start, end = block.label_places[0] if block.label_places else (block.start, block.end)
             self._source.note(start, end, "Invalid variable name", detail)
@@ -99,7 +103,10 @@ class Variables:
     def assign(
         self, environment: Mapping[str, str], values: "tuple[Source, syntax.Body] | None"
     ) -> None:
-        """Give the variables their values: defaults, then the environment, then the text of values."""
+        """Give the variables their values.
+
+        Defaults, then the environment, then the text of values.
+        """
         for variable in self._variables.values():
             if variable.has_default:
                 variable.value, variable.is_set = variable.default, True
@@ -189,7 +196,10 @@ class Variables:
             if not is_fulfilled:
                 detail = text if isinstance(text, str) else "The value is refused."
                 line, column = self._source.place(block.start)
-                rule = f"This was checked by the validation rule at {self._source.name}:{line},{column}."
+                rule = (
+                    "This was checked by the validation rule at "
+                    f"{self._source.name}:{line},{column}."
+                )
                 self._source.note(
                     block.start, block.head_end, "Invalid value for variable", f"{detail} {rule}"
                 )

@@ -16,7 +16,9 @@ BERLIN = ZoneInfo("Europe/Berlin")
         pytest.param("*/15 * * * *", (2024, 1, 1, 0, 1, 0), (2024, 1, 1, 0, 15, 0), id="minutes"),
         pytest.param("@daily", (2024, 1, 1, 0, 0, 0), (2024, 1, 2, 0, 0, 0), id="macro"),
         pytest.param("0 0 1 1 * 2030", (2024, 1, 1, 0, 0, 0), (2030, 1, 1, 0, 0, 0), id="year"),
-        pytest.param("*/10 * * * * * *", (2024, 1, 1, 0, 0, 5), (2024, 1, 1, 0, 0, 10), id="seconds"),
+        pytest.param(
+            "*/10 * * * * * *", (2024, 1, 1, 0, 0, 5), (2024, 1, 1, 0, 0, 10), id="seconds"
+        ),
         pytest.param("0 0 1 1 * 2020", (2024, 1, 1, 0, 0, 0), None, id="past"),
     ],
 )

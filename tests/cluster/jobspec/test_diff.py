@@ -1,10 +1,11 @@
 """Two versions of a job and the difference the API shows."""
 
+from msgspec.structs import replace
+
 from cluster.jobspec.canonicalize import job_spec_changed
 from cluster.jobspec.diff import annotate, diff_jobs
 from cluster.jobspec.diff_structs import FieldDiff, JobDiff, ObjectDiff, TaskDiff, TaskGroupDiff
 from cluster.jobspec.parse import parse_job
-from msgspec.structs import replace
 from scheduler.structs.plan_annotations import DesiredUpdates
 
 
@@ -22,7 +23,9 @@ def test_equal_versions_list_their_groups_and_tasks_as_unchanged():
 
 def test_a_changed_count_forces_allocations_and_spares_the_task():
     diff = annotate(diff_jobs(job(1), job(3)), {"g": DesiredUpdates(place=2, ignore=1)})
-    count = FieldDiff(type="Edited", name="Count", old="1", new="3", annotations=("forces create",))
+    count = FieldDiff(
+        type="Edited", name="Count", old="1", new="3", annotations=("forces create",)
+    )
     group = TaskGroupDiff(
         type="Edited",
         name="g",
