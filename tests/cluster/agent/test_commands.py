@@ -1,0 +1,62 @@
+"""What operators may say of agents and fleets, and what is refused."""
+
+import pytest
+from django.core.management import CommandError, load_command_class
+
+from cluster.management.commands.runagent import config_from
+from cluster.management.commands.runfleet import blueprint_from
+
+
+def options_of(command, *arguments):
+    parser = load_command_class("cluster", command).create_parser("manage.py", command)
+    return vars(parser.parse_args(list(arguments)))
+
+
+def test_an_agent_runs_no_commands_of_its_host_unless_told(monkeypatch):
+    monkeypatch.delenv("BIVOUAC_RAW_EXEC", raising=False)
+    assert config_from(options_of("runagent")).raw_exec is False
+    monkeypatch.setenv("BIVOUAC_RAW_EXEC", "1")
+    assert config_from(options_of("runagent")).raw_exec is True
+
+
+def test_options_of_an_agent(tmp_path):
+    config = config_from(
+        options_of(
+            "runagent", "--addr", "http://10.0.0.1:4646", "--node-name", "n1", "--meta", "rack=r1",
+            "--agent-dir", str(tmp_path), "--memory-mb", "1024",
+        )
+    )  # fmt: skip
+    assert (config.server, config.name, config.meta, config.memory_mb, config.dev) == (
+        "http://10.0.0.1:4646",
+        "n1",
+        {"rack": "r1"},
+        1024,
+        False,
+    )
+    assert (config.state_dir, config.alloc_dir) == (tmp_path / "state", tmp_path / "alloc")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        pytest.param(["--addr", "localhost:4646"], "must look like", id="address"),
+        pytest.param(["--meta", "rack"], "expected KEY=VALUE", id="meta"),
+        pytest.param(["--cpu-mhz", "-1"], "must be a number", id="size"),
+    ],
+)
+def test_a_wrong_option_of_an_agent_is_named(arguments, text):
+    with pytest.raises(CommandError, match=text):
+        config_from(options_of("runagent", *arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        pytest.param(["--nodes", "0"], "from 1 to 20000", id="no-nodes"),
+        pytest.param(["--cpu", "many"], "list of numbers", id="size"),
+        pytest.param(["--attribute", "rack"], "expected KEY=V1,V2", id="attribute"),
+    ],
+)
+def test_a_wrong_option_of_a_fleet_is_named(arguments, text):
+    with pytest.raises(CommandError, match=text):
+        blueprint_from(options_of("runfleet", *arguments))
