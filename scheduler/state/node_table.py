@@ -26,7 +26,7 @@ Reader = Callable[[Node], str | None]
 
 #: Rows of the block of numbers.
 _CPU, _MEMORY, _DISK, _MAX_ALLOCS = range(4)
-_CPU_USED, _MEMORY_USED, _DISK_USED, _COUNT, _CORES, _KINDS = range(4, 10)
+_CPU_USED, _MEMORY_USED, _DISK_USED, _COUNT, _CORES, _PORTS, _KINDS = range(4, 11)
 
 
 class Column(NamedTuple):
@@ -133,6 +133,7 @@ class NodeTable:
                 held.disk_mb,
                 held.alloc_count,
                 len(held.cores),
+                len(held.ports),
             )
         return row
 
@@ -236,6 +237,11 @@ class NodeTable:
     def core_holders(self) -> Floats:
         """How many allocations hold cores of their own."""
         return self._number(_CORES)
+
+    @property
+    def ports_held(self) -> Floats:
+        """How many ports allocations hold."""
+        return self._number(_PORTS)
 
     @property
     def max_allocs(self) -> Floats:

@@ -9,6 +9,7 @@ import msgspec
 from scheduler.state.node_use import UseSum, use_of_resources
 from scheduler.structs.device import RequestedDevice
 from scheduler.structs.network import NetworkResource
+from scheduler.structs.node_target import is_literal
 from scheduler.structs.resources import (
     AllocatedCpu,
     AllocatedMemory,
@@ -41,7 +42,19 @@ class GroupAsk(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_plain(self) -> bool:
         """Nothing is to be chosen on the node: every node grants the same."""
-        return not (self.network or self.devices or self.cores or self.task_networks)
+        return self.network is None and self.chooses_ports_at_most
+
+    @property
+    def chooses_ports_at_most(self) -> bool:
+        """Nothing but ports of the group's network is to be chosen on the node."""
+        return not (self.devices or self.cores or self.task_networks)
+
+    @property
+    def has_literal_host_networks(self) -> bool:
+        """No port's host network has to be looked up on the node."""
+        network = self.network
+        ports = (*network.reserved_ports, *network.dynamic_ports) if network else ()
+        return all(is_literal(port.host_network) for port in ports)
 
 
 def ask_of(group: TaskGroup, *, oversubscription: bool) -> GroupAsk:

@@ -33,6 +33,20 @@ def parse_ports(text: str) -> frozenset[int] | None:
     return frozenset(ports)
 
 
+def port_shape(node: Node) -> str:
+    """Equal for nodes that grant the same asks while none of their ports is held."""
+    resources = node.node_resources
+    addresses = [address for network in resources.node_networks for address in network.addresses]
+    ips = [address.address for address in addresses]
+    parts = (
+        node.reserved_resources.networks.reserved_host_ports,
+        resources.min_dynamic_port,
+        resources.max_dynamic_port,
+        [(item.alias, item.reserved_ports, ips.index(item.address)) for item in addresses],
+    )
+    return repr(parts)
+
+
 class PortsInUse:
     """Which ports are taken on which address of one node."""
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scheduler.engine.context import EvalContext
 from scheduler.engine.measure.ask import GroupAsk
 from scheduler.engine.measure.fit import exceeds_max_allocs, first_misfit
+from scheduler.engine.measure.ports_in_use import port_shape
 from scheduler.engine.rank.grant import UNCOUNTED, Grant, MakeRoom, Shortage, grant
 from scheduler.state.node_table import Bools, Floats
 from scheduler.state.node_use import UseSum, add_use
@@ -99,12 +100,15 @@ class Room:
         return int(missing[lacking].min())
 
     def _judge_all(self) -> None:
-        if self._ask.is_plain:
+        ask, table = self._ask, self._context.table
+        special = self._rows
+        if ask.chooses_ports_at_most and ask.has_literal_host_networks:
             self._judge_columns()
-            special = self._rows & (self._context.table.core_holders > 0)
-            rows: Iterable[int] = np.flatnonzero(special).tolist()
-        else:
-            rows = np.flatnonzero(self._rows).tolist()
+            special = self._rows & (table.core_holders > 0)
+            if ask.network is not None:
+                self._judge_unused_ports(self._rows & (table.ports_held == 0))
+                special = special | (self._rows & (table.ports_held > 0))
+        rows: Iterable[int] = np.flatnonzero(special).tolist()
         for row in {*rows, *(row for row in self._context.moved_rows() if self._rows[row])}:
             self.update(row)
 
@@ -116,6 +120,15 @@ class Room:
         self.dimension[self.cpu_after > table.cpu_capacity] = 1
         limited = table.max_allocs > 0
         self.dimension[limited & (table.alloc_count + 1 > table.max_allocs)] = 4
+
+    def _judge_unused_ports(self, rows: Bools) -> None:
+        """Ask one node for all of its shape: while no port is held, they grant alike."""
+        shapes = self._context.table.derived_column("port shape", port_shape)
+        for shape in np.unique(shapes.codes[rows]).tolist():
+            alike = rows & (shapes.codes == shape)
+            granted = self.grant(int(np.argmax(alike)), UseSum())
+            if isinstance(granted, Shortage):
+                self.dimension[alike] = self._code(granted.reason)
 
     def _code(self, reason: str) -> int:
         if reason not in self.dimensions:
