@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 from cluster.jobspec.patterns import Re2Matcher
+from cluster.operations.capsules import decide_capsule
 from scheduler.engine.capsule import CapsuleError, evaluate_capsule, read_capsule
 from tests.conformance.decisions import facts, strange_labels
 
@@ -70,7 +71,7 @@ def load_comparer() -> ModuleType:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kept_capsules_are_decided_as_recorded(family):
     for line in read_lines(HERE / "capsules" / f"{family}.jsonl.gz"):
-        decision = evaluate_capsule(read_capsule(line["Capsule"]), MATCHER)
+        decision = decide_capsule(line["Capsule"], MATCHER)
         assert facts(decision) == facts(line["Decision"]), line["Capsule"]["Name"]
         assert strange_labels(line["Decision"], decision) == {}, line["Capsule"]["Name"]
 
@@ -82,7 +83,7 @@ def test_every_recorded_capsule_is_decided_as_recorded(family):
         pytest.skip("1 family of recorded capsules is not beside the checkout")
     differing = {}
     for line in read_lines(path):
-        decision = evaluate_capsule(read_capsule(line["Capsule"]), MATCHER)
+        decision = decide_capsule(line["Capsule"], MATCHER)
         found = load_comparer().differences(line["Decision"], decision, more=True)
         if found:
             differing[line["Capsule"]["Name"]] = found[:3]

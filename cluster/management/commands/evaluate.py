@@ -1,4 +1,4 @@
-"""Evaluate capsules: scheduling decisions in from a file or standard input, what was decided out.
+"""Evaluate capsules: what a scheduler saw, from a file or standard input; what it decides, out.
 
 Writes to standard output only. Touches neither the database nor Redis.
 """
@@ -14,7 +14,8 @@ from typing import TextIO
 from django.core.management.base import BaseCommand
 
 from cluster.jobspec.patterns import Re2Matcher
-from scheduler.engine.capsule import CapsuleError, evaluate_capsule, read_capsule
+from cluster.operations.capsules import decide_capsule
+from scheduler.engine.capsule import CapsuleError
 
 _REFUSED = 2
 
@@ -67,7 +68,7 @@ def _decide(text: str, matcher: Re2Matcher) -> tuple[object, bool]:
         document = _parsed(text)
         if isinstance(document, dict):
             name = str(document.get("Name") or "")
-        return evaluate_capsule(read_capsule(document), matcher), True
+        return decide_capsule(document, matcher), True
     except CapsuleError as error:
         return {"Name": name, "Error": {"Path": error.path, "Message": error.message}}, False
 
