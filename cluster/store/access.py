@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connections
+from django.db import connections
 
 from cluster.store.hints import IndexHints
 from cluster.store.snapshot_cache import MirrorSnapshot, SnapshotCache
@@ -96,14 +96,7 @@ class StoreAccess(DjangoStateStore):
 
     async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(pool, lambda: self._guarded(work))
-
-    def _guarded(self, work: Callable[[], Result]) -> Result:
-        try:
-            return work()
-        except (OperationalError, InterfaceError):
-            connections[self.alias].close_if_unusable_or_obsolete()
-            raise
+        return await loop.run_in_executor(pool, work)
 
 
 _access: StoreAccess | None = None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
-from cluster.store.transactions import write_transaction, writes_patiently
+from cluster.store.transactions import read_transaction, write_transaction, writes_patiently
 from cluster.store.writer import DjangoStateStore
 from scheduler.structs.wire import Duration, Nanoseconds
 
@@ -36,14 +36,16 @@ def write_beats(store: DjangoStateStore, beats: Mapping[str, HeardBeat]) -> int:
     # In order of id, so that two processes never wait for each other crosswise.
     rows = [(node_id, beat.at, beat.ttl) for node_id, beat in sorted(beats.items())]
     _write_many(store, _PUT, rows)
-    with connections[store.alias].cursor() as cursor:
+    connection = connections[store.alias]
+    with read_transaction(connection), connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM node")
         return int(cursor.fetchone()[0])
 
 
 def read_beats(store: DjangoStateStore, *, after: Nanoseconds = 0) -> dict[str, HeardBeat]:
     """The beats of nodes heard after an instant, by node id."""
-    with connections[store.alias].cursor() as cursor:
+    connection = connections[store.alias]
+    with read_transaction(connection), connection.cursor() as cursor:
         cursor.execute("SELECT node_id, beat_at, ttl FROM node_beat WHERE beat_at > %s", (after,))
         return {str(row[0]): HeardBeat(int(row[1]), int(row[2])) for row in cursor.fetchall()}
 
@@ -62,7 +64,8 @@ def write_channels(store: DjangoStateStore, node_ids: Collection[str], url: str)
 
 def read_channel(store: DjangoStateStore, node_id: str) -> str:
     """The web process that holds a node's channel; "" when none is known."""
-    with connections[store.alias].cursor() as cursor:
+    connection = connections[store.alias]
+    with read_transaction(connection), connection.cursor() as cursor:
         cursor.execute("SELECT holder FROM node_channel WHERE node_id = %s", (node_id,))
         row = cursor.fetchone()
     return str(row[0]) if row else ""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
-from cluster.store.transactions import write_transaction, writes_patiently
+from cluster.store.transactions import read_transaction, write_transaction, writes_patiently
 
 #: Seconds of the watcher's own clock for which `renewals` may stand still.
 TAKE_OVER_AFTER_S = 5.0
@@ -87,7 +87,8 @@ class LeaseKeeper:
 
 def read_lease(name: str, alias: str = "default") -> LeaseState | None:
     """The lease as it stands; None when nobody ever took it."""
-    with connections[alias].cursor() as cursor:
+    connection = connections[alias]
+    with read_transaction(connection), connection.cursor() as cursor:
         cursor.execute(_READ, (name,))
         row = cursor.fetchone()
     return LeaseState(str(row[0]), int(row[1]), int(row[2])) if row else None

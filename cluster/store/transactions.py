@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from time import sleep
 from typing import TypeVar
 
-from django.db import Error, OperationalError, transaction
+from django.db import Error, InterfaceError, OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 Result = TypeVar("Result")
@@ -29,7 +29,7 @@ def pause(attempt: int) -> bool:
     return True
 
 
-def is_busy(error: OperationalError) -> bool:
+def is_busy(error: Error) -> bool:
     """Whether another writer was in the way, so that the same write can be tried again."""
     text = str(error)
     return "locked" in text or "busy" in text or "deadlock" in text or "serialize" in text
@@ -50,16 +50,17 @@ def writes_patiently(write: Callable[[], Result]) -> Result:
 @contextmanager
 def write_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """A transaction that fails at once when another one is writing (SQLite)."""
-    if connection.vendor == "sqlite" and not connection.in_atomic_block:
-        _set_busy_timeout(connection, 0)
-        try:
+    with _dropping_a_broken(connection):
+        if connection.vendor == "sqlite" and not connection.in_atomic_block:
+            _set_busy_timeout(connection, 0)
+            try:
+                with transaction.atomic(using=connection.alias):
+                    yield
+            finally:
+                _set_busy_timeout(connection, _ordinary_timeout_ms(connection))
+        else:
             with transaction.atomic(using=connection.alias):
                 yield
-        finally:
-            _set_busy_timeout(connection, _ordinary_timeout_ms(connection))
-        return
-    with transaction.atomic(using=connection.alias):
-        yield
 
 
 @contextmanager
@@ -74,7 +75,7 @@ def read_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
         if connection.vendor == "sqlite"
         else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     )
-    with connection.cursor() as cursor:
+    with _dropping_a_broken(connection), connection.cursor() as cursor:
         cursor.execute(begin)
         try:
             yield
@@ -84,6 +85,17 @@ def read_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
                 cursor.execute("ROLLBACK")
             raise
         cursor.execute("COMMIT")
+
+
+@contextmanager
+def _dropping_a_broken(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """A connection whose server went away is closed, so that the next use opens a new one."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        if not is_busy(error):
+            connection.close_if_unusable_or_obsolete()
+        raise
 
 
 def _set_busy_timeout(connection: BaseDatabaseWrapper, milliseconds: int) -> None:

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 
 from cluster.store.leases import HeldLease, LeaseKeeper
 from cluster.store.writer import DjangoStateStore
@@ -80,3 +80,15 @@ def test_a_reader_that_raises_leaves_its_connection_usable(record):
     with pytest.raises(ZeroDivisionError):
         record.read(lambda reader: 1 / 0)
     assert record.read(lambda reader: reader.index) == 1
+
+
+def test_a_connection_whose_server_hung_up_is_replaced(postgres_store):
+    for use in (
+        lambda: postgres_store.write(KIND, add_node, now=1)[0],
+        lambda: postgres_store.read(lambda reader: reader.index),
+    ):
+        assert postgres_store.index >= 1
+        connections[postgres_store.alias].connection.close()
+        with pytest.raises((OperationalError, InterfaceError)):
+            use()
+        assert use() == 2
