@@ -152,7 +152,7 @@ def _megahertz() -> int:
     limit = Path("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency")
     with contextlib.suppress(OSError, ValueError):
         return int(limit.read_text()) // 1000
-    with contextlib.suppress(OSError, NotImplementedError):
+    with contextlib.suppress(OSError, RuntimeError):
         frequency = psutil.cpu_freq()
         if frequency is not None:
             return int(frequency.max or frequency.current) or DEFAULT_MHZ
