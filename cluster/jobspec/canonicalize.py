@@ -5,6 +5,8 @@ defaults the command line would fill, and `canonicalize`, the `Job` to store. Br
 checks none.
 """
 
+from collections.abc import Callable
+
 import msgspec
 
 from cluster.jobspec import defaults
@@ -44,7 +46,9 @@ def canonicalize_form(form: RequestForm) -> RequestForm:
     return job
 
 
-def _each(items, change):  # type: ignore[no-untyped-def] # None stays None
+def _each(
+    items: list[RequestForm] | None, change: Callable[[RequestForm], RequestForm]
+) -> list[RequestForm] | None:
     return None if items is None else [change(item) for item in items]
 
 

@@ -14,10 +14,10 @@ Form = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One block of an object: its field, the name it is shown under, and how two of them are matched.
+    """One block of an object: its field, its shown name, and how two of them are matched.
 
-    `how`: `one` object, `texts` (a set), `set` (objects by content), `map`, `deep` (flattened whole), or
-    the name of the field by which list elements are matched.
+    `how`: `one` object, `texts` (a set), `set` (objects by content), `map`, `deep` (flattened
+    whole), or the name of the field by which list elements are matched.
     """
 
     field: str
@@ -68,8 +68,8 @@ _INNER: dict[str, tuple[Part, ...]] = {
     "DNS": _parts("Servers:texts", "Searches:texts", "Options:texts"),
     "Scaling": _parts("Policy:deep"),
     "Service": _parts(
-        "CanaryTags:texts", "Tags:texts", "Checks=Check:Name", "Connect=ConsulConnect:deep", "Identity",
-        "Weights",
+        "CanaryTags:texts", "Tags:texts", "Checks=Check:Name", "Connect=ConsulConnect:deep",
+        "Identity", "Weights",
     ),
     "Check": _parts("Args:texts", "Header:deep", "CheckRestart"),
     "Identity": _parts("Audience:texts"),

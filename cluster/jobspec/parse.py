@@ -53,10 +53,10 @@ class ParsedText:
 def parse_text(
     text: str, variables: str = "", *, env: Mapping[str, str] | None = None
 ) -> ParsedText:
-    """A job text in either language: a job file (native or its JSON form), or a job as the API takes it.
+    """A job text: a job file (native or its JSON form), or a job as the API takes it.
 
-    Raises `JobProblems` with line and column of everything that cannot be read. Rules are not judged; the
-    result's `problems()` does that.
+    Raises `JobProblems` with line and column of everything that cannot be read. Rules are not
+    judged; the result's `problems()` does that.
     """
     if len(text) > MAX_TEXT:
         raise JobProblems([Problem("", "job is larger than 1 MiB")], malformed=True)

@@ -266,7 +266,8 @@ def _mismatch(
     names = ".".join(str(step) for step in steps if isinstance(step, str))
     reading.note(
         steps,
-        f"json: cannot unmarshal {word} into Go struct field {struct}.Job.{names} of type {wanted}",
+        f"json: cannot unmarshal {word} into Go struct field {struct}.Job.{names}"
+        f" of type {wanted}",
     )
     return Unusable()
 

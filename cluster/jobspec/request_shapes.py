@@ -13,16 +13,15 @@ from dataclasses import dataclass
 #: output when None.
 _TABLE = """
 Job
-  str?: Region Namespace ID Name Type NodePool ParentID ConsulNamespace VaultNamespace NomadTokenID
-  str?: Status StatusDescription DispatchIdempotencyToken
-  int?: Priority
+  str?: Region Namespace ID Name Type NodePool ParentID ConsulNamespace VaultNamespace
+  str?: NomadTokenID Status StatusDescription DispatchIdempotencyToken
+  int?: Priority SubmitTime
   bool?: AllAtOnce Stop Stable
   bool: Dispatched
   [str]: Datacenters
   bytes?: Payload
   {str}: Meta
   uint64?: Version CreateIndex ModifyIndex JobModifyIndex
-  int64?: SubmitTime
   [Constraint]: Constraints
   [Affinity]: Affinities
   [Spread]: Spreads
@@ -363,9 +362,8 @@ class Field:
     """One field of a shape."""
 
     name: str
-    #: Without the marks of openness.
     kind: str
-    #: None when not given, instead of a zero value.
+    #: None when not given.
     is_open: bool
     #: Left out of output while it is None.
     is_hidden: bool
@@ -398,5 +396,5 @@ def _shapes(table: str) -> dict[str, Shape]:
     return shapes
 
 
-#: Every object of a job request by its name.
+#: By name.
 SHAPES = _shapes(_TABLE)

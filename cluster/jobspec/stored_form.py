@@ -42,7 +42,7 @@ _KEPT_OF_UPDATE = ("Stagger", "MaxParallel", "Strategy")
 
 def _without_open(form: RequestForm, shape: str) -> object:
     """The form without what is not given; what the author wrote in free maps stays whole."""
-    kept = {}
+    kept: dict[str, object] = {}
     fields = {field.name: field.kind for field in SHAPES[shape].fields.values()} if shape else {}
     for name, value in form.items():
         if value is None:

@@ -9,19 +9,13 @@ from typing import Any, NamedTuple
 
 from cluster.jobspec.durations import read_duration
 from cluster.jobspec.hcl import syntax
-from cluster.jobspec.hcl.evaluate import (
-    COST_OF_BLOCK,
-    EvaluationProblem,
-    Scope,
-    charge,
-    evaluate,
-    pairs,
-)
+from cluster.jobspec.hcl.evaluate import evaluate, pairs
 from cluster.jobspec.hcl.finish import FINISHERS
 from cluster.jobspec.hcl.free_form import free_attributes, free_body
 from cluster.jobspec.hcl.json_body import JsonBody, as_body
 from cluster.jobspec.hcl.nearest import nearest
 from cluster.jobspec.hcl.schema import SCHEMAS, Entry, Schema
+from cluster.jobspec.hcl.scope import COST_OF_BLOCK, EvaluationProblem, Scope, charge
 from cluster.jobspec.hcl.values import Mismatch, Value, to_bool, to_json, to_text, type_word, whole
 from cluster.jobspec.request_form import RequestForm, empty_form
 
@@ -299,9 +293,7 @@ def _unfold_dynamic(schema: Schema, block: syntax.Block, scope: Scope) -> Iterat
                 labels,
                 [],
                 block.head_end,
-                block.body
-                if isinstance(block.body, syntax.Body)
-                else syntax.Body(block.start, block.end),
+                block.body,
             )
             yield Unfolded(inner, labels, contents[0].body, inner_scope)
     except EvaluationProblem as problem:

@@ -1,26 +1,21 @@
 """The value of an expression.
 
 In: a syntax node and a `Scope`. Out: a value; a mistake is raised as `EvaluationProblem` with its
-place. Names that only mean something on the node stay in the text as they were written. Work and
-memory are bounded.
+place. Names that only mean something on the node stay in the text as they were written.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Callable
 
 from cluster.jobspec.hcl import syntax
 from cluster.jobspec.hcl.functions import FunctionProblem, call_function
-from cluster.jobspec.hcl.numerals import Number, rounded
-from cluster.jobspec.hcl.source import Source
+from cluster.jobspec.hcl.reckon import joined, negated, operand_of
+from cluster.jobspec.hcl.scope import EvaluationProblem, Scope, charge, counted, weighed
 from cluster.jobspec.hcl.syntax_problem import SyntaxProblem
 from cluster.jobspec.hcl.values import (
     Mismatch,
     TypedMap,
     TypedSet,
     Value,
-    are_equal,
     is_number,
     to_bool,
     to_number,
@@ -28,58 +23,11 @@ from cluster.jobspec.hcl.values import (
     type_word,
 )
 
-#: Steps one job file may take, and characters its texts may come to, all expressions together.
-MAX_STEPS = 400_000
-MAX_CHARACTERS = 8_000_000
-#: Steps that one operation on long numbers is worth, and one block that is read.
-COST_OF_RECKONING = 10
-COST_OF_BLOCK = 20
-
-
-class EvaluationProblem(SyntaxProblem):
-    """An expression that has no value.
-
-    `blames_value`: the value itself was wrong, not a name in it.
-    """
-
-
-@dataclass(slots=True)
-class Budget:
-    """What evaluation has left."""
-
-    steps: int = MAX_STEPS
-    characters: int = MAX_CHARACTERS
-
-
-@dataclass(slots=True)
-class Scope:
-    """The names an expression may use. Roots that are in neither stay text."""
-
-    source: Source
-    #: `var` and `local`: the values, asked for by name when needed.
-    roots: dict[str, Callable[[str, syntax.Node], Value]] = field(default_factory=dict)
-    #: Iterators of comprehensions and dynamic blocks.
-    iterators: dict[str, Value] = field(default_factory=dict)
-    budget: Budget = field(default_factory=Budget)
-    depth: int = 0
-
-    def with_iterators(self, **names: Value) -> "Scope":
-        """The same scope with further iterators."""
-        return Scope(self.source, self.roots, {**self.iterators, **names}, self.budget, self.depth)
-
 
 def evaluate(node: syntax.Expression, scope: Scope) -> Value:
     """The value of the expression. Raises `EvaluationProblem`."""
     charge(1, node, scope)
     return _EVALUATORS[type(node)](node, scope)
-
-
-def charge(steps: int, node: syntax.Node, scope: Scope) -> None:
-    """Take steps off the budget. Raises `EvaluationProblem` when none are left."""
-    scope.budget.steps -= steps
-    if scope.budget.steps < 0:
-        detail = "The file takes too many steps."
-        raise EvaluationProblem(node.start, node.end, "Too much work", detail)
 
 
 def _literal(node: syntax.Literal, _scope: Scope) -> Value:
@@ -91,16 +39,7 @@ def _template(node: syntax.Template, scope: Scope) -> Value:
         # A text that is nothing but one part takes that part's type.
         return _filled(node.parts[0], scope)
     text = "".join(_part_text(part, scope) for part in node.parts)
-    return _counted(text, node, scope)
-
-
-def _counted(text: str, node: syntax.Node, scope: Scope) -> str:
-    scope.budget.characters -= len(text)
-    if scope.budget.characters < 0:
-        raise EvaluationProblem(
-            node.start, node.end, "Too much text", "The file's texts grow too long."
-        )
-    return text
+    return counted(text, node, scope)
 
 
 def _part_text(part: syntax.Expression, scope: Scope) -> str:
@@ -245,22 +184,6 @@ def _call(node: syntax.Call, scope: Scope) -> Value:
     return weighed(value, node, scope)
 
 
-def weighed(value: Value, node: syntax.Node, scope: Scope) -> Value:
-    """Charge a value that was not written out to the budget.
-
-    It may be far larger than its name.
-    """
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            _counted(item, node, scope)
-        elif isinstance(item, list | dict):
-            charge(len(item), node, scope)
-            pending.extend(item.values() if isinstance(item, dict) else item)
-    return value
-
-
 def _attempt(node: syntax.Call, scope: Scope) -> Value:
     for argument in node.arguments:
         try:
@@ -302,26 +225,7 @@ def _convert(node: syntax.Call, scope: Scope) -> Value:
 
 def _unary(node: syntax.Unary, scope: Scope) -> Value:
     value = evaluate(node.operand, scope)
-    with _operand_of(node.operand):
-        if node.operator == "!":
-            return not to_bool(value)
-        return rounded(-_finite(to_number(value), node)) if value is not None else None
-
-
-@contextmanager
-def _operand_of(node: syntax.Node) -> Iterator[None]:
-    try:
-        yield
-    except Mismatch as mismatch:
-        detail = f"Unsuitable value for operand: {mismatch}."
-        raise EvaluationProblem(node.start, node.end, "Invalid operand", detail) from None
-
-
-def _finite(number: Number, node: syntax.Node) -> int | Fraction:
-    if isinstance(number, float):
-        detail = "The value is infinite and cannot be reckoned with."
-        raise EvaluationProblem(node.start, node.end, "Invalid operand", detail)
-    return number
+    return negated(node, value)
 
 
 def _binary(node: syntax.Binary, scope: Scope) -> Value:
@@ -334,56 +238,8 @@ def _binary(node: syntax.Binary, scope: Scope) -> Value:
     value = evaluate(first, scope)
     for each in reversed(spine):
         right = evaluate(each.right, scope)
-        value = _joined(each, value, right, scope)
+        value = joined(each, value, right, scope)
     return value
-
-
-def _joined(node: syntax.Binary, left: Value, right: Value, scope: Scope) -> Value:
-    operator = node.operator
-    if operator in ("==", "!="):
-        return are_equal(left, right) == (operator == "==")
-    if operator in ("&&", "||"):
-        with _operand_of(node.left):
-            first = to_bool(left)
-        with _operand_of(node.right):
-            second = to_bool(right)
-        return (first and second) if operator == "&&" else (first or second)
-    with _operand_of(node.left):
-        one = _finite(to_number(left), node.left)
-    with _operand_of(node.right):
-        two = _finite(to_number(right), node.right)
-    charge(COST_OF_RECKONING, node, scope)
-    if operator in _COMPARISONS:
-        return _COMPARISONS[operator](one, two)
-    return _reckoned(node, one, two)
-
-
-_COMPARISONS: dict[str, Callable[[int | Fraction, int | Fraction], bool]] = {
-    "<": lambda one, two: one < two,
-    ">": lambda one, two: one > two,
-    "<=": lambda one, two: one <= two,
-    ">=": lambda one, two: one >= two,
-}
-
-
-def _reckoned(node: syntax.Binary, one: int | Fraction, two: int | Fraction) -> Number:
-    if node.operator == "+":
-        return rounded(one + two)
-    if node.operator == "-":
-        return rounded(one - two)
-    if node.operator == "*":
-        return rounded(one * two)
-    if node.operator == "/":
-        if two == 0:
-            if one == 0:
-                detail = "Zero divided by zero is no number."
-                raise EvaluationProblem(node.start, node.end, "Division by zero", detail)
-            return float("inf") if one > 0 else float("-inf")
-        return rounded(Fraction(one) / Fraction(two))
-    if two == 0:
-        return one
-    remainder = abs(Fraction(one)) % abs(Fraction(two))
-    return rounded(-remainder if one < 0 else remainder)
 
 
 def _conditional(node: syntax.Conditional, scope: Scope) -> Value:
@@ -487,7 +343,7 @@ def _computed(key: syntax.Expression) -> syntax.Expression:
 
 def _holds(node: syntax.Expression, scope: Scope) -> bool:
     value = evaluate(node, scope)
-    with _operand_of(node):
+    with operand_of(node):
         return to_bool(value)
 
 
@@ -501,11 +357,11 @@ def _repeat(node: syntax.Repeat, scope: Scope) -> Value:
     for key, value in _iterated(node.collection, scope):
         names = {node.value_name: value} | ({node.key_name: key} if node.key_name else {})
         texts.append(_text_of(node.body, scope.with_iterators(**names)))
-    return _counted("".join(texts), node, scope)
+    return counted("".join(texts), node, scope)
 
 
 def _text_of(node: syntax.Template, scope: Scope) -> str:
-    return _counted("".join(_part_text(part, scope) for part in node.parts), node, scope)
+    return counted("".join(_part_text(part, scope) for part in node.parts), node, scope)
 
 
 _EVALUATORS: dict[type, Callable[..., Value]] = {

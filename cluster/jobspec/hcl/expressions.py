@@ -16,8 +16,8 @@ from cluster.jobspec.hcl.templates import TemplateParser
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _OPERATOR = re.compile(r"==|!=|<=|>=|&&|\|\||[-+*/%<>]")
 _PRECEDENCE = {
-    "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6,
-    "%": 6,
+    "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6,
+    "/": 6, "%": 6,
 }  # fmt: skip
 _WORDS = {"true": True, "false": False, "null": None}
 #: Operators of one file; a job has a handful.
@@ -286,13 +286,14 @@ class ExpressionParser(TemplateParser):
                 self.skip()
                 if self.text.startswith(",", self.position):
                     self.position += 1
-                elif self.text[self.position : self.position + 1] not in ("\n", "\r", "}"):
-                    if not self.is_heredoc_end():
-                        detail = (
-                            "Expected a newline or comma to mark the beginning of "
-                            "the next attribute."
-                        )
-                        raise self.problem("Missing attribute separator", detail)
+                elif not self._at_separator():
+                    detail = "Expected a newline or comma before the next attribute."
+                    raise self.problem("Missing attribute separator", detail)
+
+    def _at_separator(self) -> bool:
+        return self.text[self.position : self.position + 1] in ("\n", "\r", "}") or (
+            self.is_heredoc_end()
+        )
 
     def _object_item(self) -> tuple[syntax.Expression, syntax.Expression]:
         key = self.expression()

@@ -7,8 +7,9 @@ objects, labels become nested objects. Nothing is unfolded here.
 from typing import Any
 
 from cluster.jobspec.hcl import syntax
-from cluster.jobspec.hcl.evaluate import EvaluationProblem, Scope, evaluate
+from cluster.jobspec.hcl.evaluate import evaluate
 from cluster.jobspec.hcl.json_body import JsonBody
+from cluster.jobspec.hcl.scope import EvaluationProblem, Scope
 from cluster.jobspec.hcl.values import to_json
 
 

@@ -116,7 +116,7 @@ def _fraction_text(verb: str, precision: int | None, number: Fraction | float) -
         text = f"{text[: len(text) - digits]}.{text[len(text) - digits :]}" if digits else text
         return ("-" if scaled < 0 else "") + text
     if verb in "gG" and precision is None:
-        return f"{float(number):{verb}}" if abs(number) >= 10**21 else number_text(number)
+        return f"{float(number):{verb}}" if abs(float(number)) >= 1e21 else number_text(number)
     return f"{float(number):.{6 if precision is None else precision}{verb}}"
 
 

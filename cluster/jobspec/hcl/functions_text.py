@@ -174,7 +174,7 @@ def split(separator: Value, text: Value) -> Value:
 def join(separator: Value, *lists: Value) -> Value:
     """The elements of the lists as one text."""
     between = text_argument(separator, 0, "separator")
-    parts = []
+    parts: list[str] = []
     for position, each in enumerate(lists, start=1):
         items = list_argument(each, position, "lists")
         parts.extend(text_argument(item, position, "lists") for item in items)

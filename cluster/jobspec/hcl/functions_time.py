@@ -61,7 +61,8 @@ def _words(moment: datetime) -> dict[str, str]:
     zone = f"{offset[:3]}:{offset[3:5]}"
     day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]
     return {
-        "YYYY": f"{moment.year:04d}", "YY": f"{moment.year % 100:02d}", "MMMM": month, "MMM": month[:3],
+        "YYYY": f"{moment.year:04d}", "YY": f"{moment.year % 100:02d}", "MMMM": month,
+        "MMM": month[:3],
         "MM": f"{moment.month:02d}", "M": str(moment.month), "DD": f"{moment.day:02d}",
         "D": str(moment.day), "EEEE": day, "EEE": day[:3], "hh": f"{moment.hour:02d}",
         "h": str(moment.hour), "HH": f"{half_day:02d}", "H": str(half_day),

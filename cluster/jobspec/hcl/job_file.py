@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from cluster.jobspec.hcl import syntax
 from cluster.jobspec.hcl.decode import Unfolded, decode_block
-from cluster.jobspec.hcl.evaluate import Scope
 from cluster.jobspec.hcl.json_body import JsonBody, as_body, json_body
 from cluster.jobspec.hcl.nearest import nearest
 from cluster.jobspec.hcl.parser import parse_body, parse_expression
 from cluster.jobspec.hcl.schema import SCHEMAS, Entry, Schema
+from cluster.jobspec.hcl.scope import Scope
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.variables import Variables
 from cluster.jobspec.problems import JobProblems, Problem
@@ -43,7 +43,7 @@ class JobFile(NamedTuple):
     source: Source
 
     def place_of(self, steps: Steps) -> Place:
-        """Line and column of the innermost block or attribute on the way to a field of the form."""
+        """Line and column of the innermost block or attribute on the way to a field."""
         value: object = self.form
         offset = self.source.offsets.get((id(value), ""))
         for step in steps:
@@ -63,7 +63,7 @@ def parse_hcl(
 ) -> tuple[RequestForm, tuple[Problem, ...]]:
     """The request form of a job file and its warnings. Raises `JobProblems`.
 
-    `variables` are values as a file of them would give; `env` may give more under `NOMAD_VAR_<name>`.
+    `variables` are values as a file of them gives; `env` may give more as `NOMAD_VAR_<name>`.
     """
     job_file = read_job_file(text, variables, env=env)
     return job_file.form, job_file.warnings

@@ -19,7 +19,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def distance(left: str, right: str) -> int:
-    """How many letters must be inserted, removed or changed to make one of the other (Levenshtein)."""
+    """How many letters to insert, remove or change to make one of the other (Levenshtein)."""
     if abs(len(left) - len(right)) > _LARGEST_DISTANCE:
         return _LARGEST_DISTANCE + 1
     row = list(range(len(right) + 1))

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cluster.jobspec.hcl import syntax
-from cluster.jobspec.hcl.evaluate import EvaluationProblem, Scope, evaluate
+from cluster.jobspec.hcl.evaluate import evaluate
 from cluster.jobspec.hcl.json_body import as_body
 from cluster.jobspec.hcl.nearest import nearest
 from cluster.jobspec.hcl.schema import Entry, Schema
+from cluster.jobspec.hcl.scope import EvaluationProblem, Scope
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.syntax_problem import SyntaxProblem
 from cluster.jobspec.hcl.types import ANY, Type, converted, read_type, type_of
