@@ -214,11 +214,6 @@ class Leader:
         """Plans were judged and committed; the answers wait in `take_replies`."""
         self._settle(self._desk.done(outcomes), now=now, monotonic=monotonic)
 
-    @property
-    def has_queued_plans(self) -> bool:
-        """Plans wait for an applier."""
-        return self._desk.depth > 0
-
     def take_replies(self) -> tuple[PlanReply, ...]:
         """Answers to submitted plans, to be sent now."""
         replies, self._replies = self._replies, []

@@ -4,15 +4,16 @@ In: plans in order of urgency, a store. Out: one outcome per plan; the accepted 
 committed, a whole group in one write. Queueing, answering and the lease are not known here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from scheduler.engine.plan.evaluate import evaluate_plan
 from scheduler.errors import PlanRefused
 from scheduler.messages import PlanOutcome, QueuedPlan
-from scheduler.ports import Change, Fence, IDSource, StateStore
+from scheduler.ports import Change, Fence, IDSource
 from scheduler.rejected_nodes import RejectedNodes
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.plans import commit_plan
@@ -21,6 +22,22 @@ from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluati
 from scheduler.structs.plan import Plan, PlanResult
 
 GROUP_LIMIT = 64
+
+Result = TypeVar("Result")
+
+
+class PlanStore(Protocol):
+    """What an applier needs of a store."""
+
+    def write(
+        self,
+        kind: WriteKind,
+        work: Callable[[Change], Result],
+        *,
+        now: int,
+        fence: Fence | None = None,
+    ) -> tuple[int, Result]:
+        """As `StateStore.write`."""
 
 
 class BrokenPlan(PlanRefused):
@@ -41,7 +58,7 @@ class PlanApplier:
 
     def apply(
         self,
-        store: StateStore,
+        store: PlanStore,
         queued: Sequence[QueuedPlan],
         *,
         now: int,

@@ -15,6 +15,7 @@ from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.wake_ups import wake_workers
 from scheduler.commands import (
     CancelEvaluations,
+    Collect,
     Command,
     CompleteDrain,
     DrainAllocations,
@@ -27,7 +28,7 @@ from scheduler.errors import Fenced
 from scheduler.leader import Leader
 from scheduler.ports import Change, Fence, StateStore
 from scheduler.state.events import WriteKind
-from scheduler.watchers import reaper
+from scheduler.watchers import garbage, reaper
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +113,13 @@ class CommandRoom:
                     deadline_reached=by_deadline,
                     fence=self.fence,
                 )
+
+    @_perform.register
+    def _(self, command: Collect) -> None:
+        self._write(
+            WriteKind.COLLECTED,
+            lambda change: garbage.write_collected(change, command, self._ids),
+        )
 
     def _write(self, kind: WriteKind, work: Callable[[Change], None]) -> None:
         self.store.write(kind, work, now=self._clock.now(), fence=self.fence)

@@ -10,6 +10,7 @@ import threading
 import msgspec
 
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
+from cluster.runtime.housekeeping import Housekeeping
 from cluster.runtime.inbox import Inbox
 from cluster.runtime.leader_build import build_leader
 from cluster.runtime.leader_commands import CommandRoom
@@ -72,6 +73,7 @@ class Leadership:
         self.lease = lease
         self.inbox = Inbox(redis_url, lease.epoch)
         self.leader, self.beats = build_leader(RandomIDs(), chance)
+        self.housekeeping = Housekeeping()
         self.desk = LeaderDesk(self.leader, self.inbox, store, lease)
         self.commands = CommandRoom(store, self.leader, lease)
         self._clock = SystemClock()
@@ -82,6 +84,7 @@ class Leadership:
         """Serve until told to stop. Raises Fenced when another process took over."""
         self._restore()
         self.inbox.start()
+        self.housekeeping.start()
         while not stopping.is_set():
             self._renew()
             requests = self.inbox.drain(self._patience())
@@ -96,6 +99,7 @@ class Leadership:
 
     def close(self) -> None:
         """Stop listening."""
+        self.housekeeping.stop()
         self.inbox.stop()
 
     def _restore(self) -> None:
@@ -153,7 +157,7 @@ class Leadership:
         if self.desk.applier_waits or monotonic - self._applier_woken_at < WAKE_AGAIN_S:
             return
         # Woken already when evaluations go out, the applier is there when their plans come in.
-        if self.desk.take_has_delivered() or self.leader.has_queued_plans:
+        if self.desk.take_has_delivered() or self.leader.plan_queue_depth:
             self._applier_woken_at = monotonic
             wake_applier()
 

@@ -7,6 +7,8 @@ group that was committed but not reported is found again by whoever reads the re
 import functools
 import logging
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 from django.conf import settings
@@ -19,13 +21,17 @@ from cluster.runtime.leader_channel import (
     LeaderUnreachable,
     process_name,
 )
-from cluster.store.access import the_store
+from cluster.store.access import StoreAccess, the_store
 from cluster.store.leases import HeldLease, LeaseKeeper, epoch_of
 from scheduler.errors import Fenced
 from scheduler.messages import PlanOutcome, QueuedPlan
 from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
+from scheduler.ports import Change, Fence
+from scheduler.state.events import WriteKind
 
 log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 LINGER_S = 0.1
 DRAIN_S = 30.0
@@ -59,8 +65,9 @@ class PlanDrainer:
                     return
                 self._judge(queued, lease)
         except Fenced:
-            # The next step of the keeper finds out who holds it.
-            log.warning("action=drain_plans another applier holds the lease")
+            # The next step of the keeper finds out who holds the lease; plans of a leader that is
+            # not one any more come again from the next.
+            log.warning("action=drain_plans another applier, or another leader, took over")
             self._stepped_at = float("-inf")
         except (LeaderUnreachable, LeaderRefused) as error:
             log.warning("action=drain_plans %s", error)
@@ -76,15 +83,12 @@ class PlanDrainer:
     def _next_plans(self) -> tuple[QueuedPlan, ...]:
         body = NextPlansBody(self.process, GROUP_LIMIT, LINGER_S)
         answer = self.channel.call("next_plans", body)
-        if epoch_of("leader") != self.channel.epoch:
-            # Handed out by a leader that is not one any more; its evaluations come again.
-            return ()
         return msgspec.msgpack.decode(answer, type=tuple[QueuedPlan, ...])
 
     def _judge(self, queued: tuple[QueuedPlan, ...], lease: HeldLease) -> None:
         try:
             outcomes = self.applier.apply(
-                self.store,
+                _UnderLeader(self.store, self.channel.epoch),
                 queued,
                 now=self._clock.now(),
                 monotonic=self._clock.monotonic(),
@@ -97,6 +101,34 @@ class PlanDrainer:
             reason = str(error) or type(error).__name__
             outcomes = [PlanOutcome(plan_id=item.plan.id, error=reason) for item in queued]
         self.channel.call("plans_done", PlansDoneBody(self.process, tuple(outcomes)))
+
+
+class _UnderLeader:
+    """The store, for plans handed out under one leader epoch: none is committed after a failover.
+
+    Its successor delivers the evaluations again, and a late plan would place them twice.
+    """
+
+    def __init__(self, store: StoreAccess, epoch: int) -> None:
+        self._store = store
+        self._epoch = epoch
+
+    def write(
+        self,
+        kind: WriteKind,
+        work: Callable[[Change], Result],
+        *,
+        now: int,
+        fence: Fence | None = None,
+    ) -> tuple[int, Result]:
+        """As the store's, with the leader's epoch looked at inside the same transaction."""
+
+        def guarded(change: Change) -> Result:
+            if epoch_of("leader") != self._epoch:
+                raise Fenced(f"leader epoch {self._epoch} has ended")
+            return work(change)
+
+        return self._store.write(kind, guarded, now=now, fence=fence)
 
 
 @functools.cache

@@ -1,0 +1,62 @@
+"""What the leader's process does on the side: trims the event log, moves SQLite's log into its file.
+
+On a thread and a connection of its own, so that no request waits for it. Only the leader runs it.
+"""
+
+import logging
+import threading
+
+from django.conf import settings
+from django.db import connections
+
+from cluster.runtime.clock import SystemClock
+from cluster.store.access import the_store
+from cluster.store.retention import BATCH, checkpoint, trim_events
+from cluster.store.tokens import forget_expired
+
+log = logging.getLogger(__name__)
+
+CHECKPOINT_S = 2.0
+TRIM_S = 60.0
+_HOUR_NS = 3600 * 1_000_000_000
+
+
+class Housekeeping:
+    """Runs from `start` to `stop`."""
+
+    def __init__(self) -> None:
+        self._clock = SystemClock()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, once the present step is done."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        trimmed_at = self._clock.monotonic()
+        while not self._stopped.wait(CHECKPOINT_S):
+            try:
+                checkpoint(the_store())
+                if self._clock.monotonic() - trimmed_at >= TRIM_S:
+                    trimmed_at = self._clock.monotonic()
+                    self._trim()
+            except Exception:
+                # Nothing depends on it at once; the next round tries again.
+                log.exception("action=housekeeping failed")
+        connections.close_all()
+
+    def _trim(self) -> None:
+        now = self._clock.now()
+        forget_expired(the_store(), now=now)
+        keep_for = round(settings.BIVOUAC_EVENT_HOURS * _HOUR_NS)
+        while not self._stopped.is_set():
+            count = trim_events(
+                the_store(), now=now, keep_for=keep_for, keep_bytes=settings.BIVOUAC_EVENT_BYTES
+            )
+            if count < BATCH:
+                return
