@@ -1,4 +1,4 @@
-"""What the leader's process does on the side: trims the event log, moves SQLite's log into its file.
+"""What the leader's process does on the side: trims the event log, checkpoints SQLite.
 
 On a thread and a connection of its own, so that no request waits for it. Only the leader runs it.
 """
