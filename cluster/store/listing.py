@@ -4,7 +4,7 @@ In: what to list and where to begin. Out: structs in their natural order (http-a
 more than asked for, so that the caller knows the next cursor. Filters are the caller's.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,6 +22,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     #: None: all of them.
     namespaces: Collection[str] | None = None
     after: tuple[Any, ...] = ()
+    #: Columns of the table that must have these values.
+    equals: Mapping[str, str] = {}
     #: 0: all.
     limit: int = 0
     reverse: bool = False
@@ -55,6 +57,10 @@ def page(reader: DjangoStateReader, table: str, listing: Listing) -> list[Any]:
             return []
         conditions.append(f"namespace IN ({placeholders(len(listing.namespaces))})")
         parameters += sorted(listing.namespaces)
+    for column, value in listing.equals.items():
+        assert column in order.noun.columns, f"{table} has no column {column}"
+        conditions.append(f"{column} = %s")
+        parameters.append(value)
     if listing.after:
         columns = ", ".join(order.columns)
         sign = "<=" if listing.reverse else ">="

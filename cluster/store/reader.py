@@ -215,6 +215,11 @@ class DjangoStateReader(StateReader):
         """The rows of a noun that match, for lists of our own making."""
         return self._read(noun, statements.select(noun, where, order), tuple(parameters))
 
+    def rows(self, statement: str, parameters: Iterable[Any]) -> list[tuple[Any, ...]]:
+        """The plain rows of a statement of ours, for counts."""
+        self._cursor.execute(statement, tuple(parameters))
+        return list(self._cursor.fetchall())
+
     def prefix_condition(self, column: str) -> str:
         """SQL that a column begins with a text, given as each of its parameters."""
         if self._is_sqlite:

@@ -1,0 +1,70 @@
+"""How many there are, without reading them: counts per status straight from the tables.
+
+In: a reader and the namespaces that count (None: all). Out: plain numbers; one statement each.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from cluster.store import codec
+from cluster.store.reader import DjangoStateReader
+from cluster.store.statements import placeholders
+from scheduler.structs.evaluation import LifecycleStep
+
+Namespaces = Collection[str] | None
+
+
+def evaluation_tally(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, int]:
+    """Evaluations by stored status; `deleted` counts the stubs of collected ones."""
+    where, parameters = _within(namespaces)
+    counts = dict(
+        reader.rows(f"SELECT status, COUNT(*) FROM evaluation{where} GROUP BY status", parameters)  # noqa: S608 - names of our own tables only
+    )
+    stubs = reader.rows(f"SELECT COUNT(*) FROM evaluation_stub{where}", parameters)  # noqa: S608 - names of our own tables only
+    return {str(status): int(count) for status, count in counts.items()} | {
+        "deleted": int(stubs[0][0])
+    }
+
+
+def open_tally(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, int]:
+    """Evaluations that have not ended, by status."""
+    where, parameters = _within(namespaces, "status IN ('pending', 'blocked')")
+    found = reader.rows(
+        f"SELECT status, COUNT(*) FROM evaluation{where} GROUP BY status",  # noqa: S608 - names of our own tables only
+        parameters,
+    )
+    return {str(status): int(count) for status, count in found}
+
+
+def job_count(reader: DjangoStateReader, namespaces: Namespaces) -> int:
+    """Jobs, dead ones included."""
+    where, parameters = _within(namespaces)
+    return int(reader.rows(f"SELECT COUNT(*) FROM job{where}", parameters)[0][0])  # noqa: S608 - names of our own tables only
+
+
+def node_tally(reader: DjangoStateReader) -> dict[str, int]:
+    """Nodes in all (`nodes`), and those that drain (`draining`)."""
+    found = reader.rows("SELECT is_draining, COUNT(*) FROM node GROUP BY is_draining", ())
+    by_drain = {bool(draining): int(count) for draining, count in found}
+    return {"nodes": sum(by_drain.values()), "draining": by_drain.get(True, 0)}
+
+
+def newest_steps_of_pending(reader: DjangoStateReader) -> dict[str, LifecycleStep]:
+    """The newest recorded step of each pending evaluation, by its id."""
+    steps = reader.select(
+        codec.LIFECYCLE,
+        "eval_id IN (SELECT id FROM evaluation WHERE status = 'pending')",
+        (),
+        "eval_id, number",
+    )
+    return {step.eval_id: step for step in steps}
+
+
+def _within(namespaces: Namespaces, condition: str = "") -> tuple[str, tuple[Any, ...]]:
+    """A WHERE clause for rows of these namespaces, with its parameters."""
+    conditions = [condition] if condition else []
+    parameters: tuple[Any, ...] = ()
+    if namespaces is not None:
+        conditions.append(f"namespace IN ({placeholders(len(namespaces)) or 'NULL'})")
+        parameters = tuple(sorted(namespaces))
+    return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
