@@ -97,7 +97,7 @@ def test_noqa_and_type_ignore_carry_a_code_and_a_reason():
 
 
 def test_no_unfinished_marks_and_no_praise_of_history():
-    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b")
+    marks = re.compile(r"(?<!-)\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b")
 
     def check(path):
         return [m.group(0) for m in marks.finditer(path.read_text())]

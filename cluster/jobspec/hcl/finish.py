@@ -6,7 +6,7 @@ form, changed in place, without notes.
 
 from collections.abc import Callable
 
-from cluster.jobspec.request_form import RequestForm
+from cluster.jobspec.request_form import RequestForm, empty_form
 from scheduler.structs.policies import SECOND
 
 _CONSTRAINT_SHORTCUTS = ("version", "semver", "regexp", "set_contains")
@@ -134,8 +134,6 @@ def _job(form: RequestForm) -> None:
     notes = _notes(form)
     loose = []
     for task in notes.get("tasks") or []:
-        from cluster.jobspec.request_form import empty_form  # noqa: PLC0415
-
         group = empty_form("TaskGroup") | {"Name": task["Name"], "Tasks": [task]}
         loose.append(group)
     if loose:

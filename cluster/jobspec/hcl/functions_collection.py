@@ -16,6 +16,7 @@ from cluster.jobspec.hcl.functions_text import (
 from cluster.jobspec.hcl.values import (
     Mismatch,
     TypedList,
+    TypedMap,
     TypedSet,
     Value,
     are_equal,
@@ -133,8 +134,6 @@ def keys(collection: Value) -> Value:
 
 def length(collection: Value) -> Value:
     """How many elements; text and objects are not counted."""
-    from cluster.jobspec.hcl.values import TypedMap  # noqa: PLC0415
-
     if isinstance(collection, list | TypedMap):
         return len(collection)
     raise Mismatch("collection must be a list, a map or a tuple")

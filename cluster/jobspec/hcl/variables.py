@@ -12,6 +12,7 @@ from cluster.jobspec.hcl import syntax
 from cluster.jobspec.hcl.evaluate import evaluate
 from cluster.jobspec.hcl.json_body import as_body
 from cluster.jobspec.hcl.nearest import nearest
+from cluster.jobspec.hcl.parser import parse_expression
 from cluster.jobspec.hcl.schema import Entry, Schema
 from cluster.jobspec.hcl.scope import EvaluationProblem, Scope
 from cluster.jobspec.hcl.source import Source
@@ -208,8 +209,6 @@ class Variables:
     def _assign_text(self, variable: Variable, text: str) -> None:
         value: Value = text
         if variable.type.word not in ("string", "number", "bool", "any"):
-            from cluster.jobspec.hcl.parser import parse_expression  # noqa: PLC0415
-
             source = Source(text, f"<value for var.{variable.name}>")
             try:
                 node = parse_expression(source)
