@@ -139,17 +139,17 @@ class NodeClient:
         self.ttl_s = ttl / SECOND
 
     async def _pull_forever(self) -> None:
-        index = 0
+        index = known = 0
         while True:
             try:
-                pulled = await self.link.pull(index, MAX_WAIT_S)
+                pulled = await self.link.pull(index, MAX_WAIT_S, known=known)
                 complete = await self._take(pulled.allocations)
             except CallFailed as problem:
                 logger.warning("pull failed: %s", problem)
                 await asyncio.sleep(self.retry.fetch(self.chance()))
                 continue
             if complete:
-                index = pulled.index
+                index, known = pulled.index, len(pulled.allocations)
                 self.outbox.open()
             else:
                 await asyncio.sleep(self.retry.missing(self.chance()))

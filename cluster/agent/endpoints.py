@@ -123,14 +123,17 @@ async def take_beat(call: NodeRequest) -> BeatAnswer:
 
 
 async def give_allocations(call: NodeRequest) -> Pulled:
-    """Which allocations the node has, once something about them is newer than `index`."""
-    after = call.number("index")
+    """Which allocations the node has, once something about them is newer than `index`.
+
+    A collected one moves no index of those that stay, so fewer than `known` are news as well.
+    """
+    after, known = call.number("index"), call.number("known")
     deadline = call.monotonic() + min(call.number("wait"), MAX_WAIT_S)
     await call.node()
     while True:
         seen, newest, pulled = await the_store().aread(lambda reader: _pull(reader, call.node_id))
         left = deadline - call.monotonic()
-        if not after or newest > after or left <= 0:
+        if not after or newest > after or len(pulled.allocations) < known or left <= 0:
             return pulled
         await wait_for([Watch(Topic.NODE_USE, call.node_id)], after=seen, timeout=left)
 

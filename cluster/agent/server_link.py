@@ -73,9 +73,12 @@ class ServerLink:
         """Say that the node lives."""
         return await self._post("beat", Beat(), BeatAnswer)
 
-    async def pull(self, index: int, wait_s: float) -> Pulled:
-        """Which allocations the node has; blocks until something is newer than `index`."""
-        params = {"index": str(index), "wait": str(wait_s)}
+    async def pull(self, index: int, wait_s: float, *, known: int) -> Pulled:
+        """Which allocations the node has.
+
+        Blocks until something is newer than `index`, or one of the `known` ones is gone.
+        """
+        params = {"index": str(index), "wait": str(wait_s), "known": str(known)}
         timeout = wait_s + WAIT_MARGIN_S
         return await self._call("GET", "allocations", Pulled, params=params, timeout=timeout)
 

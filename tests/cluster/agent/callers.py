@@ -65,3 +65,10 @@ def place(store, node_id, number=0, **fields):
         return alloc
 
     return store.write(WriteKind.PLAN_RESULT, work, now=NOW)[1]
+
+
+def collect(store, alloc):
+    """Delete an allocation, as a purge of its job would."""
+    return store.write(
+        WriteKind.JOB_DEREGISTERED, lambda change: change.delete_allocation(alloc.id), now=NOW
+    )

@@ -10,7 +10,7 @@ from cluster.operations.nodes import hash_secret
 from cluster.store.beats import read_beats
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.node import NodeEvent, NodeStatus
-from tests.cluster.agent.callers import NOW, AgentCaller, place
+from tests.cluster.agent.callers import NOW, AgentCaller, collect, place
 
 SECOND = 1_000_000_000
 
@@ -140,6 +140,16 @@ async def test_a_pull_waits_for_the_next_change_of_its_node(store, agent, other)
     await store.awrite_call(place, other.node.id, 1)
     mine = await store.awrite_call(place, agent.node.id)
     assert (await waiting).json["Allocations"] == {mine.id: mine.alloc_modify_index}
+
+
+async def test_a_pull_ends_when_an_allocation_is_collected(store, agent):
+    mine = await store.awrite_call(place, agent.node.id)
+    path = f"allocations?index={mine.alloc_modify_index}&known=1&wait=20"
+    waiting = asyncio.create_task(agent.call("GET", path, b""))
+    await store.awrite_call(collect, mine)
+    assert (await waiting).json["Allocations"] == {}
+    # Collected between two pulls, it is told at once.
+    assert (await agent.call("GET", path, b"")).json["Allocations"] == {}
 
 
 async def test_a_pull_without_news_answers_when_its_time_is_up(store, agent):
