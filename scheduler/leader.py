@@ -163,7 +163,7 @@ class Leader:
             evaluations = (*evaluations, request.update)
             self._intake.note_end(request.update, now, actor=f"worker {process}")
         steps = self.take_steps(request.eval_id) if evaluations else ()
-        return FinishWrite(evaluations=evaluations, steps=steps)
+        return FinishWrite(evaluations=evaluations, steps=steps, explanations=request.explanations)
 
     def finished(
         self, process: str, request: FinishRequest, *, now: int, monotonic: float

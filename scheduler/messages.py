@@ -5,6 +5,7 @@ lost, late or repeated message does no harm. How they travel is not known here.
 """
 
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.plan import Plan, PlanResult
 from scheduler.structs.wire import Wire
 
@@ -31,6 +32,8 @@ class FinishRequest(Wire, frozen=True):
     created: tuple[Evaluation, ...] = ()
     #: The evaluation, to go back to those that wait for capacity.
     reblocked: Evaluation | None = None
+    #: Why nodes were not chosen, one per task group; their index is still to be set.
+    explanations: tuple[StoredExplanation, ...] = ()
     #: False: it is to be delivered again; `error` says why.
     ack: bool = True
     error: str = ""
@@ -41,6 +44,7 @@ class FinishWrite(Wire, frozen=True):
 
     evaluations: tuple[Evaluation, ...] = ()
     steps: tuple[LifecycleStep, ...] = ()
+    explanations: tuple[StoredExplanation, ...] = ()
 
 
 class QueuedPlan(Wire, frozen=True):

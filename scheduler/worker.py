@@ -16,6 +16,7 @@ from scheduler.errors import SchedulerError
 from scheduler.messages import Delivery, FinishRequest, PlanOutcome
 from scheduler.ports import IDSource, PatternMatcher, Snapshot
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.explanation import StoredExplanation, pack
 from scheduler.structs.plan import Plan
 
 #: A snapshot at or after the index; raises StaleSnapshot when there is none in time.
@@ -156,6 +157,7 @@ class Batch:
             update=outcome.evaluation and stamp.on_update(outcome.evaluation),
             created=tuple(stamp.on_creation(evaluation) for evaluation in outcome.created),
             reblocked=outcome.reblocked and stamp.on_update(outcome.reblocked),
+            explanations=_packed(delivery.evaluation, outcome),
         )
 
     def _nack(self, eval_id: str, error: Exception) -> Turn:
@@ -197,6 +199,19 @@ class Stamp:
         return evaluation.changed(
             snapshot_index=self._start_index, create_time=self._now, modify_time=self._now
         )
+
+
+def _packed(evaluation: Evaluation, outcome: Outcome) -> tuple[StoredExplanation, ...]:
+    return tuple(
+        StoredExplanation(
+            eval_id=evaluation.id,
+            task_group=name,
+            namespace=evaluation.namespace,
+            job_id=evaluation.job_id,
+            packed=pack(explanation),
+        )
+        for name, explanation in outcome.explanations.items()
+    )
 
 
 def seed_of(evaluation: Evaluation) -> int:

@@ -5,6 +5,7 @@ from cluster.models.allocation import AllocationRow
 from cluster.models.deployment import DeploymentRow
 from cluster.models.evaluation import EvaluationRow, EvaluationStubRow
 from cluster.models.event import EventRow
+from cluster.models.explanation import ExplanationRow
 from cluster.models.job import (
     JobRow,
     JobStubRow,
@@ -32,6 +33,7 @@ __all__ = [
     "EvaluationRow",
     "EvaluationStubRow",
     "EventRow",
+    "ExplanationRow",
     "JobRow",
     "JobStubRow",
     "JobSubmissionRow",

@@ -27,7 +27,7 @@ from scheduler.leader import Leader
 from scheduler.messages import FinishWrite, PlanOutcome
 from scheduler.ports import Change, Fence, StateStore
 from scheduler.state.events import WriteKind
-from scheduler.state.writes.evaluations import write_evaluations
+from scheduler.state.writes.evaluations import write_evaluations, write_explanations
 
 log = logging.getLogger(__name__)
 
@@ -221,13 +221,14 @@ class LeaderDesk:
         self.inbox.answer_all(answers)
 
     def _write(self, writes: list[FinishWrite]) -> int:
-        if not any(write.evaluations or write.steps for write in writes):
+        if not any(write.evaluations or write.steps or write.explanations for write in writes):
             return self.leader.index
 
         def work(change: Change) -> None:
             evaluations = [item for write in writes for item in write.evaluations]
             if evaluations:
                 write_evaluations(change, evaluations)
+            write_explanations(change, (item for write in writes for item in write.explanations))
             for write in writes:
                 for step in write.steps:
                     change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))

@@ -17,6 +17,7 @@ from scheduler.state.node_use import NodeUse
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -187,6 +188,18 @@ LIFECYCLE = Noun(
     2,
     {"eval_id": lambda step: step.eval_id, "number": lambda step: step.number},
 )
+EXPLANATION = Noun(
+    models.ExplanationRow,
+    StoredExplanation,
+    2,
+    {
+        "eval_id": lambda item: item.eval_id,
+        "task_group": lambda item: item.task_group,
+        "namespace": lambda item: item.namespace,
+        "job_id": lambda item: item.job_id,
+        "stored_index": lambda item: item.index,
+    },
+)
 NAMESPACE = Noun(models.NamespaceRow, Namespace, 1, {"name": lambda item: item.name})
 NODE_POOL = Noun(models.NodePoolRow, NodePool, 1, {"name": lambda pool: pool.name})
 SETTINGS = Noun(
@@ -207,6 +220,7 @@ NOUN_OF_TOPIC: dict[Topic, Noun[Any]] = {
     Topic.NAMESPACE: NAMESPACE,
     Topic.SCHEDULER_SETTINGS: SETTINGS,
     Topic.LIFECYCLE: LIFECYCLE,
+    Topic.EXPLANATION: EXPLANATION,
 }
 
 _EVERY_TOPIC = frozenset(topic.value for topic in Topic)

@@ -16,6 +16,7 @@ from scheduler.state.node_use import NodeUse
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
@@ -184,6 +185,15 @@ class DjangoStateReader(StateReader):
     def lifecycle(self, eval_id: str) -> Sequence[LifecycleStep]:
         """The recorded steps, by number."""
         return self.select(codec.LIFECYCLE, "eval_id = %s", (eval_id,), "number")
+
+    def explanations(self, eval_id: str) -> Sequence[StoredExplanation]:
+        """By name of the task group."""
+        found = self.select(codec.EXPLANATION, "eval_id = %s", (eval_id,))
+        return sorted(found, key=lambda item: item.task_group)
+
+    def explained_evaluations(self, key: JobKey) -> Sequence[str]:
+        """Newest first."""
+        return self._ids(statements.EXPLAINED_EVALUATIONS, *key)
 
     def namespace(self, name: str) -> Namespace | None:
         """A namespace."""

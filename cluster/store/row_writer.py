@@ -101,4 +101,5 @@ class RowWriter:
     def _collect(self, evaluation: Evaluation) -> None:
         stub = codec.EVALUATION_STUB.row(evaluation_stub(evaluation))
         self._cursor.execute(statements.upsert(codec.EVALUATION_STUB), stub)
-        self._cursor.execute(statements.delete(codec.LIFECYCLE, "eval_id = %s"), (evaluation.id,))
+        for noun in (codec.LIFECYCLE, codec.EXPLANATION):
+            self._cursor.execute(statements.delete(noun, "eval_id = %s"), (evaluation.id,))

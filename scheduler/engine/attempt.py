@@ -51,7 +51,7 @@ class Attempt:
         #: Still to be placed, by group.
         self.queued: dict[str, int] = {}
         #: By group, the metric of its newest decision.
-        self.explanations: dict[str, AllocMetric] = {}
+        self.decisions: dict[str, AllocMetric] = {}
 
     @property
     def is_stopped(self) -> bool:

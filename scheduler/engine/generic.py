@@ -94,7 +94,7 @@ class GenericScheduler:
             stack.set_job(attempt.job)
         # 6. What must change, and where.
         self._compute(attempt, stack)
-        run.note(attempt)
+        run.note(attempt, stack)
         self._classes = stack.class_report(even_if_escaped=run.is_blocked)
         # 7. Wait for capacity, unless a delayed evaluation will look again anyway.
         looks_again = bool(self._followups) and self._tools.now <= run.evaluation.wait_until

@@ -16,15 +16,16 @@ from scheduler.engine.feasibility.distinct_hosts import DistinctHosts
 from scheduler.engine.feasibility.distinct_property import DistinctProperty
 from scheduler.engine.feasibility.verdict import Verdict, judge
 from scheduler.engine.measure.ask import ask_of
-from scheduler.engine.measure.grouping import nodes_by_reason
+from scheduler.engine.measure.grouping import refused_nodes
 from scheduler.engine.measure.tally import Tally, tally
 from scheduler.engine.rank.grant import Shortage
 from scheduler.engine.rank.preemption import Eviction, Preemptor
 from scheduler.engine.rank.ranking import Ranking, Scored
+from scheduler.engine.rank.room import HAS_ROOM
 from scheduler.state.node_table import Bools
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
+from scheduler.structs.explanation import GroupExplanation
 from scheduler.structs.resources import AllocatedResources
 
 #: How many of the best candidates a metric keeps.
@@ -69,7 +70,7 @@ class GroupState:
         self.looked_at: Bools = np.zeros(candidates.size, dtype=np.bool_)
         self._context = context
         self._memo = memo
-        self._group_name = group.name
+        self.group_name = group.name
         self._candidates = candidates
         self._candidate_count = int(np.count_nonzero(candidates))
         self._distinct_hosts = DistinctHosts(context, job, group)
@@ -143,28 +144,26 @@ class GroupState:
         self._measure_one(row, scored=scored)
         return self._chosen(row, scored, eviction)
 
-    def explain(self) -> GroupExplanation:
-        """Every candidate that could not take the group just now, with its true reason."""
+    def explain(self, *, only_empty: bool) -> GroupExplanation:
+        """What refuses one more allocation on each candidate as the plan stands.
+
+        With `only_empty` candidates that hold one of the group already are left out.
+        """
         self._follow()
-        table, room = self._context.table, self._ranking.room
+        room = self._ranking.room
         codes, reasons = self._forbid()
-        refused = self._candidates & (codes != 0)
-        exhausted = self._candidates & (codes == 0) & room.exhausted
+        rows = self._candidates
+        if only_empty:
+            rows = rows & (self._context.group_counts(self.group_name) == 0)
+        passing = rows & (codes == 0)
+        lacking = passing & (room.dimension != HAS_ROOM)
         return GroupExplanation(
-            refused=tuple(
-                RefusedNodes(reason=reason, node_ids=node_ids)
-                for reason, node_ids in nodes_by_reason(table, refused, codes, reasons)
-            ),
-            exhausted=tuple(
-                Shortfall(
-                    dimension=dimension,
-                    node_ids=node_ids,
-                    least_missing=room.least_missing(dimension, exhausted),
-                )
-                for dimension, node_ids in nodes_by_reason(
-                    table, exhausted, room.dimension, room.dimensions
-                )
-            ),
+            task_group=self.group_name,
+            job_version=self.job.version,
+            candidates=int(np.count_nonzero(rows)),
+            with_room=int(np.count_nonzero(passing & ~lacking)),
+            refused=refused_nodes(self._context.table, rows & ~passing, codes, reasons),
+            exhausted=room.shortfalls(lacking),
         )
 
     def _follow(self) -> None:
@@ -212,14 +211,14 @@ class GroupState:
 
     def _count_filtered(self, codes: NDArray[np.int16], reasons: tuple[str, ...]) -> Tally:
         if self._memo is not None:
-            remembered = self._memo.remembered(self._group_name, self.verdict)
+            remembered = self._memo.remembered(self.group_name, self.verdict)
             codes = np.where(remembered, np.int16(len(reasons)), codes)
             reasons = (*reasons, REMEMBERED)
         return tally(self._context.table, self._candidates & (codes != 0), codes, reasons)
 
     def _label(self, row: int, reason: str) -> str:
         if reason and self._memo is not None:
-            remembered = self._memo.remembered(self._group_name, self.verdict)
+            remembered = self._memo.remembered(self.group_name, self.verdict)
             return REMEMBERED if remembered[row] else reason
         return reason
 
@@ -227,7 +226,7 @@ class GroupState:
         if not self.looked_at[row]:
             self.looked_at[row] = True
             if self._memo is not None:
-                self._memo.note(self._group_name, self.verdict, row)
+                self._memo.note(self.group_name, self.verdict, row)
 
     def _remember_candidates(self) -> None:
         if self._has_looked_at_all:
@@ -236,7 +235,7 @@ class GroupState:
         self._filtered = None
         self.looked_at |= self._candidates
         if self._memo is not None:
-            self._memo.note(self._group_name, self.verdict, self._candidates)
+            self._memo.note(self.group_name, self.verdict, self._candidates)
 
     def _count_exhausted(self, codes: NDArray[np.int16], evictable: list[int]) -> Tally:
         room = self._ranking.room

@@ -7,8 +7,8 @@ In and out: plain values. A run is a generator: it yields each `Plan` to submit,
 import msgspec
 
 from scheduler.ports import Snapshot
-from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.explanation import GroupExplanation
 from scheduler.structs.plan import PlanResult
 
 
@@ -29,5 +29,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     created: tuple[Evaluation, ...] = ()
     #: The evaluation itself, to be handed back to the tracker of blocked evaluations.
     reblocked: Evaluation | None = None
-    #: By task group: the metric of its first failure, or of its newest placement in this run.
-    explanations: dict[str, AllocMetric] = {}
+    #: By each task group that the run tried to place.
+    explanations: dict[str, GroupExplanation] = {}

@@ -101,7 +101,7 @@ class Placer:
             self._take(item, job, group, option, metric)
         else:
             failed[group.name] = exhausted_more(metric, group)
-            self._attempt.explanations[group.name] = failed[group.name]
+            self._attempt.decisions[group.name] = failed[group.name]
             self._give_up(item)
 
     def _older_job(self, placement: Placement) -> Job | None:
@@ -178,7 +178,7 @@ class Placer:
             nodes_in_pool=len(candidates.node_ids),
             node_pool=self._job.node_pool,
         )
-        self._attempt.explanations[group.name] = metric
+        self._attempt.decisions[group.name] = metric
         return metric
 
     def _take(

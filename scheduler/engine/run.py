@@ -5,6 +5,7 @@ Every scheduler shares it; none of their rules is here.
 """
 
 from scheduler.engine.attempt import Attempt, Tools
+from scheduler.engine.explain import Asked, Explainer, explained
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.stack import ClassReport
 from scheduler.ports import Snapshot
@@ -17,6 +18,7 @@ from scheduler.structs.evaluation import (
     follow_up_evaluation,
     modified_at,
 )
+from scheduler.structs.explanation import GroupExplanation
 from scheduler.structs.plan import Plan, PlanResult
 from scheduler.structs.plan_annotations import PlanAnnotations
 
@@ -37,19 +39,20 @@ class Run:
         self._tools = tools
         self._annotations: PlanAnnotations | None = None
         self._created: list[Evaluation] = []
-        self._explanations: dict[str, AllocMetric] = {}
+        #: By group, the newest attempt that tried to place it.
+        self._asked: dict[str, Asked] = {}
 
     @property
     def is_blocked(self) -> bool:
         """The evaluation is one that waited for capacity."""
         return self.evaluation.status is EvalStatus.BLOCKED
 
-    def note(self, attempt: Attempt) -> None:
+    def note(self, attempt: Attempt, stack: Explainer) -> None:
         """Keep what an attempt found out; it replaces what earlier ones did."""
         self.failed = attempt.failed
         self.queued = attempt.queued
         self._annotations = attempt.plan.annotations
-        self._explanations.update(attempt.explanations)
+        self._asked.update(dict.fromkeys(attempt.decisions, Asked(attempt, stack)))
 
     def create(self, evaluation: Evaluation) -> None:
         """Have an evaluation created."""
@@ -139,7 +142,7 @@ class Run:
         return Outcome(
             evaluation=modified_at(evaluation, self._tools.now),
             created=tuple(self._created),
-            explanations=self._explanations,
+            explanations=self._explanations(),
         )
 
     def refused_trigger(self) -> Outcome:
@@ -168,8 +171,11 @@ class Run:
             evaluation=waiting if self._counts_moved(snapshot) else None,
             created=tuple(self._created),
             reblocked=waiting,
-            explanations=self._explanations,
+            explanations=self._explanations(),
         )
+
+    def _explanations(self) -> dict[str, GroupExplanation]:
+        return {name: explained(name, asked) for name, asked in self._asked.items()}
 
     def _counts_moved(self, snapshot: Snapshot) -> bool:
         summary = snapshot.job_summary(self.evaluation.job_key)

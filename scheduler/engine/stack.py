@@ -117,9 +117,9 @@ class ServiceStack:
                 return self._groups.answer(state, chosen)
         return self._groups.answer(state, state.choose(penalty_rows, preempt=options.preempt))
 
-    def explain(self, group: TaskGroup, alloc_name: str = "") -> GroupExplanation:
-        """Which candidates cannot take the group as the plan stands, and why, node by node."""
-        return self._groups.state(group, alloc_name).explain()
+    def explain(self, group_name: str) -> GroupExplanation:
+        """What refuses one more of a group that was asked for, as the plan stands."""
+        return self._groups.newest[group_name].explain(only_empty=False)
 
     def class_report(self, *, even_if_escaped: bool = False) -> ClassReport:
         """What the selects of this attempt found out about classes of nodes.
@@ -169,6 +169,10 @@ class SystemStack:
             state, state.choose_on(row, frozenset(), preempt=self._may_evict)
         )
 
+    def explain(self, group_name: str) -> GroupExplanation:
+        """As in ServiceStack, of the nodes that hold none of the group."""
+        return self._groups.newest[group_name].explain(only_empty=True)
+
     def class_report(self, *, even_if_escaped: bool = False) -> ClassReport:
         """As in ServiceStack, of the last select alone."""
         seen = []
@@ -196,6 +200,8 @@ class _Groups:
         self._job: Job | None = None
         self._candidates: dict[tuple[str, tuple[str, ...]], _CandidateRows] = {}
         self._states: dict[tuple[int, str, str], GroupState] = {}
+        #: By name of the group, the state that answered last.
+        self.newest: dict[str, GroupState] = {}
         # A system stack forgets with every select, so it has nothing to remember.
         self._memo = ClassMemo(context.table) if with_preferences else None
 
@@ -226,6 +232,7 @@ class _Groups:
     def answer(self, state: GroupState, chosen: Chosen | None) -> RankedNode | None:
         """Leave the metrics of a choice on the context, and put the choice in words."""
         self._context.metrics = state.metrics
+        self.newest[state.group_name] = state
         if chosen is None:
             return None
         return RankedNode(

@@ -108,7 +108,7 @@ class SystemScheduler:
         )
         self._compute(work)
         self._deployment = work.deployment
-        run.note(attempt)
+        run.note(attempt, stack)
         plan = attempt.plan.build()
         if plan.is_no_op and not run.evaluation.annotate_plan:
             return None

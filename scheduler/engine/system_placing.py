@@ -166,7 +166,7 @@ class SystemPlacer:
         for evicted in option.preempted:
             attempt.preempt(evicted, alloc.id)
         attempt.place(alloc)
-        attempt.explanations[group.name] = alloc.metrics
+        attempt.decisions[group.name] = alloc.metrics
         self._work.placed.append(alloc)
 
     def _count_preempted(self, group_name: str, number: int) -> None:
@@ -182,7 +182,7 @@ class SystemPlacer:
         attempt, name = self._attempt, group.name
         attempt.queued[name] -= 1
         merged = _merged(self._filtered.get(name), metric)
-        self._filtered[name] = attempt.explanations[name] = merged
+        self._filtered[name] = attempt.decisions[name] = merged
         if attempt.queued[name] <= 0 and name not in self._existing:
             attempt.failed[name] = merged
         if self._work.is_sysbatch:
@@ -201,7 +201,7 @@ class SystemPlacer:
         assert attempt.job is not None, "a stopped job places nothing"
         pooled = msgspec.structs.replace(self._measured(metric), node_pool=attempt.job.node_pool)
         attempt.failed[name] = exhausted_more(pooled, group)
-        attempt.explanations[name] = attempt.failed[name]
+        attempt.decisions[name] = attempt.failed[name]
         run = self._work.run
         run.failed = attempt.failed
         run.block(

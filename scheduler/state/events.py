@@ -27,6 +27,7 @@ class Topic(StrEnum):
     NAMESPACE = "Namespace"
     SCHEDULER_SETTINGS = "SchedulerSettings"
     LIFECYCLE = "Lifecycle"
+    EXPLANATION = "Explanation"
 
 
 class WriteKind(StrEnum):

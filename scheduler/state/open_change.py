@@ -6,6 +6,8 @@ row, and nothing else; who stores them is not known here. So every store has the
 
 from collections.abc import Hashable
 
+import msgspec
+
 from scheduler.ports import Change, StateReader
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.node_use import changed_use
@@ -14,6 +16,7 @@ from scheduler.state.record import version_key
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
@@ -140,6 +143,19 @@ class OpenChange(Overlay, Change):
     def put_lifecycle_step(self, step: LifecycleStep) -> None:
         """Record a step."""
         self._put(Topic.LIFECYCLE, (step.eval_id, step.number), step)
+
+    def put_explanation(self, explanation: StoredExplanation) -> None:
+        """Store a group's explanation."""
+        name = (explanation.eval_id, explanation.task_group)
+        self._put(Topic.EXPLANATION, name, explanation, explanation.namespace)
+
+    def delete_explanations(self, eval_id: str) -> None:
+        """Forget those of an evaluation."""
+        for item in self.explanations(eval_id):
+            # What goes is named in the log, not said again.
+            gone = msgspec.structs.replace(item, packed=b"")
+            name = (eval_id, item.task_group)
+            self._delete(Topic.EXPLANATION, name, gone, item.namespace)
 
     def put_namespace(self, namespace: Namespace) -> None:
         """Store a namespace."""

@@ -10,10 +10,11 @@ from typing import TypeVar
 from scheduler.ports import StateReader
 from scheduler.state.events import Topic
 from scheduler.state.node_use import NodeUse
-from scheduler.state.record import created, version_key
+from scheduler.state.record import created, newest_explained, version_key
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
@@ -243,6 +244,40 @@ class Overlay(StateReader):
             if isinstance(step, LifecycleStep) and step.eval_id == eval_id:
                 steps[step.number] = step
         return [steps[number] for number in sorted(steps)]
+
+    def explanations(self, eval_id: str) -> Sequence[StoredExplanation]:
+        """By name of the task group."""
+        collected = self._puts[Topic.EVALUATION].get(eval_id, eval_id) is None
+        base = () if collected else self._base.explanations(eval_id)
+        return sorted(
+            self._with_puts(base, lambda item: item.eval_id == eval_id),
+            key=lambda item: item.task_group,
+        )
+
+    def explained_evaluations(self, key: JobKey) -> Sequence[str]:
+        """Newest first."""
+        base = self._base.explained_evaluations(key)
+        put = self._with_puts((), lambda item: item.job_key == key)
+        new = newest_explained(put)
+        return [
+            *new,
+            *(eval_id for eval_id in base if eval_id not in new and self.explanations(eval_id)),
+        ]
+
+    def _with_puts(
+        self,
+        base: Iterable[StoredExplanation],
+        is_wanted: Callable[[StoredExplanation], bool],
+    ) -> list[StoredExplanation]:
+        rows: dict[Hashable, Wire | None] = {
+            (item.eval_id, item.task_group): item for item in base
+        }
+        rows |= self._puts[Topic.EXPLANATION]
+        return [
+            item
+            for item in rows.values()
+            if isinstance(item, StoredExplanation) and is_wanted(item)
+        ]
 
     def namespace(self, name: str) -> Namespace | None:
         """A namespace."""

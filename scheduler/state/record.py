@@ -15,6 +15,7 @@ from scheduler.state.topics import TABLE_OF_TOPIC
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
@@ -65,6 +66,9 @@ class Record(StateReader):
         )
         self._lifecycle: Table[tuple[str, int], LifecycleStep] = Table(
             {"eval": lambda step: step.eval_id}
+        )
+        self._explanations: Table[tuple[str, str], StoredExplanation] = Table(
+            {"eval": lambda item: item.eval_id, "job": lambda item: item.job_key}
         )
         self._namespaces: Table[str, Namespace] = Table()
         self._node_pools: Table[str, NodePool] = Table()
@@ -225,6 +229,15 @@ class Record(StateReader):
         """The recorded steps, by number."""
         return sorted(self._lifecycle.bucket("eval", eval_id), key=lambda step: step.number)
 
+    def explanations(self, eval_id: str) -> Sequence[StoredExplanation]:
+        """By name of the task group."""
+        found = self._explanations.bucket("eval", eval_id)
+        return sorted(found, key=lambda item: item.task_group)
+
+    def explained_evaluations(self, key: JobKey) -> Sequence[str]:
+        """Newest first."""
+        return newest_explained(self._explanations.bucket("job", key))
+
     def namespace(self, name: str) -> Namespace | None:
         """A namespace."""
         return self._namespaces.get(name)
@@ -300,6 +313,8 @@ class Record(StateReader):
             self._stubs.put(evaluation.id, evaluation_stub(evaluation))
             for step in self._lifecycle.bucket("eval", evaluation.id):
                 self._lifecycle.remove((step.eval_id, step.number))
+            for item in self._explanations.bucket("eval", evaluation.id):
+                self._explanations.remove((item.eval_id, item.task_group))
 
     def _apply_allocation(self, event: StateEvent) -> None:
         alloc = event.value
@@ -341,6 +356,11 @@ class Record(StateReader):
         assert isinstance(step, LifecycleStep)
         _put_or_remove(self._lifecycle, (step.eval_id, step.number), step, event)
 
+    def _apply_explanation(self, event: StateEvent) -> None:
+        item = event.value
+        assert isinstance(item, StoredExplanation)
+        _put_or_remove(self._explanations, (item.eval_id, item.task_group), item, event)
+
 
 def version_key(job: Job) -> VersionKey:
     """What names a stored version."""
@@ -361,6 +381,12 @@ def evaluation_stub(evaluation: Evaluation) -> Evaluation:
         queued_allocations={},
         missing_non_node_resources=(),
     )
+
+
+def newest_explained(explanations: Iterable[StoredExplanation]) -> list[str]:
+    """The evaluations they explain, newest first."""
+    index_of = {item.eval_id: item.index for item in explanations}
+    return sorted(index_of, key=lambda eval_id: (-index_of[eval_id], eval_id))
 
 
 def _put_or_remove(table: Table[Key, Value], key: Key, value: Value, event: StateEvent) -> None:
@@ -384,4 +410,5 @@ _APPLY: dict[Topic, Callable[[Record, StateEvent], None]] = {
     Topic.NAMESPACE: Record._apply_namespace,
     Topic.SCHEDULER_SETTINGS: Record._apply_settings,
     Topic.LIFECYCLE: Record._apply_lifecycle,
+    Topic.EXPLANATION: Record._apply_explanation,
 }

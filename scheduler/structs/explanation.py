@@ -1,29 +1,89 @@
 """Why nodes were not chosen for a group, node by node. Ours alone; no public API has it.
 
-Values only: the engine makes them, pages show them.
+Values only: the engine makes them, the record keeps those of a job's newest evaluations.
 """
 
+import zlib
+
+import msgspec
+
+from scheduler.structs.alloc_metric import NodeScore
+from scheduler.structs.identity import JobKey
 from scheduler.structs.wire import Wire
 
 
 class Shortfall(Wire, frozen=True):
-    """Nodes that lack room in one dimension, and the least that any of them lacks."""
+    """Nodes that lack room in one dimension, the one that lacks least first."""
 
     dimension: str = ""
+    #: How many nodes; `node_ids` may list fewer.
+    count: int = 0
     node_ids: tuple[str, ...] = ()
-    #: MHz or MB; 0 where the dimension is no amount.
-    least_missing: int = 0
+    #: Beside `node_ids`: MHz or MB each lacks; empty where the dimension is no amount.
+    missing: tuple[int, ...] = ()
+
+    @property
+    def least_missing(self) -> int:
+        """What the nearest node lacks; 0 where the dimension is no amount."""
+        return self.missing[0] if self.missing else 0
 
 
 class RefusedNodes(Wire, frozen=True):
     """Nodes that one check refuses, under the reason's own label."""
 
     reason: str = ""
+    #: How many nodes; `node_ids` may list fewer.
+    count: int = 0
     node_ids: tuple[str, ...] = ()
 
 
 class GroupExplanation(Wire, frozen=True):
-    """The candidates of one group that could not take it, the most frequent reason first."""
+    """What stands between one more allocation of a group and each candidate, at the run's end.
 
+    `candidates` is the sum of `with_room` and of the counts of `refused` and `exhausted`, the most
+    frequent reason first in each.
+    """
+
+    task_group: str = ""
+    job_version: int = 0
+    #: Ready nodes of the job's pool and datacenters; of system jobs those without an allocation.
+    candidates: int = 0
+    with_room: int = 0
     refused: tuple[RefusedNodes, ...] = ()
     exhausted: tuple[Shortfall, ...] = ()
+    #: The candidates of the newest decision with every score, best first.
+    best: tuple[NodeScore, ...] = ()
+    #: Allocations of the group that the newest attempt could not place.
+    failed: int = 0
+    #: For a group that failed: what it would take, in one line.
+    nearest_miss: str = ""
+
+
+class StoredExplanation(Wire, frozen=True):
+    """One group's explanation as the record keeps it, packed."""
+
+    eval_id: str = ""
+    task_group: str = ""
+    namespace: str = ""
+    job_id: str = ""
+    #: Of the write that stored it.
+    index: int = 0
+    packed: bytes = b""
+
+    @property
+    def job_key(self) -> JobKey:
+        """Whose evaluation it explains."""
+        return JobKey(self.namespace, self.job_id)
+
+    @property
+    def group(self) -> GroupExplanation:
+        """The explanation itself."""
+        return _DECODER.decode(zlib.decompress(self.packed))
+
+
+def pack(explanation: GroupExplanation) -> bytes:
+    """The explanation in as few bytes as cost little: node ids are most of it."""
+    return zlib.compress(msgspec.msgpack.encode(explanation), 1)
+
+
+_DECODER = msgspec.msgpack.Decoder(GroupExplanation)

@@ -8,8 +8,10 @@ from scheduler.errors import StaleSnapshot
 from scheduler.state.events import Topic, WriteKind
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.node_use import node_use_of
+from scheduler.state.writes.evaluations import RUNS_EXPLAINED, write_explanations
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSubmission, JobSummary, Namespace
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -288,3 +290,60 @@ def test_a_reader_below_the_trimmed_log_is_told_so(store):
     assert [frame.index for frame in store.frames_since(3)] == [4]
     with pytest.raises(StaleSnapshot):
         store.frames_since(2)
+
+
+def explanation(eval_id, task_group="web", job_id="web", index=0):
+    return StoredExplanation(
+        eval_id=eval_id,
+        task_group=task_group,
+        namespace="default",
+        job_id=job_id,
+        index=index,
+        packed=pack(GroupExplanation(task_group=task_group, candidates=3)),
+    )
+
+
+def explain(store, *explanations):
+    return store.write(KIND, lambda change: write_explanations(change, explanations), now=1)[0]
+
+
+def explained(store, key=KEY):
+    return store.read(lambda reader: list(reader.explained_evaluations(key)))
+
+
+def test_explanations_are_found_by_their_evaluation(store):
+    first = explain(store, explanation("e1", "db"), explanation("e1"), explanation("e2"))
+    found = store.read(lambda reader: reader.explanations("e1"))
+    assert found == [explanation("e1", "db", index=first), explanation("e1", index=first)]
+    assert found[1].group == GroupExplanation(task_group="web", candidates=3)
+    (frame,) = store.frames_since(first - 1)
+    assert {event.key for event in frame.events} == {"e1/db", "e1/web", "e2/web"}
+
+
+def test_only_the_newest_runs_of_a_job_stay_explained(store):
+    explain(store, explanation("other", job_id="db"))
+    for number in range(RUNS_EXPLAINED + 2):
+        last = explain(store, explanation(f"e{number}", "db"), explanation(f"e{number}"))
+    assert explained(store) == [f"e{number}" for number in (6, 5, 4, 3, 2)]
+    assert explained(store, JobKey("default", "db")) == ["other"]
+    gone = [event for event in store.frames_since(last - 1)[0].events if event.deleted]
+    assert [(event.key, event.value.packed) for event in gone] == [
+        ("e1/db", b""),
+        ("e1/web", b""),
+    ]
+    explain(store, explanation("e3"))
+    assert explained(store) == ["e3", "e6", "e5", "e4", "e2"]
+
+
+def test_an_explanation_goes_with_its_evaluation(store):
+    evaluation = make_evaluation()
+    put(store, evaluation)
+    explain(store, explanation(evaluation.id), explanation("e2"))
+
+    def collect(change):
+        change.delete_evaluation(evaluation.id)
+        return list(change.explanations(evaluation.id)), list(change.explained_evaluations(KEY))
+
+    assert store.write(KIND, collect, now=1)[1] == ([], ["e2"])
+    assert explained(store) == ["e2"]
+    assert store.read(lambda reader: list(reader.explanations(evaluation.id))) == []

@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from scheduler.engine.context import EvalContext
 from scheduler.engine.measure.ask import GroupAsk
 from scheduler.engine.measure.fit import exceeds_max_allocs, first_misfit
+from scheduler.engine.measure.grouping import MOST_LISTED, listed_ids, rows_by_code
 from scheduler.engine.measure.ports_in_use import port_shape
 from scheduler.engine.rank.grant import UNCOUNTED, Grant, MakeRoom, Shortage, grant
 from scheduler.state.node_table import Bools, Floats
 from scheduler.state.node_use import UseSum, add_use
+from scheduler.structs.explanation import Shortfall
 
 #: Dimension of a row that has room.
 HAS_ROOM = 0
 _MAX_ALLOCS = "max allocation exceeded"
+#: What a node is told of that no counter has.
+_NAMELESS = "host network without a name"
 
 
 class Room:
@@ -86,18 +90,34 @@ class Room:
             exhausted &= self.dimension != self.dimensions.index(UNCOUNTED)
         return exhausted
 
-    def least_missing(self, dimension: str, rows: Bools) -> int:
-        """How much the best of the rows that lack CPU, memory or disk lacks; else 0."""
+    def shortfalls(self, rows: Bools) -> tuple[Shortfall, ...]:
+        """What these rows without room lack, the most frequent dimension first."""
+        found = [
+            self._shortfall(self.dimensions[code], of_dimension)
+            for code, of_dimension in rows_by_code(rows, self.dimension)
+        ]
+        return tuple(sorted(found, key=lambda item: (-item.count, item.dimension)))
+
+    def _shortfall(self, dimension: str, rows: NDArray[np.intp]) -> Shortfall:
         table = self._context.table
-        missing = {
-            "cpu": self.cpu_after - table.cpu_capacity,
-            "memory": self.memory_after - table.memory_capacity,
-            "disk": self._disk_after - table.disk_capacity,
+        columns = {
+            "cpu": (self.cpu_after, table.cpu_capacity),
+            "memory": (self.memory_after, table.memory_capacity),
+            "disk": (self._disk_after, table.disk_capacity),
         }.get(dimension)
-        lacking = rows & (self.dimension == self._code(dimension))
-        if missing is None or not lacking.any():
-            return 0
-        return int(missing[lacking].min())
+        missing: tuple[int, ...] = ()
+        if columns is not None:
+            after, capacity = columns
+            lacking = np.ceil(after[rows] - capacity[rows]).astype(np.int64)
+            nearest_first = np.argsort(lacking, kind="stable")
+            rows = rows[nearest_first]
+            missing = tuple(lacking[nearest_first][:MOST_LISTED].tolist())
+        return Shortfall(
+            dimension=_NAMELESS if dimension == UNCOUNTED else dimension,
+            count=rows.size,
+            node_ids=listed_ids(table, rows),
+            missing=missing,
+        )
 
     def _judge_all(self) -> None:
         ask, table = self._ask, self._context.table

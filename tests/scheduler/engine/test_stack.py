@@ -513,11 +513,20 @@ def test_an_explanation_names_every_node_and_the_nearest_miss():
     ]
     unmarked = Constraint(l_target="${meta.x}", operand="is_not_set", r_target="")
     scene = Scene(nodes, job_of(group_of(500, 1000, constraints=(unmarked,))))
-    assert scene.stack.explain(scene.group) == GroupExplanation(
-        refused=(RefusedNodes(reason="${meta.x} is_not_set ", node_ids=(nodes[3].id,)),),
+    assert scene.select().node == nodes[4]
+    assert scene.stack.explain("web") == GroupExplanation(
+        task_group="web",
+        candidates=5,
+        with_room=1,
+        refused=(RefusedNodes(reason="${meta.x} is_not_set ", count=1, node_ids=(nodes[3].id,)),),
         exhausted=(
-            Shortfall(dimension="memory", node_ids=(nodes[0].id, nodes[1].id), least_missing=200),
-            Shortfall(dimension="cpu", node_ids=(nodes[2].id,), least_missing=400),
+            Shortfall(
+                dimension="memory",
+                count=2,
+                node_ids=(nodes[0].id, nodes[1].id),
+                missing=(200, 300),
+            ),
+            Shortfall(dimension="cpu", count=1, node_ids=(nodes[2].id,), missing=(400,)),
         ),
     )
 
