@@ -41,8 +41,10 @@ async def wait_for(
 ) -> bool:
     """Wait until something watched changed after index `after`; False after `timeout` seconds."""
     async with _room().waiting(frozenset(watches), after) as changed:
+        # Not `asyncio.wait_for`, which on Python 3.11 may lose the cancellation of a caller.
         with suppress(TimeoutError):
-            await asyncio.wait_for(changed.wait(), timeout)
+            async with asyncio.timeout(timeout):
+                await changed.wait()
         return changed.is_set()
 
 

@@ -23,6 +23,8 @@ from scheduler.state.events import EventFrame
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.25
+#: Starting costs a read and a subscription, so a follower nobody listens to stays this long.
+LINGER_S = 5.0
 _PAUSE_AFTER_FAILURE_S = 1.0
 _FRAMES_AT_ONCE = 200
 
@@ -42,6 +44,8 @@ class Follower:
         self._starting = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
         self._users = 0
+        #: Stops the tasks when nobody has come back by then.
+        self._stopping: asyncio.TimerHandle | None = None
         self._index = 0
 
     @property
@@ -63,9 +67,19 @@ class Follower:
             self._listeners[listener] -= 1
             if not self._listeners[listener]:
                 del self._listeners[listener]
-            await self._end()
+            self._leave()
 
     async def _begin(self) -> None:
+        self._users += 1
+        if self._stopping is not None:
+            self._stopping.cancel()
+        try:
+            await self._start()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def _start(self) -> None:
         async with self._starting:
             if not self._tasks:
                 self._index = await self._store.aread(lambda reader: reader.index)
@@ -73,16 +87,18 @@ class Follower:
                     asyncio.create_task(self._follow()),
                     asyncio.create_task(self._hear()),
                 ]
-            self._users += 1
 
-    async def _end(self) -> None:
+    def _leave(self) -> None:
+        """The last one leaves the light on for a moment: waits tend to follow each other."""
         self._users -= 1
-        if self._users:
-            return
+        if not self._users:
+            loop = asyncio.get_running_loop()
+            self._stopping = loop.call_later(LINGER_S, self._stop)
+
+    def _stop(self) -> None:
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _follow(self) -> None:
         while True:
@@ -100,8 +116,10 @@ class Follower:
                 self._index = frame.index
                 self._tell(frame)
             if len(frames) < _FRAMES_AT_ONCE:
+                # Not `wait_for`: on Python 3.11 it loses a cancellation that meets a hint.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._hinted.wait(), POLL_S)
+                    async with asyncio.timeout(POLL_S):
+                        await self._hinted.wait()
                 self._hinted.clear()
 
     def _tell(self, frame: EventFrame | None) -> None:

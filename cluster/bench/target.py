@@ -1,0 +1,101 @@
+"""The cluster under test: one started for the occasion, or a running one named by its address.
+
+In: an address and a token. Out: connections, registrations from several of them, and counts of
+what the record holds. Counts of an own stack are read beside the server, to cost it nothing.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from cluster.bench.connection import Connection
+from cluster.bench.stack import Stack
+from cluster.runtime.clock import SystemClock
+
+_CLOCK = SystemClock()
+#: Between two looks at what is still open; an API without a file beside it is asked less often.
+_LOOK_S = 0.02
+_LOOK_REMOTE_S = 0.5
+
+
+class NotSettled(Exception):
+    """Something was still open when the time was over; the message says what."""
+
+
+class Target:
+    """Where a scenario sends its work."""
+
+    def __init__(
+        self, address: str, token: str, join_token: str, stack: Stack | None = None
+    ) -> None:
+        self.address = address
+        self.token = token
+        self.join_token = join_token
+        self.stack = stack
+        self._file: Path | None = None
+        if stack is not None and (stack.data_dir / "state.sqlite3").exists():
+            self._file = stack.data_dir / "state.sqlite3"
+
+    def connect(self) -> Connection:
+        """A connection of the caller's own."""
+        return Connection(self.address, self.token)
+
+    def register(self, forms: Sequence[dict[str, Any]], connections: int = 4) -> list[str]:
+        """Register jobs from several connections at once; the ids of their evaluations."""
+
+        def some(part: Sequence[dict[str, Any]]) -> list[str]:
+            with closing(self.connect()) as connection:
+                return [connection.put("/v1/jobs", {"Job": form})["EvalID"] for form in part]
+
+        with ThreadPoolExecutor(connections) as pool:
+            parts = pool.map(some, [forms[start::connections] for start in range(connections)])
+            return [eval_id for part in parts for eval_id in part]
+
+    def count_evaluations(self, **equal: str) -> int:
+        """How many evaluations have these values: `status`, `triggered_by`, `type`."""
+        if self._file is not None:
+            return self._count("evaluation", equal)
+        words = {"status": "Status", "triggered_by": "TriggeredBy", "type": "Type"}
+        return self._ask_count(
+            "evaluations", [f'{words[key]} == "{value}"' for key, value in equal.items()]
+        )
+
+    def count_allocations(self, **equal: str) -> int:
+        """How many allocations have these values: `client_status`, `desired_status`."""
+        if self._file is not None:
+            return self._count("allocation", equal)
+        words = {"client_status": "ClientStatus", "desired_status": "DesiredStatus"}
+        with closing(self.connect()) as connection:
+            found = connection.get("/v1/allocations")
+        return sum(all(a[words[key]] == value for key, value in equal.items()) for a in found)
+
+    def until(self, holds: Callable[[], bool], what: str, limit_s: float) -> float:
+        """Wait; returns the moment it held, on the monotonic clock. Raises NotSettled."""
+        pause = _LOOK_S if self._file is not None else _LOOK_REMOTE_S
+        deadline = _CLOCK.monotonic() + limit_s
+        while not holds():
+            if _CLOCK.monotonic() > deadline:
+                raise NotSettled(f"not within {limit_s:g} s: {what}")
+            time.sleep(pause)
+        return _CLOCK.monotonic()
+
+    def until_quiet(self, limit_s: float = 600) -> float:
+        """Wait until no evaluation is pending."""
+        return self.until(
+            lambda: not self.count_evaluations(status="pending"), "no pending evaluation", limit_s
+        )
+
+    def _ask_count(self, what: str, conditions: list[str]) -> int:
+        query = "+and+".join(condition.replace(" ", "+") for condition in conditions)
+        with closing(self.connect()) as connection:
+            return int(connection.get(f"/v1/{what}/count?filter={query}")["Count"])
+
+    def _count(self, table: str, equal: dict[str, str]) -> int:
+        conditions = " AND ".join(f"{column} = ?" for column in equal) or "1"
+        statement = f"SELECT count(*) FROM {table} WHERE {conditions}"  # noqa: S608 - names of our own
+        with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as record:
+            return int(record.execute(statement, [*equal.values()]).fetchone()[0])

@@ -1,0 +1,57 @@
+"""`manage.py bench`: measure Bivouac, each scenario on a cluster of its own."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cluster.bench import c100k, fleet_cost, latency, storm
+from cluster.bench.connection import RequestRefused
+from cluster.bench.report import json_line, summary, table
+from cluster.bench.scenario import Options, WrongCount
+from cluster.bench.stack import StackFailed
+from cluster.bench.target import NotSettled
+
+SCENARIOS = {
+    "latency": latency.run,
+    "storm": storm.run,
+    "c100k": c100k.run,
+    "fleet": fleet_cost.run,
+}
+
+
+class Command(BaseCommand):
+    """Parses the options of `bench`."""
+
+    requires_system_checks = ()
+    help = (
+        "Measure: latency (register to placed), storm (nodes flap), c100k (100,170 allocations),"
+        " fleet (cost at rest). Prints one JSON line and a table."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument("scenario", choices=[*SCENARIOS])
+        parser.add_argument("--runs", type=int, default=1, help="figures are medians of these")
+        parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
+        parser.add_argument("--workers", type=int, default=2, help="scheduler worker processes")
+        parser.add_argument(
+            "--addr",
+            default="",
+            help="a running cluster, with BIVOUAC_TOKEN and BIVOUAC_JOIN_TOKEN; use a fresh one",
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Run and print."""
+        chosen = Options(
+            address=options["addr"], scale=options["scale"], workers=options["workers"]
+        )
+        if options["runs"] < 1 or not 0 < chosen.scale <= 10:
+            raise CommandError("--runs must be at least 1, --scale above 0 and at most 10")
+        name = options["scenario"]
+        try:
+            runs = [SCENARIOS[name](chosen) for _ in range(options["runs"])]
+        except (RequestRefused, StackFailed, NotSettled, WrongCount) as error:
+            raise CommandError(str(error)) from None
+        result = summary(name, runs)
+        self.stdout.write(json_line(result))
+        self.stdout.write(table(result))
