@@ -1,0 +1,54 @@
+"""One Bivouac and one browser for the whole story."""
+
+import shutil
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from cluster.bench.stack import Stack
+from tests.live.visitor import Visitor
+from tests.live.world import SILENCE, SIZE, World, kill_tasks_below
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def world():
+    """With one real agent, called `first`."""
+    environment = {**SILENCE, **SIZE, "BIVOUAC_NODE_NAME": "first"}
+    with Stack(agent=True, environment=environment) as stack:
+        world = World(stack)
+        try:
+            world.node("first")
+            yield world
+        finally:
+            world.api.close()
+            kill_tasks_below(str(stack.data_dir))
+    kill_tasks_below(str(stack.data_dir))
+
+
+@pytest.fixture(scope="module")
+def visitor(world):
+    """A person who came in by the link that `up` printed."""
+    # Not for the whole session: Playwright's loop would be in the way of asynchronous tests.
+    assert CHROMIUM is not None, "the live test needs Chromium; `make test` installs it"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        visitor = Visitor(browser, world.stack.address)
+        yield visitor
+        visitor.close()
+        browser.close()
+
+
+@pytest.fixture
+def page(visitor):
+    """The visitor's page; fails the step on any console error or failed request."""
+    yield visitor.page
+    problems, visitor.problems[:] = [*visitor.problems], []
+    assert problems == []

@@ -1,0 +1,186 @@
+"""The running Bivouac of the live tests, and what a program does to it while a person watches."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import psutil
+from django.conf import settings
+
+from cluster.bench.stack import Stack
+
+Found = TypeVar("Found")
+LOOK_S = 0.05
+#: What the two real nodes of the story offer, whatever the machine has.
+NODE_CPU, NODE_MEMORY = 2000, 2048
+SIZE = {"BIVOUAC_CPU_MHZ": str(NODE_CPU), "BIVOUAC_MEMORY_MB": str(NODE_MEMORY)}
+SILENCE = {"BIVOUAC_MIN_HEARTBEAT_TTL": "1", "BIVOUAC_HEARTBEAT_GRACE": "1"}
+SECOND = 1_000_000_000
+
+
+def until(find: Callable[[], Found], what: str, limit_s: float = 20) -> Found:
+    """What `find` answers, once it is something; fails with `what` after the limit."""
+    deadline = time.monotonic() + limit_s
+    while not (found := find()):
+        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
+        time.sleep(LOOK_S)
+    return found
+
+
+class World:
+    """A stack with its API, asked in the words of the story."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self.api = stack.client()
+
+    def get(self, path: str) -> Any:
+        answer = self.api.get(f"/v1/{path}")
+        assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def register(self, job: dict[str, Any]) -> str:
+        """The id of the evaluation that decides about it."""
+        answer = self.api.put("/v1/jobs", json={"Job": job})
+        assert answer.is_success, answer.text
+        return answer.json()["EvalID"]
+
+    def purge(self, job_id: str) -> None:
+        assert self.api.delete(f"/v1/job/{job_id}", params={"purge": "true"}).is_success
+
+    def evaluation(self, job_id: str, trigger: str, status: str = "") -> dict[str, Any]:
+        """The newest evaluation of a job with this trigger, once there is one."""
+
+        def find() -> dict[str, Any] | None:
+            listed = self.get(f"job/{job_id}/evaluations")
+            fitting = [
+                item
+                for item in listed
+                if item["TriggeredBy"] == trigger and status in ("", item["Status"])
+            ]
+            return max(fitting, key=lambda item: item["CreateIndex"], default=None)
+
+        return until(find, f"a {status} {trigger} evaluation of {job_id}")
+
+    def allocations(self, job_id: str, *statuses: str) -> list[dict[str, Any]]:
+        listed = self.get(f"job/{job_id}/allocations")
+        fitting = [item for item in listed if not statuses or item["ClientStatus"] in statuses]
+        return sorted(fitting, key=lambda item: item["CreateIndex"])
+
+    def running(self, job_id: str, count: int) -> list[dict[str, Any]]:
+        """The running allocations of a job, once there are `count`."""
+
+        def find() -> list[dict[str, Any]]:
+            found = self.allocations(job_id, "running")
+            return found if len(found) == count else []
+
+        return until(find, f"{count} running allocations of {job_id}")
+
+    def output(self, alloc_id: str, task: str = "task") -> str:
+        """What a task has written to its stdout."""
+        parameters = {"task": task, "type": "stdout", "plain": "true"}
+        answer = self.api.get(f"/v1/client/fs/logs/{alloc_id}", params=parameters)
+        return answer.text if answer.is_success else ""
+
+    def node(self, name: str, *, status: str = "ready") -> dict[str, Any]:
+        """A node by its name, once it has this status."""
+
+        def find() -> dict[str, Any] | None:
+            nodes = self.get("nodes")
+            fits = (n for n in nodes if n["Name"] == name and n["Status"] == status)
+            return next(fits, None)
+
+        return until(find, f"node {name} {status}")
+
+    @contextlib.contextmanager
+    def frozen(self, process: str) -> Iterator[None]:
+        """A process of the stack holds its breath, so that what waits for it can be looked at."""
+        group = self.stack.pids[process]
+        os.killpg(group, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(group, signal.SIGCONT)
+
+
+class AgentProcess:
+    """A second real agent, which can die and come back: `manage.py runagent`."""
+
+    def __init__(self, stack: Stack, name: str) -> None:
+        self.environment = {
+            **os.environ,
+            **SIZE,
+            "DJANGO_SETTINGS_MODULE": "cluster.settings",
+            "BIVOUAC_DATA_DIR": str(stack.data_dir),
+            "BIVOUAC_ADDR": stack.address,
+            "BIVOUAC_JOIN_TOKEN": (stack.data_dir / "join-token").read_text().strip(),
+            "BIVOUAC_AGENT_DIR": str(stack.data_dir / name),
+            "BIVOUAC_NODE_NAME": name,
+            "BIVOUAC_RAW_EXEC": "1",
+        }
+        self.log_file = stack.data_dir / "logs" / f"{name}.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(settings.BASE_DIR / "manage.py"), "runagent"],
+                env=self.environment, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            self.process.wait(20)
+            self.process = None
+
+
+def task_process(alloc_id: str) -> psutil.Process:
+    """The first process of an allocation's task, which is what its driver started."""
+
+    def find() -> psutil.Process | None:
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get("NOMAD_ALLOC_ID") == alloc_id:
+                    found.append((process.create_time(), process.pid, process))
+        return min(found)[2] if found else None
+
+    return until(find, f"a process of allocation {alloc_id}")
+
+
+def kill_tasks_below(directory: str) -> None:
+    """Agents leave their tasks running when they stop; a test may not."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("NOMAD_ALLOC_DIR", "").startswith(directory):
+                process.kill()
+
+
+def job(job_id: str, *, count: int = 1, task: dict[str, Any] | None = None, **group: Any) -> Any:
+    """A service of one group with one task, which runs until it is stopped."""
+    plain = {
+        "Name": "task",
+        "Driver": "raw_exec",
+        "Config": {"command": "/bin/sleep", "args": ["3600"]},
+        "Resources": {"CPU": 50, "MemoryMB": 32},
+        "KillTimeout": SECOND,
+    }
+    groups = [{"Name": "group", "Count": count, "Tasks": [{**plain, **(task or {})}], **group}]
+    return {
+        "ID": job_id,
+        "Name": job_id,
+        "Type": "service",
+        "Datacenters": ["*"],
+        "TaskGroups": groups,
+    }
+
+
+#: A task that only pretends, for nodes that only pretend.
+MOCK = {"Driver": "mock_driver", "Config": {"run_for": "1h"}}
