@@ -1,5 +1,7 @@
 # Two commands: `make up` runs Bivouac, `make test` proves it. `make setup` prepares both without starting anything.
-PYTHON ?= $(shell command -v python3.12 || command -v python3.11 || command -v python3)
+# The first that runs (a version manager's shim may not) and is new enough; 3.12 and 3.11 have an embedded Redis.
+PYTHON ?= $(shell for p in python3.12 python3.11 python3 python3.13 python3.14; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 
