@@ -65,7 +65,7 @@ class Batch:
         self._tools = tools
         self._deliveries = {delivery.evaluation.id: delivery for delivery in deliveries}
         self._runs: dict[str, Generator[Plan, PlanAnswer, Outcome]] = {}
-        self._start_index: dict[str, int] = {}
+        self._stamps: dict[str, Stamp] = {}
         #: Plan id to evaluation id, of plans that are out.
         self._out: dict[str, str] = {}
 
@@ -96,7 +96,7 @@ class Batch:
         delivery = self._deliveries[eval_id]
         try:
             snapshot = self._tools.snapshot(delivery.wait_index)
-            self._start_index[eval_id] = snapshot.index
+            self._stamps[eval_id] = Stamp(snapshot.index, now)
             evaluation = delivery.evaluation
             scheduler = self._tools.factory(
                 evaluation.type,
@@ -107,7 +107,7 @@ class Batch:
                 seed=seed_of(evaluation),
             )
             self._runs[eval_id] = scheduler.process(evaluation)
-            return self._advance(eval_id, None, now)
+            return self._advance(eval_id, None)
         except Exception as error:
             return self._nack(eval_id, error)
 
@@ -122,7 +122,7 @@ class Batch:
         try:
             refresh = result.refresh_index
             snapshot = self._tools.snapshot(refresh) if refresh else None
-            return self._advance(eval_id, PlanAnswer(result=result, snapshot=snapshot), now)
+            return self._advance(eval_id, PlanAnswer(result=result, snapshot=snapshot))
         except Exception as error:
             return self._nack(eval_id, error)
 
@@ -130,26 +130,26 @@ class Batch:
         """Nack a delivery that cannot go on, for a reason from outside."""
         return self._nack(eval_id, SchedulerError(reason))
 
-    def _advance(self, eval_id: str, answer: PlanAnswer | None, now: int) -> Turn:
+    def _advance(self, eval_id: str, answer: PlanAnswer | None) -> Turn:
         run = self._runs[eval_id]
         try:
             plan = next(run) if answer is None else run.send(answer)
         except StopIteration as end:
-            return Turn(finishes=(self._finish(eval_id, end.value, now),))
+            return Turn(finishes=(self._finish(eval_id, end.value),))
         delivery = self._deliveries[eval_id]
         plan = msgspec.structs.replace(
             plan,
             id=plan.id or self._tools.ids.next_id(),
             eval_id=eval_id,
             eval_token=delivery.token,
-            snapshot_index=self._start_index[eval_id],
+            snapshot_index=self._stamps[eval_id].start_index,
         )
         self._out[plan.id] = eval_id
         return Turn(plans=(plan,))
 
-    def _finish(self, eval_id: str, outcome: Outcome, now: int) -> FinishRequest:
+    def _finish(self, eval_id: str, outcome: Outcome) -> FinishRequest:
         delivery = self._deliveries[eval_id]
-        stamp = Stamp(self._start_index[eval_id], now)
+        stamp = self._stamps[eval_id]
         self._close(eval_id)
         return FinishRequest(
             eval_id=eval_id,
@@ -174,30 +174,34 @@ class Batch:
 
     def _close(self, eval_id: str) -> None:
         self._deliveries.pop(eval_id, None)
-        self._start_index.pop(eval_id, None)
+        self._stamps.pop(eval_id, None)
         run = self._runs.pop(eval_id, None)
         if run is not None:
             run.close()
 
 
 class Stamp:
-    """What a worker writes on the evaluations of a run (evaluations.md 7.5)."""
+    """What a worker writes on the evaluations of a run (evaluations.md 7.5).
+
+    The instant is that of the run's beginning, where the scheduler's clock stood still: so the
+    record says what a capsule of the run must say.
+    """
 
     def __init__(self, start_index: int, now: int) -> None:
-        self._start_index = start_index
+        self.start_index = start_index
         self._now = now
 
     def on_update(self, evaluation: Evaluation) -> Evaluation:
         """The processed evaluation, with the snapshot its run began with."""
         return evaluation.changed(
-            snapshot_index=self._start_index,
+            snapshot_index=self.start_index,
             modify_time=max(self._now, evaluation.create_time + 1),
         )
 
     def on_creation(self, evaluation: Evaluation) -> Evaluation:
         """A new evaluation."""
         return evaluation.changed(
-            snapshot_index=self._start_index, create_time=self._now, modify_time=self._now
+            snapshot_index=self.start_index, create_time=self._now, modify_time=self._now
         )
 
 

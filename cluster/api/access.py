@@ -33,6 +33,11 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         if not self.sees(namespace) or (writes and not self.changes(namespace)):
             raise NotAllowed(DENIED)
 
+    def require_every_namespace(self) -> None:
+        """Refuse callers from whom some namespace is hidden."""
+        if self.reads is not None:
+            raise NotAllowed(DENIED)
+
     def require_cluster(self, *, writes: bool = False) -> None:
         """Refuse unless the caller may read (or change) what belongs to no namespace.
 

@@ -21,6 +21,8 @@ from cluster.api.respond import Found, read_meta
 from cluster.api.stubs import allocation_stub, evaluation_stub
 from cluster.api.watches import watch_row, watch_table
 from cluster.operations.errors import OperationRefused
+from cluster.operations.past_capsules import capsule_of
+from cluster.store.reader import DjangoStateReader
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
@@ -106,6 +108,46 @@ async def evaluation_lifecycle(call: Call, eval_id: str) -> HttpResponse:
 
     watches = (watch_row("evaluations", eval_id), watch_row("lifecycle", eval_id))
     return await answer_read(call, work, *watches)
+
+
+async def evaluation_explanation(call: Call, eval_id: str) -> HttpResponse:
+    """GET /v1/evaluation/<id>/explanation: why nodes were not chosen; with `group` of one group.
+
+    An evaluation that asked for no node, or is not among its job's newest, has an empty list.
+    """
+    check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
+    wanted = call.query.get("group", "")
+
+    def work(reader: StateReader) -> Found:
+        evaluation = _visible(call, reader, eval_id)
+        if evaluation is None:
+            return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
+        body = [
+            to_plain(stored.group)
+            for stored in reader.explanations(eval_id)
+            if wanted in {"", stored.task_group}
+        ]
+        return Found(index=evaluation.modify_index, body=body)
+
+    return await answer_read(call, work, watch_row("evaluations", eval_id))
+
+
+async def evaluation_capsule(call: Call, eval_id: str) -> HttpResponse:
+    """GET /v1/evaluation/<id>/capsule: all that its scheduler saw, to be decided again offline.
+
+    A scheduler sees every namespace, so the caller must.
+    """
+    check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
+    call.caller.require_every_namespace()
+
+    def work(reader: StateReader) -> Found:
+        assert isinstance(reader, DjangoStateReader), "the API reads the database"
+        evaluation = reader.evaluation(eval_id)
+        if evaluation is None:
+            return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
+        return Found(index=evaluation.modify_index, body=capsule_of(reader, evaluation))
+
+    return await answer_read(call, work, watch_row("evaluations", eval_id))
 
 
 def relatives(reader: StateReader, start: Evaluation) -> list[Evaluation]:

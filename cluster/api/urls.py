@@ -78,6 +78,8 @@ _EVALUATIONS = [
     _route("evaluations/count", GET=evaluations.count_evaluations),
     _of_eval("/allocations", GET=evaluations.evaluation_allocations),
     _of_eval("/lifecycle", GET=evaluations.evaluation_lifecycle),
+    _of_eval("/explanation", GET=evaluations.evaluation_explanation),
+    _of_eval("/capsule", GET=evaluations.evaluation_capsule),
     _of_eval("", GET=evaluations.read_evaluation),
 ]
 

@@ -250,15 +250,33 @@ def decode_frame(index: int, at: int, kind: str, body: bytes | memoryview) -> Ev
 
 def decode_events(body: bytes | memoryview, topics: Collection[str]) -> Iterator[StateEvent]:
     """The events of a frame that are of these topics; values of the others are not looked at."""
+    for coded in _coded_events(body):
+        if coded[0] in topics:
+            yield _decode_event(coded)
+
+
+def decode_rows(
+    body: bytes | memoryview, is_wanted: Callable[[str, str, str], bool]
+) -> Iterator[StateEvent]:
+    """The events of a frame whose topic, namespace and key are wanted; others are not decoded."""
+    for coded in _coded_events(body):
+        name, key, namespace, *_ = coded
+        if is_wanted(name, namespace, key):
+            yield _decode_event(coded)
+
+
+def _coded_events(body: bytes | memoryview) -> list[_CodedEvent]:
     coded = bytes(body)
-    plain = zlib.decompress(coded[1:]) if coded[:1] == _ZLIB else coded[1:]
-    for name, key, namespace, deleted, value in _EVENTS_DECODER.decode(plain):
-        if name in topics:
-            topic = Topic(name)
-            yield StateEvent(
-                topic=topic,
-                key=key,
-                namespace=namespace,
-                value=NOUN_OF_TOPIC[topic].decode(value),
-                deleted=deleted,
-            )
+    return _EVENTS_DECODER.decode(zlib.decompress(coded[1:]) if coded[:1] == _ZLIB else coded[1:])
+
+
+def _decode_event(coded: _CodedEvent) -> StateEvent:
+    name, key, namespace, deleted, value = coded
+    topic = Topic(name)
+    return StateEvent(
+        topic=topic,
+        key=key,
+        namespace=namespace,
+        value=NOUN_OF_TOPIC[topic].decode(value),
+        deleted=deleted,
+    )

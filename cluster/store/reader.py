@@ -35,6 +35,7 @@ class DjangoStateReader(StateReader):
     """The record at `index`, as one transaction sees it."""
 
     def __init__(self, connection: BaseDatabaseWrapper, index: int) -> None:
+        self.connection = connection
         self._cursor = connection.cursor()
         self._is_sqlite = connection.vendor == "sqlite"
         self._index = index

@@ -16,7 +16,7 @@ from scheduler.errors import SchedulerError
 from scheduler.ports import PatternMatcher, Snapshot
 from scheduler.state.node_table import NodeTable
 from scheduler.state.open_change import OpenChange
-from scheduler.state.record import Record
+from scheduler.state.record import Record, VersionKey, version_key
 from scheduler.state.seeds import seed_record
 from scheduler.state.snapshot import RecordSnapshot
 from scheduler.state.writes.plans import commit_plan
@@ -32,6 +32,8 @@ from scheduler.structs.wire import Nanoseconds, Wire, without_nulls
 
 #: A decoded JSON document.
 Document = Mapping[str, object]
+#: Job versions by incarnation, and under 0 those of the newest one that has the version.
+_Versions = dict[VersionKey, Job]
 
 
 class CapsuleError(SchedulerError):
@@ -164,19 +166,20 @@ def _put_all(change: OpenChange, capsule: Capsule) -> None:
         change.put_node(node)
     versions = _put_jobs(change, capsule.jobs)
     for alloc in capsule.allocations:
-        job = versions.get((alloc.job_key, alloc.job_version))
-        change.put_allocation(_named(alloc, job))
+        change.put_allocation(_named(alloc, versions))
     for deployment in capsule.deployments:
         change.put_deployment(deployment)
     for evaluation in (*capsule.evaluations, capsule.evaluation):
         change.put_evaluation(evaluation)
 
 
-def _put_jobs(change: OpenChange, jobs: tuple[Job, ...]) -> dict[tuple[JobKey, int], Job]:
-    versions = {(job.key, job.version): job for job in jobs}
+def _put_jobs(change: OpenChange, jobs: tuple[Job, ...]) -> _Versions:
+    """Store the jobs; the highest version of the newest incarnation is the current one."""
+    versions: _Versions = {}
     newest: dict[JobKey, Job] = {}
-    for job in sorted(jobs, key=lambda entry: entry.version):
+    for job in sorted(jobs, key=lambda entry: (entry.create_index, entry.version)):
         newest[job.key] = job
+        versions[job.key, 0, job.version] = versions[version_key(job)] = job
         change.put_job_version(job)
     for job in newest.values():
         change.put_job(job)
@@ -185,8 +188,11 @@ def _put_jobs(change: OpenChange, jobs: tuple[Job, ...]) -> dict[tuple[JobKey, i
     return versions
 
 
-def _named(alloc: Allocation, job: Job | None) -> Allocation:
+def _named(alloc: Allocation, versions: _Versions) -> Allocation:
     """The allocation with what the record keeps of its job version."""
+    incarnations = (alloc.job_create_index, 0)
+    found = (versions.get((alloc.job_key, each, alloc.job_version)) for each in incarnations)
+    job = next((job for job in found if job is not None), None)
     if job is None:
         return alloc
     return alloc.changed(

@@ -1,0 +1,5 @@
+"""Operations on stores that hold a fresh record."""
+
+from tests.store_fixtures import sqlite_store, sqlite_template
+
+__all__ = ["sqlite_store", "sqlite_template"]
