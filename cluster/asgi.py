@@ -10,12 +10,11 @@ django.setup(set_prefix=False)
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from channels.security.websocket import OriginValidator
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from cluster.agent.channel import AgentChannel
-from cluster.front_door import LeanHandler, PathRouter, static_files
+from cluster.front_door import LeanHandler, OriginCheck, PathRouter, static_files
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.step_hints import StepHints
 from cluster.store.access import the_store
@@ -33,7 +32,7 @@ application = ProtocolTypeRouter(
         ),
         "websocket": PathRouter(
             {"/v1/fleet/channel": AgentChannel.as_asgi()},
-            default=OriginValidator(
+            default=OriginCheck(
                 AuthMiddlewareStack(
                     StepHints(
                         URLRouter(websocket_urlpatterns),

@@ -5,13 +5,15 @@ every synchronous middleware costs each asynchronous request two changes of thre
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import django.contrib.admin
 from asgiref.wsgi import WsgiToAsgi
+from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
@@ -20,6 +22,8 @@ from django.http import HttpRequest
 from django.urls import set_script_prefix
 from django.utils.module_loading import import_string
 from whitenoise import WhiteNoise
+
+log = logging.getLogger(__name__)
 
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -92,6 +96,23 @@ class PathRouter:
             if path.startswith(prefix):
                 return await app(scope, receive, send)
         return await self.default(scope, receive, send)
+
+
+class OriginCheck:
+    """Lets websockets in from our own pages only: one Origin, spelled exactly as browsers do."""
+
+    def __init__(self, app: AsgiApp, origins: Iterable[str]) -> None:
+        self._app = app
+        self._origins = frozenset(origin.encode("ascii") for origin in origins)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one connection, or answer 403."""
+        given = [value for name, value in scope["headers"] if name == b"origin"]
+        if len(given) == 1 and given[0] in self._origins:
+            return await self._app(scope, receive, send)
+        log.warning("action=refuse_websocket origin=%r client=%s", given[:2], scope.get("client"))
+        denied: AsgiApp = WebsocketDenier.as_asgi()
+        return await denied(scope, receive, send)
 
 
 def static_files() -> AsgiApp:

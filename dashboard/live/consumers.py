@@ -12,8 +12,8 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.contrib.auth import get_user_model
 
+from dashboard.live.entitlement import DOORKEEPER, entitlement_of
 from dashboard.live.hub import HUB
 from dashboard.live.messages import Refused, encoded
 from dashboard.live.subscriptions import BadTopic, authorise, parse_topics, readable_namespaces
@@ -21,8 +21,6 @@ from scheduler.ports import StateReader
 
 #: Messages sent and not yet reported as seen. A browser reports twice a second.
 MAX_UNSEEN = 200
-#: Seconds after which a socket's person is looked up again: sign-outs and lost rights end it.
-RECHECK_S = 60.0
 
 SIGNED_OUT = 4401
 BAD_REQUEST = 4400
@@ -57,10 +55,10 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         if not HUB.is_wired:
             await self.close(NOT_READY)
             return
-        self._tasks = [
-            asyncio.create_task(self._write(), name="live writer"),
-            asyncio.create_task(self._recheck(), name="live recheck"),
-        ]
+        self._tasks = [asyncio.create_task(self._write(), name="live writer")]
+        DOORKEEPER.watch(
+            self, entitlement_of(self.scope["user"], self.scope.get("session"), namespaces)
+        )
         for kind, key in topics:
             await self._follow(kind, key, namespaces, since)
 
@@ -96,18 +94,9 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
             self._sent += 1
             await self.send(text_data=text)
 
-    async def _recheck(self) -> None:
-        while True:
-            await asyncio.sleep(RECHECK_S)
-            if not await database_sync_to_async(self._is_still_known)():
-                await self.close(SIGNED_OUT)
-                return
-
-    def _is_still_known(self) -> bool:
-        user = self.scope["user"]
-        session = self.scope.get("session")
-        alive = session is None or session.exists(session.session_key)
-        return bool(alive) and get_user_model().objects.filter(pk=user.pk, is_active=True).exists()
+    async def sign_out(self) -> None:
+        """Whoever opened this page may not follow it any more."""
+        await self.close(SIGNED_OUT)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """A page only ever says how many messages it has seen."""
@@ -116,6 +105,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
 
     async def disconnect(self, code: int) -> None:
         """Leave every group and end the helpers of this socket."""
+        DOORKEEPER.forget(self)
         own = [task for task in self._tasks if task is not asyncio.current_task()]
         for task in own:
             task.cancel()
