@@ -77,6 +77,15 @@ def chain_of(reader: StateReader, eval_id: str) -> Chain:
     return chain
 
 
+def newest_steps(reader: StateReader, chain: Chain) -> dict[str, LifecycleStep]:
+    """The newest recorded step of each member that has not ended, by its id."""
+    return {
+        item.id: steps[-1]
+        for item in chain.evaluations.values()
+        if not item.is_terminal and (steps := reader.lifecycle(item.id))
+    }
+
+
 def member_of(evaluation: Evaluation, *, newest: LifecycleStep | None = None) -> ChainMember:
     """One evaluation as the chain tells it; `newest`, its newest step, knows quasi-statuses."""
     state = evaluation.status.value

@@ -15,10 +15,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from cluster.store.access import StoreAccess, the_store
-from cluster.store.reader import DjangoStateReader
 from dashboard.live.subscriptions import readable_namespaces
 from dashboard.queries.navigation import navigation
-from dashboard.viewer import Absent, Query, Viewer
+from dashboard.viewer import Absent, Query, Viewer, own
 from scheduler.ports import StateReader
 
 Parameters = ParamSpec("Parameters")
@@ -66,7 +65,7 @@ async def _viewer_of(request: HttpRequest) -> Viewer | None:
 
 
 async def shown(request: HttpRequest, viewer: Viewer, template: str, query: Query) -> HttpResponse:
-    """The page of a query; `status` in its context is the answer's, 200 otherwise."""
+    """The page of a query; `http_status` in its context is the answer's, 200 otherwise."""
 
     def make(store: StoreAccess) -> HttpResponse:
         try:
@@ -74,7 +73,7 @@ async def shown(request: HttpRequest, viewer: Viewer, template: str, query: Quer
         except Absent:
             context = store.read(lambda reader: _read(reader, viewer, _nothing))
             return render(request, "404.html", context, status=404)
-        return render(request, template, context, status=context.get("status", 200))
+        return render(request, template, context, status=context.get("http_status", 200))
 
     return await the_store().aread_call(make)
 
@@ -84,7 +83,7 @@ async def read(viewer: Viewer, query: Query) -> Mapping[str, Any] | None:
 
     def ask(store: StoreAccess) -> Mapping[str, Any] | None:
         try:
-            return store.read(lambda reader: query(_own(reader), viewer))
+            return store.read(lambda reader: query(own(reader), viewer))
         except Absent:
             return None
 
@@ -92,20 +91,15 @@ async def read(viewer: Viewer, query: Query) -> Mapping[str, Any] | None:
 
 
 def _read(reader: StateReader, viewer: Viewer, query: Query) -> dict[str, Any]:
-    own = _own(reader)
+    record = own(reader)
     common = {
-        "page_index": own.index,
+        "page_index": record.index,
         "now": viewer.now,
         "viewer": viewer,
-        "nav_counts": navigation(own, viewer.namespaces),
+        "nav_counts": navigation(record, viewer.namespaces),
     }
-    return {**common, **query(own, viewer)}
+    return {**common, **query(record, viewer)}
 
 
-def _own(reader: StateReader) -> DjangoStateReader:
-    assert isinstance(reader, DjangoStateReader), "pages read the database"
-    return reader
-
-
-def _nothing(_reader: DjangoStateReader, _viewer: Viewer) -> Mapping[str, Any]:
+def _nothing(_reader: StateReader, _viewer: Viewer) -> Mapping[str, Any]:
     return {}

@@ -2,6 +2,9 @@
 
 from django.urls import path
 
+from dashboard import panels
 from dashboard.live.consumers import ClusterConsumer
+
+panels.register()
 
 websocket_urlpatterns = [path("live", ClusterConsumer.as_asgi())]

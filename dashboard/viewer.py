@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from cluster.store.reader import DjangoStateReader
+from scheduler.ports import StateReader
 
 
 class Viewer(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,3 +33,9 @@ Query = Callable[[DjangoStateReader, Viewer], Mapping[str, Any]]
 def crumbs(*steps: tuple[str, str]) -> list[dict[str, str]]:
     """A breadcrumb: words with their addresses, the last one without."""
     return [{"word": word, "url": url} for word, url in steps]
+
+
+def own(reader: StateReader) -> DjangoStateReader:
+    """The reader as what it is: pages read the database."""
+    assert isinstance(reader, DjangoStateReader), "pages read the database"
+    return reader

@@ -38,6 +38,7 @@ class _Order(NamedTuple):
 _ORDERS = {
     "jobs": _Order(codec.JOB, ("namespace", "job_id"), "job_id"),
     "evaluations": _Order(codec.EVALUATION, ("create_index", "id"), "id"),
+    "evaluation_stubs": _Order(codec.EVALUATION_STUB, ("create_index", "id"), "id"),
     "allocations": _Order(codec.ALLOCATION, ("create_index", "id"), "id"),
     "deployments": _Order(codec.DEPLOYMENT, ("create_index", "id"), "id"),
     "nodes": _Order(codec.NODE, ("id",), "id"),

@@ -4,7 +4,7 @@ In: a reader and the namespaces that count (None: all). Out: plain numbers; one 
 """
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from cluster.store import codec
 from cluster.store.reader import DjangoStateReader
@@ -68,3 +68,29 @@ def _within(namespaces: Namespaces, condition: str = "") -> tuple[str, tuple[Any
         conditions.append(f"namespace IN ({placeholders(len(namespaces)) or 'NULL'})")
         parameters = tuple(sorted(namespaces))
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
+
+
+class NodeFace(NamedTuple):
+    """What a list of many nodes needs of one."""
+
+    id: str
+    name: str
+    status: str
+    eligibility: str
+    is_draining: bool
+
+
+def node_faces(reader: DjangoStateReader) -> list[NodeFace]:
+    """All nodes, undecoded."""
+    found = reader.rows("SELECT id, name, status, eligibility, is_draining FROM node", ())
+    return [NodeFace(*row[:4], bool(row[4])) for row in found]
+
+
+def recent_steps(reader: DjangoStateReader, evaluations: int) -> list[LifecycleStep]:
+    """The steps of the newest evaluations, each life in its order."""
+    return reader.select(
+        codec.LIFECYCLE,
+        "eval_id IN (SELECT id FROM evaluation ORDER BY create_index DESC, id DESC LIMIT %s)",
+        (evaluations,),
+        "eval_id, number",
+    )

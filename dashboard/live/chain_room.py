@@ -1,6 +1,13 @@
 """The chain of one evaluation, live: members join as they are made, states follow each step."""
 
-from dashboard.chains import chain_of, links_of, member_of, members_of, tombstone_of
+from dashboard.chains import (
+    chain_of,
+    links_of,
+    member_of,
+    members_of,
+    newest_steps,
+    tombstone_of,
+)
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_tree import chain_tree
 from dashboard.graphs.geometry import patch_between
@@ -28,9 +35,7 @@ class ChainRoom(Room):
         """Gather the chain as it is."""
         chain = chain_of(reader, self.subscription.key)
         self.evaluations = chain.evaluations
-        for eval_id, evaluation in self.evaluations.items():
-            if not evaluation.is_terminal and (steps := reader.lifecycle(eval_id)):
-                self.newest[eval_id] = steps[-1]
+        self.newest = newest_steps(reader, chain)
         self.layout.update(members_of(chain, self.newest))
         self._drawn = self.layout.graph()
 

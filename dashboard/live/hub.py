@@ -201,12 +201,10 @@ class Hub:
         ]
         pieces = group.room.standing(now)
         if touched:
-            replay = Room(group.room.subscription)
-            for frame in touched:
-                replay.observe(frame)
-            rows = replay.flush(None, now)
-            pieces = rows + await self._frames().read(
-                lambda reader: group.whole(reader, self.index, now)
+            pieces = await self._frames().read(
+                lambda reader: (
+                    group.room.replay(touched, reader, now) + group.whole(reader, self.index, now)
+                )
             )
         topic = group.room.subscription.topic
         at = frames[-1].at if frames else now
@@ -274,7 +272,9 @@ class Hub:
                 group.room.observe(frame)
         self._recent.extend(frames)
         hinted = self._take_hints(hints)
-        if frames or hinted:
+        now = self._now()
+        aged = any(group.room.is_due(now) for group in self.groups.values())
+        if frames or hinted or aged:
             await self._flush(frames)
         self._beat()
         return bool(frames or hinted)

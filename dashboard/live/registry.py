@@ -1,10 +1,22 @@
 """Which kind of subscription opens which room. Wiring only."""
 
 from dashboard.live.chain_room import ChainRoom
+from dashboard.live.drain_room import DrainRoom
+from dashboard.live.jobs_room import JobsRoom
+from dashboard.live.nodes_room import NodesRoom
+from dashboard.live.overview_room import OverviewRoom
 from dashboard.live.rooms import EvaluationRoom, Room
 from dashboard.live.subscriptions import Subscription
+from dashboard.queries import allocation, allocations, job  # noqa: F401 - they register panels
 
-ROOMS: dict[str, type[Room]] = {"evaluation": EvaluationRoom, "chain": ChainRoom}
+ROOMS: dict[str, type[Room]] = {
+    "chain": ChainRoom,
+    "drains": DrainRoom,
+    "evaluation": EvaluationRoom,
+    "jobs": JobsRoom,
+    "nodes": NodesRoom,
+    "overview": OverviewRoom,
+}
 
 
 def room_for(subscription: Subscription) -> Room:

@@ -6,7 +6,7 @@ touches the database after `load`, except where a page has registered a panel th
 again (once per flush).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.template.loader import render_to_string
@@ -101,6 +101,10 @@ class Room:
         """Take note of a step ahead of the record; whether anything changed."""
         return False
 
+    def is_due(self, now: int) -> bool:
+        """Whether time alone has changed what is shown."""
+        return False
+
     def concerns(self, event: StateEvent) -> bool:
         """Whether this change belongs to what is shown."""
         subscription = self.subscription
@@ -136,6 +140,16 @@ class Room:
         """The whole room for a viewer who comes back: panels and drawings as they are now."""
         panels = tuple(self._panel(panel, reader, now) for panel in self.panels)
         return panels + self.standing(now)
+
+    def replay(
+        self, frames: Sequence[EventFrame], reader: StateReader, now: int
+    ) -> tuple[Piece, ...]:
+        """The rows that these frames changed, for one viewer who missed them."""
+        del reader
+        missed = Room(self.subscription)
+        for frame in frames:
+            missed.observe(frame)
+        return missed.flush(None, now)
 
     def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
         """What changed since the last flush. `reader` is given when `needs_reader`."""
@@ -202,7 +216,7 @@ class EvaluationRoom(Room):
         if event.topic is Topic.LIFECYCLE:
             return event.key.partition("/")[0] == eval_id
         if event.topic is Topic.EVALUATION:
-            return event.key == eval_id or _made_by(event.value, eval_id)
+            return event.key == eval_id or made_by(event.value, eval_id)
         return getattr(event.value, "eval_id", "") == eval_id
 
     def _note(self, event: StateEvent, index: int) -> None:
@@ -218,7 +232,7 @@ class EvaluationRoom(Room):
             self._is_redrawn = True
 
     def _note_made(self, other: Evaluation) -> None:
-        if _made_by(other, self.subscription.key):
+        if made_by(other, self.subscription.key):
             self.made[other.id] = MadeEvaluation(
                 id=other.id, trigger=other.triggered_by, at=other.create_time
             )
@@ -282,7 +296,8 @@ def life_of(
     )
 
 
-def _made_by(value: object, eval_id: str) -> bool:
+def made_by(value: object, eval_id: str) -> bool:
+    """Whether a value is an evaluation that this one made, by link or cause."""
     if not isinstance(value, Evaluation):
         return False
     cause_id = value.cause.id if value.cause else ""

@@ -117,5 +117,8 @@ def _namespace_of(kind: str, key: str, reader: StateReader) -> str | None:
     if kind == "job":
         namespace, _, job_id = key.partition("/")
         return namespace if reader.job(JobKey(namespace, job_id)) is not None else None
-    row = reader.allocation(key) if kind == "allocation" else reader.evaluation(key)
+    if kind == "allocation":
+        alloc = reader.allocation(key)
+        return alloc.namespace if alloc is not None else None
+    row = reader.evaluation(key) or reader.evaluation_stub(key)
     return row.namespace if row is not None else None

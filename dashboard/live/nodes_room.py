@@ -1,0 +1,74 @@
+"""The list of nodes, live: a row is a node and what is taken of it, which change apart.
+
+In: frames. Out: rows, read together once per flush for all viewers.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from dashboard.live.messages import Html, Piece
+from dashboard.live.rooms import NEW_ROWS, Room, rendered
+from dashboard.live.subscriptions import Subscription
+from dashboard.queries.nodes import node_row
+from scheduler.ports import StateReader
+from scheduler.state.events import EventFrame, StateEvent, Topic
+
+_ROW = "dashboard/partials/_node_row.html"
+
+
+class NodesRoom(Room):
+    """Nodes that changed since the last flush."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        """See Room."""
+        super().__init__(subscription)
+        #: In the order of their changes; whether the node is new.
+        self._changed: dict[str, bool] = {}
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Nodes and their use."""
+        return event.topic in (Topic.NODE, Topic.NODE_USE)
+
+    def _note(self, event: StateEvent, index: int) -> None:
+        super()._note(event, index)
+        is_new = event.topic is Topic.NODE and getattr(event.value, "create_index", 0) == index
+        self._changed[event.key] = self._changed.pop(event.key, False) or is_new
+
+    @property
+    def needs_reader(self) -> bool:
+        """Rows are read."""
+        return bool(self._changed) or super().needs_reader
+
+    def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
+        """The rows of the nodes that changed; those that are gone leave."""
+        pieces = super().flush(reader, now)
+        if reader is None:
+            return pieces
+        changed = dict(list(self._changed.items())[-NEW_ROWS:])
+        self._changed.clear()
+        return pieces + _rows(changed, reader, now)
+
+    def replay(
+        self, frames: Sequence[EventFrame], reader: StateReader, now: int
+    ) -> tuple[Piece, ...]:
+        """See Room."""
+        missed = NodesRoom(self.subscription)
+        missed.panels = []
+        for frame in frames:
+            missed.observe(frame)
+        return missed.flush(reader, now)
+
+
+def _rows(changed: Mapping[str, bool], reader: StateReader, now: int) -> tuple[Piece, ...]:
+    reader.preload(nodes=changed)
+    return tuple(_row(node_id, reader, now, is_new=is_new) for node_id, is_new in changed.items())
+
+
+def _row(node_id: str, reader: StateReader, now: int, *, is_new: bool) -> Html:
+    target = f"node-rows-{node_id}"
+    row = node_row(reader, node_id)
+    if row is None:
+        return Html(target=target, mode="remove")
+    html = rendered(_ROW, {**row, "now": now})
+    if not is_new:
+        return Html(target=target, html=html)
+    return Html(target=target, mode="upsert", html=html, container="node-rows")

@@ -1,0 +1,49 @@
+"""Which parts of which pages are kept current, by what. Wiring only."""
+
+from functools import partial
+from typing import Any
+
+from dashboard.live.rooms import register_panel, register_rows
+from dashboard.queries.chain import chain_panel
+from dashboard.queries.drains import drain_panel, drains_panel
+from dashboard.queries.evaluation import evaluation_panel
+from dashboard.queries.evaluations import row_context
+from dashboard.queries.nodes import node_panel
+from scheduler.state.events import Topic
+from scheduler.structs.evaluation import Evaluation
+
+_PARTIALS = "dashboard/partials/"
+
+
+def register() -> None:
+    """Once per process that serves pages."""
+    _register_evaluations()
+    _register_nodes()
+
+
+def _register_evaluations() -> None:
+    row = f"{_PARTIALS}_evaluation_row.html"
+    for kind, container in (("overview", "newest"), ("evaluations", "evaluation-rows")):
+        context = partial(_evaluation_row, container=container)
+        register_rows(kind, Topic.EVALUATION, container, row, context)
+    watched = (Topic.EVALUATION, Topic.ALLOCATION, Topic.LIFECYCLE)
+    for target, template in (
+        ("evaluation-head", "_evaluation_head.html"),
+        ("decision", "_decision.html"),
+        ("raw", "_raw.html"),
+    ):
+        register_panel("evaluation", target, _PARTIALS + template, evaluation_panel, *watched)
+    register_panel("chain", "chain-rows", f"{_PARTIALS}_chain_rows.html", chain_panel, *watched)
+
+
+def _register_nodes() -> None:
+    watched = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
+    for target, template in (("node-head", "_node_head.html"), ("node-body", "_node_body.html")):
+        register_panel("node", target, _PARTIALS + template, node_panel, *watched)
+    register_panel("drains", "drain-list", f"{_PARTIALS}_drain_list.html", drains_panel, *watched)
+    for target, template in (("drain-head", "_drain_head.html"), ("board", "_drain_board.html")):
+        register_panel("drain", target, _PARTIALS + template, drain_panel, *watched)
+
+
+def _evaluation_row(evaluation: Evaluation, _now: int, *, container: str) -> dict[str, Any]:
+    return {"container": container, **row_context(evaluation)}

@@ -1,0 +1,135 @@
+"""A chain's page: how evaluations follow from one another, drawn, as a tree and as rows.
+
+In: a reader and the id of any member, collected or not. Out: the context of `chain.html`.
+"""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from dashboard.chains import Chain, chain_of, members_of, newest_steps
+from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain_places import ChainMember
+from dashboard.graphs.chain_tree import chain_tree
+from dashboard.graphs.mermaid import graph_mermaid
+from dashboard.live.subscriptions import Subscription
+from dashboard.outcomes import outcome_of
+from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.wording import count_of, number, short_id
+from scheduler.ports import StateReader
+from scheduler.structs.evaluation import Evaluation
+
+#: Rows of the table; the graph and the files show every member.
+MAX_ROWS = 300
+_ORDER = (
+    "scheduling", "applying", "pending", "delayed", "blocked", "failed", "complete", "canceled",
+)  # fmt: skip
+
+
+def chain_page(reader: StateReader, viewer: Viewer, *, eval_id: str, view: str) -> dict[str, Any]:
+    """The context of the page; raises Absent for an id that was never seen."""
+    chain = _seen(reader, viewer, eval_id)
+    layout = _layout(reader, chain, eval_id)
+    graph = layout.graph()
+    start = chain.evaluations.get(eval_id) or chain.stubs[eval_id]
+    shown = view if view in ("list", "table") else "graph"
+    return {
+        "eval_id": eval_id,
+        "start": start,
+        "graph": graph,
+        "mermaid": graph_mermaid(graph),
+        "tree": chain_tree(layout),
+        "view": shown,
+        "views": [
+            {"word": word, "url": f"?view={key}", "is_current": key == shown}
+            for key, word in (("graph", "Graph"), ("list", "List"), ("table", "Table"))
+        ],
+        "crumbs": crumbs(
+            ("Evaluations", "/evaluations/"),
+            (short_id(eval_id), f"/evaluations/{eval_id}/"),
+            ("Chain", ""),
+        ),
+        "live_topics": f"chain:{eval_id}",
+        **_told(chain, layout, eval_id),
+        "page_index": reader.index,
+    }
+
+
+def chain_panel(reader: StateReader, subscription: Subscription, _now: int) -> dict[str, Any]:
+    """Sentence and rows, rendered again when a member changes."""
+    chain = chain_of(reader, subscription.key)
+    layout = _layout(reader, chain, subscription.key)
+    return _told(chain, layout, subscription.key)
+
+
+def chain_record(reader: StateReader, viewer: Viewer, *, eval_id: str) -> dict[str, Any]:
+    """The chain as the text of its files."""
+    chain = _seen(reader, viewer, eval_id)
+    graph = _layout(reader, chain, eval_id).graph()
+    whole = {
+        "Index": reader.index,
+        "Evaluations": [*chain.evaluations.values()],
+        "Collected": [*chain.stubs.values()],
+    }
+    return {
+        "mmd": graph_mermaid(graph),
+        "json": msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n",
+    }
+
+
+def _seen(reader: StateReader, viewer: Viewer, eval_id: str) -> Chain:
+    chain = chain_of(reader, eval_id)
+    start = chain.evaluations.get(eval_id) or chain.stubs.get(eval_id)
+    if start is None or not viewer.sees(start.namespace):
+        raise Absent
+    return chain
+
+
+def _layout(reader: StateReader, chain: Chain, eval_id: str) -> ChainLayout:
+    layout = ChainLayout(f"chain-{eval_id}", selected=eval_id)
+    layout.update(members_of(chain, newest_steps(reader, chain)))
+    return layout
+
+
+def _told(chain: Chain, layout: ChainLayout, eval_id: str) -> dict[str, Any]:
+    everyone = sorted(
+        [*chain.evaluations.values(), *chain.stubs.values()],
+        key=lambda item: (item.create_time, item.id),
+    )
+    rows = [_row(item, layout.members[item.id], eval_id) for item in everyone[:MAX_ROWS]]
+    return {
+        "rows": rows,
+        "hidden": max(len(everyone) - MAX_ROWS, 0),
+        "strong": f"{count_of(len(everyone), 'evaluation')} for "
+        f"{count_of(len({item.job_key for item in everyone}), 'job')}.",
+        "rest": _states(layout),
+        "began": everyone[0].create_time if everyone else 0,
+        "ended": 0
+        if any(not item.is_terminal for item in chain.evaluations.values())
+        else max((item.modify_time for item in everyone), default=0),
+        "folded": len(layout.folded_into),
+        "collected": len(chain.stubs),
+    }
+
+
+def _states(layout: ChainLayout) -> str:
+    counts = Counter(
+        "collected" if member.is_tombstone else member.state for member in layout.members.values()
+    )
+    ordered = [*_ORDER, *sorted(counts.keys() - set(_ORDER))]
+    parts = [f"{number(counts[state])} {state}" for state in ordered if counts[state]]
+    return ", ".join(parts) + "." if parts else ""
+
+
+def _row(evaluation: Evaluation, member: ChainMember, eval_id: str) -> dict[str, Any]:
+    outcome = outcome_of(evaluation)
+    return {
+        "evaluation": evaluation,
+        "state": "collected" if member.is_tombstone else member.state,
+        "is_selected": evaluation.id == eval_id,
+        "made_by": evaluation.previous_eval or member.cause_eval,
+        "event": " ".join(member.event_lines[:2]),
+        "told": member.outcome if member.is_tombstone else f"{outcome.strong} {outcome.rest}",
+        "took": evaluation.modify_time - evaluation.create_time if evaluation.is_terminal else 0,
+    }

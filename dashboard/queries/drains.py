@@ -1,0 +1,279 @@
+"""Drains: which are under way, and one drain's board, allocation by allocation.
+
+In: a reader and a node's id. Out: the contexts of `drains.html` and `drain.html`. An allocation
+counts as drained only when its node has stopped it; replaced only when its successor runs.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from cluster.store import codec
+from cluster.store.reader import DjangoStateReader
+from dashboard.live.subscriptions import Subscription
+from dashboard.viewer import Absent, Viewer, crumbs, own
+from dashboard.wording import age, clock_time, count_of, number, span
+from scheduler.ports import StateReader
+from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.job import JobType
+from scheduler.structs.node import LastDrain, Node
+
+SECOND = 1_000_000_000
+#: Drains that are over, in the list.
+MAX_ENDED = 20
+#: Cards a column shows; the rest is counted.
+MAX_CARDS = 40
+
+COLUMNS = (
+    ("waiting", "Not marked yet"),
+    ("marked", "Marked"),
+    ("stopping", "Stopping"),
+    ("stopped", "Stopped"),
+    ("placed", "Replacement placed"),
+    ("running", "Replacement running"),
+)
+_ICONS = {
+    "waiting": "pending", "marked": "pending", "stopping": "stop", "stopped": "stop",
+    "placed": "applying", "running": "running",
+}  # fmt: skip
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One allocation on the board."""
+
+    alloc: Allocation
+    column: str
+    icon: str
+    tone: str
+    strong: str
+    text: str = ""
+    replacement: Allocation | None = None
+
+
+def drains_page(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
+    """The context of the list."""
+    return {**drains_parts(reader, viewer.now), "live_topics": "drains"}
+
+
+def drains_panel(reader: StateReader, _subscription: Subscription, now: int) -> dict[str, Any]:
+    """The list, rendered again when a node changes."""
+    return drains_parts(reader, now)
+
+
+def drains_parts(reader: StateReader, now: int) -> dict[str, Any]:
+    """Drains under way and those that ended, newest first; two reads whatever their number.
+
+    Of the ended ones those whose node is still closed: the others are history of their node.
+    """
+    closed = own(reader).select(
+        codec.NODE, "is_draining = %s OR eligibility = 'ineligible'", (True,)
+    )
+    nodes = [node for node in closed if node.last_drain is not None or node.drain_strategy]
+    running = [node for node in nodes if node.drain_strategy is not None]
+    ended = sorted(
+        (node for node in nodes if node.drain_strategy is None),
+        key=lambda node: node.last_drain.updated_at if node.last_drain else 0,
+        reverse=True,
+    )
+    reader.preload(nodes=[node.id for node in running])
+    return {
+        "running": [_line(reader, node, now) for node in running],
+        "ended": [_line(reader, node, now) for node in ended[:MAX_ENDED]],
+        "strong": f"{count_of(len(running), 'node drains', 'nodes drain')} now."
+        if running
+        else "No node drains now.",
+    }
+
+
+def _line(reader: StateReader, node: Node, now: int) -> dict[str, Any]:
+    last = node.last_drain or LastDrain()
+    left = reader.node_use(node.id).held.alloc_count if node.drain_strategy else 0
+    return {
+        "node": node,
+        "status": "draining" if node.drain_strategy else last.status or "complete",
+        "last": last,
+        "left": left,
+        "deadline": _deadline_words(node, now),
+        "reason": last.meta.get("message") or last.meta.get("reason", ""),
+        "by": drained_by(last),
+    }
+
+
+def drained_by(last: LastDrain) -> str:
+    """Who asked for the drain, as far as it was told."""
+    return last.meta.get("by") or last.accessor_id[:8]
+
+
+def drain_page(reader: StateReader, viewer: Viewer, *, node_id: str) -> dict[str, Any]:
+    """The context of one drain's board; a node that never drained has none."""
+    parts = drain_parts(reader, node_id, viewer.namespaces, viewer.now)
+    if parts is None:
+        raise Absent
+    node = parts["node"]
+    return {
+        **parts,
+        "crumbs": crumbs(
+            ("Drains", "/drains/"), (node.name or node.id[:8], f"/nodes/{node.id}/"), ("Drain", "")
+        ),
+        "live_topics": f"drains:{node_id}",
+    }
+
+
+def drain_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
+    """The board, rendered again when an allocation of it changes."""
+    parts = drain_parts(reader, subscription.key, subscription.namespaces, now)
+    return {"page_index": reader.index, **(parts or {"is_gone": True})}
+
+
+def drain_parts(
+    reader: StateReader, node_id: str, namespaces: frozenset[str] | None, now: int
+) -> dict[str, Any] | None:
+    """Everything the board says, in four reads."""
+    node = reader.node(node_id)
+    if node is None:
+        return None
+    last = node.last_drain or LastDrain()
+    moving = on_board(reader.allocations_by_node(node_id), last)
+    reader.preload(allocs=[item.next_allocation for item in moving if item.next_allocation])
+    cards = [_card(reader, node, item) for item in moving]
+    shown = [card for card in cards if namespaces is None or card.alloc.namespace in namespaces]
+    return {
+        "node": node,
+        "last": last,
+        "never": node.last_drain is None and node.drain_strategy is None,
+        "status": "draining" if node.drain_strategy else last.status or "complete",
+        "columns": _columns(shown),
+        "total": len(cards),
+        "redacted": len(cards) - len(shown),
+        **_milestones(cards),
+        **_sentence(node, last, cards),
+        "deadline": _deadline_words(node, now),
+        "deadline_at": node.drain_strategy.force_deadline if node.drain_strategy else 0,
+        "is_forced": bool(node.drain_strategy and node.drain_strategy.deadline < 0),
+        "ignores_system": bool(node.drain_strategy and node.drain_strategy.ignore_system_jobs),
+        "reason": last.meta.get("message") or last.meta.get("reason", ""),
+        "by": drained_by(last),
+        "events": [event for event in reversed(node.events) if event.subsystem == "Drain"],
+    }
+
+
+def on_board(allocs: Iterable[Allocation], last: LastDrain) -> list[Allocation]:
+    """Those that were alive when the drain began."""
+    began = last.started_at
+    if not began:
+        return []
+    return [
+        item
+        for item in allocs
+        if item.create_time < began + SECOND
+        and not (item.is_client_terminal and item.modify_time < began)
+    ]
+
+
+def _card(reader: StateReader, node: Node, alloc: Allocation) -> Card:
+    after = reader.allocation(alloc.next_allocation) if alloc.next_allocation else None
+    column, tone, strong, text = _place(node, alloc, after)
+    return Card(
+        alloc=alloc, column=column, icon=_ICONS[column], tone=tone, strong=strong, text=text,
+        replacement=after,
+    )  # fmt: skip
+
+
+def _place(node: Node, alloc: Allocation, after: Allocation | None) -> tuple[str, str, str, str]:
+    """Column, tone, what is said, and why."""
+    if after is not None and alloc.is_client_terminal:
+        where = f"on {after.node_name or after.node_id[:8]}"
+        if after.client_status is ClientStatus.RUNNING:
+            return "running", "running", where, f"after {span(_until_running(alloc, after))}"
+        return "placed", "placed", where, f"its tasks are {after.client_status.value}"
+    if alloc.is_client_terminal:
+        told = "not replaced" if alloc.job_type != JobType.SERVICE else "no replacement yet"
+        return "stopped", "stopped", alloc.client_status.value, told
+    if alloc.is_server_terminal:
+        text = f"its replacement is placed on {after.node_name}" if after else "told to stop"
+        return "stopping", "stopping", "stopping", text
+    if alloc.desired_transition.migrate:
+        return "marked", "marked", "marked", "an evaluation of its job moves it next"
+    if node.drain_strategy is None:
+        return "waiting", "canceled", "stays", "the drain ended before it was moved"
+    return ("waiting", *_why_here(node, alloc))
+
+
+def _why_here(node: Node, alloc: Allocation) -> tuple[str, str, str]:
+    strategy = node.drain_strategy
+    if alloc.job_type == JobType.SYSTEM:
+        ignored = strategy is not None and strategy.ignore_system_jobs
+        text = "system jobs are left running" if ignored else "system: stays until others left"
+        return "canceled" if ignored else "marked", "last", text
+    if alloc.job_type in (JobType.BATCH, JobType.SYSBATCH):
+        return "delayed", "left to finish", "batch: stopped only at the deadline"
+    return "blocked", "held up", "waits for its turn: migrate.max_parallel of its group"
+
+
+def _until_running(alloc: Allocation, after: Allocation) -> int:
+    """From the replacement's making to its start."""
+    started = [state.started_at for state in after.task_states.values() if state.started_at]
+    return max(min(started, default=after.modify_time) - after.create_time, 0)
+
+
+def _columns(cards: Sequence[Card]) -> list[dict[str, Any]]:
+    columns = []
+    for key, title in COLUMNS:
+        own = sorted(
+            (card for card in cards if card.column == key),
+            key=lambda card: (card.tone != "blocked", card.alloc.name),
+        )
+        columns.append(
+            {
+                "key": key, "title": title, "count": len(own), "cards": own[:MAX_CARDS],
+                "hidden": max(len(own) - MAX_CARDS, 0),
+            }
+        )  # fmt: skip
+    return columns
+
+
+def _milestones(cards: Sequence[Card]) -> dict[str, Any]:
+    moves = [card for card in cards if card.alloc.job_type == JobType.SERVICE]
+    return {
+        "replaced": sum(card.column == "running" for card in moves),
+        "replaced_soon": sum(card.column == "placed" for card in moves),
+        "to_replace": len(moves),
+        "drained": sum(card.alloc.is_client_terminal for card in cards),
+        "to_drain": len(cards),
+    }
+
+
+def _sentence(node: Node, last: LastDrain, cards: Sequence[Card]) -> dict[str, str]:
+    done = _milestones(cards)
+    counts = (
+        f"{number(done['replaced'])} of {number(done['to_replace'])} replacements run, "
+        f"{number(done['drained'])} of {count_of(done['to_drain'], 'allocation')} stopped."
+    )
+    if node.drain_strategy is None:
+        if node.last_drain is None:
+            return {"strong": "This node has never been drained.", "rest": ""}
+        if last.status == "canceled":
+            return {"strong": f"Canceled at {clock_time(last.updated_at)}.", "rest": counts}
+        return {"strong": f"Complete since {clock_time(last.updated_at)}.", "rest": counts}
+    if not cards:
+        return {"strong": "Nothing to move:", "rest": "the node is empty."}
+    held = [card for card in cards if card.tone == "blocked"]
+    if held:
+        name = held[0].alloc.name
+        others = f" and {number(len(held) - 1)} more wait" if len(held) > 1 else " waits"
+        return {"strong": f"{name}{others} for a turn.", "rest": counts}
+    return {"strong": "Moving.", "rest": counts}
+
+
+def _deadline_words(node: Node, now: int) -> str:
+    strategy = node.drain_strategy
+    if strategy is None:
+        return ""
+    if strategy.deadline < 0:
+        return "at once, by force"
+    if not strategy.force_deadline:
+        return "none: it waits without limit"
+    if strategy.force_deadline <= now:
+        return f"passed at {clock_time(strategy.force_deadline)}: what is left is stopped"
+    return f"{age(strategy.force_deadline, now).removeprefix('in ')} left"

@@ -1,0 +1,177 @@
+"""The list of evaluations: newest first, by state, trigger, job and beginning of the id.
+
+In: a reader and an EvaluationFilter. Out: the context of `evaluations.html`, one page of rows.
+Quasi-statuses can be asked for as well; those are found among the pending ones by their steps.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from cluster.store.listing import Listing
+from cluster.store.listing import page as rows_of
+from cluster.store.reader import DjangoStateReader
+from cluster.store.tallies import evaluation_tally, newest_steps_of_pending
+from dashboard.graphs.lifecycle import STATE_OF
+from dashboard.outcomes import outcome_of
+from dashboard.viewer import Viewer
+from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
+
+PAGE_SIZE = 50
+STORED = tuple(status.value for status in EvalStatus)
+QUASI = ("delayed", "scheduling", "applying")
+COLLECTED = "deleted"
+
+
+class EvaluationFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """What the address asks for; "" means any."""
+
+    status: str = ""
+    trigger: str = ""
+    job: str = ""
+    namespace: str = ""
+    prefix: str = ""
+    #: `<create index>.<id>` of the first row.
+    after: str = ""
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> "EvaluationFilter":
+        """From the address; a status that does not exist is as good as none."""
+        status = query.get("status", "")
+        return cls(
+            status=status if status in (*STORED, *QUASI, COLLECTED) else "",
+            trigger=query.get("trigger", "")[:100],
+            job=query.get("job", "")[:300],
+            namespace=query.get("namespace", "")[:200],
+            prefix=query.get("prefix", "")[:36].lower(),
+            after=query.get("after", "")[:80],
+        )
+
+    @property
+    def narrows(self) -> bool:
+        """Whether rows are left out."""
+        return bool(self.status or self.trigger or self.job or self.namespace or self.prefix)
+
+    def address(self, **changes: str) -> str:
+        """The list's address with these fields changed, from its first page on."""
+        fields = {**msgspec.structs.asdict(self), "after": "", **changes}
+        return "/evaluations/?" + urlencode({key: value for key, value in fields.items() if value})
+
+    def cursor(self) -> tuple[int, str] | tuple[()]:
+        """Where the page begins."""
+        index, _, eval_id = self.after.partition(".")
+        return (int(index), eval_id) if index.isdecimal() and len(index) < 19 else ()
+
+
+def evaluations_page(
+    reader: DjangoStateReader, viewer: Viewer, *, wanted: EvaluationFilter
+) -> dict[str, Any]:
+    """The context of the page, in five reads."""
+    namespaces = _namespaces(viewer, wanted.namespace)
+    newest = newest_steps_of_pending(reader)
+    quasi = {key: STATE_OF.get(step.step, "pending") for key, step in newest.items()}
+    if wanted.status in QUASI:
+        found = _in_quasi_status(reader, quasi, wanted, namespaces)
+    elif wanted.status == COLLECTED:
+        found = _collected(reader, wanted, namespaces)
+    else:
+        found = rows_of(reader, "evaluations", _listing(wanted, namespaces))
+    more = found[PAGE_SIZE] if len(found) > PAGE_SIZE else None
+    counts = evaluation_tally(reader, viewer.namespaces)
+    return {
+        "wanted": wanted,
+        "rows": [row_context(item, state=quasi.get(item.id, "")) for item in found[:PAGE_SIZE]],
+        "next_url": wanted.address(after=f"{more.create_index}.{more.id}") if more else "",
+        "first_url": wanted.address() if wanted.after else "",
+        "states": _states(wanted, counts, quasi),
+        "triggers": [trigger.value for trigger in EvalTrigger],
+        "total": sum(counts.get(status, 0) for status in STORED),
+        # New rows may not belong here: then the table keeps its rows current and takes no others.
+        "body_id": "evaluation-rows" if not (wanted.narrows or wanted.after) else "some-rows",
+        "live_topics": f"evaluations:{wanted.namespace or '*'}",
+    }
+
+
+def row_context(evaluation: Evaluation, *, state: str = "") -> dict[str, Any]:
+    """One row, the same on the page and in a frame."""
+    outcome = outcome_of(evaluation)
+    return {
+        "evaluation": evaluation,
+        "state": state or evaluation.status.value,
+        "outcome": outcome,
+        "done": f"{outcome.placed} of {outcome.placed + outcome.waiting} placed"
+        if outcome.placed
+        else outcome.strong.removeprefix("Complete: ").removesuffix("."),
+        "took": max(evaluation.modify_time - evaluation.create_time, 0)
+        if evaluation.is_terminal
+        else 0,
+    }
+
+
+def _namespaces(viewer: Viewer, asked: str) -> frozenset[str] | None:
+    if not asked:
+        return viewer.namespaces
+    return frozenset({asked}) if viewer.sees(asked) else frozenset()
+
+
+def _listing(wanted: EvaluationFilter, namespaces: frozenset[str] | None) -> Listing:
+    equals = {"status": wanted.status, "triggered_by": wanted.trigger, "job_id": wanted.job}
+    return Listing(
+        prefix=wanted.prefix,
+        namespaces=namespaces,
+        after=wanted.cursor(),
+        equals={column: value for column, value in equals.items() if value},
+        limit=PAGE_SIZE,
+        reverse=True,
+    )
+
+
+def _in_quasi_status(
+    reader: DjangoStateReader,
+    quasi: Mapping[str, str],
+    wanted: EvaluationFilter,
+    namespaces: frozenset[str] | None,
+) -> list[Evaluation]:
+    found = [
+        item
+        for item in reader.open_evaluations()
+        if quasi.get(item.id) == wanted.status
+        and (namespaces is None or item.namespace in namespaces)
+        and (not wanted.trigger or item.triggered_by == wanted.trigger)
+        and (not wanted.job or item.job_id == wanted.job)
+        and item.id.startswith(wanted.prefix)
+    ]
+    cursor = wanted.cursor()
+    newest = sorted(found, key=lambda item: (item.create_index, item.id), reverse=True)
+    return [item for item in newest if not cursor or (item.create_index, item.id) <= cursor]
+
+
+def _collected(
+    reader: DjangoStateReader, wanted: EvaluationFilter, namespaces: frozenset[str] | None
+) -> list[Evaluation]:
+    without = msgspec.structs.replace(wanted, status="")
+    return rows_of(reader, "evaluation_stubs", _listing(without, namespaces))
+
+
+def _states(
+    wanted: EvaluationFilter, counts: Mapping[str, int], quasi: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """One choice per state, with its count."""
+    passing = list(quasi.values())
+    choices: list[dict[str, Any]] = [
+        {"word": "all", "url": wanted.address(status=""), "is_current": not wanted.status}
+    ]
+    for state in ("pending", *QUASI, "blocked", "complete", "failed", "canceled", COLLECTED):
+        count = passing.count(state) if state in QUASI else counts.get(state, 0)
+        choices.append(
+            {
+                "word": "collected" if state == COLLECTED else state,
+                "state": state,
+                "count": count,
+                "url": wanted.address(status=state),
+                "is_current": wanted.status == state,
+            }
+        )
+    return choices

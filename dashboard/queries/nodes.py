@@ -1,0 +1,238 @@
+"""Nodes: the list with what is taken of each, and the page of one.
+
+In: a reader and what the address asks for. Out: the contexts of `nodes.html` and `node.html`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from cluster.store.listing import Listing
+from cluster.store.listing import page as rows_of
+from cluster.store.reader import DjangoStateReader
+from cluster.store.tallies import node_faces
+from dashboard.live.subscriptions import Subscription
+from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.wording import count_of, number
+from scheduler.ports import StateReader
+from scheduler.state.node_use import NodeUse, UseSum
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.node import Node, NodeEligibility, NodeStatus
+
+PAGE_SIZE = 100
+#: Allocations on the page of a node; live ones come first.
+MAX_ALLOCATIONS = 200
+#: What the list can be narrowed to.
+STATES = ("ready", "draining", "ineligible", "down", "disconnected", "initializing")
+
+
+class Capacity(msgspec.Struct, frozen=True, kw_only=True):
+    """One dimension of a node: what it can give, what is taken."""
+
+    word: str
+    unit: str
+    used: int
+    total: int
+    #: Of `used`, what is to stop and has not stopped yet.
+    leaving: int = 0
+
+    @property
+    def free(self) -> int:
+        """What a new allocation could get."""
+        return max(self.total - self.used, 0)
+
+    @property
+    def staying(self) -> int:
+        """What is used and stays so."""
+        return max(self.used - self.leaving, 0)
+
+    @property
+    def tone(self) -> str:
+        """How full, as a tone of the meter."""
+        share = self.used / self.total if self.total else 0
+        return "blocked" if share > 0.9 else "running"
+
+    @property
+    def label(self) -> str:
+        """For screen readers."""
+        return f"{self.word}: {number(self.used)} of {number(self.total)} {self.unit}"
+
+
+def nodes_page(
+    reader: DjangoStateReader, viewer: Viewer, *, status: str, prefix: str, after: str
+) -> dict[str, Any]:
+    """The context of the list: nodes by name or id, a page at a time."""
+    faces = sorted(node_faces(reader), key=lambda face: (face.name, face.id))
+    states = {
+        face.id: _state(face.status, face.eligibility, drains=face.is_draining) for face in faces
+    }
+    wanted = [
+        face
+        for face in faces
+        if (not status or states[face.id] == status)
+        and (not prefix or face.id.startswith(prefix) or face.name.startswith(prefix))
+    ]
+    start = int(after) if after.isdecimal() and len(after) < 10 else 0
+    shown = wanted[start : start + PAGE_SIZE]
+    ids = [face.id for face in shown]
+    reader.preload(nodes=ids)
+    counts = {state: sum(item == state for item in states.values()) for state in STATES}
+    total = len(faces)
+    return {
+        "rows": [row for node_id in ids if (row := node_row(reader, node_id))],
+        "states": [
+            {"word": "all", "url": "/nodes/", "is_current": not status, "count": total},
+            *(
+                {
+                    "word": state, "state": state, "url": f"/nodes/?status={state}",
+                    "count": counts[state], "is_current": state == status,
+                }
+                for state in STATES
+            ),
+        ],
+        "prefix": prefix,
+        "status": status,
+        "strong": _nodes_sentence(counts, total),
+        "matching": len(wanted),
+        "next_after": start + PAGE_SIZE if start + PAGE_SIZE < len(wanted) else 0,
+        "body_id": "node-rows" if not (status or prefix or start) else "some-rows",
+        "live_topics": "nodes",
+    }  # fmt: skip
+
+
+def node_row(reader: StateReader, node_id: str) -> dict[str, Any] | None:
+    """One row of the list; None for a node that is gone."""
+    node = reader.node(node_id)
+    if node is None:
+        return None
+    use = reader.node_use(node_id)
+    return {
+        "node": node,
+        "state": node_state(node),
+        "capacities": capacities(node, use)[:2],
+        "count": use.planned.alloc_count,
+    }
+
+
+def node_state(node: Node) -> str:
+    """One word for status, eligibility and drain together."""
+    drains = node.drain_strategy is not None
+    return _state(node.status.value, node.scheduling_eligibility.value, drains=drains)
+
+
+def _state(status: str, eligibility: str, *, drains: bool) -> str:
+    if status != NodeStatus.READY:
+        return status
+    if drains:
+        return "draining"
+    return "ready" if eligibility == NodeEligibility.ELIGIBLE else "ineligible"
+
+
+def capacities(node: Node, use: NodeUse) -> list[Capacity]:
+    """CPU, memory and disk: what the node can give and what is taken of it."""
+    has, kept, taken = node.node_resources, node.reserved_resources, use.held
+    leaving = _leaving(use)
+    return [
+        Capacity(
+            word="CPU", unit="MHz", used=taken.cpu, leaving=leaving.cpu,
+            total=max(has.cpu.cpu_shares - kept.cpu.cpu_shares, 0),
+        ),
+        Capacity(
+            word="Memory", unit="MiB", used=taken.memory_mb, leaving=leaving.memory_mb,
+            total=max(has.memory.memory_mb - kept.memory.memory_mb, 0),
+        ),
+        Capacity(
+            word="Disk", unit="MiB", used=taken.disk_mb, leaving=leaving.disk_mb,
+            total=max(has.disk.disk_mb - kept.disk.disk_mb, 0),
+        ),
+    ]  # fmt: skip
+
+
+def _leaving(use: NodeUse) -> UseSum:
+    held, planned = use.held, use.planned
+    return UseSum(
+        cpu=max(held.cpu - planned.cpu, 0),
+        memory_mb=max(held.memory_mb - planned.memory_mb, 0),
+        disk_mb=max(held.disk_mb - planned.disk_mb, 0),
+    )
+
+
+def _nodes_sentence(counts: Mapping[str, int], total: int) -> str:
+    if not total:
+        return "No node has joined yet."
+    others = [f"{number(counts[state])} {state}" for state in STATES[1:] if counts[state]]
+    told = f"{number(counts['ready'])} of {count_of(total, 'node')} ready"
+    return told + (f"; {', '.join(others)}." if others else ".")
+
+
+def node_page(reader: StateReader, viewer: Viewer, *, node_id: str) -> dict[str, Any]:
+    """The context of one node's page."""
+    parts = node_parts(reader, node_id, viewer.namespaces)
+    if parts is None:
+        raise Absent
+    node = parts["node"]
+    return {
+        **parts,
+        "crumbs": crumbs(("Nodes", "/nodes/"), (node.name or node.id[:8], "")),
+        "live_topics": f"node:{node_id}",
+    }
+
+
+def node_panel(reader: StateReader, subscription: Subscription, _now: int) -> dict[str, Any]:
+    """What a live frame renders again; a node that was purged says so."""
+    parts = node_parts(reader, subscription.key, subscription.namespaces)
+    return {"page_index": reader.index, **(parts or {"is_gone": True})}
+
+
+def node_parts(
+    reader: StateReader, node_id: str, namespaces: frozenset[str] | None
+) -> dict[str, Any] | None:
+    """Everything the page says of a node that can change, in three reads."""
+    node = reader.node(node_id)
+    if node is None:
+        return None
+    use = reader.node_use(node_id)
+    everyone = reader.allocations_by_node(node_id)
+    allocs = [item for item in everyone if namespaces is None or item.namespace in namespaces]
+    shown = _live_first(allocs)[:MAX_ALLOCATIONS]
+    return {
+        "node": node,
+        "state": node_state(node),
+        "capacities": capacities(node, use),
+        "count": use.planned.alloc_count,
+        "strong": _node_sentence(node, use),
+        "allocations": [{"alloc": item, "state": alloc_state(item)} for item in shown],
+        "hidden": len(everyone) - len(shown),
+        "events": list(reversed(node.events)),
+        "can_open": node.scheduling_eligibility is NodeEligibility.INELIGIBLE
+        and node.drain_strategy is None,
+        "can_close": node.scheduling_eligibility is NodeEligibility.ELIGIBLE,
+        "drivers": sorted(name for name, info in node.drivers.items() if info.healthy),
+        "attributes": sorted(node.attributes.items()),
+        "meta": sorted(node.meta.items()),
+    }
+
+
+def alloc_state(alloc: Allocation) -> str:
+    """One word for what is wanted and what is: `stopping` until the node has stopped it."""
+    if alloc.is_server_terminal and not alloc.is_client_terminal:
+        return "stopping"
+    return alloc.client_status.value
+
+
+def _live_first(allocs: Iterable[Allocation]) -> list[Allocation]:
+    newest = sorted(allocs, key=lambda item: (item.create_index, item.name), reverse=True)
+    return sorted(newest, key=lambda item: item.is_client_terminal)
+
+
+def _node_sentence(node: Node, use: NodeUse) -> str:
+    allocs = count_of(use.planned.alloc_count, "allocation")
+    return {
+        "ready": f"Ready, with {allocs}.",
+        "draining": f"Drains: {allocs} still to move.",
+        "ineligible": f"Ineligible: {allocs} stay, nothing new is placed here.",
+        "down": "Down: it missed its heartbeat; its allocations are replaced elsewhere.",
+        "disconnected": "Disconnected: its allocations may still come back.",
+        "initializing": "Initializing: it has registered and not reported ready yet.",
+    }[node_state(node)]

@@ -1,0 +1,62 @@
+"""The glossary: every state and trigger, who sets it and what it means. Text only, no reads."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.graphs.lifecycle import lifecycle_map
+from dashboard.graphs.mermaid import graph_mermaid
+from dashboard.outcomes import TRIGGER_WORDS
+from dashboard.viewer import Viewer
+from scheduler.ports import StateReader
+
+#: State, whether it is stored, who sets it, what it means.
+EVALUATION_STATES = (
+    ("pending", "stored", "whoever makes it", "Waits in the queue for a worker, behind more "
+     "important ones and behind the one evaluation of its job that is at work."),
+    ("delayed", "step", "broker", "Waits for a time: a follow-up after a failure, a planned "
+     "replacement, the next batch of a rollout."),
+    ("scheduling", "step", "worker", "A worker compares what is wanted with what there is and "
+     "looks for places."),
+    ("applying", "step", "applier", "Its plan is checked against the newest state; nodes that no "
+     "longer fit refuse their part."),
+    ("blocked", "stored", "worker", "Not everything found a place. Runs again by itself as soon as "
+     "capacity of a fitting kind appears."),
+    ("complete", "stored", "worker", "The work is done. What could not be placed waits in a blocked "
+     "evaluation; read the outcome, not the word."),
+    ("failed", "stored", "worker or leader", "Its attempts are used up. A follow-up tries again "
+     "later."),
+    ("canceled", "stored", "leader", "A newer evaluation of the same job makes it superfluous. Not "
+     "the same as finished."),
+    ("deleted", "step", "garbage collection", "Old and no longer needed. A stub keeps its place in "
+     "the chain."),
+)  # fmt: skip
+ALLOCATION_STATES = (
+    ("pending", "Placed; its node has not started it yet."),
+    ("running", "At least one of its tasks runs."),
+    ("stopping", "Wanted gone; its node has not stopped it yet."),
+    ("complete", "Ended as it should."),
+    ("failed", "A task failed for good; a replacement follows the group's rules."),
+    ("lost", "Its node is down or gone."),
+    ("unknown", "Its node is disconnected and may still come back."),
+)
+NODE_STATES = (
+    ("ready", "Answers, and takes new allocations."),
+    ("ineligible", "Answers, keeps what it has, takes nothing new."),
+    ("draining", "Everything on it moves elsewhere."),
+    ("disconnected", "Silent, but its allocations may come back."),
+    ("down", "Silent; its allocations are lost and replaced."),
+    ("initializing", "Has registered and not reported ready."),
+)
+
+
+def states_page(_reader: StateReader, _viewer: Viewer) -> Mapping[str, Any]:
+    """The context of the page."""
+    graph = lifecycle_map({}, {})
+    return {
+        "map": graph,
+        "map_mermaid": graph_mermaid(graph),
+        "evaluation_states": EVALUATION_STATES,
+        "allocation_states": ALLOCATION_STATES,
+        "node_states": NODE_STATES,
+        "triggers": sorted((str(key), text) for key, text in TRIGGER_WORDS.items()),
+    }

@@ -1,0 +1,87 @@
+"""Nodes and their drains: pages, and the buttons that open, close and stop draining a node."""
+
+from functools import partial
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from cluster.operations.errors import OperationRefused
+from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
+from cluster.store.access import the_store
+from dashboard.page import action, page, shown
+from dashboard.queries.drains import drain_page, drains_page
+from dashboard.queries.nodes import node_page, nodes_page
+from dashboard.viewer import Viewer
+
+_NOT_STAFF = "Nodes are changed by staff. Ask an administrator."
+
+
+@page
+async def nodes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """All nodes with what is taken of each."""
+    query = partial(
+        nodes_page,
+        status=request.GET.get("status", "")[:20],
+        prefix=request.GET.get("prefix", "")[:100],
+        after=request.GET.get("after", ""),
+    )
+    return await shown(request, viewer, "dashboard/nodes.html", query)
+
+
+@page
+async def node(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpResponse:
+    """One node."""
+    return await shown(request, viewer, "dashboard/node.html", partial(node_page, node_id=node_id))
+
+
+@page
+async def drains(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """Drains under way, and those that ended."""
+    return await shown(request, viewer, "dashboard/drains.html", drains_page)
+
+
+@page
+async def drain(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpResponse:
+    """The board of one drain."""
+    return await shown(
+        request, viewer, "dashboard/drain.html", partial(drain_page, node_id=node_id)
+    )
+
+
+@action
+async def set_eligibility(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpResponse:
+    """Open or close a node for new allocations."""
+    wanted = request.POST.get("eligibility", "")
+    back = redirect("node", node_id)
+    if not viewer.is_staff:
+        messages.error(request, _NOT_STAFF)
+        return back
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    try:
+        await the_store().awrite_call(
+            set_node_eligibility, node_id, wanted, now=viewer.now, ids=ids
+        )
+    except OperationRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"The node is {wanted} now.")
+    return back
+
+
+@action
+async def cancel_drain(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpResponse:
+    """Let what is still on the node stay; open the node again if asked to."""
+    back = redirect("drain", node_id)
+    if not viewer.is_staff:
+        messages.error(request, _NOT_STAFF)
+        return back
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    asked = DrainRequest(mark_eligible=request.POST.get("eligible") == "yes")
+    try:
+        await the_store().awrite_call(drain_node, node_id, asked, now=viewer.now, ids=ids)
+    except OperationRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "The drain is canceled.")
+    return back
