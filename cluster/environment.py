@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+_USUAL_PORTS = {"http": 80, "https": 443}
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
 
@@ -59,6 +60,27 @@ def env_secret(name: str, file: Path) -> str:
     with os.fdopen(descriptor, "w") as handle:
         handle.write(secrets.token_urlsafe(48))
     return file.read_text().strip()
+
+
+def env_origin(name: str, default: str) -> str:
+    """An address as browsers name it in `Origin`: scheme, host, and a port that is not usual."""
+    text = env_text(name) or default
+    parts = urlsplit(text)
+    host = parts.hostname or ""
+    if (
+        parts.scheme not in _USUAL_PORTS
+        or not host
+        or "@" in parts.netloc
+        or parts.path.strip("/")
+        or parts.query
+    ):
+        raise ImproperlyConfigured(
+            f"{name} must look like https://bivouac.example or http://127.0.0.1:4646;"
+            f" it is {text!r}"
+        )
+    host = f"[{host}]" if ":" in host else host
+    usual = parts.port in (None, _USUAL_PORTS[parts.scheme])
+    return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")
 
 
 def database_from(url: str, sqlite_file: Path) -> dict[str, object]:

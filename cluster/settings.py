@@ -8,6 +8,7 @@ from cluster.environment import (
     env_bool,
     env_float,
     env_int,
+    env_origin,
     env_secret,
     env_text,
 )
@@ -18,9 +19,7 @@ BIVOUAC_DATA_DIR = Path(env_text("BIVOUAC_DATA_DIR") or BASE_DIR / ".bivouac").r
 BIVOUAC_HOST = env_text("BIVOUAC_HOST", "127.0.0.1")
 BIVOUAC_PORT = env_int("BIVOUAC_PORT", 4646, low=1, high=65535)
 #: How browsers and command lines reach the server; https here turns on secure cookies and HSTS.
-BIVOUAC_PUBLIC_URL = (
-    env_text("BIVOUAC_PUBLIC_URL") or f"http://{BIVOUAC_HOST}:{BIVOUAC_PORT}"
-).rstrip("/")
+BIVOUAC_PUBLIC_URL = env_origin("BIVOUAC_PUBLIC_URL", f"http://{BIVOUAC_HOST}:{BIVOUAC_PORT}")
 BIVOUAC_REDIS_URL = env_text("REDIS_URL", "redis://127.0.0.1:6379/0")
 BIVOUAC_REGION = env_text("BIVOUAC_REGION", "global")
 BIVOUAC_WORKERS = env_int("BIVOUAC_WORKERS", 2, low=1, high=256)
