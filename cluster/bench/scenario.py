@@ -29,6 +29,8 @@ class Options:
     #: Share of the full size.
     scale: float = 1.0
     workers: int = 2
+    #: Of a scenario with many cases, those whose name contains this.
+    only: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def scaled(self, full: int) -> int:

@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from cluster.store import codec, statements
 from cluster.store.codec import Noun
 from scheduler.ports import StateReader
-from scheduler.state.node_use import NodeUse
+from scheduler.state.node_use import NodeUse, shared
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
@@ -116,7 +116,9 @@ class DjangoStateReader(StateReader):
 
     def node_uses(self) -> Iterable[NodeUse]:
         """Of all nodes that ever held something."""
-        return self.select(codec.NODE_USE)
+        self._cursor.execute(statements.select(codec.NODE_USE))
+        # Row by row, so that a mirror of many ports never holds them twice.
+        return [shared(codec.NODE_USE.decode(row[0])) for row in self._cursor.fetchall()]
 
     def allocation(self, alloc_id: str) -> Allocation | None:
         """An allocation."""

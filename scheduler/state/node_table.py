@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.state.node_use import NodeUse
+from scheduler.state.node_use import NodeUse, shared
 from scheduler.structs.computed_class import computed_class
 from scheduler.structs.node import Node
 from scheduler.structs.node_target import target_reader
@@ -126,7 +126,7 @@ class NodeTable:
         row = self._row_of.get(use.node_id, -1)
         if row >= 0:
             held = use.held
-            self._uses[row] = use
+            self._uses[row] = shared(use)
             self._numbers[_CPU_USED:, row] = (
                 held.cpu,
                 held.memory_mb,

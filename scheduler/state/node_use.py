@@ -14,7 +14,7 @@ from scheduler.structs.resources import AllocatedResources, AllocatedTaskResourc
 from scheduler.structs.wire import Wire
 
 
-class PortUse(Wire, frozen=True):
+class PortUse(Wire, frozen=True, gc=False):
     """One port taken on one host address by one allocation."""
 
     host_ip: str = ""
@@ -23,7 +23,7 @@ class PortUse(Wire, frozen=True):
     ignore_collision: bool = False
 
 
-class DeviceUse(Wire, frozen=True):
+class DeviceUse(Wire, frozen=True, gc=False):
     """One device instance taken by one allocation."""
 
     vendor: str = ""
@@ -33,14 +33,14 @@ class DeviceUse(Wire, frozen=True):
     alloc_id: str = ""
 
 
-class CoreUse(Wire, frozen=True):
+class CoreUse(Wire, frozen=True, gc=False):
     """Cores that belong to one allocation alone."""
 
     alloc_id: str = ""
     cores: tuple[int, ...] = ()
 
 
-class BandwidthUse(Wire, frozen=True):
+class BandwidthUse(Wire, frozen=True, gc=False):
     """Bandwidth of one device taken by one allocation."""
 
     device: str = ""
@@ -72,6 +72,14 @@ class NodeUse(Wire, frozen=True):
 
 
 NO_USE = UseSum()
+
+
+def shared(use: NodeUse) -> NodeUse:
+    """The same with one sum for both, as they mostly are equal; a row decodes into two."""
+    if use.planned is use.held or use.planned != use.held:
+        return use
+    return NodeUse(node_id=use.node_id, held=use.held, planned=use.held)
+
 
 Item = TypeVar("Item", PortUse, DeviceUse, CoreUse, BandwidthUse)
 

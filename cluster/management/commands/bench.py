@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cluster.bench import c100k, fleet_cost, latency, storm
+from cluster.bench import c100k, density, engine, fleet_cost, latency, memory, storm
 from cluster.bench.connection import RequestRefused
 from cluster.bench.report import json_line, summary, table
 from cluster.bench.scenario import Options, WrongCount
@@ -16,6 +16,9 @@ SCENARIOS = {
     "storm": storm.run,
     "c100k": c100k.run,
     "fleet": fleet_cost.run,
+    "engine": engine.run,
+    "density": density.run,
+    "memory": memory.run,
 }
 
 
@@ -25,7 +28,8 @@ class Command(BaseCommand):
     requires_system_checks = ()
     help = (
         "Measure: latency (register to placed), storm (nodes flap), c100k (100,170 allocations),"
-        " fleet (cost at rest). Prints one JSON line and a table."
+        " fleet (cost at rest), engine (120 cases of one evaluation), density (nodes used),"
+        " memory (bytes per allocation). Prints one JSON line and a table."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,6 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("scenario", choices=[*SCENARIOS])
         parser.add_argument("--runs", type=int, default=1, help="figures are medians of these")
         parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
+        parser.add_argument("--only", default="", help="engine: cases with this in their name")
         parser.add_argument("--workers", type=int, default=2, help="scheduler worker processes")
         parser.add_argument(
             "--addr",
@@ -43,7 +48,10 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run and print."""
         chosen = Options(
-            address=options["addr"], scale=options["scale"], workers=options["workers"]
+            address=options["addr"],
+            scale=options["scale"],
+            workers=options["workers"],
+            only=options["only"],
         )
         if options["runs"] < 1 or not 0 < chosen.scale <= 10:
             raise CommandError("--runs must be at least 1, --scale above 0 and at most 10")
