@@ -1,0 +1,264 @@
+"""Nodes in the admin: what each has and does, and the actions that open, close and drain them.
+
+In: selected rows. Out: calls of `cluster.operations.nodes`, messages that lead to the live boards,
+and a line in the history of each node, with its options and reason.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.template.defaultfilters import pluralize
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from cluster.models import NodeBeatRow, NodeRow, NodeUseRow
+from cluster.operations.errors import OperationRefused
+from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
+from cluster.store import codec
+from cluster.store.access import the_store
+from dashboard.admin.drain_form import CancelForm, DrainForm
+from dashboard.admin.rows import ReadOnlyDesk, badge
+from dashboard.queries.nodes import node_state
+from dashboard.templatetags.cluster_tags import at
+from dashboard.wording import number
+from scheduler.state.node_use import NodeUse
+from scheduler.state.writes.node_drain import DrainNote
+from scheduler.structs.node import NodeEligibility
+
+#: More nodes than this are not named in one address.
+MAX_SELECTED = 200
+
+Change = Callable[[str], object]
+
+
+class NodeDesk(ReadOnlyDesk):
+    """Nodes."""
+
+    noun = codec.NODE
+    list_display = ("name", "state", "allocations", "cpu", "memory", "heard", "place", "board")
+    list_filter = ("status", "eligibility", "is_draining", "datacenter", "node_pool")
+    search_fields = ("name", "id__startswith")
+    ordering = ("name", "id")
+    actions = ("drain_selected", "cancel_selected", "set_eligible", "set_ineligible")
+
+    def address(self, row: Any) -> str:
+        """See ReadOnlyDesk."""
+        return f"/nodes/{row.id}/"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[NodeRow]:
+        """Each row with what is taken of it and its last beat, in one statement."""
+        use = NodeUseRow.objects.filter(node_id=OuterRef("pk")).values("body")
+        beat = NodeBeatRow.objects.filter(node_id=OuterRef("pk")).values("beat_at")
+        rows = super().get_queryset(request)
+        found: QuerySet[NodeRow] = rows.annotate(use=Subquery(use), beat=Subquery(beat))
+        return found
+
+    def has_drain_permission(self, request: HttpRequest) -> bool:
+        """Who may open, close and drain nodes."""
+        return bool(request.user.has_perm("cluster.change_noderow"))
+
+    def get_urls(self) -> list[URLPattern]:
+        """The intermediate pages of drain and cancel."""
+        view = self.admin_site.admin_view
+        own = [
+            path("drain/", view(self.drain_view), name="cluster_noderow_drain"),
+            path("cancel-drain/", view(self.cancel_view), name="cluster_noderow_cancel_drain"),
+        ]
+        return own + super().get_urls()
+
+    @admin.action(description="Drain selected nodes…", permissions=["drain"])
+    def drain_selected(self, _request: HttpRequest, rows: QuerySet[NodeRow]) -> HttpResponse:
+        """Ask how first."""
+        return self._ask("admin:cluster_noderow_drain", rows)
+
+    @admin.action(description="Cancel drain…", permissions=["drain"])
+    def cancel_selected(self, _request: HttpRequest, rows: QuerySet[NodeRow]) -> HttpResponse:
+        """Ask what becomes of the nodes first."""
+        return self._ask("admin:cluster_noderow_cancel_drain", rows)
+
+    def _ask(self, name: str, rows: QuerySet[NodeRow]) -> HttpResponse:
+        ids = ",".join(rows.order_by("name").values_list("id", flat=True)[:MAX_SELECTED])
+        return HttpResponseRedirect(f"{reverse(name)}?ids={ids}")
+
+    @admin.action(description="Set eligible", permissions=["drain"])
+    def set_eligible(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> None:
+        """Open the nodes for new allocations."""
+        self._set_eligibility(request, rows, NodeEligibility.ELIGIBLE)
+
+    @admin.action(description="Set ineligible", permissions=["drain"])
+    def set_ineligible(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> None:
+        """Close the nodes for new allocations; what runs there stays."""
+        self._set_eligibility(request, rows, NodeEligibility.INELIGIBLE)
+
+    def _set_eligibility(
+        self, request: HttpRequest, rows: QuerySet[NodeRow], wanted: NodeEligibility
+    ) -> None:
+        def change(node_id: str) -> None:
+            set_node_eligibility(the_store(), node_id, wanted, **_moment(request))
+
+        self._change_all(request, list(rows), change, f"Set {wanted.value}", f"{wanted.value} now")
+
+    def drain_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask deadline, force, system jobs and reason; then drain."""
+        rows = self._selected(request)
+        form = DrainForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            self._drain(request, rows, form)
+            return self._after(rows)
+        return self._form_page(request, rows, form, "drain")
+
+    def _drain(self, request: HttpRequest, rows: Sequence[NodeRow], form: DrainForm) -> None:
+        asked = form.request(request.user.get_username())
+
+        def close(node_id: str) -> None:
+            closed = NodeEligibility.INELIGIBLE
+            set_node_eligibility(the_store(), node_id, closed, **_moment(request))
+
+        def change(node_id: str) -> None:
+            drain_node(the_store(), node_id, asked, **_moment(request))
+
+        if len(rows) > 1:
+            # All are closed first, so that nothing moves from one draining node to the next.
+            for row in rows:
+                _tried(request, row, close)
+        self._change_all(request, rows, change, form.told(), "draining")
+
+    def cancel_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask whether the nodes are to be opened again; then cancel."""
+        rows = self._selected(request)
+        form = CancelForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            fields = form.cleaned_data
+            meta = {"message": fields["reason"], "by": request.user.get_username()}
+            asked = DrainRequest(
+                mark_eligible=fields["mark_eligible"],
+                note=DrainNote(meta=meta if fields["reason"] else {}),
+            )
+
+            def change(node_id: str) -> None:
+                drain_node(the_store(), node_id, asked, **_moment(request))
+
+            told = "Drain canceled" + (", set eligible" if fields["mark_eligible"] else "")
+            self._change_all(
+                request, rows, change, f"{told}. {fields['reason']}", "no longer draining"
+            )
+            return self._after(rows)
+        return self._form_page(request, rows, form, "cancel")
+
+    def _selected(self, request: HttpRequest) -> list[NodeRow]:
+        if not self.has_drain_permission(request):
+            raise PermissionDenied("Nodes are drained by those who may change them.")
+        ids = request.GET.get("ids", "").split(",")[:MAX_SELECTED]
+        return list(self.get_queryset(request).filter(pk__in=ids).order_by("name"))
+
+    def _form_page(
+        self, request: HttpRequest, rows: Sequence[NodeRow], form: Any, kind: str
+    ) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Drain nodes" if kind == "drain" else "Cancel drain",
+            "opts": self.model._meta,
+            "form": form,
+            "kind": kind,
+            "rows": [(row, self.allocations(row), self.state(row)) for row in rows],
+        }
+        return render(request, "admin/cluster/noderow/drain.html", context)
+
+    def _after(self, rows: Sequence[NodeRow]) -> HttpResponse:
+        one = len(rows) == 1
+        return HttpResponseRedirect(
+            reverse("drain", args=[rows[0].pk])
+            if one
+            else reverse("admin:cluster_noderow_changelist")
+        )
+
+    def _change_all(
+        self,
+        request: HttpRequest,
+        rows: Sequence[NodeRow],
+        change: Change,
+        told: str,
+        done: str,
+    ) -> None:
+        """Change each node, log it, and say which ones were changed and which refused."""
+        changed = [row for row in rows if _tried(request, row, change)]
+        if not changed:
+            return
+        LogEntry.objects.log_actions(
+            user_id=request.user.pk,
+            queryset=changed,
+            action_flag=CHANGE,
+            change_message=told,
+            single_object=len(changed) == 1,
+        )
+        links = format_html_join(
+            ", ", '<a href="/drains/{}/">{}</a>', ((row.pk, row.name) for row in changed)
+        )
+        words = f"node{pluralize(len(changed))} {'is' if len(changed) == 1 else 'are'} {done}: "
+        messages.success(request, format_html("{} {}{}", len(changed), words, links))
+
+    @admin.display(description="State", ordering="status")
+    def state(self, row: Any) -> SafeString:
+        """Status, eligibility and drain in one word."""
+        return badge("node", node_state(codec.NODE.decode(row.body)))
+
+    @admin.display(description="Allocations")
+    def allocations(self, row: Any) -> str:
+        """Those that are wanted there."""
+        return number(_use(row).planned.alloc_count)
+
+    @admin.display(description="CPU free, MHz")
+    def cpu(self, row: Any) -> str:
+        """What a new allocation could get."""
+        node = codec.NODE.decode(row.body)
+        total = node.node_resources.cpu.cpu_shares - node.reserved_resources.cpu.cpu_shares
+        return f"{number(max(total - _use(row).held.cpu, 0))} of {number(total)}"
+
+    @admin.display(description="Memory free, MiB")
+    def memory(self, row: Any) -> str:
+        """What a new allocation could get."""
+        node = codec.NODE.decode(row.body)
+        total = node.node_resources.memory.memory_mb - node.reserved_resources.memory.memory_mb
+        return f"{number(max(total - _use(row).held.memory_mb, 0))} of {number(total)}"
+
+    @admin.display(description="Last heartbeat")
+    def heard(self, row: Any) -> SafeString:
+        """At which moment."""
+        return at(row.beat or 0)
+
+    @admin.display(description="Place", ordering="datacenter")
+    def place(self, row: Any) -> str:
+        """Datacenter and pool."""
+        return f"{row.datacenter}, {row.node_pool}"
+
+    @admin.display(description="Live")
+    def board(self, row: Any) -> SafeString:
+        """Where to follow it."""
+        if row.is_draining:
+            return format_html('<a href="/drains/{}/">drain board</a>', row.pk)
+        return format_html('<a href="/nodes/{}/">page</a>', row.pk)
+
+
+def _use(row: Any) -> NodeUse:
+    return codec.NODE_USE.decode(row.use) if row.use else NodeUse(node_id=row.pk)
+
+
+def _moment(request: HttpRequest) -> dict[str, Any]:
+    return {"now": request.clock.now(), "ids": request.ids}  # type: ignore[attr-defined]  # set by request_context
+
+
+def _tried(request: HttpRequest, row: NodeRow, change: Change) -> bool:
+    """Whether a node took the change; says why not."""
+    try:
+        change(row.pk)
+    except OperationRefused as refusal:
+        messages.error(request, f"{row.name}: {refusal}")
+        return False
+    return True
