@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from cluster.agent.channel import AgentChannel
-from cluster.front_door import LeanHandler, OriginCheck, PathRouter, static_files
+from cluster.front_door import LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.step_hints import StepHints
 from cluster.store.access import the_store
@@ -28,7 +28,7 @@ HUB.wire(StoreFrames(the_store()), SystemClock())
 application = ProtocolTypeRouter(
     {
         "http": PathRouter(
-            {"/v1/": LeanHandler(), "/static/": static_files()}, default=get_asgi_application()
+            {"/v1/": LeanHandler(), "/static/": StaticFiles()}, default=get_asgi_application()
         ),
         "websocket": PathRouter(
             {"/v1/fleet/channel": AgentChannel.as_asgi()},

@@ -6,13 +6,12 @@ every synchronous middleware costs each asynchronous request two changes of thre
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import django.contrib.admin
-from asgiref.wsgi import WsgiToAsgi
 from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.core.exceptions import RequestAborted
@@ -115,16 +114,39 @@ class OriginCheck:
         return await denied(scope, receive, send)
 
 
-def static_files() -> AsgiApp:
-    """The project's and the admin's static files, with validators for cheap revalidation."""
-    files = WhiteNoise(_not_found, prefix="static/", max_age=60)
-    files.add_files(str(settings.BASE_DIR / "static"), prefix="static/")
-    admin = Path(django.contrib.admin.__file__).parent / "static"
-    files.add_files(str(admin), prefix="static/")
-    served: AsgiApp = WsgiToAsgi(files)  # type: ignore[no-untyped-call]  # asgiref has no types here
-    return served
+class StaticFiles:
+    """The project's and the admin's static files, with validators for cheap revalidation.
 
+    Nothing here goes through a bridge from synchronous to asynchronous code: what it leaves in the
+    context of a kept-alive connection would break the next request on it.
+    """
 
-def _not_found(_environ: Any, start_response: Any) -> list[bytes]:
-    start_response("404 Not Found", [("Content-Type", "text/plain"), ("Content-Length", "0")])
-    return []
+    def __init__(self) -> None:
+        self._files = WhiteNoise(None, prefix="static/", max_age=60)
+        admin = Path(django.contrib.admin.__file__).parent / "static"
+        for directory in (settings.BASE_DIR / "static", admin):
+            self._files.add_files(str(directory), prefix="static/")
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request."""
+        status, headers, body = await asyncio.to_thread(self._answer, scope)
+        coded = [
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers
+        ]
+        await send({"type": "http.response.start", "status": status, "headers": coded})
+        await send({"type": "http.response.body", "body": body})
+
+    def _answer(self, scope: Any) -> tuple[int, Sequence[tuple[str, str]], bytes]:
+        file = self._files.files.get(scope["path"])
+        if file is None:
+            return 404, [("Content-Type", "text/plain"), ("Content-Length", "0")], b""
+        # Its names are those of WSGI.
+        asked = {
+            f"HTTP_{name.decode('latin-1').upper().replace('-', '_')}": value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
+        response = file.get_response(scope["method"], asked)
+        if response.file is None:
+            return int(response.status), response.headers, b""
+        with closing(response.file) as content:
+            return int(response.status), response.headers, content.read()

@@ -8,7 +8,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import HttpResponse
 from django.urls import path
 
-from cluster.front_door import LeanHandler
+from cluster.front_door import LeanHandler, StaticFiles
 
 WAITING = []
 
@@ -75,3 +75,35 @@ async def test_a_fault_of_ours_is_a_500(handler, caplog):
     assert (await caller.receive_output())["status"] == 500
     await caller.receive_output()
     await caller.wait()
+
+
+async def ask_static(method, where, **headers):
+    named = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
+    scope = {"type": "http", "method": method, "path": where, "headers": named}
+    caller = ApplicationCommunicator(StaticFiles(), scope)
+    start, content = await caller.receive_output(), await caller.receive_output()
+    await caller.wait()
+    return start["status"], dict(start["headers"]), content["body"]
+
+
+async def test_static_files_of_project_and_admin_are_served_with_validators():
+    status, headers, content = await ask_static("GET", "/static/css/tokens.css")
+    assert (status, headers[b"content-length"]) == (200, str(len(content)).encode())
+    etag = headers[b"etag"].decode()
+    again = await ask_static("GET", "/static/css/tokens.css", if_none_match=etag)
+    assert (again[0], again[2]) == (304, b"")
+    assert (await ask_static("GET", "/static/admin/css/base.css"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "where", "status"),
+    [
+        pytest.param("HEAD", "/static/css/tokens.css", 200, id="head"),
+        pytest.param("POST", "/static/css/tokens.css", 405, id="post"),
+        pytest.param("GET", "/static/../manage.py", 404, id="outside"),
+        pytest.param("GET", "/static/none.css", 404, id="unknown"),
+    ],
+)
+async def test_what_is_no_static_file_has_no_body(method, where, status):
+    found, _, content = await ask_static(method, where)
+    assert (found, content) == (status, b"")
