@@ -42,6 +42,7 @@ class NodeDesk(ReadOnlyDesk):
     """Nodes."""
 
     noun = codec.NODE
+    words = "node", "nodes"
     list_display = ("name", "state", "allocations", "cpu", "memory", "heard", "place", "board")
     list_filter = ("status", "eligibility", "is_draining", "datacenter", "node_pool")
     search_fields = ("name", "id__startswith")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from django.contrib import admin
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -30,10 +30,24 @@ class ReadOnlyDesk(_ModelAdmin):
     """Lists and read-only forms of one table."""
 
     noun: Noun[Any]
+    #: What people call a row, and several; Django would name the table's class.
+    words: tuple[str, str]
     exclude = ("body",)
     list_per_page = 50
     #: Counting a long table for its list costs more than it tells.
     show_full_result_count = False
+
+    def __init__(self, model: type[Model], site: admin.AdminSite) -> None:
+        super().__init__(model, site)
+        self.opts.verbose_name, self.opts.verbose_name_plural = self.words
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Under the name that people use."""
+        title = self.words[1].capitalize()
+        context = {"title": title, **(extra_context or {})}
+        return super().changelist_view(request, context)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Operations make rows."""
@@ -89,6 +103,7 @@ class JobDesk(ReadOnlyDesk):
     """Jobs."""
 
     noun = codec.JOB
+    words = "job", "jobs"
     list_display = ("job_id", "namespace", "type", "state", "priority", "modify_index")
     list_filter = ("type", "status", "namespace")
     search_fields = ("job_id",)
@@ -108,6 +123,7 @@ class EvaluationDesk(ReadOnlyDesk):
     """Evaluations."""
 
     noun = codec.EVALUATION
+    words = "evaluation", "evaluations"
     list_display = ("short", "state", "job_id", "namespace", "triggered_by", "create_index")
     list_filter = ("status", "triggered_by", "type")
     search_fields = ("id__startswith", "job_id")
@@ -132,6 +148,7 @@ class AllocationDesk(ReadOnlyDesk):
     """Allocations."""
 
     noun = codec.ALLOCATION
+    words = "allocation", "allocations"
     list_display = ("short", "state", "desired_status", "job_id", "task_group", "node_id")
     list_filter = ("client_status", "desired_status")
     search_fields = ("id__startswith", "job_id", "node_id__startswith")

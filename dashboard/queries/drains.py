@@ -188,8 +188,7 @@ def _place(node: Node, alloc: Allocation, after: Allocation | None) -> tuple[str
             return "running", "running", where, f"after {span(_until_running(alloc, after))}"
         return "placed", "placed", where, f"its tasks are {after.client_status.value}"
     if alloc.is_client_terminal:
-        told = "not replaced" if alloc.job_type != JobType.SERVICE else "no replacement yet"
-        return "stopped", "stopped", alloc.client_status.value, told
+        return "stopped", "stopped", alloc.client_status.value, _why_no_replacement(alloc)
     if alloc.is_server_terminal:
         text = f"its replacement is placed on {after.node_name}" if after else "told to stop"
         return "stopping", "stopping", "stopping", text
@@ -198,6 +197,13 @@ def _place(node: Node, alloc: Allocation, after: Allocation | None) -> tuple[str
     if node.drain_strategy is None:
         return "waiting", "canceled", "stays", "the drain ended before it was moved"
     return ("waiting", *_why_here(node, alloc))
+
+
+def _why_no_replacement(alloc: Allocation) -> str:
+    return {
+        JobType.SERVICE: "no replacement placed yet",
+        JobType.SYSTEM: "system: runs once on each node, so not elsewhere",
+    }.get(JobType(alloc.job_type), "batch: not begun anew elsewhere")
 
 
 def _why_here(node: Node, alloc: Allocation) -> tuple[str, str, str]:
