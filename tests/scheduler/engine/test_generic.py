@@ -51,7 +51,7 @@ def test_a_new_job_is_placed_and_its_evaluation_is_complete():
     assert len(cluster.store.allocations_by_job(make_job().key)) == 3
 
 
-def test_what_finds_no_room_waits_in_a_blocked_evaluation():
+def test_g05_what_finds_no_room_waits_in_a_blocked_evaluation():
     cluster = Cluster().put(NODE, job_of(5, cpu=2000))
     outcome = cluster.run(make_evaluation())
     (blocked,) = outcome.created
@@ -69,7 +69,7 @@ def test_what_finds_no_room_waits_in_a_blocked_evaluation():
     assert blocked.status_description == "created to place remaining allocations"
 
 
-def test_a_blocked_evaluation_that_still_finds_no_room_is_handed_back():
+def test_g08_a_blocked_evaluation_that_still_finds_no_room_is_handed_back():
     cluster = Cluster().put(NODE, job_of(1, cpu=9000))
     blocked = make_evaluation(status=EvalStatus.BLOCKED, triggered_by="queued-allocs")
     outcome = cluster.run(blocked)
@@ -80,7 +80,7 @@ def test_a_blocked_evaluation_that_still_finds_no_room_is_handed_back():
     assert (outcome.reblocked.id, outcome.reblocked.status) == (blocked.id, EvalStatus.BLOCKED)
 
 
-def test_a_blocked_evaluation_that_finds_room_is_complete():
+def test_g09_a_blocked_evaluation_that_finds_room_is_complete():
     cluster = Cluster().put(NODE, job_of(1))
     outcome = cluster.run(make_evaluation(status=EvalStatus.BLOCKED, triggered_by="queued-allocs"))
     assert outcome.evaluation is not None
@@ -98,7 +98,7 @@ def test_nothing_to_do_submits_no_plan():
     assert outcome.evaluation.queued_allocations == {"web": 0}
 
 
-def test_a_dry_run_submits_even_a_plan_that_does_nothing():
+def test_g54_a_dry_run_submits_even_a_plan_that_does_nothing():
     job = job_of(1)
     cluster = Cluster().put(NODE, job, make_allocation(job))
     cluster.run(make_evaluation(annotate_plan=True))
@@ -108,7 +108,7 @@ def test_a_dry_run_submits_even_a_plan_that_does_nothing():
 
 
 @pytest.mark.parametrize(("job_type", "attempts"), [("service", 5), ("batch", 2)])
-def test_refused_plans_end_in_a_failed_evaluation_and_a_blocked_one(job_type, attempts):
+def test_g11_refused_plans_end_in_a_failed_evaluation_and_a_blocked_one(job_type, attempts):
     cluster = Cluster(refusing=frozenset({NODE.id})).put(NODE, job_of(1, type=job_type))
     outcome = cluster.run(make_evaluation(type=job_type))
     assert len(cluster.plans) == attempts
@@ -126,13 +126,13 @@ def test_refused_plans_end_in_a_failed_evaluation_and_a_blocked_one(job_type, at
     )
 
 
-def test_a_refusal_without_a_newer_state_is_an_error():
+def test_g13_a_refusal_without_a_newer_state_is_an_error():
     cluster = Cluster(refusing=frozenset({NODE.id}), refreshes=False).put(NODE, job_of(1))
     with pytest.raises(MissingRefresh):
         cluster.run(make_evaluation())
 
 
-def test_an_unknown_trigger_fails_the_evaluation_at_once():
+def test_g10_an_unknown_trigger_fails_the_evaluation_at_once():
     outcome = Cluster().put(NODE, job_of(1)).run(make_evaluation(triggered_by="scheduled"))
     assert outcome.evaluation is not None
     assert (outcome.evaluation.status, outcome.evaluation.status_description) == (
@@ -141,7 +141,7 @@ def test_an_unknown_trigger_fails_the_evaluation_at_once():
     )
 
 
-def test_a_delayed_replacement_is_linked_as_the_next_evaluation():
+def test_g36_a_delayed_replacement_is_linked_as_the_next_evaluation():
     policy = ReschedulePolicy(
         attempts=1, interval=60 * MINUTE, delay=30 * SECOND, delay_function="constant"
     )
@@ -159,7 +159,7 @@ def test_a_delayed_replacement_is_linked_as_the_next_evaluation():
     assert stored.followup_eval_id == followup.id
 
 
-def test_a_purged_job_is_stopped():
+def test_g25_a_purged_job_is_stopped():
     alloc = make_allocation(job_of(1))
     cluster = Cluster().put(NODE, alloc)
     outcome = cluster.run(make_evaluation(triggered_by="job-deregister"))
@@ -205,7 +205,7 @@ def test_an_unknown_type_has_no_scheduler():
         Cluster().run(make_evaluation(type="_core"))
 
 
-def test_what_a_lost_node_was_told_to_stop_is_lost():
+def test_g29_what_a_lost_node_was_told_to_stop_is_lost():
     job = job_of(1)
     down = make_node(7, status=NodeStatus.DOWN)
     told = make_allocation(job, 5, node_id=down.id, desired_status=DesiredStatus.STOP)

@@ -67,7 +67,7 @@ def placed(cluster: Cluster) -> list[Allocation]:
         pytest.param(UpdateStrategy(max_parallel=1), False, 1, "new", id="else-the-new-version"),
     ],
 )
-def test_while_canaries_wait_lost_allocs_are_placed_from_the_version_before(
+def test_g45_g46_while_canaries_wait_lost_allocs_are_placed_from_the_version_before(
     first_update, has_deployment, version, deployment_id
 ):
     strategy = UpdateStrategy(max_parallel=1, canary=1)
@@ -123,7 +123,7 @@ def test_while_canaries_wait_lost_allocs_are_placed_from_the_version_before(
         ),
     ],
 )
-def test_a_replacement_stays_with_its_data_if_it_can(disk, change, node):
+def test_g43_a_replacement_stays_with_its_data_if_it_can(disk, change, node):
     before = job_of(1, ephemeral_disk=disk)
     group = msgspec.structs.replace(before.task_groups[0], tasks=(make_task(user="other"),))
     after = msgspec.structs.replace(
@@ -152,7 +152,7 @@ def failed_alloc(job: Job) -> Allocation:
     )
 
 
-def test_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
+def test_g35_g42_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
     job, third = job_of(1), make_node(4)
     cluster = Cluster().put(FIRST, SECOND_NODE, third, job, failed_alloc(job))
     cluster.run(make_evaluation())
@@ -168,7 +168,7 @@ def test_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
     )
 
 
-def test_a_failed_alloc_that_finds_no_node_keeps_its_history_and_is_not_stopped():
+def test_g38_a_failed_alloc_that_finds_no_node_keeps_its_history_and_is_not_stopped():
     job = job_of(1, cpu=9000)
     cluster = Cluster().put(FIRST, SECOND_NODE, job, failed_alloc(job))
     cluster.run(make_evaluation())
@@ -192,7 +192,7 @@ def test_a_changed_alloc_that_finds_no_node_runs_on():
     assert outcome.evaluation.failed_task_groups.keys() == {"web"}
 
 
-def test_a_name_held_twice_is_given_away_once():
+def test_g24_a_name_held_twice_is_given_away_once():
     job = job_of(3)
     moving = on(job, 0, FIRST, desired_transition=DesiredTransition(migrate=True))
     namesake = on(job, 7, FIRST, name="web.web[0]")
@@ -204,7 +204,7 @@ def test_a_name_held_twice_is_given_away_once():
 
 
 @pytest.mark.parametrize("is_dry_run", [False, True])
-def test_evictions_are_counted_and_named_by_who_makes_them(is_dry_run):
+def test_g47_evictions_are_counted_and_named_by_who_makes_them(is_dry_run):
     low = job_of(1, cpu=4000, id="low", priority=10)
     high = job_of(1, cpu=4000, priority=90)
     victim = on(low, 0, FIRST)
@@ -226,7 +226,7 @@ def test_evictions_are_counted_and_named_by_who_makes_them(is_dry_run):
     assert plan.annotations.preempted_allocations == ((victim.id,) if is_dry_run else ())
 
 
-def test_an_update_in_place_keeps_what_it_holds_and_takes_the_new_version():
+def test_g20_an_update_in_place_keeps_what_it_holds_and_takes_the_new_version():
     before = job_of(1)
     group = msgspec.structs.replace(before.task_groups[0], meta={})
     after = msgspec.structs.replace(
@@ -248,7 +248,7 @@ def test_an_update_in_place_keeps_what_it_holds_and_takes_the_new_version():
         pytest.param({}, HOUR, id="only-the-run-limit"),
     ],
 )
-def test_changes_that_need_no_new_tasks_stay_in_place(change, limit):
+def test_g21_changes_that_need_no_new_tasks_stay_in_place(change, limit):
     before = job_of(1)
     group = msgspec.structs.replace(before.task_groups[0], max_run_duration=limit)
     after = msgspec.structs.replace(
@@ -260,7 +260,7 @@ def test_changes_that_need_no_new_tasks_stay_in_place(change, limit):
     assert cluster.plans[0].node_update == {}
 
 
-def test_a_job_that_leaves_a_datacenter_is_placed_anew():
+def test_g22_a_job_that_leaves_a_datacenter_is_placed_anew():
     before = job_of(1)
     there = make_node(5, datacenter="dc2")
     after = msgspec.structs.replace(before, version=1, job_modify_index=40, datacenters=("dc2",))

@@ -102,7 +102,7 @@ def test_g20_each_group_has_the_limit_for_itself():
     assert (updated.count("web"), updated.count("api")) == (2, 2)
 
 
-def test_g22_allocs_without_a_verdict_use_up_the_limit():
+def test_g22_s21_allocs_without_a_verdict_use_up_the_limit():
     old = system(2)
     current = next_version(old)
     fleet = nodes(4)
@@ -118,7 +118,7 @@ def test_g22_allocs_without_a_verdict_use_up_the_limit():
     assert (stops(plan), places(plan)) == (0, 0)
 
 
-def test_g23_canaries_take_their_share_of_the_nodes_up_to_the_limit():
+def test_g23_s24_canaries_take_their_share_of_the_nodes_up_to_the_limit():
     old = system(2, 30)
     fleet = nodes(10)
     plan = planned(*fleet, old, next_version(old), *(on(old, node) for node in fleet))
@@ -137,7 +137,7 @@ def canary(healthy: bool | None = True) -> dict[str, object]:
     }
 
 
-def test_g24_a_failed_canary_is_replaced_within_the_share():
+def test_g24_s27_a_failed_canary_is_replaced_within_the_share():
     old = system(3, 30)
     current = next_version(old)
     fleet = nodes(10)
@@ -155,7 +155,7 @@ def test_g24_a_failed_canary_is_replaced_within_the_share():
     assert state_of(plan) == (3, 10, 2)
 
 
-def test_g25_canaries_that_are_all_there_wait_for_their_promotion():
+def test_g25_s25_canaries_that_are_all_there_wait_for_their_promotion():
     old = system(3, 30)
     current = next_version(old)
     fleet = nodes(10)
@@ -173,7 +173,7 @@ def test_g25_canaries_that_are_all_there_wait_for_their_promotion():
     assert plan.deployment.status_description == reasons.DEPLOYMENT_NEEDS_PROMOTION
 
 
-def test_g26_after_the_promotion_the_rest_follows_by_the_limit():
+def test_g26_s26_after_the_promotion_the_rest_follows_by_the_limit():
     old = system(2, 30)
     current = next_version(old)
     fleet = nodes(10)
@@ -188,7 +188,7 @@ def test_g26_after_the_promotion_the_rest_follows_by_the_limit():
     assert (stops(plan), places(plan)) == (2, 2)
 
 
-def test_g27_nodes_that_take_nothing_lose_their_old_alloc_and_are_not_counted():
+def test_g27_s30_nodes_that_take_nothing_lose_their_old_alloc_and_are_not_counted():
     old = system(10, 30)
     current = next_version(old)
     fleet = nodes(8)
@@ -220,8 +220,8 @@ RACK = Constraint(l_target="${meta.rack}", operand="=", r_target="a")
 @pytest.mark.parametrize(
     ("strategy", "feasible", "excluded", "expected"),
     [
-        pytest.param((4, 100), 2, 0, (2, 2, (2, 2, 2)), id="G29-infeasible-and-empty"),
-        pytest.param((1, 50), 1, 1, (2, 1, (1, 1, 1)), id="G30-one-became-infeasible"),
+        pytest.param((4, 100), 2, 0, (2, 2, (2, 2, 2)), id="G29-S28-infeasible-and-empty"),
+        pytest.param((1, 50), 1, 1, (2, 1, (1, 1, 1)), id="G30-S29-one-became-infeasible"),
         pytest.param((10, 30), 9, 1, (4, 3, (3, 9, 3)), id="G31-a-constraint-excludes-one"),
     ],
 )

@@ -1,0 +1,124 @@
+"""Which rows of the specification's scenario tables have a test that carries their id.
+
+In: the test files. Out: per chapter the rows that are covered, missing, or do not apply.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+_OF_FUNCTION = re.compile(r"def test((?:_[a-z]\d{2})+)_")
+_OF_STRING = re.compile(r'"([A-Z]\d{1,2}(?!\d)[^"\n]*)"')
+_ID = re.compile(r"\b([A-Z])(\d{1,2})(?!\d)")
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One table of scenarios: its rows, and where their tests stand."""
+
+    name: str
+    #: Letter to the number of its last row; rows count from 1.
+    rows: Mapping[str, int]
+    #: Files and folders under `tests`. Letters repeat between chapters, folders do not.
+    places: tuple[str, ...]
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> list[str]:
+        return [
+            f"{letter}{number:02}"
+            for letter, last in self.rows.items()
+            for number in range(1, last + 1)
+        ]
+
+    def covered(self) -> set[str]:
+        found: set[str] = set()
+        for file in self._files():
+            found |= ids_in(file.read_text(encoding="utf-8"))
+        return found & set(self.ids)
+
+    def missing(self) -> list[str]:
+        covered = self.covered()
+        return [row for row in self.ids if row not in covered and row not in self.not_applicable]
+
+    def _files(self) -> Iterable[Path]:
+        for place in self.places:
+            path = TESTS / place
+            yield from [path] if path.is_file() else path.rglob("test_*.py")
+
+
+def ids_in(text: str) -> set[str]:
+    """The ids in names of test functions, and in texts that begin with one."""
+    found = {
+        part.upper() for names in _OF_FUNCTION.findall(text) for part in names.split("_") if part
+    }
+    for words in _OF_STRING.findall(text):
+        found |= {f"{letter}{int(number):02}" for letter, number in _ID.findall(words)}
+    return found
+
+
+_NO_SAMPLE = "candidates are not sampled: every feasible node is looked at"
+_NO_CLAIMS = "sticky claims belong to volumes that are made on demand; there are none"
+
+CHAPTERS = (
+    Chapter(
+        "reconciler",
+        {"A": 24, "B": 18, "C": 22, "D": 49, "E": 34, "F": 23, "G": 32},
+        (
+            "scheduler/engine/reconcile",
+            "scheduler/engine/test_system.py",
+            "scheduler/engine/test_system_canaries.py",
+        ),
+    ),
+    Chapter(
+        "placement",
+        {"T": 85},
+        ("scheduler/engine", "scheduler/structs", "properties"),
+        {
+            "T02": _NO_SAMPLE,
+            "T03": _NO_SAMPLE,
+            "T04": _NO_SAMPLE,
+            "T29": _NO_CLAIMS,
+            "T67": _NO_SAMPLE,
+            "T69": _NO_SAMPLE,
+        },
+    ),
+    Chapter(
+        "placement, worked examples",
+        {"W": 30},
+        ("scheduler/engine", "scheduler/structs", "properties"),
+        {"W26": _NO_SAMPLE},
+    ),
+    Chapter(
+        "control plane, generic",
+        {"G": 57},
+        (
+            "scheduler/engine/test_generic.py",
+            "scheduler/engine/test_generic_rows.py",
+            "scheduler/engine/test_placing.py",
+        ),
+    ),
+    Chapter(
+        "control plane, system",
+        {"S": 36},
+        (
+            "scheduler/engine/test_system.py",
+            "scheduler/engine/test_system_canaries.py",
+            "scheduler/engine/test_system_rows.py",
+        ),
+    ),
+)
+
+
+def report() -> list[str]:
+    """One line per chapter, and the rows without a test."""
+    lines = []
+    for chapter in CHAPTERS:
+        missing = chapter.missing()
+        line = f"{chapter.name}: {len(chapter.covered())} of {len(chapter.ids)} rows tested"
+        if chapter.not_applicable:
+            line += f", {len(chapter.not_applicable)} do not apply"
+        lines.append(line + (f"; without a test: {' '.join(missing)}" if missing else ""))
+    return lines
