@@ -14,7 +14,8 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from cluster.agent.channel import AgentChannel
-from cluster.front_door import LeanHandler, OriginCheck, PathRouter, StaticFiles
+from cluster.agent.protocol import MAX_BODY
+from cluster.front_door import BodyLimit, LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.step_hints import StepHints
 from cluster.store.access import the_store
@@ -27,8 +28,11 @@ HUB.wire(StoreFrames(the_store()), SystemClock())
 
 application = ProtocolTypeRouter(
     {
-        "http": PathRouter(
-            {"/v1/": LeanHandler(), "/static/": StaticFiles()}, default=get_asgi_application()
+        "http": BodyLimit(
+            PathRouter(
+                {"/v1/": LeanHandler(), "/static/": StaticFiles()}, default=get_asgi_application()
+            ),
+            MAX_BODY,
         ),
         "websocket": PathRouter(
             {"/v1/fleet/channel": AgentChannel.as_asgi()},

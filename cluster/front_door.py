@@ -97,6 +97,53 @@ class PathRouter:
         return await self.default(scope, receive, send)
 
 
+class BodyLimit:
+    """Answers 413 to bodies that no door takes, before anybody reads or keeps them."""
+
+    def __init__(self, app: AsgiApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request."""
+        told = dict(scope["headers"]).get(b"content-length")
+        if told is not None:
+            # What is no number is the server's business; it has read as much as was announced.
+            fits = not told.isdigit() or int(told[:20]) <= self._limit
+        else:
+            messages, fits = await self._read(receive)
+            receive = _replayed(messages, receive)
+        if fits:
+            return await self._app(scope, receive, send)
+        headers = [(b"content-type", b"text/plain; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body", "body": b"http: request body too large"})
+        return None
+
+    async def _read(self, receive: Any) -> tuple[list[Any], bool]:
+        """The messages of a body of untold length, as far as it fits."""
+        messages, size = [], 0
+        while True:
+            message = await receive()
+            messages.append(message)
+            size += len(message.get("body", b""))
+            if size > self._limit:
+                return messages, False
+            if not message.get("more_body"):
+                return messages, True
+
+
+def _replayed(messages: list[Any], receive: Any) -> Any:
+    waiting = iter(messages)
+
+    async def replay() -> Any:
+        for message in waiting:
+            return message
+        return await receive()
+
+    return replay
+
+
 class OriginCheck:
     """Lets websockets in from our own pages only: one Origin, spelled exactly as browsers do."""
 

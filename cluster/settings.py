@@ -40,9 +40,10 @@ SECRET_KEY = env_secret("BIVOUAC_SECRET_KEY", BIVOUAC_DATA_DIR / "secret-key")
 DEBUG = False
 _PUBLIC = urlsplit(BIVOUAC_PUBLIC_URL)
 ALLOWED_HOSTS = sorted({_PUBLIC.hostname or "localhost", BIVOUAC_HOST, "127.0.0.1", "localhost"})
-CSRF_TRUSTED_ORIGINS = sorted(
-    {f"{_PUBLIC.scheme}://{_PUBLIC.netloc}", f"http://localhost:{BIVOUAC_PORT}"}
-)
+#: Where our own pages live; for websockets as well.
+CSRF_TRUSTED_ORIGINS = [BIVOUAC_PUBLIC_URL]
+if _PUBLIC.scheme == "http":
+    CSRF_TRUSTED_ORIGINS.append(f"http://localhost:{BIVOUAC_PORT}")
 
 INSTALLED_APPS = [
     "django.contrib.admin",

@@ -137,7 +137,10 @@ class AgentChannel:
         data = message.get("bytes") or b""
         if len(data) > MAX_FRAME:
             raise msgspec.ValidationError("frame too large")
-        return _DECODER.decode(data)
+        try:
+            return _DECODER.decode(data)
+        except (UnicodeDecodeError, RecursionError):
+            raise msgspec.ValidationError("not understood") from None
 
     def _take(self, message: FromAgent) -> None:
         """Frames of answers that nobody reads any more are dropped."""

@@ -49,7 +49,10 @@ class NodeRequest:
         length = self.request.headers.get("Content-Length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
             raise TooLarge(f"a body has at most {MAX_BODY} bytes")
-        return decode(self.request.read(MAX_BODY + 1), message, self.coding)
+        try:
+            return decode(self.request.read(MAX_BODY + 1), message, self.coding)
+        except (UnicodeDecodeError, RecursionError):
+            raise OperationRefused("the body is not understood") from None
 
     def number(self, name: str) -> float:
         """A number of the query; 0 when absent."""

@@ -131,7 +131,10 @@ def _decode(raw: bytes) -> object:
     except RecursionError:
         raise OperationRefused("exceeded max depth") from None
     except ValueError as error:
-        raise OperationRefused(str(error)) from None
+        text = str(error)
+        if "digits" in text:
+            text = "json: cannot unmarshal number of thousands of digits"
+        raise OperationRefused(text) from None
 
 
 def _no_constant(name: str) -> object:

@@ -13,6 +13,7 @@ from typing import Any
 from cluster.jobspec.canonicalize import canonicalize
 from cluster.jobspec.hcl.job_file import read_job_file
 from cluster.jobspec.json_places import places
+from cluster.jobspec.limits import refuse_oversized
 from cluster.jobspec.problems import JobProblems, Problem
 from cluster.jobspec.request_form import (
     Place,
@@ -80,6 +81,7 @@ def _is_request(text: str) -> bool:
 
 def _parse_request(text: str) -> ParsedText:
     document, above = _unwrapped(_json(text))
+    refuse_oversized(document)
     found = places(text)
     form, unknown = complete("Job", document, lambda steps: found.of((*above, *steps)))
     warnings = [
@@ -103,6 +105,7 @@ def decode_job(document: dict[str, Any] | bytes | str) -> tuple[RequestForm, tup
     if isinstance(document, bytes | str):
         form, unknown = _decode_text(_text(document))
     else:
+        refuse_oversized(document)
         form, unknown = complete("Job", document)
     return form, tuple(path_text(steps) for steps in unknown)
 
@@ -126,6 +129,7 @@ def _text(document: bytes | str) -> str:
 
 def _decode_text(text: str) -> tuple[RequestForm, tuple[Steps, ...]]:
     document, above = _unwrapped(_json(text))
+    refuse_oversized(document)
     return complete("Job", document, lambda steps: places(text).of((*above, *steps)))
 
 

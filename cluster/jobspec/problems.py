@@ -7,6 +7,9 @@ errors. Knows nothing of what is being checked.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+#: Lines of one refusal; the number of all problems stands in its head.
+MAX_SHOWN = 200
+
 
 class Problem(NamedTuple):
     """One thing wrong. `path` names the place (`TaskGroups[0].Count`), empty for the whole."""
@@ -31,7 +34,7 @@ class JobProblems(Exception):
     def text(self) -> str:
         """The body of the refusal: decoder messages as they are, rules in the multi-error form."""
         messages = [problem.message for problem in self.problems]
-        return "\n".join(messages) if self.malformed else error_text(messages)
+        return "\n".join(_shown(messages)) if self.malformed else error_text(messages)
 
 
 def error_text(messages: Iterable[str]) -> str:
@@ -40,7 +43,14 @@ def error_text(messages: Iterable[str]) -> str:
     if not lines:
         return ""
     head = "1 error occurred:" if len(lines) == 1 else f"{len(lines)} errors occurred:"
-    return head + "\n" + "\n".join(f"\t* {line}" for line in lines) + "\n\n"
+    return head + "\n" + "\n".join(f"\t* {line}" for line in _shown(lines)) + "\n\n"
+
+
+def _shown(lines: list[str]) -> list[str]:
+    """Nobody reads thousands of lines, and the answer would be larger than the job."""
+    if len(lines) <= MAX_SHOWN:
+        return lines
+    return [*lines[:MAX_SHOWN], f"and {len(lines) - MAX_SHOWN} more"]
 
 
 def warning_text(messages: Iterable[str]) -> str:

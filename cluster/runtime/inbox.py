@@ -4,6 +4,7 @@ Two threads wait on Redis so that the leader's own thread waits in one place onl
 away they try again; the leader goes on with the record alone.
 """
 
+import logging
 import queue
 import threading
 from collections import OrderedDict
@@ -12,7 +13,17 @@ import msgspec
 import redis
 
 from cluster.runtime.clock import SystemClock
-from cluster.runtime.leader_channel import LEADER_IN, REPLY_EXPIRY_S, Answer, Request, encoded
+from cluster.runtime.leader_channel import (
+    LEADER_IN,
+    REPLY_EXPIRY_S,
+    REPLY_PREFIX,
+    UNREADABLE,
+    Answer,
+    Request,
+    encoded,
+)
+
+log = logging.getLogger(__name__)
 
 _REQUESTS = msgspec.msgpack.Decoder(Request)
 _ENCODER = msgspec.msgpack.Encoder()
@@ -138,10 +149,15 @@ class Inbox:
     def _accept(self, raw: object) -> None:
         assert isinstance(raw, bytes), "the connection decodes nothing"
         try:
-            self._arrived.put(_REQUESTS.decode(raw))
-        except msgspec.MsgspecError:
+            request = _REQUESTS.decode(raw)
+        except UNREADABLE:
             # Anyone who can write to Redis could have put it there.
+            log.warning("action=leader_in a message was not understood")
             return
+        if request.reply and not request.reply.startswith(REPLY_PREFIX):
+            log.warning("action=leader_in a message wanted its answer elsewhere")
+            return
+        self._arrived.put(request)
 
     def _watch_index(self) -> None:
         connection = self._connect()

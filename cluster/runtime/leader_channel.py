@@ -4,6 +4,7 @@ Every request is idempotent by its id: it is sent again after a second without a
 leader remembers its answers for a minute. Redis may lose any message.
 """
 
+import logging
 import os
 import socket
 import time
@@ -13,6 +14,8 @@ import msgspec
 import redis
 
 from cluster.runtime.clock import RandomIDs, SystemClock
+
+log = logging.getLogger(__name__)
 
 LEADER_IN = "leader:in"
 RESEND_S = 1.0
@@ -50,6 +53,11 @@ class LeaderRefused(Exception):
     """The leader answered with an error; its text is the message."""
 
 
+#: What decoding raises for bytes that are no message: bad text and bottomless nesting included.
+UNREADABLE = (ValueError, RecursionError)
+#: Answers go to lists of this name only, whatever a request asks for.
+REPLY_PREFIX = "reply:"
+
 _ENCODER = msgspec.msgpack.Encoder()
 _ANSWERS = msgspec.msgpack.Decoder(Answer)
 _BATCH = 256
@@ -71,7 +79,7 @@ class LeaderChannel:
 
     def __init__(self, url: str, process: str) -> None:
         self.process = process
-        self.reply = f"reply:{process}"
+        self.reply = f"{REPLY_PREFIX}{process}"
         #: The epoch of the leader that answered last.
         self.epoch = 0
         self._redis = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=2)
@@ -111,7 +119,7 @@ class LeaderChannel:
             self._redis.connection_pool.disconnect()
             time.sleep(0.2)
             return []
-        answers = [_ANSWERS.decode(raw) for raw in raws]
+        answers = [answer for raw in raws if (answer := _answer_in(raw)) is not None]
         self.epoch = max([self.epoch, *(answer.epoch for answer in answers)])
         # The rest are late answers to requests that were given up or answered twice.
         return [answer for answer in answers if self._pending.pop(answer.id, None)]
@@ -159,6 +167,14 @@ class LeaderChannel:
             self._redis.rpush(LEADER_IN, *(_ENCODER.encode(request) for request in requests))
         except redis.RedisError:
             self._redis.connection_pool.disconnect()
+
+
+def _answer_in(raw: bytes) -> Answer | None:
+    try:
+        return _ANSWERS.decode(raw)
+    except UNREADABLE:
+        log.warning("action=collect an answer was not understood")
+        return None
 
 
 def encoded(body: object) -> msgspec.Raw:

@@ -6,7 +6,7 @@ Decides nothing: the leader does, this room carries.
 
 import logging
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from cluster.runtime.bodies import (
 )
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.inbox import Inbox
-from cluster.runtime.leader_channel import Request
+from cluster.runtime.leader_channel import UNREADABLE, Request
 from scheduler.errors import SchedulerError
 from scheduler.leader import Leader
 from scheduler.messages import FinishWrite, PlanOutcome
@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 
 #: Finish requests committed together (design.md, How the processes talk).
 FINISH_GROUP = 64
+_LONGEST_WAIT_S = 30.0
+
+Body = TypeVar("Body")
 
 
 class _Parked(NamedTuple):
@@ -87,7 +90,7 @@ class LeaderDesk:
                 continue
             try:
                 handler(request)
-            except (SchedulerError, msgspec.MsgspecError) as error:
+            except SchedulerError as error:
                 self.inbox.answer(request, Done(), str(error) or type(error).__name__)
         self._commit_finishes()
 
@@ -119,15 +122,15 @@ class LeaderDesk:
         return self.leader.next_plans(body.process, body.limit, now=now, monotonic=monotonic)
 
     def _alive(self, request: Request) -> None:
-        body = msgspec.msgpack.decode(request.body, type=AliveBody)
+        body = _body(request, AliveBody)
         self.leader.alive(body.process, body.working_on, monotonic=self._clock.monotonic())
         self.inbox.answer(request, Done())
 
     def _park_dequeue(self, request: Request) -> None:
-        self._park(request, msgspec.msgpack.decode(request.body, type=DequeueBody))
+        self._park(request, _body(request, DequeueBody))
 
     def _park_next_plans(self, request: Request) -> None:
-        self._park(request, msgspec.msgpack.decode(request.body, type=NextPlansBody))
+        self._park(request, _body(request, NextPlansBody))
 
     def _park(self, request: Request, body: DequeueBody | NextPlansBody) -> None:
         # A process asks one thing at a time: its older question is nobody's any more.
@@ -136,11 +139,13 @@ class LeaderDesk:
             for item in self._parked
             if item.request.reply != request.reply or item.request.kind != request.kind
         ]
-        deadline = self._clock.monotonic() + min(max(body.wait_s, 0.0), 30.0)
+        # What is no number is not greater than zero either.
+        wait_s = min(body.wait_s, _LONGEST_WAIT_S) if body.wait_s > 0 else 0.0
+        deadline = self._clock.monotonic() + wait_s
         self._parked.append(_Parked(request, body, deadline))
 
     def _plan(self, request: Request) -> None:
-        body = msgspec.msgpack.decode(request.body, type=PlanBody)
+        body = _body(request, PlanBody)
         if request.epoch != self.fence.epoch:
             raise SchedulerError("the evaluation was delivered by an earlier leader")
         self.leader.submit_plan(
@@ -149,7 +154,7 @@ class LeaderDesk:
         self._plans[body.plan.id] = request
 
     def _plans_done(self, request: Request) -> None:
-        body = msgspec.msgpack.decode(request.body, type=PlansDoneBody)
+        body = _body(request, PlansDoneBody)
         self.plans_done(body.outcomes)
         self.inbox.answer(request, Done(self.leader.index))
 
@@ -158,7 +163,7 @@ class LeaderDesk:
         self.leader.plans_done(outcomes, now=self._clock.now(), monotonic=self._clock.monotonic())
 
     def _finish(self, request: Request) -> None:
-        self._finishes.append((request, msgspec.msgpack.decode(request.body, type=FinishBody)))
+        self._finishes.append((request, _body(request, FinishBody)))
 
     def _commit_finishes(self) -> None:
         finishes, self._finishes = self._finishes, []
@@ -237,3 +242,11 @@ class LeaderDesk:
             WriteKind.EVALUATION_UPDATED, work, now=self._clock.now(), fence=self.fence
         )
         return index
+
+
+def _body(request: Request, kind: type[Body]) -> Body:
+    """The body of a request. Raises SchedulerError for bytes that are none."""
+    try:
+        return msgspec.msgpack.decode(request.body, type=kind)
+    except UNREADABLE:
+        raise SchedulerError(f"the body of a {request.kind!r} was not understood") from None

@@ -12,6 +12,7 @@ import msgspec
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from cluster.runtime.leader_channel import UNREADABLE
 from scheduler.structs.evaluation import LifecycleStep
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class StepHints:
     def _take(self, raw: bytes) -> None:
         try:
             steps = _STEPS.decode(raw)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             log.warning("action=step_hints a message was not understood")
         else:
             self._publish(steps)

@@ -167,6 +167,7 @@ class ExpressionParser(TemplateParser):
         return syntax.Step(start, self.position, each=each)
 
     def _primary(self) -> syntax.Expression:  # noqa: C901 - one branch for each kind of beginning
+        self.count()
         start = self.position
         character = self.text[start : start + 1]
         if character == '"':

@@ -17,11 +17,14 @@ from cluster.jobspec.hcl.schema import SCHEMAS, Entry, Schema
 from cluster.jobspec.hcl.scope import Scope
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.variables import Variables
+from cluster.jobspec.limits import refuse_oversized
 from cluster.jobspec.problems import JobProblems, Problem
 from cluster.jobspec.request_form import Place, RequestForm, Steps
 
 #: The longest text taken, as for any job.
 MAX_TEXT = 1 << 20
+#: Lines cost time each, however short.
+MAX_LINES = 50_000
 
 _TOP = Schema(
     "file",
@@ -75,6 +78,9 @@ def read_job_file(
     """As `parse_hcl`, with the places of what was read."""
     if len(text) > MAX_TEXT or len(variables) > MAX_TEXT:
         raise JobProblems([Problem("", "job file is larger than 1 MiB")], malformed=True)
+    if text.count("\n") > MAX_LINES or variables.count("\n") > MAX_LINES:
+        problem = Problem("", f"job file has more than {MAX_LINES} lines")
+        raise JobProblems([problem], malformed=True)
     source = Source(text)
     body = _read(source)
     values = _read_values(variables)
@@ -99,7 +105,7 @@ def _read(source: Source) -> syntax.Body:
 
 def _read_json(source: Source) -> JsonBody:
     try:
-        json.loads(source.text)
+        refuse_oversized(json.loads(source.text))
     except json.JSONDecodeError as error:
         message = f"{source.name}:{error.lineno},{error.colno}: Invalid JSON; {error.msg}"
         problem = Problem("", message, error.lineno, error.colno)

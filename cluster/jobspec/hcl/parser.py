@@ -9,6 +9,7 @@ import re
 from cluster.jobspec.hcl.expressions import ExpressionParser, SyntaxProblem
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.syntax import Attribute, Block, Body, Expression
+from cluster.jobspec.hcl.templates import BLOCK_PIECES
 
 _LINE_END = re.compile(r"[ \t]*(?:(?:#|//)[^\n]*)?(?:\r?\n|$|\Z)")
 _REST_OF_LINE = re.compile(r"[^\n]*")
@@ -148,6 +149,7 @@ class _Parser(ExpressionParser):
         raise self.problem(f"Missing newline after {what}", detail)
 
     def _block(self, body: Body, kind: str, start: int, type_end: int) -> None:
+        self.count(BLOCK_PIECES)
         labels: list[str] = []
         places: list[tuple[int, int]] = []
         while len(labels) <= _MOST_LABELS:

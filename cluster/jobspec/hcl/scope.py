@@ -17,7 +17,7 @@ MAX_STEPS = 400_000
 MAX_CHARACTERS = 8_000_000
 #: Steps that one operation on long numbers is worth, and one block that is read.
 COST_OF_RECKONING = 10
-COST_OF_BLOCK = 20
+COST_OF_BLOCK = 80
 
 
 class EvaluationProblem(SyntaxProblem):

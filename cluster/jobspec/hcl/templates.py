@@ -16,6 +16,10 @@ from cluster.jobspec.hcl.syntax_problem import SyntaxProblem
 
 #: How deep blocks and expressions may nest together; bounds every recursion over the tree.
 MAX_NESTING = 40
+#: Pieces of one file: each term and each part to fill in is one, a block several. Real job files
+#: have hundreds. Bounds the time of a refusal, as nothing is judged before all is read.
+MAX_PIECES = 20_000
+BLOCK_PIECES = 4
 
 _BLANK = re.compile(r"(?:[ \t]+|\r(?=\n)|/\*.*?\*/|(?:#|//)[^\n]*)+", re.DOTALL)
 _BLANK_LINES = re.compile(r"(?:[ \t\r\n]+|/\*.*?\*/|(?:#|//)[^\n]*)+", re.DOTALL)
@@ -53,6 +57,7 @@ class TemplateParser:
         self.reads_json = False
         self.newlines_ignored = False
         self._depth = 0
+        self._pieces = 0
 
     @abstractmethod
     def expression(self) -> syntax.Expression:
@@ -70,6 +75,14 @@ class TemplateParser:
             yield
         finally:
             self._depth -= 1
+
+    def count(self, pieces: int = 1) -> None:
+        """Count pieces of the file; too many end the reading."""
+        self._pieces += pieces
+        if self._pieces > MAX_PIECES:
+            problem = self.problem("Too much work", "The file has too many blocks and values.")
+            problem.is_final = True
+            raise problem
 
     @contextmanager
     def ignoring_newlines(self) -> Iterator[None]:
@@ -182,6 +195,7 @@ class TemplateParser:
             self.position += 3
             text = self.text[start + 1 : start + 3]
         elif self.text.startswith("${", start):
+            self.count()
             parts.append(self._fill())
             return
         elif self.text.startswith("%{", start):

@@ -1,0 +1,49 @@
+"""How much a job document may hold; checked before any work is spent on it.
+
+In: a decoded JSON document. Out: the problems of its size. Knows no field but the task groups.
+"""
+
+from cluster.jobspec.problems import JobProblems, Problem
+
+#: Task groups of a job; each costs a judgement, a diff and a reconciliation of its own.
+MAX_GROUPS = 1_000
+#: Objects (groups, tasks, constraints, ...), and values of any kind, in one document.
+MAX_OBJECTS = 10_000
+MAX_VALUES = 100_000
+
+
+def refuse_oversized(document: object) -> None:
+    """Raise `JobProblems` naming every bound that the document exceeds."""
+    problems = [*_group_problems(document), *_amount_problems(document)]
+    if problems:
+        raise JobProblems(problems, malformed=True)
+
+
+def _group_problems(document: object) -> list[Problem]:
+    fields = document.items() if isinstance(document, dict) else ()
+    return [
+        Problem(name, f"{name}: a job has at most {MAX_GROUPS} task groups; got {len(value)}")
+        for name, value in fields
+        if name.casefold() == "taskgroups" and isinstance(value, list) and len(value) > MAX_GROUPS
+    ]
+
+
+def _amount_problems(document: object) -> list[Problem]:
+    objects = values = 0
+    pending = [document]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            objects += 1
+            inner = value.values()
+        elif isinstance(value, list):
+            inner = value
+        else:
+            continue
+        values += len(inner)
+        if objects > MAX_OBJECTS:
+            return [Problem("", f"a job holds at most {MAX_OBJECTS} objects")]
+        if values > MAX_VALUES:
+            return [Problem("", f"a job holds at most {MAX_VALUES} values")]
+        pending.extend(inner)
+    return []
