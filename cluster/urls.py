@@ -16,3 +16,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("dashboard.urls")),
 ]
+
+handler400 = "dashboard.views.errors.bad_request"

@@ -121,6 +121,7 @@ def meter(
     used: float, total: float, label: str, tone: str = "", extra: float = 0
 ) -> dict[str, Any]:
     """A bar of `used`, then `extra`, out of `total`; the label carries the number as text."""
+    used = max(used, 0)
     whole = max(total, used + extra, 1)
     return {
         "used": f"{100 * used / whole:.2f}",

@@ -4,6 +4,7 @@ import { attachConfirm } from "./controllers/confirm.js";
 import { attachCopy } from "./controllers/copy.js";
 import { attachFilter, attachFilterForm } from "./controllers/filter.js";
 import { attachKeyboard } from "./controllers/keyboard.js";
+import { attachLogs } from "./controllers/logs.js";
 import { refreshTimes } from "./controllers/relative_time.js";
 import { attachChain } from "./graphs/chain.js";
 import { attachLifecycle } from "./graphs/lifecycle.js";
@@ -19,6 +20,7 @@ const ATTACH = [
   ["table[data-scores]", attachPlacement],
   ["[data-filter]", attachFilter],
   ["form[data-filter-form]", attachFilterForm],
+  ["[data-logs]", attachLogs],
 ];
 const attached = new WeakMap();
 

@@ -16,6 +16,7 @@ function attachEditor(holder) {
   area.after(mount);
   area.hidden = true;
   let timer;
+  const reviewed = area.value;
   const editor = createEditor({
     parent: mount,
     text: area.value,
@@ -25,6 +26,7 @@ function attachEditor(holder) {
     onChange(text) {
       area.value = text;
       holder.dataset.unsaved = "";
+      markReview(text !== reviewed);
       clearTimeout(timer);
       timer = setTimeout(() => check(holder, editor, area), PAUSE_MS);
     },
@@ -34,6 +36,15 @@ function attachEditor(holder) {
   addEventListener("beforeunload", (event) => "unsaved" in holder.dataset && event.preventDefault());
   showProblems(holder, editor, stored(holder));
   return editor;
+}
+
+// A plan of an older text cannot be run.
+function markReview(isOld) {
+  for (const part of document.querySelectorAll("[data-review]")) part.toggleAttribute("data-stale", isOld);
+  for (const button of document.querySelectorAll("[data-review-run]")) {
+    button.disabled = isOld;
+    button.textContent = isOld ? "Plan the new text first" : "Run what you reviewed";
+  }
 }
 
 // HCL unless it begins like JSON.
@@ -87,11 +98,21 @@ async function check(holder, editor, area) {
 }
 
 function showProblems(holder, editor, problems) {
-  editor.setProblems(problems);
+  // What concerns no line stands in the list only.
+  editor.setProblems(problems.filter((problem) => problem.line));
   const list = document.getElementById(holder.dataset.problemList ?? "");
   const count = document.querySelector("[data-problem-count]");
-  if (count) count.textContent = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  if (count) count.textContent = told(problems);
   list?.replaceChildren(...problems.map(item));
+}
+
+// `2 problems, 1 warning`
+export function told(problems) {
+  const warnings = problems.filter((problem) => problem.severity === "warning").length;
+  const errors = problems.length - warnings;
+  const parts = [errors === 1 ? "1 problem" : `${errors || "no"} problems`];
+  if (warnings) parts.push(warnings === 1 ? "1 warning" : `${warnings} warnings`);
+  return parts.join(", ");
 }
 
 function item(problem) {
@@ -105,11 +126,11 @@ function item(problem) {
   use.setAttribute("href", problem.severity === "warning" ? "#i-warning" : "#i-failed");
   icon.append(use);
   const place = document.createElement("span");
-  place.append(problem.line ? link(problem) : problem.path ?? "");
-  const told = document.createElement("span");
-  told.className = "sub";
-  told.textContent = problem.message;
-  entry.append(icon, place, told);
+  place.append(problem.line ? link(problem) : problem.path || "The job");
+  const words = document.createElement("span");
+  words.className = "sub";
+  words.textContent = problem.message;
+  entry.append(icon, place, words);
   return entry;
 }
 

@@ -1,0 +1,149 @@
+"""One allocation's page: how its tasks fare, what it holds, why it is on this node.
+
+In: a reader and the allocation's id. Out: the context of `allocation.html`, read by a fixed number
+of statements; the same for its live panels. Logs come from the agent, not from here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dashboard.graphs.placement import placement_view
+from dashboard.live.rooms import register_panel
+from dashboard.live.subscriptions import Subscription
+from dashboard.queries.allocations import index_of, note_of, state_of
+from dashboard.queries.jobs import job_url
+from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.wording import count_of, short_id
+from scheduler.ports import StateReader
+from scheduler.state.events import Topic
+from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
+from scheduler.structs.job import Job
+from scheduler.structs.task_group import Task
+
+
+class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One task: what it is, where it stands, its history newest first."""
+
+    name: str
+    driver: str
+    state: TaskState
+    #: A key of the labels of tasks.
+    status: str
+    events: tuple[TaskEvent, ...]
+    cpu_mhz: int
+    memory_mb: int
+    hook: str
+
+
+def allocation_page(reader: StateReader, viewer: Viewer, alloc_id: str) -> dict[str, Any]:
+    """The context of the page. Raises Absent."""
+    alloc = reader.allocation(alloc_id)
+    if alloc is None or not viewer.sees(alloc.namespace):
+        raise Absent
+    job = reader.job_of(alloc)
+    tasks = _tasks(alloc, job)
+    scored = {score.node_id for score in alloc.metrics.score_meta_data}
+    reader.preload(nodes=scored)
+    found = (reader.node(node_id) for node_id in scored)
+    names = {node.id: node.name for node in found if node is not None}
+    return {
+        **_standing(reader, alloc, tasks),
+        "alloc": alloc,
+        "tasks": tasks,
+        "job_url": job_url(alloc.job_key),
+        "why": placement_view(alloc.metrics, names, chosen=alloc.node_id),
+        "crumbs": crumbs(
+            ("Jobs", "/jobs/"), (alloc.job_id, job_url(alloc.job_key)), (alloc.name, "")
+        ),
+        "live_topics": f"allocation:{alloc.id}",
+        "namespace": alloc.namespace,
+    }
+
+
+def _head_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+    alloc = reader.allocation(subscription.key)
+    if alloc is None:
+        return {"alloc": None}
+    return _standing(reader, alloc, _tasks(alloc, reader.job_of(alloc)))
+
+
+def _tasks_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+    alloc = reader.allocation(subscription.key)
+    if alloc is None:
+        return {"alloc": None, "tasks": ()}
+    return {"alloc": alloc, "tasks": _tasks(alloc, reader.job_of(alloc))}
+
+
+def _standing(
+    reader: StateReader, alloc: Allocation, tasks: tuple[TaskLine, ...]
+) -> dict[str, Any]:
+    strong, rest = _sentence(alloc, tasks)
+    node = reader.node(alloc.node_id)
+    return {
+        "alloc": alloc,
+        "state": state_of(alloc),
+        "place": index_of(alloc),
+        "node_name": node.name if node is not None else alloc.node_name,
+        "node_is_known": node is not None,
+        "job_url": job_url(alloc.job_key),
+        "strong": strong,
+        "rest": rest,
+    }
+
+
+def _sentence(alloc: Allocation, tasks: tuple[TaskLine, ...]) -> tuple[str, str]:
+    state = state_of(alloc)
+    running = sum(task.state.state == "running" for task in tasks)
+    note = note_of(alloc)
+    told = note[:1].upper() + note[1:] + ("" if note.endswith((".", "!")) else ".") if note else ""
+    if state == "running":
+        restarts = sum(task.state.restarts for task in tasks)
+        again = f"Restarted {count_of(restarts, 'time')}." if restarts else ""
+        return f"{running} of {count_of(len(tasks), 'task')} running.", again
+    if state == "pending":
+        return "Placed; its node has not started it yet.", ""
+    if state == "stopping":
+        return "Stopping.", told
+    if state == "lost":
+        return "Lost: its node does not answer.", told
+    follow = ""
+    if alloc.next_allocation:
+        follow = f" Replaced by {short_id(alloc.next_allocation)}."
+    elif alloc.followup_eval_id:
+        follow = " A replacement is due later."
+    return f"{state.capitalize()}.", (told + follow).strip()
+
+
+def _tasks(alloc: Allocation, job: Job | None) -> tuple[TaskLine, ...]:
+    group = job.task_group(alloc.task_group) if job is not None else None
+    defined = {task.name: task for task in group.tasks} if group is not None else {}
+    names = [*defined, *(name for name in sorted(alloc.task_states) if name not in defined)]
+    return tuple(_task(alloc, name, defined.get(name)) for name in names)
+
+
+def _task(alloc: Allocation, name: str, task: Task | None) -> TaskLine:
+    state = alloc.task_states.get(name, TaskState())
+    held = alloc.allocated_resources.tasks.get(name)
+    lifecycle = task.lifecycle if task is not None else None
+    return TaskLine(
+        name=name,
+        driver=task.driver if task is not None else "",
+        state=state,
+        status="failed" if state.failed else state.state,
+        events=tuple(reversed(state.events)),
+        cpu_mhz=held.cpu.cpu_shares if held is not None else 0,
+        memory_mb=held.memory.memory_mb if held is not None else 0,
+        hook=lifecycle.hook if lifecycle is not None else "",
+    )
+
+
+register_panel(
+    "allocation", "alloc-standing", "dashboard/partials/_alloc_standing.html", _head_panel,
+    Topic.ALLOCATION,
+)  # fmt: skip
+register_panel(
+    "allocation", "alloc-tasks", "dashboard/partials/_alloc_tasks.html", _tasks_panel,
+    Topic.ALLOCATION,
+)  # fmt: skip

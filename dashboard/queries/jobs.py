@@ -1,0 +1,165 @@
+"""The list of jobs: each with the counts of its groups; by prefix, a page at a time.
+
+In: a reader and which jobs. Out: lines in the order of namespace and id, and where the next page
+begins. Two reads, whatever the number of allocations.
+"""
+
+from collections.abc import Collection, Iterable
+from urllib.parse import quote
+
+import msgspec
+
+from cluster.store import codec
+from cluster.store.listing import Listing, page
+from cluster.store.reader import DjangoStateReader
+from cluster.store.statements import placeholders
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, JobSummary, TaskGroupSummary
+
+#: Rows of one page.
+PAGE_SIZE = 100
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many allocations of a job or group are in which state, and how many are wanted."""
+
+    wanted: int = 0
+    running: int = 0
+    starting: int = 0
+    queued: int = 0
+    complete: int = 0
+    failed: int = 0
+    lost: int = 0
+    unknown: int = 0
+
+    @property
+    def named(self) -> tuple[tuple[str, str, int], ...]:
+        """State, word and number of those that are not zero, the living first."""
+        pairs = (
+            ("running", "running", self.running),
+            ("pending", "starting", self.starting),
+            ("blocked", "waiting", self.queued),
+            ("unknown", "unknown", self.unknown),
+            ("complete", "complete", self.complete),
+            ("failed", "failed", self.failed),
+            ("lost", "lost", self.lost),
+        )
+        return tuple(pair for pair in pairs if pair[2])
+
+
+class JobLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the list."""
+
+    job: Job
+    counts: Counts
+
+    @property
+    def status(self) -> str:
+        """As labelled: a job that was stopped is not merely finished."""
+        return status_of(self.job)
+
+    @property
+    def url(self) -> str:
+        """Its page."""
+        return job_url(self.job.key)
+
+
+class JobList(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of the list. `after` begins the next one; empty on the last."""
+
+    lines: tuple[JobLine, ...]
+    after: str = ""
+
+
+def list_jobs(
+    reader: DjangoStateReader,
+    namespaces: Collection[str] | None,
+    *,
+    prefix: str = "",
+    after: str = "",
+) -> JobList:
+    """The jobs of these namespaces (None: all) whose ids begin with `prefix`, from `after` on."""
+    namespace, _, job_id = after.partition("/")
+    listing = Listing(
+        prefix=prefix,
+        namespaces=namespaces,
+        after=(namespace, job_id) if after else (),
+        limit=PAGE_SIZE,
+    )
+    jobs = page(reader, "jobs", listing)
+    following = jobs[PAGE_SIZE].key if len(jobs) > PAGE_SIZE else None
+    return JobList(
+        lines=_lines(reader, jobs[:PAGE_SIZE]),
+        after="/".join(following) if following else "",
+    )
+
+
+def lines_of(reader: DjangoStateReader, keys: Iterable[JobKey]) -> tuple[JobLine, ...]:
+    """The lines of these jobs; those that are gone are left out."""
+    wanted = set(keys)
+    if not wanted:
+        return ()
+    ids = sorted({key.job_id for key in wanted})
+    found = reader.select(codec.JOB, f"job_id IN ({placeholders(len(ids))})", ids)
+    return _lines(reader, [job for job in found if job.key in wanted])
+
+
+def counts_of(group: TaskGroupSummary, wanted: int) -> Counts:
+    """The counts of one group."""
+    return Counts(
+        wanted=wanted,
+        running=group.running,
+        starting=group.starting,
+        queued=group.queued,
+        complete=group.complete,
+        failed=group.failed,
+        lost=group.lost,
+        unknown=group.unknown,
+    )
+
+
+def group_counts(job: Job, summary: JobSummary | None) -> dict[str, Counts]:
+    """By group of the job; a stopped job wants none."""
+    stored = summary.summary if summary is not None else {}
+    return {
+        group.name: counts_of(
+            stored.get(group.name, TaskGroupSummary()), 0 if job.stop else group.count
+        )
+        for group in job.task_groups
+    }
+
+
+def total(parts: Iterable[Counts]) -> Counts:
+    """The sum."""
+    rows = [msgspec.structs.astuple(part) for part in parts]
+    sums = [sum(column) for column in zip(*rows, strict=True)]
+    return Counts(**dict(zip(Counts.__struct_fields__, sums, strict=False)))
+
+
+def status_of(job: Job) -> str:
+    """The word for the job's status."""
+    return "stopped" if job.stop else job.status
+
+
+def job_url(key: JobKey) -> str:
+    """Where the page of a job is. Ids may hold slashes and more."""
+    return f"/jobs/{_quoted(key.namespace)}/{_quoted(key.job_id)}/"
+
+
+def _lines(reader: DjangoStateReader, jobs: Collection[Job]) -> tuple[JobLine, ...]:
+    if not jobs:
+        return ()
+    ids = sorted({job.id for job in jobs})
+    where = f"job_id IN ({placeholders(len(ids))})"
+    summaries = {
+        JobKey(each.namespace, each.job_id): each
+        for each in reader.select(codec.JOB_SUMMARY, where, ids)
+    }
+    return tuple(
+        JobLine(job=job, counts=total(group_counts(job, summaries.get(job.key)).values()))
+        for job in jobs
+    )
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")

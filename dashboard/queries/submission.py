@@ -1,0 +1,279 @@
+"""A job text before it is run: every problem, every warning, and what running it would do.
+
+In: the text of an editor, the record. Out: a Draft (what the text says), and a Review of the plan.
+Nothing is stored here.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from django.conf import settings
+from msgspec.structs import replace
+
+from cluster.jobspec.parse import MAX_TEXT, ParsedText, parse_text
+from cluster.jobspec.problems import JobProblems, Problem
+from cluster.jobspec.request_form import path_steps
+from cluster.operations.admission import JobRefused, place_problems, warnings_about
+from cluster.operations.errors import OperationRefused, TooLarge
+from cluster.operations.job_plan import PlannedJob, PlannedPlacement, plan_job
+from cluster.operations.jobs import MAX_SUBMISSION
+from dashboard.graphs.placement import PlacementView, placement_view
+from dashboard.queries.differences import DiffLine, diff_lines
+from dashboard.wording import count_of
+from scheduler.ports import IDSource, Snapshot, StateReader
+from scheduler.structs.job import Job
+from scheduler.structs.node import NodeStatus
+from scheduler.structs.plan_annotations import DesiredUpdates
+
+#: Placements told one by one; the rest is counted.
+MAX_PLACEMENTS = 40
+_GLOBAL = "global"
+
+#: Field of DesiredUpdates, kind of label, in the order people ask.
+_CHANGES = (
+    ("place", "place"),
+    ("in_place_update", "in-place"),
+    ("destructive_update", "replace"),
+    ("stop", "stop"),
+    ("migrate", "migrate"),
+    ("canary", "canary"),
+    ("preemptions", "preempt"),
+    ("reschedule_later", "later"),
+    ("ignore", "ignore"),
+)
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem or warning as the editor shows it."""
+
+    message: str
+    severity: str
+    path: str = ""
+    line: int | None = None
+    column: int | None = None
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """What a text says. `job` is None when it cannot be read."""
+
+    findings: tuple[Finding, ...]
+    job: Job | None = None
+    format: str = ""
+    #: HTTP status for a text that cannot be planned; 200 for one that can.
+    status: int = 200
+
+    @property
+    def problems(self) -> tuple[Finding, ...]:
+        """What keeps it from running."""
+        return tuple(each for each in self.findings if each.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What its author should know."""
+        return tuple(each for each in self.findings if each.severity == "warning")
+
+
+class GroupChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What would happen to one group."""
+
+    name: str
+    #: Kind of label and number, without zeroes.
+    changes: tuple[tuple[str, int], ...]
+    #: How many would find no place, and why.
+    unplaced: int = 0
+    why: PlacementView | None = None
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True):
+    """A dry run, ready to be shown."""
+
+    groups: tuple[GroupChange, ...]
+    placements: tuple[PlannedPlacement, ...]
+    more_placements: int
+    stops: tuple[tuple[str, str, str], ...]
+    lines: tuple[DiffLine, ...]
+    job_modify_index: int
+    index: int
+    unplaced: int
+    placed: int
+    is_new: bool
+    is_unchanged: bool
+    strong: str
+    rest: str
+
+
+def read_text(text: str, variables: str = "") -> tuple[Draft, ParsedText | None]:
+    """Everything the text itself says; needs no record."""
+    if len(text.encode()) > MAX_TEXT:
+        told = Finding(message="The job is larger than 1 MiB.", severity="error")
+        return Draft(findings=(told,), status=TooLarge.status), None
+    if not text.strip():
+        told = Finding(message="The job file is empty. Start from an example.", severity="error")
+        return Draft(findings=(told,), status=400), None
+    try:
+        parsed = parse_text(text, variables)
+    except JobProblems as refused:
+        return Draft(findings=_findings(refused.problems, "error"), status=400), None
+    warnings = [*_findings(parsed.warnings, "warning")]
+    size = len(text.encode()) + len(variables.encode())
+    if size > MAX_SUBMISSION:
+        warnings.append(
+            Finding(
+                message=f"The text is longer than {MAX_SUBMISSION / 1e6:.0f} MB: the job is taken,"
+                " but its text is not kept.",
+                severity="warning",
+            )
+        )
+    job = parsed.job
+    if job.region in {"", _GLOBAL}:
+        job = replace(job, region=settings.BIVOUAC_REGION)
+    findings = (*_findings(parsed.problems(), "error"), *warnings)
+    return Draft(findings=findings, job=job, format=parsed.format), parsed
+
+
+def judge(
+    reader: StateReader, draft: Draft, parsed: ParsedText | None, *, may_use: bool = True
+) -> Draft:
+    """The draft with what only the record knows: namespace, pool, region, drivers, settings."""
+    job = draft.job
+    if job is None or parsed is None:
+        return draft
+    wrong = list(place_problems(reader, job))
+    if job.region != settings.BIVOUAC_REGION:
+        wrong.append(Problem("Region", f'there is no path to region "{job.region}"'))
+    if not may_use and not wrong:
+        wrong.append(Problem("Namespace", f'you may not run jobs in namespace "{job.namespace}"'))
+    placed = [
+        Finding(message=each.message, severity="error", path=each.path, line=line, column=column)
+        for each in wrong
+        for line, column in [parsed.place_of(path_steps(each.path))]
+    ]
+    told = [Finding(message=each, severity="warning") for each in warnings_about(reader, job)]
+    told += _driver_warnings(reader, job, parsed)
+    findings = (*placed, *draft.problems, *draft.warnings, *told)
+    status = 400 if any(each.severity == "error" for each in findings) else 200
+    return replace(draft, findings=findings, status=status)
+
+
+def review(snapshot: Snapshot, job: Job, *, now: int, ids: IDSource) -> Review:
+    """What running the job would do now. Raises `OperationRefused`."""
+    planned = plan_job(snapshot, job, now=now, ids=ids)
+    names = {node.id: node.name for node in snapshot.nodes()}
+    groups = tuple(
+        _group_change(name, updates, planned, names)
+        for name, updates in sorted(_updates(planned, job).items())
+    )
+    unplaced = sum(group.unplaced for group in groups)
+    strong, rest = _sentence(planned, groups, unplaced)
+    return Review(
+        groups=groups,
+        placements=planned.placements[:MAX_PLACEMENTS],
+        more_placements=max(len(planned.placements) - MAX_PLACEMENTS, 0),
+        stops=tuple(
+            (alloc.id, alloc.name, names.get(alloc.node_id) or alloc.node_name)
+            for alloc in planned.stops[:MAX_PLACEMENTS]
+        ),
+        lines=diff_lines(planned.diff),
+        job_modify_index=planned.job_modify_index,
+        index=planned.index,
+        unplaced=unplaced,
+        placed=len(planned.placements),
+        is_new=planned.job_modify_index == 0,
+        is_unchanged=planned.diff.type == "None",
+        strong=strong,
+        rest=rest,
+    )
+
+
+def refusal_findings(refused: OperationRefused) -> tuple[Finding, ...]:
+    """Why an operation took nothing, each reason for itself."""
+    if isinstance(refused, JobRefused):
+        return _findings(refused.problems, "error")
+    return (Finding(message=str(refused), severity="error"),)
+
+
+def _updates(planned: PlannedJob, job: Job) -> dict[str, DesiredUpdates]:
+    stated = dict(planned.annotations.desired_updates)
+    for name in planned.failed_task_groups:
+        stated.setdefault(name, DesiredUpdates())
+    for group in job.task_groups:
+        stated.setdefault(group.name, DesiredUpdates())
+    return stated
+
+
+def _group_change(
+    name: str, updates: DesiredUpdates, planned: PlannedJob, names: dict[str, str]
+) -> GroupChange:
+    metric = planned.failed_task_groups.get(name)
+    return GroupChange(
+        name=name,
+        changes=tuple(
+            (kind, count) for field, kind in _CHANGES if (count := getattr(updates, field))
+        ),
+        unplaced=metric.coalesced_failures + 1 if metric is not None else 0,
+        why=placement_view(metric, names) if metric is not None else None,
+    )
+
+
+def _sentence(
+    planned: PlannedJob, groups: Sequence[GroupChange], unplaced: int
+) -> tuple[str, str]:
+    counts: dict[str, int] = {}
+    for group in groups:
+        for kind, count in group.changes:
+            counts[kind] = counts.get(kind, 0) + count
+    words = {
+        "place": "created",
+        "in-place": "updated in place",
+        "replace": "replaced",
+        "stop": "stopped",
+        "migrate": "moved",
+    }
+    parts = [f"{counts[kind]} {word}" for kind, word in words.items() if counts.get(kind)]
+    told = ", ".join(parts)
+    if unplaced:
+        wanted = len(planned.placements) + unplaced
+        strong = f"The plan does not fit: {len(planned.placements)} of {wanted} find a place."
+        waits = count_of(unplaced, "waits", "wait")
+        return strong, f"{waits} until there is room; see why below."
+    if not parts:
+        return "Nothing would change.", "Running it only has the job looked at again."
+    return f"The plan fits: {told}.", ""
+
+
+def _driver_warnings(reader: StateReader, job: Job, parsed: ParsedText) -> list[Finding]:
+    ready = [node for node in reader.nodes() if node.status is NodeStatus.READY]
+    if not ready:
+        return [Finding(message="No node is ready: the job would wait.", severity="warning")]
+    there = {name for node in ready for name, info in node.drivers.items() if info.detected}
+    told = []
+    for number, group in enumerate(job.task_groups):
+        for place, task in enumerate(group.tasks):
+            if not task.driver or task.driver in there:
+                continue
+            path = f"TaskGroups[{number}].Tasks[{place}].Driver"
+            line, column = parsed.place_of(path_steps(path))
+            told.append(
+                Finding(
+                    message=f'No node has the driver "{task.driver}": task "{task.name}" would'
+                    f" wait. Drivers here: {', '.join(sorted(there)) or 'none'}.",
+                    severity="warning",
+                    path=path,
+                    line=line,
+                    column=column,
+                )
+            )
+    return told
+
+
+def _findings(problems: Iterable[Problem], severity: str) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(
+            message=problem.message.strip(),
+            severity=severity,
+            path=problem.path,
+            line=problem.line,
+            column=problem.column,
+        )
+        for problem in problems
+    )

@@ -1,0 +1,99 @@
+"""Pages of allocations: one allocation, and the output of its tasks as a stream."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+
+from cluster.operations.agent_calls import call_agent
+from cluster.operations.errors import OperationRefused
+from cluster.store.access import the_store
+from cluster.store.reader import DjangoStateReader
+from dashboard.page import page, shown
+from dashboard.queries.allocation import allocation_page
+from dashboard.queries.allocations import newest, row_context
+from dashboard.viewer import Viewer
+
+#: Rows of the list.
+_NEWEST = 100
+#: Bytes of what was written before the page was opened.
+_TAIL = 50_000
+#: Seconds an answer may be silent before its headers are sent anyway.
+_FIRST_PIECE_S = 1.0
+_TEXT = "text/plain; charset=utf-8"
+
+
+@page
+async def allocations(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /allocations/: the newest ones."""
+
+    def query(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
+        found = newest(reader, viewer.namespaces, _NEWEST)
+        return {
+            "rows": [row_context(alloc, viewer.now) for alloc in found[:_NEWEST]],
+            "has_more": len(found) > _NEWEST,
+            "live_topics": "allocations:*",
+        }
+
+    return await shown(request, viewer, "dashboard/allocations.html", query)
+
+
+@page
+async def allocation(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResponse:
+    """GET /allocations/<id>/."""
+    return await shown(
+        request,
+        viewer,
+        "dashboard/allocation.html",
+        lambda reader, viewer: allocation_page(reader, viewer, alloc_id),
+    )
+
+
+@page
+async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResponseBase:
+    """GET /allocations/<id>/logs?task=&type=: the newest output, then more as it is written."""
+    alloc = await the_store().aread(lambda reader: reader.allocation(alloc_id))
+    if alloc is None or not viewer.sees(alloc.namespace):
+        return HttpResponse("There is no such allocation.", status=404, content_type=_TEXT)
+    body: dict[str, object] = {
+        "AllocID": alloc.id,
+        "Task": request.GET.get("task", ""),
+        "Type": request.GET.get("type", "stdout"),
+        "Follow": request.GET.get("follow", "true") == "true",
+        "Plain": True,
+        "Origin": "end",
+        "Offset": _TAIL,
+    }
+    pieces = call_agent(alloc.node_id, "logs", body)
+    first = asyncio.ensure_future(_next(pieces))
+    done, _ = await asyncio.wait({first}, timeout=_FIRST_PIECE_S)
+    try:
+        if done:
+            first.result()
+    except OperationRefused as refused:
+        return HttpResponse(str(refused), status=refused.status, content_type=_TEXT)
+    response = StreamingHttpResponse(_stream(first, pieces), content_type=_TEXT)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(pieces, None)
+
+
+async def _stream(
+    first: "asyncio.Future[bytes | None]", pieces: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    # A sign of life lets the browser see the headers of a silent task.
+    async with aclosing(pieces) as stream:  # type: ignore[type-var] # call_agent is a generator
+        try:
+            piece = await first
+        finally:
+            first.cancel()
+        if piece is None:
+            return
+        yield piece
+        async for piece in stream:
+            yield piece

@@ -1,0 +1,161 @@
+"""Buttons of jobs and allocations: each asks an operation, then leads to what came of it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+
+from cluster.operations.agent_calls import call_agent_once
+from cluster.operations.allocations import stop_allocation
+from cluster.operations.errors import OperationRefused
+from cluster.operations.jobs import (
+    JobRegistration,
+    JobWritten,
+    deregister_job,
+    evaluate_job,
+    register_job,
+)
+from cluster.store.access import the_store
+from dashboard.page import action
+from dashboard.queries.job import submission_of
+from dashboard.queries.jobs import job_url
+from dashboard.viewer import Viewer
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job
+
+#: Seconds an agent may take to take an order.
+_PATIENCE_S = 10.0
+
+Ordered = Callable[[HttpRequest, Viewer, Job], Awaitable[JobWritten]]
+
+
+@action
+async def stop_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /jobs/stop/."""
+    return await _ordered(request, viewer, _stop, "{} is being stopped.")
+
+
+@action
+async def purge_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /jobs/purge/."""
+    return await _ordered(request, viewer, _purge, "{} is purged with all its versions.")
+
+
+@action
+async def start_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /jobs/start/: the stopped job again, as a new version."""
+    return await _ordered(request, viewer, _start, "{} starts again.")
+
+
+@action
+async def evaluate(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /jobs/evaluate/: look at it again."""
+    return await _ordered(request, viewer, _evaluate, "{} is looked at again.")
+
+
+@action
+async def stop(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /allocations/stop/."""
+    alloc = await _allocation(request, viewer)
+    if alloc is None:
+        return _gone(request, "/jobs/")
+    clock_ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    try:
+        stopped = await the_store().awrite_call(
+            stop_allocation, alloc.id, now=viewer.now, ids=clock_ids
+        )
+    except OperationRefused as refused:
+        messages.error(request, f"Not stopped: {refused}.")
+        return redirect(f"/allocations/{alloc.id}/")
+    messages.success(request, f"{alloc.name} is being stopped. This is how it is replaced.")
+    return redirect(f"/evaluations/{stopped.eval_id}/")
+
+
+@action
+async def restart(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /allocations/restart/: all tasks, or the one named."""
+    alloc = await _allocation(request, viewer)
+    if alloc is None:
+        return _gone(request, "/jobs/")
+    task = request.POST.get("task", "")
+    body: dict[str, object] = {"AllocID": alloc.id, "TaskName": task, "AllTasks": not task}
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            await call_agent_once(alloc.node_id, "restart", body)
+    except OperationRefused as refused:
+        messages.error(request, f"Not restarted: {refused}.")
+    except TimeoutError:
+        messages.error(request, "Not restarted: the node does not answer.")
+    else:
+        messages.success(request, f"{task or alloc.name} restarts.")
+    return redirect(f"/allocations/{alloc.id}/")
+
+
+async def _ordered(
+    request: HttpRequest, viewer: Viewer, order: Ordered, told: str
+) -> HttpResponseBase:
+    key = JobKey(request.POST.get("namespace", ""), request.POST.get("job", ""))
+    job = await the_store().aread(lambda reader: reader.job(key))
+    if job is None or not viewer.sees(key.namespace):
+        return _gone(request, "/jobs/")
+    try:
+        written = await order(request, viewer, job)
+    except OperationRefused as refused:
+        messages.error(request, f"Nothing was changed: {str(refused).strip()}.")
+        return redirect(job_url(key))
+    messages.success(request, told.format(job.id))
+    if written.eval_id:
+        return redirect(f"/evaluations/{written.eval_id}/")
+    is_there = await the_store().aread(lambda reader: reader.job(key) is not None)
+    return redirect(job_url(key) if is_there else "/jobs/")
+
+
+async def _stop(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritten:
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    return await the_store().awrite_call(deregister_job, job.key, now=viewer.now, ids=ids)
+
+
+async def _purge(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritten:
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    return await the_store().awrite_call(
+        deregister_job, job.key, purge=True, now=viewer.now, ids=ids
+    )
+
+
+async def _start(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritten:
+    submission = await the_store().aread(lambda reader: submission_of(reader, job))
+    registration = JobRegistration(
+        job=msgspec.structs.replace(job, stop=False),
+        submission=submission,
+        enforce_index=True,
+        job_modify_index=job.job_modify_index,
+        is_management=viewer.is_staff,
+    )
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    return await the_store().awrite_call(register_job, registration, now=viewer.now, ids=ids)
+
+
+async def _evaluate(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritten:
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    return await the_store().awrite_call(
+        evaluate_job,
+        job.key,
+        force_reschedule=bool(request.POST.get("force")),
+        now=viewer.now,
+        ids=ids,
+    )
+
+
+async def _allocation(request: HttpRequest, viewer: Viewer) -> Allocation | None:
+    alloc_id = request.POST.get("allocation", "")
+    alloc = await the_store().aread(lambda reader: reader.allocation(alloc_id))
+    return alloc if alloc is not None and viewer.sees(alloc.namespace) else None
+
+
+def _gone(request: HttpRequest, url: str) -> HttpResponse:
+    messages.error(request, "Nothing was changed: it is not there any more.")
+    return redirect(url)

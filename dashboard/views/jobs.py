@@ -1,0 +1,52 @@
+"""Pages of jobs: the list, and one job."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from cluster.store.reader import DjangoStateReader
+from dashboard.page import page, shown
+from dashboard.queries.job import job_page
+from dashboard.queries.jobs import list_jobs
+from dashboard.viewer import Viewer
+from scheduler.structs.identity import JobKey
+
+
+@page
+async def jobs(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /jobs/, by prefix (`q`) and namespace, a page at a time (`after`)."""
+    prefix = request.GET.get("q", "").strip()
+    after = request.GET.get("after", "")
+    wanted = request.GET.get("namespace", "")
+    namespaces = viewer.namespaces
+    if wanted:
+        namespaces = frozenset({wanted}) if viewer.sees(wanted) else frozenset()
+    is_first_page = not prefix and not after
+
+    def query(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
+        found = list_jobs(reader, namespaces, prefix=prefix, after=after)
+        return {
+            "jobs": found,
+            "prefix": prefix,
+            "after": after,
+            "wanted": wanted,
+            "is_first_page": is_first_page,
+            "has_namespaces": viewer.namespaces is None or len(viewer.namespaces) > 1,
+            "live_topics": f"jobs:{wanted or '*'}",
+            "namespace": wanted,
+        }
+
+    return await shown(request, viewer, "dashboard/jobs.html", query)
+
+
+@page
+async def job(request: HttpRequest, viewer: Viewer, namespace: str, job_id: str) -> HttpResponse:
+    """GET /jobs/<namespace>/<id>/."""
+    key = JobKey(namespace, job_id)
+    tab = request.GET.get("tab", "")
+    return await shown(
+        request,
+        viewer,
+        "dashboard/job.html",
+        lambda reader, viewer: job_page(reader, viewer, key, tab),
+    )

@@ -1,0 +1,93 @@
+// Follows a task's output: [data-logs] names the address; the text goes in as text, never as markup.
+
+const KEPT = 200_000;
+const RETRY_MS = 2000;
+
+export function attachLogs(panel) {
+  const log = new Log(panel);
+  log.open();
+}
+
+class Log {
+  constructor(panel) {
+    this.url = panel.dataset.logs;
+    this.text = panel.querySelector("[data-logs-text]");
+    this.status = panel.querySelector("[data-logs-status]");
+    this.task = panel.querySelector("[data-logs-task]");
+    this.follow = panel.querySelector("[data-logs-follow]");
+    this.type = "stdout";
+    this.length = 0;
+    this.task.addEventListener("change", () => this.open());
+    for (const button of panel.querySelectorAll("[data-logs-type]")) {
+      button.addEventListener("click", () => {
+        this.type = button.dataset.logsType;
+        for (const other of panel.querySelectorAll("[data-logs-type]")) other.setAttribute("aria-pressed", String(other === button));
+        this.open();
+      });
+    }
+    this.follow.addEventListener("change", () => this.toEnd());
+    panel.querySelector("[data-logs-wrap]").addEventListener("change", (event) => this.text.toggleAttribute("data-wrap", event.target.checked));
+    // Scrolling up reads in peace; scrolling back to the end follows again.
+    this.text.addEventListener("scroll", () => {
+      const { scrollHeight, scrollTop, clientHeight } = this.text;
+      this.follow.checked = scrollHeight - scrollTop - clientHeight < 24;
+    });
+    addEventListener("pagehide", () => this.call?.abort());
+  }
+
+  async open() {
+    this.call?.abort();
+    clearTimeout(this.retry);
+    const call = (this.call = new AbortController());
+    this.text.replaceChildren();
+    this.length = 0;
+    this.say("opening");
+    const address = `${this.url}?${new URLSearchParams({ task: this.task.value, type: this.type })}`;
+    try {
+      const answer = await fetch(address, { signal: call.signal });
+      if (!answer.ok) return this.refused(await answer.text());
+      this.say("following live");
+      await this.read(answer.body.getReader());
+      this.say("ended");
+    } catch (error) {
+      if (error.name !== "AbortError") this.again("connection lost, trying again");
+    }
+  }
+
+  async read(reader) {
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      this.append(decoder.decode(value, { stream: true }));
+    }
+  }
+
+  append(piece) {
+    this.text.append(piece);
+    this.length += piece.length;
+    while (this.length > KEPT && this.text.childNodes.length > 1) {
+      this.length -= this.text.firstChild.length;
+      this.text.firstChild.remove();
+    }
+    this.toEnd();
+  }
+
+  toEnd() {
+    if (this.follow.checked) this.text.scrollTop = this.text.scrollHeight;
+  }
+
+  // The agent says why: most often the task has not started yet.
+  refused(reason) {
+    this.again(reason.slice(0, 200));
+  }
+
+  again(reason) {
+    this.say(reason);
+    this.retry = setTimeout(() => this.open(), RETRY_MS);
+  }
+
+  say(words) {
+    if (this.status.textContent !== words) this.status.textContent = words;
+  }
+}

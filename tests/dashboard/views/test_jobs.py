@@ -1,0 +1,169 @@
+"""The list of jobs, one job, and its buttons."""
+
+import html
+
+import pytest
+
+from cluster.operations.jobs import JobRegistration, deregister_job, register_job
+from cluster.operations.namespaces import put_namespace
+from dashboard.wording import MINUS
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import JobSubmission, Namespace
+from tests.builders import SOME_MOMENT, make_job
+
+KEY = JobKey("default", "web")
+FIELDS = {"namespace": "default", "job": "web"}
+
+
+def words(answer):
+    return " ".join(html.unescape(answer.text).split())
+
+
+@pytest.fixture
+def register(store, ids):
+    def register(**fields):
+        source = fields.pop("source", "")
+        request = JobRegistration(
+            job=make_job(**({"id": "web"} | fields)),
+            submission=JobSubmission(source=source, format="hcl2") if source else None,
+        )
+        return register_job(store, request, now=SOME_MOMENT, ids=ids)
+
+    return register
+
+
+@pytest.fixture
+def elsewhere(store, register):
+    """A job in a namespace of its own."""
+    put_namespace(store, Namespace(name="other"), now=SOME_MOMENT)
+    return register(id="hidden", namespace="other")
+
+
+def test_an_empty_list_teaches_the_first_step(browser):
+    answer = browser.get("/jobs/")
+    assert "No job yet" in answer.text
+    assert 'href="/jobs/new/"' in answer.text
+
+
+def test_the_list_shows_jobs_with_their_counts(browser, register):
+    register()
+    answer = browser.get("/jobs/")
+    assert [line.job.id for line in answer.context["jobs"].lines] == ["web"]
+    assert 'id="jobs-default/web"' in answer.text
+
+
+def test_the_list_goes_on_after_a_page(browser, register):
+    for number in range(101):
+        register(id=f"job-{number:03}")
+    first = browser.get("/jobs/").context["jobs"]
+    second = browser.get("/jobs/", after=first.after).context["jobs"]
+    assert (len(first.lines), first.after) == (100, "default/job-100")
+    assert [line.job.id for line in second.lines] == ["job-100"]
+
+
+def test_the_list_takes_a_prefix(browser, register):
+    register()
+    register(id="api")
+    found = browser.get("/jobs/", q="a").context["jobs"]
+    assert [line.job.id for line in found.lines] == ["api"]
+
+
+def test_a_guest_sees_only_their_namespaces(guest, elsewhere):
+    assert guest.get("/jobs/").context["jobs"].lines == ()
+    assert guest.get("/jobs/other/hidden/").status == 404
+    assert guest.get("/jobs/other/hidden/edit/").status == 404
+
+
+def test_a_guest_cannot_stop_what_they_do_not_see(guest, elsewhere, store):
+    guest.post("/jobs/purge/", namespace="other", job="hidden")
+    assert store.read(lambda reader: reader.job(JobKey("other", "hidden"))) is not None
+
+
+def test_the_page_of_a_job_says_how_it_stands(browser, register):
+    register()
+    answer = browser.get("/jobs/default/web/")
+    assert answer.status == 200
+    assert answer.context["strong"] == "0 of 1 running."
+    assert "Changes replace all allocations at once." in words(answer)
+
+
+def test_an_unknown_job_is_404(browser):
+    assert browser.get("/jobs/default/nothing/").status == 404
+
+
+def test_a_job_id_may_hold_slashes_and_markup(browser, register):
+    register(id="a/<b>")
+    answer = browser.get("/jobs/default/a%2F%3Cb%3E/")
+    assert answer.status == 200
+    assert "<b>" not in answer.text
+
+
+def test_versions_show_what_each_changed(browser, register):
+    register()
+    register(priority=70)
+    answer = browser.get("/jobs/default/web/", tab="versions")
+    changes = [[line.text for line in version.lines] for version in answer.context["versions"]]
+    assert changes == [[f"{MINUS} Priority = 50", "+ Priority = 70"], []]
+
+
+def test_the_definition_is_the_text_that_was_submitted(browser, register):
+    register(source='job "web" {}\n')
+    answer = browser.get("/jobs/default/web/", tab="definition")
+    assert answer.context["source"] == 'job "web" {}\n'
+
+
+def test_stop_leads_to_the_evaluation(browser, register, store):
+    register()
+    answer = browser.post("/jobs/stop/", **FIELDS)
+    newest = store.read(lambda reader: reader.evaluations_by_job(KEY))[-1]
+    assert answer.headers["Location"] == f"/evaluations/{newest.id}/"
+    assert store.read(lambda reader: reader.job(KEY)).stop
+
+
+def test_start_runs_a_stopped_job_again_with_its_text(browser, register, store, ids):
+    register(source="# a text")
+    deregister_job(store, KEY, now=SOME_MOMENT, ids=ids)
+    browser.post("/jobs/start/", **FIELDS)
+    job = store.read(lambda reader: reader.job(KEY))
+    submission = store.read(lambda reader: reader.job_submission(KEY, job.version))
+    assert (job.stop, job.version, submission.source) == (False, 2, "# a text")
+
+
+def test_purge_forgets_the_job(browser, register, store):
+    register()
+    browser.post("/jobs/purge/", **FIELDS)
+    assert store.read(lambda reader: reader.job(KEY)) is None
+
+
+def test_looking_again_makes_an_evaluation(browser, register, store):
+    register()
+    browser.post("/jobs/evaluate/", **FIELDS)
+    assert len(store.read(lambda reader: reader.evaluations_by_job(KEY))) == 2
+
+
+def test_a_button_on_a_job_that_is_gone_says_so(browser):
+    answer = browser.post("/jobs/stop/", **FIELDS)
+    assert (answer.status, answer.headers["Location"]) == (302, "/jobs/")
+
+
+def test_buttons_take_no_get(browser):
+    for verb in ("stop", "start", "purge", "evaluate"):
+        assert browser.get(f"/jobs/{verb}/").status == 405
+
+
+def test_search_finds_by_the_beginning_of_a_name(browser, register):
+    register()
+    register(id="worker")
+    found = browser.get("/search/", q="w").context["found"]
+    assert [[hit.title for hit in kind.hits] for kind in found] == [["web", "worker"]]
+
+
+def test_one_hit_opens_at_once(browser, register):
+    written = register()
+    answer = browser.get("/search/", q=written.eval_id[:12])
+    assert answer.headers["Location"] == f"/evaluations/{written.eval_id}/"
+
+
+def test_search_shows_no_other_namespace(guest, elsewhere):
+    assert guest.get("/search/", q="hid").context["found"] == ()
+    assert guest.get("/search/", q=elsewhere.eval_id[:12]).context["found"] == ()
