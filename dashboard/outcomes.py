@@ -14,6 +14,7 @@ from dashboard.wording import clock_time, count_of, number
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
+from scheduler.structs.job import JobType
 
 #: What each trigger means, for people.
 TRIGGER_WORDS: dict[str, str] = {
@@ -66,6 +67,9 @@ def _meant_to_place(evaluation: Evaluation, waiting: int) -> int:
     meant = sum(
         group.place + group.migrate + group.destructive_update + group.canary for group in groups
     )
+    if evaluation.type in (JobType.SYSTEM, JobType.SYSBATCH):
+        # Their plans count what is already in place among the placements.
+        meant -= sum(group.ignore for group in groups)
     return max(meant - waiting, 0)
 
 
@@ -170,9 +174,13 @@ def _failed(evaluation: Evaluation, _placed: int, _waiting: int) -> Outcome:
 def _canceled(evaluation: Evaluation, _placed: int, _waiting: int) -> Outcome:
     return Outcome(
         strong="Canceled: a newer evaluation does its work.",
-        rest=evaluation.status_description,
+        rest=_sentence(evaluation.status_description),
         label=_label("canceled"),
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _label(status: str) -> Label:

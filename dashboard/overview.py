@@ -37,6 +37,8 @@ RECENT_LIVES = 300
 #: Rows of the waiting room and of what needs a person.
 MAX_WAITING = 8
 MAX_NEEDS = 8
+#: Evaluations whose steps are told apart; more of them end within seconds only in a storm.
+MAX_REMEMBERED = 20_000
 #: States of those that do not wait: a worker or the applier has them, or they are about to end.
 _AT_WORK = frozenset({"scheduling", "applying", *TERMINAL})
 
@@ -79,6 +81,8 @@ class Overview:
         self._nodes: dict[str, NodeFace] = {}
         self._summaries: dict[JobKey, JobSummary] = {}
         self._moves: deque[Move] = deque()
+        #: The newest step known of each evaluation: a recorded step moves nothing twice.
+        self._numbers: dict[str, int] = {}
 
     def load(self, reader: DjangoStateReader) -> None:
         """Read everything that is counted, in seven reads."""
@@ -96,7 +100,9 @@ class Overview:
             for item in reader.select(JOB_SUMMARY)
             if self._shows(item.namespace)
         }
-        self._moves = deque(sorted(_moves_of(recent_steps(reader, RECENT_LIVES))))
+        steps = recent_steps(reader, RECENT_LIVES)
+        self._moves = deque(sorted(_moves_of(steps)))
+        self._numbers = {step.eval_id: step.number for step in [*steps, *newest.values()]}
 
     def _shows(self, namespace: str) -> bool:
         return self._namespaces is None or namespace in self._namespaces
@@ -142,14 +148,23 @@ class Overview:
     def take_step(self, step: LifecycleStep) -> bool:
         """A step, hinted or recorded; whether anything moved."""
         state = STATE_OF.get(step.step)
+        if state is None or step.number <= self._numbers.get(step.eval_id, 0):
+            return False
+        self._remember(step)
         before = self._states.get(step.eval_id) or EVENT
-        if state is None or state == before:
+        if state == before or (before == "blocked" and state == "pending"):
             return False
         if step.eval_id not in self._open and before == EVENT and step.step is not Step.CREATED:
             return False
         self._moves.append(Move(step.at, f"{before}-{state}"))
         self._states[step.eval_id] = state
         return True
+
+    def _remember(self, step: LifecycleStep) -> None:
+        self._numbers.pop(step.eval_id, None)
+        self._numbers[step.eval_id] = step.number
+        while len(self._numbers) > MAX_REMEMBERED:
+            del self._numbers[next(iter(self._numbers))]
 
     def counts(self) -> dict[str, int]:
         """Evaluations by state; one that passes a quasi-status counts there."""
@@ -315,6 +330,6 @@ def _moves_of(steps: Iterable[LifecycleStep]) -> Iterator[Move]:
         if step.eval_id != eval_id:
             eval_id, before = step.eval_id, EVENT
         state = STATE_OF.get(step.step)
-        if state is not None and state != before:
+        if state is not None and state != before and (before, state) != ("blocked", "pending"):
             yield Move(step.at, f"{before}-{state}")
             before = state

@@ -33,6 +33,8 @@ def _register_evaluations() -> None:
         ("raw", "_raw.html"),
     ):
         register_panel("evaluation", target, _PARTIALS + template, evaluation_panel, *watched)
+    sentence = f"{_PARTIALS}_chain_sentence.html"
+    register_panel("chain", "chain-sentence", sentence, chain_panel, *watched)
     register_panel("chain", "chain-rows", f"{_PARTIALS}_chain_rows.html", chain_panel, *watched)
 
 

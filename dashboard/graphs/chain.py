@@ -18,8 +18,9 @@ from dashboard.wording import clipped, number, short_id
 
 SIZE = WIDTH, HEIGHT = (196.0, 50.0)
 COLUMN, LANE = 270.0, 68.0
-LEFT, TOP = 152.0, 19.0
+LEFT, TOP = 152.0, 31.0
 RADIUS = 50.0
+BELOW = 12.0
 
 
 class ChainLayout(ChainPlaces):
@@ -33,13 +34,13 @@ class ChainLayout(ChainPlaces):
         events = self._event_nodes()
         edges = self._edges()
         right = max((node.x + node.width for node in nodes), default=LEFT + WIDTH)
-        bottom = max((node.y + node.height for node in nodes + events), default=HEIGHT)
+        bottom = max((node.y + node.height for node in nodes), default=HEIGHT)
         bottom = max([bottom, *(node.y + RADIUS for node in events)])
         return Graph(
             key=self.key,
             title="Chain of evaluations",
             description=self._described(),
-            view=(0, 0, right + 24, bottom + TOP),
+            view=(0, 0, right + 24, bottom + BELOW),
             nodes=(*events, *sorted(nodes, key=lambda node: (node.x, node.y))),
             edges=tuple(edges),
         )

@@ -97,11 +97,11 @@ def life_rows(life: Life) -> tuple[LifeRow, ...]:
     """The states passed, in order: consecutive steps in one state are one row."""
     entries: list[LifeRow] = []
     handed_back = ""
-    for step in sorted(life.steps, key=lambda item: item.number):
+    steps = _unblocked_told(sorted(life.steps, key=lambda item: item.number))
+    for step, state in steps:
         if step.step is Step.NACKED:
             handed_back = step.reason or "handed back"
             continue
-        state = STATE_OF[step.step]
         reason = ", ".join(part for part in (handed_back, step.reason) if part)
         handed_back = ""
         if entries and entries[-1].state == state:
@@ -123,6 +123,24 @@ def life_rows(life: Life) -> tuple[LifeRow, ...]:
             msgspec.structs.replace(last, duration_ns=0 if last.state in TERMINAL else None)
         )
     return _numbered(own, life.made)
+
+
+def _unblocked_told(steps: Sequence[LifecycleStep]) -> list[tuple[LifecycleStep, str]]:
+    """Each step with the state it leads to.
+
+    A blocked evaluation that is queued again waits on as blocked, which it is in the record; one
+    that was made blocked never stood in the queue, so its first moment counts as blocked too.
+    """
+    told = []
+    first_wait = next((step.step for step in steps if step.step is not Step.CREATED), None)
+    is_blocked = first_wait is Step.BLOCKED
+    for step in steps:
+        state = STATE_OF.get(step.step, "")
+        if state == "pending" and is_blocked:
+            state = "blocked"
+        is_blocked = state == "blocked" or (is_blocked and not state)
+        told.append((step, state))
+    return told
 
 
 def _continued(row: LifeRow, step: LifecycleStep, reason: str) -> LifeRow:
@@ -218,7 +236,7 @@ def _taken(rows: Sequence[LifeRow]) -> dict[str, list[int]]:
 
 def _event_node(life: Life) -> GraphNode:
     x, y, radius = machine.EVENT_PLACE
-    titles = tuple(clipped(line, 13) for line in life.event[:2])
+    titles = tuple(clipped(line, 11) for line in life.event[:2])
     return GraphNode(
         key=machine.EVENT,
         state="event",

@@ -14,9 +14,10 @@ from django.template.loader import render_to_string
 from dashboard.graphs.lifecycle import Life, MadeEvaluation, life_bars, life_rows, lifecycle_graph
 from dashboard.live.messages import Drawing, Html, Piece
 from dashboard.live.subscriptions import Subscription
+from dashboard.wording import short_id
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent, Topic
-from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.evaluation import CauseKind, Evaluation, LifecycleStep
 
 #: A panel: partial, and the query that gives its context from a reader and the topic's key.
 Query = Callable[[StateReader, Subscription, int], Mapping[str, Any]]
@@ -285,13 +286,15 @@ def life_of(
 ) -> Life:
     """The life of an evaluation as page and live frame draw it."""
     cause = evaluation.cause
-    subject = cause.kind.value if cause else "cluster"
+    event = ((cause.kind.value if cause else "cluster").capitalize(), evaluation.job_id or "event")
+    if cause is not None and cause.kind is CauseKind.EVALUATION:
+        event = ("Made by", short_id(cause.id))
     return Life(
         eval_id=evaluation.id,
         trigger=evaluation.triggered_by,
         steps=steps,
         made=made,
-        event=(subject.capitalize(), evaluation.job_id or "event"),
+        event=event,
         status=evaluation.status.value,
     )
 
