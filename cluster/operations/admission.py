@@ -44,12 +44,16 @@ class JobRefused(OperationRefused):
         super().__init__(error_text(problem.message for problem in problems))
 
 
+class JobMovedOn(OperationRefused):
+    """The job is not, or no longer, what the caller looked at."""
+
+
 def admit(reader: StateReader, job: Job, broken_rules: Sequence[Problem]) -> Admitted:
     """The job as this cluster stores it, given `validate(job)`.
 
     Raises `JobRefused` naming every problem: of the job itself, its namespace and its pool.
     """
-    problems = [*_place_problems(reader, job), *broken_rules]
+    problems = [*place_problems(reader, job), *broken_rules]
     if problems:
         raise JobRefused(problems)
     return Admitted(all_at_once(job), warnings_about(reader, job))
@@ -57,7 +61,7 @@ def admit(reader: StateReader, job: Job, broken_rules: Sequence[Problem]) -> Adm
 
 def problems_of(reader: StateReader, job: Job) -> list[Problem]:
     """Every reason not to take the job here."""
-    return [*_place_problems(reader, job), *validate(job)]
+    return [*place_problems(reader, job), *validate(job)]
 
 
 def warnings_about(reader: StateReader, job: Job) -> tuple[str, ...]:
@@ -67,7 +71,8 @@ def warnings_about(reader: StateReader, job: Job) -> tuple[str, ...]:
     return (*warnings, ALL_AT_ONCE_WARNING) if _asks_for_steps(job) else warnings
 
 
-def _place_problems(reader: StateReader, job: Job) -> list[Problem]:
+def place_problems(reader: StateReader, job: Job) -> list[Problem]:
+    """What is wrong with where the job wants to be: its namespace, its pool."""
     problems = []
     if job.namespace != DEFAULT_NAMESPACE and reader.namespace(job.namespace) is None:
         text = f'job "{job.id}" is in nonexistent namespace "{job.namespace}"'
@@ -128,11 +133,11 @@ def check_enforced_index(stored: Job | None, *, enforced: int) -> None:
     head = f"Enforcing job modify index {enforced}:"
     if stored is None:
         if enforced != 0:
-            raise OperationRefused(f"{head} job does not exist")
+            raise JobMovedOn(f"{head} job does not exist")
     elif enforced == 0:
-        raise OperationRefused(f"{head} job already exists")
+        raise JobMovedOn(f"{head} job already exists")
     elif enforced != stored.job_modify_index:
-        raise OperationRefused(
+        raise JobMovedOn(
             f"{head} job exists with conflicting job modify index: {stored.job_modify_index}"
         )
 
