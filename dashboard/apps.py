@@ -1,6 +1,9 @@
 """Registers the pages, template tags and admin desk with Django."""
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in, user_login_failed
+
+from dashboard.throttle import note_failure, note_success
 
 
 class DashboardConfig(AppConfig):
@@ -8,3 +11,8 @@ class DashboardConfig(AppConfig):
 
     name = "dashboard"
     verbose_name = "Dashboard"
+
+    def ready(self) -> None:
+        """Hear of sign-ins, good and bad."""
+        user_login_failed.connect(note_failure, dispatch_uid="throttle")
+        user_logged_in.connect(note_success, dispatch_uid="throttle")
