@@ -11,6 +11,7 @@ from django.db import connections
 
 from cluster.runtime.clock import SystemClock
 from cluster.store.access import the_store
+from cluster.store.beats import forget_beats
 from cluster.store.retention import BATCH, checkpoint, trim_events
 from cluster.store.tokens import forget_expired
 
@@ -53,6 +54,7 @@ class Housekeeping:
     def _trim(self) -> None:
         now = self._clock.now()
         forget_expired(the_store(), now=now)
+        forget_beats(the_store())
         keep_for = round(settings.BIVOUAC_EVENT_HOURS * _HOUR_NS)
         while not self._stopped.is_set():
             count = trim_events(

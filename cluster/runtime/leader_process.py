@@ -8,6 +8,7 @@ import logging
 import threading
 
 import msgspec
+from django.db import DatabaseError
 
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 from cluster.runtime.housekeeping import Housekeeping
@@ -42,24 +43,48 @@ class LeaderProcess:
 
     def run(self, stopping: threading.Event) -> None:
         """Lead whenever the lease can be had."""
+        is_waiting = False
         while not stopping.is_set():
-            lease = self.keeper.step(self._clock.monotonic())
+            lease = self._lease()
             if lease is None:
+                if not is_waiting:
+                    log.info("action=stand_by")
+                is_waiting = True
                 stopping.wait(STANDBY_S)
                 continue
-            log.info("action=lead epoch=%d", lease.epoch)
-            leadership = Leadership(self.store, self.keeper, lease, self.redis_url)
-            try:
-                leadership.run(stopping)
-            except Fenced:
-                log.warning("action=step_down epoch=%d another process leads", lease.epoch)
-            except Exception:
-                # Whatever broke, the next leadership starts from the record.
-                log.exception("action=step_down epoch=%d", lease.epoch)
-                stopping.wait(STANDBY_S)
-            finally:
-                leadership.close()
-        self.keeper.release()
+            is_waiting = False
+            self._lead(lease, stopping)
+        self._release()
+
+    def _lease(self) -> HeldLease | None:
+        try:
+            return self.keeper.step(self._clock.monotonic())
+        except DatabaseError as error:
+            log.warning("action=lease %s", error)
+            return None
+
+    def _lead(self, lease: HeldLease, stopping: threading.Event) -> None:
+        log.info("action=lead epoch=%d", lease.epoch)
+        leadership = Leadership(self.store, self.keeper, lease, self.redis_url)
+        try:
+            leadership.run(stopping)
+        except Fenced:
+            log.warning("action=step_down epoch=%d another process leads", lease.epoch)
+        except Exception:
+            log.exception("action=step_down epoch=%d", lease.epoch)
+            # The next leadership starts from the record, and under another epoch: plans that this
+            # one has handed out must not be committed beside those of their second delivery.
+            self._release()
+            stopping.wait(STANDBY_S)
+        finally:
+            leadership.close()
+
+    def _release(self) -> None:
+        try:
+            self.keeper.release()
+        except DatabaseError as error:
+            # It is free when its renewals have stood still for long enough.
+            log.warning("action=release_lease %s", error)
 
 
 class Leadership:

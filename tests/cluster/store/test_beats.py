@@ -21,10 +21,14 @@ def test_the_newest_beat_of_each_node_is_kept_without_an_index(record):
     assert record.index == 2
 
 
-def test_what_is_known_of_a_node_can_be_forgotten(record):
-    write_beats(record, {"a": HeardBeat(20, 5)})
-    write_channels(record, ["a"], "http://one")
-    write_channels(record, ["a"], "http://two")
-    assert read_channel(record, "a") == "http://two"
-    forget_beats(record, ["a"])
-    assert (read_beats(record), read_channel(record, "a")) == ({}, "")
+def test_what_is_known_of_nodes_that_are_gone_is_forgotten(record):
+    node = make_node()
+    record.write(WriteKind.NODE_REGISTRATION, lambda change: change.put_node(node), now=1)
+    write_beats(record, {"gone": HeardBeat(20, 5), node.id: HeardBeat(30, 5)})
+    write_channels(record, ["gone", node.id], "http://one")
+    write_channels(record, ["gone"], "http://two")
+    assert read_channel(record, "gone") == "http://two"
+    assert forget_beats(record) == 2
+    assert read_beats(record) == {node.id: HeardBeat(30, 5)}
+    assert read_channel(record, "gone") == ""
+    assert read_channel(record, node.id) == "http://one"
