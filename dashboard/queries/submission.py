@@ -205,12 +205,15 @@ def _group_change(
     name: str, updates: DesiredUpdates, planned: PlannedJob, names: dict[str, str]
 ) -> GroupChange:
     metric = planned.failed_task_groups.get(name)
+    unplaced = metric.coalesced_failures + 1 if metric is not None else 0
+    # The scheduler counts as placed what it wanted to place.
+    updates = replace(updates, place=max(updates.place - unplaced, 0))
     return GroupChange(
         name=name,
         changes=tuple(
             (kind, count) for field, kind in _CHANGES if (count := getattr(updates, field))
         ),
-        unplaced=metric.coalesced_failures + 1 if metric is not None else 0,
+        unplaced=unplaced,
         why=placement_view(metric, names) if metric is not None else None,
     )
 

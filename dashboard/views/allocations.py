@@ -22,6 +22,7 @@ _NEWEST = 100
 _TAIL = 50_000
 #: Seconds an answer may be silent before its headers are sent anyway.
 _FIRST_PIECE_S = 1.0
+_NOT_YET = 202
 _TEXT = "text/plain; charset=utf-8"
 
 
@@ -53,7 +54,10 @@ async def allocation(request: HttpRequest, viewer: Viewer, alloc_id: str) -> Htt
 
 @page
 async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResponseBase:
-    """GET /allocations/<id>/logs?task=&type=: the newest output, then more as it is written."""
+    """GET /allocations/<id>/logs?task=&type=: the newest output, then more as it is written.
+
+    202 with the reason while there is none: the task did not start, or its node is out of reach.
+    """
     alloc = await the_store().aread(lambda reader: reader.allocation(alloc_id))
     if alloc is None or not viewer.sees(alloc.namespace):
         return HttpResponse("There is no such allocation.", status=404, content_type=_TEXT)
@@ -73,7 +77,8 @@ async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRespo
         if done:
             first.result()
     except OperationRefused as refused:
-        return HttpResponse(str(refused), status=refused.status, content_type=_TEXT)
+        # The allocation is there; its output may be in a moment. No fault to report in a browser.
+        return HttpResponse(str(refused), status=_NOT_YET, content_type=_TEXT)
     response = StreamingHttpResponse(_stream(first, pieces), content_type=_TEXT)
     response["Cache-Control"] = "no-store"
     return response
@@ -86,7 +91,6 @@ async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
 async def _stream(
     first: "asyncio.Future[bytes | None]", pieces: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
-    # A sign of life lets the browser see the headers of a silent task.
     async with aclosing(pieces) as stream:  # type: ignore[type-var] # call_agent is a generator
         try:
             piece = await first

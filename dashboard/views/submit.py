@@ -36,7 +36,10 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission
 
 _TEMPLATE = "dashboard/submit.html"
-_NOTHING = Draft(findings=())
+_OPENED_EARLIER = (
+    "The job changed since you opened it.",
+    "The plan compares your text with the job as it is now.",
+)
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,13 +140,11 @@ async def _planned(
         plan = await the_store().asnapshot_call(review, job, now=viewer.now, ids=ids)
     except OperationRefused as refused:
         return await _refused(request, viewer, sheet, draft, refused)
-    if sheet.base and plan.job_modify_index != _number(sheet.base) and notice is None:
-        notice = (
-            "The job changed since you opened it.",
-            "The plan compares your text with the job as it is now.",
-        )
-    status = 409 if notice is not None else 200
-    extra = {"review": plan, "notice": notice, "http_status": status}
+    http_status = 409 if notice is not None else 200
+    if sheet.base and sheet.base != str(plan.job_modify_index):
+        notice = notice or _OPENED_EARLIER
+        sheet = msgspec.structs.replace(sheet, base=str(plan.job_modify_index))
+    extra = {"review": plan, "notice": notice, "http_status": http_status}
     return await _page(request, viewer, sheet, draft=draft, extra=extra)
 
 

@@ -45,6 +45,18 @@ const look = EditorView.theme({
   ".cm-diagnostic-warning": { borderInlineStartColor: "var(--blocked-stroke)" },
 });
 
+// Text over a selection of several lines: left to itself, the browser would copy colours into style attributes,
+// which the policy forbids.
+const replaceLines = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { main } = view.state.selection;
+    if (event.inputType !== "insertText" || event.isComposing || event.data == null || main.empty) return false;
+    event.preventDefault();
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
 export function createEditor({ parent, text, language, label, nonce, onChange }) {
   const speech = new Compartment();
   const view = new EditorView({
@@ -67,6 +79,7 @@ export function createEditor({ parent, text, language, label, nonce, onChange })
         speech.of(LANGUAGES[language]()),
         syntaxHighlighting(colours),
         look,
+        replaceLines,
         // Escape first, then Tab, leaves the editor: no keyboard trap.
         keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap, ...lintKeymap, indentWithTab]),
         EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),

@@ -45,7 +45,7 @@ class Log {
     const address = `${this.url}?${new URLSearchParams({ task: this.task.value, type: this.type })}`;
     try {
       const answer = await fetch(address, { signal: call.signal });
-      if (!answer.ok) return this.refused(await answer.text());
+      if (answer.status !== 200) return this.refused(await answer.text());
       this.say("following live");
       await this.read(answer.body.getReader());
       this.say("ended");

@@ -1,0 +1,202 @@
+"""Pages of allocations: the list, one allocation, its output, its buttons."""
+
+import html
+
+import pytest
+from msgspec.structs import replace
+
+from cluster.operations.agent_calls import LINKS, AgentRefused
+from cluster.operations.jobs import JobRegistration, register_job
+from scheduler.state.events import WriteKind
+from scheduler.structs.alloc_metric import AllocMetric, NodeScore
+from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskEvent, TaskState
+from tests.builders import SOME_MOMENT, make_allocation, make_job
+
+
+def words(answer):
+    return " ".join(html.unescape(answer.text).split())
+
+
+@pytest.fixture
+def put(store, node, ids):
+    """Store an allocation of a stored job on the node."""
+    register_job(store, JobRegistration(job=make_job(id="web")), now=SOME_MOMENT, ids=ids)
+    job = store.read(lambda reader: next(iter(reader.jobs())))
+
+    def put(**fields):
+        alloc = make_allocation(
+            **(
+                {
+                    "id": ids.next_id(),
+                    "name": "web.web[0]",
+                    "job_id": "web",
+                    "job_create_index": job.create_index,
+                    "node_id": node.id,
+                    "node_name": node.name,
+                    "client_status": ClientStatus.RUNNING,
+                }
+                | fields
+            )
+        )
+        store.write(
+            WriteKind.PLAN_RESULT,
+            lambda change: change.put_allocation(
+                replace(alloc, create_index=change.index, modify_index=change.index)
+            ),
+            now=SOME_MOMENT,
+        )
+        return alloc
+
+    return put
+
+
+class Agent:
+    """An agent's channel that answers with what the test has laid ready."""
+
+    def __init__(self, *pieces, refusal=None):
+        self.pieces = pieces
+        self.refusal = refusal
+        self.calls = []
+
+    async def call(self, node_id, verb, body):
+        self.calls.append((node_id, verb, body))
+        if self.refusal:
+            raise self.refusal
+        for piece in self.pieces:
+            yield piece
+
+
+@pytest.fixture
+def connect(node):
+    """Let an agent hold the node's channel."""
+    held = []
+
+    def connect(agent):
+        LINKS.add((node.id,), agent)
+        held.append(agent)
+        return agent
+
+    yield connect
+    for agent in held:
+        LINKS.remove(agent)
+
+
+def test_an_empty_list_says_when_it_fills(browser):
+    assert "Nothing is placed" in browser.get("/allocations/").text
+
+
+def test_the_list_shows_the_newest_first(browser, put):
+    first, second = put(), put(name="web.web[1]")
+    rows = browser.get("/allocations/").context["rows"]
+    assert [row["alloc"].id for row in rows] == [second.id, first.id]
+
+
+def test_the_page_tells_tasks_and_their_events(browser, put):
+    event = TaskEvent(type="Started", time=SOME_MOMENT, display_message="<b>began</b>")
+    alloc = put(task_states={"web": TaskState(state="running", restarts=2, events=(event,))})
+    answer = browser.get(f"/allocations/{alloc.id}/")
+    assert answer.status == 200
+    assert (answer.context["strong"], answer.context["rest"]) == (
+        "1 of 1 task running.",
+        "Restarted 2 times.",
+    )
+    assert "&lt;b&gt;began&lt;/b&gt;" in answer.text
+
+
+def test_the_page_tells_why_it_is_here(browser, put, node):
+    score = NodeScore(node_id=node.id, scores={"binpack": 0.5}, norm_score=0.5)
+    alloc = put(metrics=AllocMetric(nodes_evaluated=1, score_meta_data=(score,)))
+    why = browser.get(f"/allocations/{alloc.id}/").context["why"]
+    assert [(each.name, each.is_chosen) for each in why.candidates] == [(node.name, True)]
+
+
+STATES = [
+    pytest.param({}, "running", id="running"),
+    pytest.param({"desired_status": DesiredStatus.STOP}, "stopping", id="stopping"),
+    pytest.param(
+        {"desired_status": DesiredStatus.STOP, "client_status": ClientStatus.COMPLETE},
+        "stopped",
+        id="stopped",
+    ),
+    pytest.param(
+        {"desired_status": DesiredStatus.EVICT, "client_status": ClientStatus.COMPLETE},
+        "evicted",
+        id="evicted",
+    ),
+    pytest.param(
+        {"desired_status": DesiredStatus.STOP, "client_status": ClientStatus.LOST},
+        "lost",
+        id="lost",
+    ),
+    pytest.param({"client_status": ClientStatus.FAILED}, "failed", id="failed"),
+]
+
+
+@pytest.mark.parametrize(("fields", "state"), STATES)
+def test_one_word_says_where_it_stands(browser, put, fields, state):
+    alloc = put(**fields)
+    assert browser.get(f"/allocations/{alloc.id}/").context["state"] == state
+
+
+def test_another_namespace_is_404(guest, put):
+    alloc = put(namespace="other")
+    assert guest.get(f"/allocations/{alloc.id}/").status == 404
+    assert guest.get(f"/allocations/{alloc.id}/logs", task="web").status == 404
+
+
+def test_output_comes_from_the_agent_as_plain_text(browser, put, connect):
+    agent = connect(Agent(b"<script>", b"two\n"))
+    alloc = put()
+    answer = browser.get(f"/allocations/{alloc.id}/logs", task="web", type="stderr")
+    assert (answer.status, answer.text) == (200, "<script>two\n")
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert agent.calls == [
+        (
+            alloc.node_id,
+            "logs",
+            {
+                "AllocID": alloc.id,
+                "Task": "web",
+                "Type": "stderr",
+                "Follow": True,
+                "Plain": True,
+                "Origin": "end",
+                "Offset": 50_000,
+            },
+        )
+    ]
+
+
+def test_output_that_is_not_there_yet_is_no_error(browser, put, connect):
+    connect(Agent(refusal=AgentRefused(404, "not started yet")))
+    answer = browser.get(f"/allocations/{put().id}/logs", task="web")
+    assert (answer.status, answer.text) == (202, "not started yet")
+
+
+def test_output_of_a_node_out_of_reach_says_so(browser, put):
+    answer = browser.get(f"/allocations/{put().id}/logs", task="web")
+    assert (answer.status, answer.text) == (202, "No path to node")
+
+
+def test_restart_asks_the_agent(browser, put, connect):
+    agent = connect(Agent(b"{}"))
+    alloc = put()
+    answer = browser.post("/allocations/restart/", allocation=alloc.id, task="web")
+    assert answer.headers["Location"] == f"/allocations/{alloc.id}/"
+    body = {"AllocID": alloc.id, "TaskName": "web", "AllTasks": False}
+    assert agent.calls == [(alloc.node_id, "restart", body)]
+
+
+def test_a_restart_that_fails_says_why(browser, put):
+    alloc = put()
+    browser.post("/allocations/restart/", allocation=alloc.id)
+    assert "Not restarted: No path to node." in words(browser.get(f"/allocations/{alloc.id}/"))
+
+
+def test_stop_leads_to_the_evaluation_that_replaces_it(browser, put, store):
+    alloc = put()
+    answer = browser.post("/allocations/stop/", allocation=alloc.id)
+    evaluation = store.read(lambda reader: reader.evaluations_by_job(alloc.job_key))[-1]
+    assert answer.headers["Location"] == f"/evaluations/{evaluation.id}/"
+    assert evaluation.triggered_by == "alloc-stop"
