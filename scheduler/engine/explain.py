@@ -45,7 +45,8 @@ def explained(group_name: str, asked: Asked) -> GroupExplanation:
 def nearest_miss(found: GroupExplanation, job: Job | None) -> str:
     """What failed nodes lack, as a sentence without a full stop."""
     if not found.candidates and job is not None:
-        return f"no node of pool {job.node_pool} is ready in {', '.join(job.datacenters)}"
+        where = "" if "*" in job.datacenters else f" in {', '.join(job.datacenters)}"
+        return f"no node of pool {job.node_pool} is ready{where}"
     return "; ".join([*map(_lack, _nearest_first(found.exhausted)), *map(_refusal, found.refused)])
 
 
