@@ -4,6 +4,8 @@ They travel through Redis as msgpack; tokens and ids in them are checked against
 lost, late or repeated message does no harm. How they travel is not known here.
 """
 
+from msgspec.structs import replace
+
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.plan import Plan, PlanResult
@@ -61,12 +63,39 @@ class PlanOutcome(Wire, frozen=True):
     plan_id: str
     result: PlanResult | None = None
     error: str = ""
+    #: Everything was committed, and `result` leaves out what the submitter knows of its own plan.
+    is_whole: bool = False
+
+    def without(self, plan: Plan) -> "PlanOutcome":
+        """As it travels: a plan that was committed whole need not be said again."""
+        result = self.result
+        if result is None or any(getattr(result, f) != getattr(plan, f) for f in _COMMITTED):
+            return self
+        left = replace(result, **{f: getattr(_NOTHING, f) for f in _COMMITTED})
+        return replace(self, result=left, is_whole=True)
+
+    def together_with(self, plan: Plan) -> "PlanOutcome":
+        """What `without` was called on."""
+        if self.result is None or not self.is_whole:
+            return self
+        result = replace(self.result, **{f: getattr(plan, f) for f in _COMMITTED})
+        return replace(self, result=result, is_whole=False)
 
     @property
     def reason(self) -> str:
         """What was wrong with it: the error, or why nodes refused; "" for a full commit."""
         rejections = self.result.rejections if self.result else {}
         return self.error or "; ".join(f"{node}: {why}" for node, why in rejections.items())
+
+
+_NOTHING = PlanResult()
+_COMMITTED = (
+    "node_update",
+    "node_allocation",
+    "node_preemptions",
+    "deployment",
+    "deployment_updates",
+)
 
 
 class PlanReply(Wire, frozen=True):

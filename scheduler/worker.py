@@ -66,8 +66,8 @@ class Batch:
         self._deliveries = {delivery.evaluation.id: delivery for delivery in deliveries}
         self._runs: dict[str, Generator[Plan, PlanAnswer, Outcome]] = {}
         self._stamps: dict[str, Stamp] = {}
-        #: Plan id to evaluation id, of plans that are out.
-        self._out: dict[str, str] = {}
+        #: Plans that are out, by id.
+        self._out: dict[str, Plan] = {}
 
     @property
     def working_on(self) -> tuple[str, ...]:
@@ -113,10 +113,10 @@ class Batch:
 
     def answer(self, outcome: PlanOutcome, *, now: int) -> Turn:
         """Go on with the run whose plan was answered; an unknown plan is ignored."""
-        eval_id = self._out.pop(outcome.plan_id, "")
-        if eval_id not in self._deliveries:
+        plan = self._out.pop(outcome.plan_id, None)
+        if plan is None or plan.eval_id not in self._deliveries:
             return Turn()
-        result = outcome.result
+        eval_id, result = plan.eval_id, outcome.together_with(plan).result
         if result is None:
             return self._nack(eval_id, SchedulerError(outcome.error))
         try:
@@ -144,7 +144,7 @@ class Batch:
             eval_token=delivery.token,
             snapshot_index=self._stamps[eval_id].start_index,
         )
-        self._out[plan.id] = eval_id
+        self._out[plan.id] = plan
         return Turn(plans=(plan,))
 
     def _finish(self, eval_id: str, outcome: Outcome) -> FinishRequest:

@@ -4,6 +4,7 @@ import itertools
 from threading import Thread
 
 from cluster.bench.job_forms import job_form
+from cluster.bench.processes import Meter
 from cluster.bench.scenario import Figures, Options, passive, require, target
 from cluster.bench.target import Target
 from cluster.fleet.blueprint import FleetOptions
@@ -27,12 +28,14 @@ def run(options: Options) -> Figures:
     ]
     with target(options) as aim, passive(aim, fleet):
         aim.until_quiet(60)
+        meter = Meter(aim.pids)
         began = _CLOCK.monotonic()
         sender = Thread(target=aim.register, args=(forms,), daemon=True)
         sender.start()
         moments = _tenths(aim, jobs * COUNT)
         ended = aim.until_quiet()
         sender.join()
+        cost = meter.cpu_s() | meter.memory_mb()
         require("allocations", aim.count_allocations(desired_status="run"), jobs * COUNT)
         require("complete evaluations", aim.count_evaluations(status="complete"), jobs)
     lengths = [after - before for before, after in itertools.pairwise([began, *moments])]
@@ -43,6 +46,7 @@ def run(options: Options) -> Figures:
         "seconds": total,
         "allocations_per_s": jobs * COUNT / total,
         "last_tenth_to_first": lengths[0] / lengths[-1],
+        **cost,
     }
 
 

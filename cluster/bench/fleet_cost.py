@@ -4,14 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-import psutil
 from django.conf import settings
 
 from cluster.bench.job_forms import job_form
+from cluster.bench.processes import cost_at_rest
 from cluster.bench.scenario import Figures, Options, require, target
 from cluster.bench.target import Target
 from cluster.runtime.clock import SystemClock
@@ -20,7 +19,6 @@ NODES = 500
 JOBS = 20
 COUNT = 1000
 WATCH_S = 30
-_MEGABYTE = 1024 * 1024
 _CLOCK = SystemClock()
 
 
@@ -40,8 +38,7 @@ def run(options: Options) -> Figures:
             900,
         )
         require("running allocations", aim.count_allocations(client_status="running"), wanted)
-        named = dict(aim.stack.pids) if aim.stack else {}
-        cost = _watch({**named, "fleet": fleet.pid})
+        cost = cost_at_rest({**aim.pids, "fleet": fleet.pid}, WATCH_S)
     figures: Figures = {"nodes": nodes, "running": wanted, "all_running_s": running - began}
     return figures | cost
 
@@ -65,39 +62,3 @@ def _fleet(aim: Target, nodes: int) -> Iterator["subprocess.Popen[bytes]"]:
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
-
-
-def _watch(pids: dict[str, int]) -> Figures:
-    """CPU in percent of one core, and memory that is not shared, by process with its children."""
-    groups = {name: _group(pid) for name, pid in pids.items()}
-    before = {name: _cpu_s(group) for name, group in groups.items()}
-    began = _CLOCK.monotonic()
-    time.sleep(WATCH_S)
-    seconds = _CLOCK.monotonic() - began
-    figures: Figures = {}
-    for name, group in groups.items():
-        figures[f"{name}_cpu_percent"] = 100 * (_cpu_s(group) - before[name]) / seconds
-        figures[f"{name}_memory_mb"] = _memory_mb(group)
-    return figures
-
-
-def _group(pid: int) -> list[psutil.Process]:
-    process = psutil.Process(pid)
-    return [process, *process.children(recursive=True)]
-
-
-def _cpu_s(group: list[psutil.Process]) -> float:
-    total = 0.0
-    for process in group:
-        with suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            total += times.user + times.system
-    return total
-
-
-def _memory_mb(group: list[psutil.Process]) -> float:
-    total = 0.0
-    for process in group:
-        with suppress(psutil.NoSuchProcess):
-            total += process.memory_full_info().pss / _MEGABYTE
-    return total

@@ -9,6 +9,7 @@ from contextlib import closing
 
 from cluster.bench.job_forms import job_form
 from cluster.bench.passive_fleet import PassiveFleet
+from cluster.bench.processes import Meter
 from cluster.bench.scenario import Figures, Options, passive, require, target
 from cluster.bench.target import Target
 from cluster.fleet.blueprint import FleetOptions
@@ -55,6 +56,7 @@ def _fill(aim: Target, nodes: int) -> None:
 
 
 def _live(aim: Target, at_home: PassiveFleet, nodes: int) -> Figures:
+    meter = Meter(aim.pids)
     began = _CLOCK.monotonic()
     at_home.say("down")
     down = aim.until_quiet()
@@ -74,6 +76,7 @@ def _live(aim: Target, at_home: PassiveFleet, nodes: int) -> Figures:
         "live_down_s": down - began,
         "live_up_s": up - back,
         "live_evaluations_per_s": count / total,
+        **{f"live_{name}": used for name, used in meter.cpu_s().items()},
     }
 
 
@@ -94,6 +97,7 @@ def _shed(aim: Target, at_home: PassiveFleet, elsewhere: PassiveFleet, nodes: in
     )
     count = 2 * nodes * (SERVICES + SYSTEMS)
     require("pending evaluations", aim.count_evaluations(status="pending"), count)
+    meter = Meter(aim.pids)
     resumed = _CLOCK.monotonic()
     _pause(aim, paused=False)
     ended = aim.until_quiet()
@@ -104,6 +108,7 @@ def _shed(aim: Target, at_home: PassiveFleet, elsewhere: PassiveFleet, nodes: in
         "shed_written_s": written - began,
         "shed_s": ended - resumed,
         "shed_evaluations_per_s": count / (ended - resumed),
+        **{f"shed_{name}": used for name, used in meter.cpu_s().items()},
     }
 
 

@@ -40,6 +40,11 @@ class Target:
         if stack is not None and (stack.data_dir / "state.sqlite3").exists():
             self._file = stack.data_dir / "state.sqlite3"
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """Processes of an own stack by name; none of a cluster that was started elsewhere."""
+        return dict(self.stack.pids) if self.stack is not None else {}
+
     def connect(self) -> Connection:
         """A connection of the caller's own."""
         return Connection(self.address, self.token)

@@ -3,7 +3,9 @@
 import msgspec
 
 from scheduler.messages import Delivery, FinishRequest, PlanOutcome, QueuedPlan
+from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.plan import Plan
+from scheduler.structs.wire import Wire
 
 
 class AliveBody(msgspec.Struct, frozen=True):
@@ -26,7 +28,17 @@ class PlanBody(msgspec.Struct, frozen=True):
     """`plan`: answered by a PlanOutcome once the applier has judged it."""
 
     process: str
+    #: Its outline: all that the leader looks at.
     plan: Plan
+    #: The whole plan, which the applier opens.
+    cargo: msgspec.Raw
+
+
+class CarriedPlan(Wire, frozen=True):
+    """A `QueuedPlan` whose plan the leader hands on unopened; both read and write the same."""
+
+    plan: msgspec.Raw
+    steps: tuple[LifecycleStep, ...] = ()
 
 
 class FinishBody(msgspec.Struct, frozen=True):

@@ -19,11 +19,13 @@ from cluster.runtime.bodies import (
     FinishBody,
     PlanBody,
 )
+from cluster.runtime.calm_collector import calm_collector
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.leader_channel import (
     Answer,
     LeaderChannel,
     LeaderUnreachable,
+    encoded,
     process_name,
 )
 from cluster.store.snapshot_cache import SnapshotCache
@@ -40,6 +42,8 @@ SMALL_BATCH = 4
 REFUSED_SHARE = 0.01
 #: A drainer lingers for work this long, and ends after a while so that Celery sees it live.
 LINGER_S = 0.1
+#: The first plan of a batch waits at most this long for those that are being made.
+GATHER_S = 0.003
 DRAIN_S = 30.0
 
 
@@ -47,6 +51,7 @@ class Drainer:
     """One worker process."""
 
     def __init__(self) -> None:
+        calm_collector()
         self.process = process_name("worker")
         self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
         self.cache = SnapshotCache()
@@ -105,6 +110,7 @@ class Drainer:
             with self.cache.batch():
                 for delivery in deliveries:
                     self._send(batch.begin(delivery.evaluation.id, now=self._clock.now()))
+                    self.channel.flush(older_than_s=GATHER_S)
                 while self._plans:
                     for answer in self.channel.collect(1.0):
                         self._take(batch, answer)
@@ -125,7 +131,8 @@ class Drainer:
 
     def _send(self, turn: Turn) -> None:
         for plan in turn.plans:
-            asked = self.channel.send("plan", PlanBody(self.process, plan))
+            body = PlanBody(self.process, plan.outline, encoded(plan))
+            asked = self.channel.send("plan", body)
             self._plans[asked] = plan.eval_id
         for finish in turn.finishes:
             if not finish.ack:

@@ -86,6 +86,8 @@ class LeaderChannel:
         self._clock = SystemClock()
         self._ids = RandomIDs()
         self._pending: dict[str, _Pending] = {}
+        self._unsent: list[Request] = []
+        self._unsent_since = 0.0
 
     def close(self) -> None:
         """Release the connection."""
@@ -97,18 +99,30 @@ class LeaderChannel:
         return bool(self._pending)
 
     def send(self, kind: str, body: object) -> str:
-        """Ask without waiting; `collect` brings the answer under the id that is returned."""
+        """Ask without waiting; `collect` brings the answer under the id that is returned.
+
+        It leaves with the next `flush`, `collect` or `call`: several requests travel as one.
+        """
         request = Request(self._ids.next_id(), kind, self.reply, encoded(body), self.epoch)
         moment = self._clock.monotonic()
         self._pending[request.id] = _Pending(request, moment, moment)
-        self._push([request])
+        if not self._unsent:
+            self._unsent_since = moment
+        self._unsent.append(request)
         return request.id
+
+    def flush(self, *, older_than_s: float = 0.0) -> None:
+        """Let go what was sent, once the first of it has waited for so long."""
+        if self._unsent and self._clock.monotonic() - self._unsent_since >= older_than_s:
+            unsent, self._unsent = self._unsent, []
+            self._push(unsent)
 
     def collect(self, timeout_s: float) -> list[Answer]:
         """Wait for answers to what was sent; send again what stayed unanswered for a second.
 
         Raises LeaderUnreachable, and forgets all that was sent, when one waited for `GIVE_UP_S`.
         """
+        self.flush()
         self._send_again()
         try:
             popped = self._redis.blpop([self.reply], timeout=max(timeout_s, 0.01))
@@ -127,7 +141,7 @@ class LeaderChannel:
     def call(self, kind: str, body: object, *, limit_s: float = GIVE_UP_S) -> msgspec.Raw:
         """Ask and wait. Raises LeaderUnreachable, or LeaderRefused with the leader's reason.
 
-        For a channel on which nothing else is pending.
+        Answers to anything else that is pending are taken as read.
         """
         asked = self.send(kind, body)
         deadline = self._clock.monotonic() + limit_s
@@ -147,6 +161,7 @@ class LeaderChannel:
     def forget(self) -> None:
         """Expect no answers any more."""
         self._pending.clear()
+        self._unsent.clear()
 
     def _send_again(self) -> None:
         monotonic = self._clock.monotonic()

@@ -12,6 +12,7 @@ import msgspec
 
 from cluster.runtime.bodies import (
     AliveBody,
+    CarriedPlan,
     DequeueBody,
     Done,
     FinishBody,
@@ -55,8 +56,8 @@ class LeaderDesk:
         self._clock = SystemClock()
         self._parked: list[_Parked] = []
         self._has_delivered = False
-        #: Plan requests by plan id; answered when the applier has judged.
-        self._plans: dict[str, Request] = {}
+        #: Plan requests by plan id, with the whole plan; answered when the applier has judged.
+        self._plans: dict[str, tuple[Request, msgspec.Raw]] = {}
         self._finishes: list[tuple[Request, FinishBody]] = []
         self._handlers: dict[str, Callable[[Request], None]] = {
             "alive": self._alive,
@@ -82,7 +83,7 @@ class LeaderDesk:
         return min((item.deadline for item in self._parked), default=None)
 
     def serve(self, requests: list[Request]) -> None:
-        """Take requests in; answer what can be answered; commit the finishes."""
+        """Take requests in; answer what can be answered; `commit` does the finishes."""
         for request in requests:
             handler = self._handlers.get(request.kind)
             if handler is None:
@@ -92,7 +93,6 @@ class LeaderDesk:
                 handler(request)
             except SchedulerError as error:
                 self.inbox.answer(request, Done(), str(error) or type(error).__name__)
-        self._commit_finishes()
 
     def serve_parked(self) -> None:
         """Hand out what has become ready, and let those go who waited long enough."""
@@ -105,9 +105,9 @@ class LeaderDesk:
                 kept.append(item)
         self._parked = kept
         for reply in self.leader.take_replies():
-            request = self._plans.pop(reply.outcome.plan_id, None)
-            if request is not None:
-                answers.append((request, reply.outcome, ""))
+            asked = self._plans.pop(reply.outcome.plan_id, None)
+            if asked is not None:
+                answers.append((asked[0], reply.outcome, ""))
         if answers:
             self.inbox.answer_all(answers)
 
@@ -119,7 +119,8 @@ class LeaderDesk:
             )
             self._has_delivered |= bool(found)
             return found
-        return self.leader.next_plans(body.process, body.limit, now=now, monotonic=monotonic)
+        queued = self.leader.next_plans(body.process, body.limit, now=now, monotonic=monotonic)
+        return tuple(CarriedPlan(plan=self._plans[q.plan.id][1], steps=q.steps) for q in queued)
 
     def _alive(self, request: Request) -> None:
         body = _body(request, AliveBody)
@@ -151,7 +152,7 @@ class LeaderDesk:
         self.leader.submit_plan(
             body.process, body.plan, now=self._clock.now(), monotonic=self._clock.monotonic()
         )
-        self._plans[body.plan.id] = request
+        self._plans[body.plan.id] = request, body.cargo
 
     def _plans_done(self, request: Request) -> None:
         body = _body(request, PlansDoneBody)
@@ -165,7 +166,8 @@ class LeaderDesk:
     def _finish(self, request: Request) -> None:
         self._finishes.append((request, _body(request, FinishBody)))
 
-    def _commit_finishes(self) -> None:
+    def commit(self) -> None:
+        """Commit the finishes that came in, and answer them."""
         finishes, self._finishes = self._finishes, []
         for start in range(0, len(finishes), FINISH_GROUP):
             self._commit_group(finishes[start : start + FINISH_GROUP])

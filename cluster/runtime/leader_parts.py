@@ -5,6 +5,7 @@ import threading
 
 from django.conf import settings
 
+from cluster.runtime.calm_collector import calm_collector
 from cluster.runtime.leader_channel import process_name
 from cluster.runtime.leader_process import LeaderProcess
 from cluster.store.access import the_store
@@ -16,5 +17,6 @@ def run_leader() -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
+    calm_collector()
     keeper = LeaseKeeper("leader", process_name("leader"))
     LeaderProcess(the_store(), keeper, settings.BIVOUAC_REDIS_URL).run(stopping)

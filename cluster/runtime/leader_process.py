@@ -115,8 +115,10 @@ class Leadership:
             requests = self.inbox.drain(self._patience())
             self._follow()
             self.desk.serve(requests)
-            self._follow()
+            # Workers and the applier go on while the finishes are committed.
             self.desk.serve_parked()
+            self.desk.commit()
+            self._follow()
             self._tick()
             self.desk.serve_parked()
             self._wake_applier()

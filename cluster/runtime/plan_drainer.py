@@ -14,6 +14,7 @@ import msgspec
 from django.conf import settings
 
 from cluster.runtime.bodies import NextPlansBody, PlansDoneBody
+from cluster.runtime.calm_collector import calm_collector
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.leader_channel import (
     LeaderChannel,
@@ -42,6 +43,7 @@ class PlanDrainer:
     """The one judge, as a process."""
 
     def __init__(self) -> None:
+        calm_collector()
         self.process = process_name("applier")
         self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
         self.store = the_store()
@@ -62,8 +64,10 @@ class PlanDrainer:
                     continue
                 queued = self._next_plans()
                 if not queued:
-                    return
+                    break
                 self._judge(queued, lease)
+            while self.channel.has_pending:
+                self.channel.collect(LINGER_S)
         except Fenced:
             # The next step of the keeper finds out who holds the lease; plans of a leader that is
             # not one any more come again from the next.
@@ -100,7 +104,10 @@ class PlanDrainer:
             log.exception("action=apply plans=%d could not be judged", len(queued))
             reason = str(error) or type(error).__name__
             outcomes = [PlanOutcome(plan_id=item.plan.id, error=reason) for item in queued]
-        self.channel.call("plans_done", PlansDoneBody(self.process, tuple(outcomes)))
+        plans = {item.plan.id: item.plan for item in queued}
+        told = tuple(outcome.without(plans[outcome.plan_id]) for outcome in outcomes)
+        # Travels with the question for more, which the leader reads after it.
+        self.channel.send("plans_done", PlansDoneBody(self.process, told))
 
 
 class _UnderLeader:

@@ -99,8 +99,9 @@ def _dropping_a_broken(connection: BaseDatabaseWrapper) -> Iterator[None]:
 
 
 def _set_busy_timeout(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+    """Below Django's cursors: this is said twice for every write."""
+    connection.ensure_connection()
+    connection.connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
 
 
 def _ordinary_timeout_ms(connection: BaseDatabaseWrapper) -> int:

@@ -64,6 +64,8 @@ class DjangoStateStore(StateStore):
     def frames_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
         """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
         connection = connections[self.alias]
+        if _index_of(connection) == index:
+            return []
         with read_transaction(connection):
             return event_log.frames_since(connection, index, limit)
 

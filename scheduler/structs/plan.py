@@ -1,5 +1,7 @@
 """A plan: the changes one attempt of an evaluation wants; and what the applier made of it."""
 
+from msgspec.structs import replace
+
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment, DeploymentStatusUpdate
 from scheduler.structs.identity import JobKey
@@ -39,6 +41,19 @@ class Plan(Wire, frozen=True):
     def job_key(self) -> JobKey:
         """Namespace and id of its job."""
         return JobKey(self.namespace, self.job_id)
+
+    @property
+    def outline(self) -> "Plan":
+        """Whose plan it is and how urgent, without what it changes."""
+        return replace(
+            self,
+            node_update={},
+            node_allocation={},
+            node_preemptions={},
+            deployment=None,
+            deployment_updates=(),
+            annotations=None,
+        )
 
     @property
     def is_no_op(self) -> bool:
