@@ -83,9 +83,18 @@ def env_origin(name: str, default: str) -> str:
     return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")
 
 
+def keep_private(file: Path) -> None:
+    """Make the file exist, for its owner only; SQLite gives its companions the same mode."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+    if file.stat().st_mode & 0o077:
+        file.chmod(0o600)
+
+
 def database_from(url: str, sqlite_file: Path) -> dict[str, object]:
     """Django's description of the record's database: PostgreSQL by `url`, else the SQLite file."""
     if not url:
+        keep_private(sqlite_file)
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": sqlite_file,

@@ -91,7 +91,10 @@ class DiskStorage:
         alloc_dir.mkdir(parents=True, exist_ok=True, mode=0o711)
         self.state_dir = state_dir
         self.alloc_dir = alloc_dir
-        self._database = sqlite3.connect(state_dir / "agent.sqlite3", isolation_level=None)
+        file = state_dir / "agent.sqlite3"
+        # Environments of tasks stand in it; SQLite gives its companions the same mode.
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+        self._database = sqlite3.connect(file, isolation_level=None)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=NORMAL")
         self._database.execute(

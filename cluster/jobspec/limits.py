@@ -33,13 +33,10 @@ def _amount_problems(document: object) -> list[Problem]:
     pending = [document]
     while pending:
         value = pending.pop()
-        if isinstance(value, dict):
-            objects += 1
-            inner = value.values()
-        elif isinstance(value, list):
-            inner = value
-        else:
+        if not isinstance(value, dict | list):
             continue
+        objects += isinstance(value, dict)
+        inner = list(value.values()) if isinstance(value, dict) else value
         values += len(inner)
         if objects > MAX_OBJECTS:
             return [Problem("", f"a job holds at most {MAX_OBJECTS} objects")]

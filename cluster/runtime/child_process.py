@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.runtime.clock import SystemClock
+from cluster.runtime.embedded import open_private
 
 _CLOCK = SystemClock()
 #: Seconds before restart 1, 2, 3 ...; the last one repeats.
@@ -64,7 +65,7 @@ class ChildProcess:
     async def _start(self) -> None:
         if self.log_file.exists() and self.log_file.stat().st_size > LOG_LIMIT:
             self.log_file.replace(self.log_file.with_suffix(".old.log"))
-        with self.log_file.open("ab") as log:
+        with open_private(self.log_file) as log:
             self.process = await asyncio.create_subprocess_exec(
                 *self.command,
                 stdin=asyncio.subprocess.DEVNULL,

@@ -9,6 +9,7 @@ import shutil
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 
 class NoRedis(Exception):
@@ -27,7 +28,14 @@ def data_directory(path: Path) -> Path:
     """The directory of everything that must survive a restart; readable by its owner only."""
     for folder in (path, path / "logs", path / "redis"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
     return path
+
+
+def open_private(file: Path) -> BinaryIO:
+    """A file to append to, of mode 600."""
+    descriptor = os.open(file, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
+    return os.fdopen(descriptor, "a+b")
 
 
 def write_private(file: Path, text: str) -> None:

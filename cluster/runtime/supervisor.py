@@ -13,13 +13,14 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
 from django.conf import settings
 
 from cluster.runtime.child_process import ChildProcess
-from cluster.runtime.embedded import data_directory, embedded_redis
+from cluster.runtime.embedded import data_directory, embedded_redis, open_private
 from cluster.runtime.health_table import HealthTable
 from cluster.runtime.welcome import Welcome, prepare_record
 
@@ -48,7 +49,7 @@ def run_up(options: UpOptions, write: Callable[[str], None]) -> None:
 
 @contextlib.contextmanager
 def _only_one(data_dir: Path) -> Iterator[None]:
-    lock = (data_dir / "up.lock").open("a+")
+    lock = TextIOWrapper(open_private(data_dir / "up.lock"))
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
