@@ -147,7 +147,7 @@ def drain_parts(
         "total": len(cards),
         "redacted": len(cards) - len(shown),
         **_milestones(cards),
-        **_sentence(node, last, cards),
+        **_sentence(node, last, cards, shown),
         "deadline": _deadline_words(node, now),
         "deadline_at": node.drain_strategy.force_deadline if node.drain_strategy else 0,
         "is_forced": bool(node.drain_strategy and node.drain_strategy.deadline < 0),
@@ -184,9 +184,11 @@ def _place(node: Node, alloc: Allocation, after: Allocation | None) -> tuple[str
     """Column, tone, what is said, and why."""
     if after is not None and alloc.is_client_terminal:
         where = f"on {after.node_name or after.node_id[:8]}"
+        if after.client_status is ClientStatus.PENDING:
+            return "placed", "placed", where, "not running yet"
         if after.client_status is ClientStatus.RUNNING:
-            return "running", "running", where, f"after {span(_until_running(alloc, after))}"
-        return "placed", "placed", where, f"its tasks are {after.client_status.value}"
+            return "running", "running", where, f"after {span(_until_running(after))}"
+        return "running", "finished", where, f"has ended since: {after.client_status.value}"
     if alloc.is_client_terminal:
         return "stopped", "stopped", alloc.client_status.value, _why_no_replacement(alloc)
     if alloc.is_server_terminal:
@@ -217,8 +219,8 @@ def _why_here(node: Node, alloc: Allocation) -> tuple[str, str, str]:
     return "blocked", "held up", "waits for its turn: migrate.max_parallel of its group"
 
 
-def _until_running(alloc: Allocation, after: Allocation) -> int:
-    """From the replacement's making to its start."""
+def _until_running(after: Allocation) -> int:
+    """From the replacement's making to its start, ns."""
     started = [state.started_at for state in after.task_states.values() if state.started_at]
     return max(min(started, default=after.modify_time) - after.create_time, 0)
 
@@ -250,7 +252,10 @@ def _milestones(cards: Sequence[Card]) -> dict[str, Any]:
     }
 
 
-def _sentence(node: Node, last: LastDrain, cards: Sequence[Card]) -> dict[str, str]:
+def _sentence(
+    node: Node, last: LastDrain, cards: Sequence[Card], shown: Sequence[Card]
+) -> dict[str, str]:
+    """Counts are of all; only what the viewer may see is named."""
     done = _milestones(cards)
     counts = (
         f"{number(done['replaced'])} of {number(done['to_replace'])} replacements run, "
@@ -264,7 +269,7 @@ def _sentence(node: Node, last: LastDrain, cards: Sequence[Card]) -> dict[str, s
         return {"strong": f"Complete since {clock_time(last.updated_at)}.", "rest": counts}
     if not cards:
         return {"strong": "Nothing to move:", "rest": "the node is empty."}
-    held = [card for card in cards if card.tone == "blocked"]
+    held = [card for card in shown if card.tone == "blocked"]
     if held:
         name = held[0].alloc.name
         others = f" and {number(len(held) - 1)} more wait" if len(held) > 1 else " waits"

@@ -50,11 +50,11 @@ def test_column_is_the_generation_and_lane_the_first_free_row_beside_the_parent(
     layout.update([member("e", at=5, previous_eval="a")])
     first, second = 152.0, 422.0
     assert {key: at for key, at in placed(layout).items() if not key.startswith("event")} == {
-        "a": (first, 19.0),
-        "b": (first, 87.0),
-        "c": (second, 87.0),
-        "d": (second, 19.0),
-        "e": (second, 155.0),
+        "a": (first, 31.0),
+        "b": (first, 99.0),
+        "c": (second, 99.0),
+        "d": (second, 31.0),
+        "e": (second, 167.0),
     }
 
 
