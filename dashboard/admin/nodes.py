@@ -260,6 +260,6 @@ def _tried(request: HttpRequest, row: NodeRow, change: Change) -> bool:
     try:
         change(row.pk)
     except OperationRefused as refusal:
-        messages.error(request, f"{row.name}: {refusal}")
+        messages.error(request, f"Not changed: {row.name}, {refusal}")
         return False
     return True

@@ -1,0 +1,185 @@
+"""The desk: who may, what is asked before a drain, what is logged, where the messages lead."""
+
+import html
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from scheduler.state.events import WriteKind
+from scheduler.structs.node import NodeEligibility
+from tests.builders import (
+    SECOND,
+    SOME_MOMENT,
+    make_allocation,
+    make_evaluation,
+    make_job,
+    make_node,
+)
+
+LIST = "/admin/cluster/noderow/"
+OTHER = make_node(2)
+
+
+@pytest.fixture
+def desk(store):
+    """The administrator's browser."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("kim"))
+    return client
+
+
+@pytest.fixture
+def nodes(store, node):
+    """Two nodes, by their ids."""
+    store.write(
+        WriteKind.NODE_REGISTRATION, lambda change: change.put_node(OTHER), now=SOME_MOMENT
+    )
+    return [node.id, OTHER.id]
+
+
+def node_of(store, node_id):
+    return store.read(lambda reader: reader.node(node_id))
+
+
+def text_of(answer):
+    return html.unescape(answer.content.decode())
+
+
+def drain(desk, nodes, **fields):
+    answers = {"reason": "kernel update", "deadline": "1h"} | fields
+    return desk.post(f"{LIST}drain/?ids={','.join(nodes)}", answers)
+
+
+def test_the_action_leads_to_the_page_that_asks(desk, nodes):
+    chosen = {"action": "drain_selected", "_selected_action": nodes}
+    answer = desk.post(LIST, chosen)
+    assert answer.headers["Location"] == f"{LIST}drain/?ids={','.join(nodes)}"
+    assert "Drain 2 nodes" in text_of(desk.get(answer.headers["Location"]))
+
+
+def test_looking_at_the_page_drains_nothing(store, desk, nodes):
+    desk.get(f"{LIST}drain/?ids={nodes[0]}")
+    assert node_of(store, nodes[0]).drain_strategy is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "deadline", "ignores"),
+    [
+        pytest.param({"deadline": "none"}, 0, False, id="no-deadline"),
+        pytest.param({"deadline": "15m"}, 900 * SECOND, False, id="quarter-of-an-hour"),
+        pytest.param({"deadline": "custom", "custom": "1h30m"}, 5400 * SECOND, False, id="custom"),
+        pytest.param({"force": "on"}, -SECOND, False, id="force"),
+        pytest.param({"ignore_system_jobs": "on"}, 3600 * SECOND, True, id="system-jobs-stay"),
+    ],
+)
+def test_what_is_chosen_is_what_is_asked_of_the_node(
+    store, desk, nodes, fields, deadline, ignores
+):
+    drain(desk, nodes[:1], **fields)
+    strategy = node_of(store, nodes[0]).drain_strategy
+    assert (strategy.deadline, strategy.ignore_system_jobs) == (deadline, ignores)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param({"reason": ""}, "Give a reason", id="no-reason"),
+        pytest.param({"deadline": "custom"}, "Write a duration", id="no-duration"),
+        pytest.param({"deadline": "custom", "custom": "soon"}, "Write a duration", id="word"),
+        pytest.param({"deadline": "custom", "custom": "31d"}, "at most 30d", id="too-long"),
+        pytest.param({"deadline": "for ever"}, "Select a valid choice", id="no-such-choice"),
+    ],
+)
+def test_bad_answers_are_marked_and_drain_nothing(store, desk, nodes, fields, problem):
+    answer = drain(desk, nodes, **fields)
+    assert (answer.status_code, problem in text_of(answer)) == (200, True)
+    assert node_of(store, nodes[0]).drain_strategy is None
+
+
+def test_a_drain_is_noted_and_logged_with_its_options(store, desk, nodes):
+    answer = drain(desk, nodes[:1], ignore_system_jobs="on")
+    assert answer.headers["Location"] == f"/drains/{nodes[0]}/"
+    assert node_of(store, nodes[0]).last_drain.meta == {"message": "kernel update", "by": "kim"}
+    (entry,) = LogEntry.objects.all()
+    assert (entry.object_id, entry.change_message) == (
+        nodes[0],
+        "Drain: deadline 1h, system jobs left running. Reason: kernel update",
+    )
+
+
+def test_several_drain_together_and_the_message_leads_to_each(store, desk, nodes):
+    answer = drain(desk, nodes)
+    told = text_of(desk.get(answer.headers["Location"]))
+    assert "2 nodes are draining" in told
+    assert all(f'href="/drains/{node_id}/"' in told for node_id in nodes)
+    assert all(node_of(store, node_id).drain_strategy for node_id in nodes)
+    assert LogEntry.objects.count() == 2
+
+
+def test_a_drain_is_canceled(store, desk, nodes):
+    drain(desk, nodes[:1])
+    desk.post(f"{LIST}cancel-drain/?ids={nodes[0]}", {"mark_eligible": "on"})
+    after = node_of(store, nodes[0])
+    assert (after.drain_strategy, after.last_drain.status) == (None, "canceled")
+    assert after.scheduling_eligibility is NodeEligibility.ELIGIBLE
+
+
+def test_one_refusal_keeps_the_others_from_nothing(store, desk, nodes):
+    drain(desk, nodes[:1])
+    chosen = {"action": "set_eligible", "_selected_action": nodes}
+    told = text_of(desk.post(LIST, chosen, follow=True))
+    assert (
+        "Not changed: node-1, can not set node's scheduling eligibility to eligible while it is"
+        in told
+    )
+    assert "1 node is eligible now" in told
+
+
+def test_the_list_says_what_each_node_has(store, desk, nodes):
+    alloc = make_allocation(node_id=nodes[0])
+    store.write(
+        WriteKind.PLAN_RESULT, lambda change: change.put_allocation(alloc), now=SOME_MOMENT
+    )
+    told = text_of(desk.get(LIST))
+    assert "3\u202f500 of 4\u202f000" in told
+    assert "<h1>Nodes</h1>" in told
+
+
+def test_staff_without_the_permission_may_look_only(store, nodes):
+    user = User.objects.create_user("guest", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_noderow"))
+    client = Client()
+    client.force_login(user)
+    assert client.get(LIST).status_code == 200
+    assert "drain_selected" not in text_of(client.get(LIST))
+    assert drain(client, nodes).status_code == 403
+    assert node_of(store, nodes[0]).drain_strategy is None
+
+
+def test_rows_are_read_only_and_keep_secrets(store, desk, nodes):
+    told = text_of(desk.get(f"{LIST}{nodes[0]}/change/"))
+    assert '"Name": "node-1"' in told
+    assert "SecretID" not in told
+    assert desk.post(f"{LIST}{nodes[0]}/change/", {"name": "other"}).status_code == 403
+    assert desk.get(f"{LIST}add/").status_code == 403
+    assert desk.get(f"{LIST}{nodes[0]}/delete/").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param("jobrow", id="jobs"),
+        pytest.param("evaluationrow", id="evaluations"),
+        pytest.param("allocationrow", id="allocations"),
+    ],
+)
+def test_every_table_can_be_looked_at(store, desk, nodes, table):
+    def work(change):
+        change.put_job(make_job())
+        change.put_evaluation(make_evaluation())
+        change.put_allocation(make_allocation())
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    assert "badge" in text_of(desk.get(f"/admin/cluster/{table}/"))

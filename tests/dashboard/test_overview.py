@@ -1,0 +1,127 @@
+"""The overview, counted on change by change: the same as one read afresh."""
+
+import pytest
+
+from dashboard.overview import WINDOW, Overview
+from scheduler.state.events import WriteKind
+from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from scheduler.structs.node import NodeEligibility, NodeStatus
+from tests.builders import SECOND, SOME_MOMENT, make_evaluation, make_node
+from tests.dashboard.views.conftest import migrated_file, store
+
+__all__ = ["migrated_file", "store"]
+
+EVAL = make_evaluation(create_index=0)
+NAMES = (Step.CREATED, Step.ENQUEUED, Step.DEQUEUED, Step.PLAN_SUBMITTED, Step.PLAN_ANSWERED)
+
+
+def step(number, name):
+    at = SOME_MOMENT + number
+    return LifecycleStep(eval_id=EVAL.id, number=number, step=name, at=at)
+
+
+@pytest.fixture
+def live(store):
+    """An overview of the empty record, and a way to change the record before its eyes."""
+    overview = Overview(None)
+    store.read(overview.load)
+
+    def write(work):
+        index, _ = store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+        for frame in store.frames_since(index - 1, 10):
+            for event in frame.events:
+                overview.take(event, frame.index)
+        return index
+
+    return overview, write
+
+
+def afresh(store):
+    overview = Overview(None)
+    store.read(overview.load)
+    return overview
+
+
+def put(value):
+    def work(change):
+        put = change.put_node if hasattr(value, "node_class") else change.put_evaluation
+        put(value.changed(create_index=change.index) if value is EVAL else value)
+
+    return work
+
+
+def test_a_life_is_followed_from_state_to_state(store, live):
+    overview, write = live
+    write(put(EVAL))
+    seen = []
+    for number, name in enumerate(NAMES, 1):
+        write(
+            lambda change, number=number, name=name: change.put_lifecycle_step(step(number, name))
+        )
+        seen.append([state for state, count in overview.counts().items() if count])
+    assert seen == [["pending"], ["pending"], ["scheduling"], ["applying"], ["scheduling"]]
+    write(put(EVAL.changed(status=EvalStatus.COMPLETE)))
+    assert overview.counts() == afresh(store).counts()
+    assert overview.flows(SOME_MOMENT) == afresh(store).flows(SOME_MOMENT)
+
+
+def test_a_hint_moves_once_and_its_record_not_again(live):
+    overview, write = live
+    write(put(EVAL))
+    for number, name in enumerate(NAMES[:3], 1):
+        assert overview.take_step(step(number, name)) == (name is not Step.ENQUEUED)
+
+    def work(change):
+        for number, name in enumerate(NAMES[:3], 1):
+            change.put_lifecycle_step(step(number, name))
+
+    write(work)
+    assert overview.flows(SOME_MOMENT) == {"event-pending": 1, "pending-scheduling": 1}
+
+
+def test_moves_leave_the_window(live):
+    overview, write = live
+    write(put(EVAL))
+    overview.take_step(step(1, Step.CREATED))
+    assert overview.flows(SOME_MOMENT + WINDOW + SECOND) == {}
+
+
+def test_other_namespaces_do_not_count(store):
+    store.write(WriteKind.PLAN_RESULT, put(EVAL), now=SOME_MOMENT)
+    elsewhere = Overview(frozenset({"team"}))
+    store.read(elsewhere.load)
+    assert sum(elsewhere.counts().values()) == 0
+    assert elsewhere.waiting() == []
+
+
+def test_collected_ones_count_as_deleted(store, live):
+    overview, write = live
+    write(put(EVAL.changed(status=EvalStatus.COMPLETE)))
+    store.read(overview.load)
+    write(lambda change: change.delete_evaluation(EVAL.id))
+    assert {state: count for state, count in overview.counts().items() if count} == {"deleted": 1}
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        pytest.param({"status": NodeStatus.DOWN}, ["node-1 is down"], id="silent"),
+        pytest.param(
+            {"scheduling_eligibility": NodeEligibility.INELIGIBLE},
+            ["node-1 is ineligible"],
+            id="closed",
+        ),
+        pytest.param({}, [], id="ready"),
+    ],
+)
+def test_a_node_that_needs_somebody_is_named(live, fields, told):
+    overview, write = live
+    write(put(make_node(**fields)))
+    assert [need.strong for need in overview.needs()] == told
+
+
+def test_a_quiet_cluster_says_so(live):
+    overview, write = live
+    assert overview.sentence()[0] == "No node has joined yet."
+    write(put(make_node()))
+    assert overview.sentence()[0] == "The cluster is empty."

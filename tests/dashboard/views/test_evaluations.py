@@ -1,0 +1,236 @@
+"""Evaluations: the list, the page of one, its chain, and what happens now."""
+
+import html
+import json
+
+import pytest
+
+from scheduler.state.events import WriteKind
+from scheduler.structs.alloc_metric import AllocMetric, NodeScore
+from scheduler.structs.evaluation import Cause, CauseKind, EvalStatus, LifecycleStep, Step
+from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
+from tests.builders import SECOND, SOME_MOMENT, make_allocation, make_evaluation, make_node
+
+NODE = make_node()
+#: What one evaluation found: no memory for two of three.
+EXHAUSTED = AllocMetric(
+    nodes_evaluated=9,
+    nodes_filtered=2,
+    nodes_exhausted=7,
+    constraint_filtered={"${attr.cpu.arch} = arm64": 2},
+    dimension_exhausted={"memory": 7},
+    coalesced_failures=1,
+)
+SCORED = AllocMetric(
+    nodes_evaluated=9,
+    score_meta_data=(NodeScore(node_id=NODE.id, scores={"binpack": 0.5}, norm_score=0.5),),
+)
+FIRST = "eeeeeeee-0000-0000-0000-000000000001"
+WAITS = "eeeeeeee-0000-0000-0000-000000000002"
+
+
+def words(answer):
+    return " ".join(html.unescape(answer.text).split())
+
+
+def step(number, name, **fields):
+    at = SOME_MOMENT + number * SECOND
+    return LifecycleStep(eval_id=FIRST, number=number, step=name, at=at, **fields)
+
+
+@pytest.fixture
+def chain(store):
+    """An evaluation that placed one of three, and the one that waits for the rest."""
+    first = make_evaluation(
+        id=FIRST,
+        status=EvalStatus.COMPLETE,
+        triggered_by="job-register",
+        blocked_eval=WAITS,
+        queued_allocations={"web": 2},
+        failed_task_groups={"web": EXHAUSTED},
+        plan_annotations=PlanAnnotations(desired_updates={"web": DesiredUpdates(place=3)}),
+        create_index=2,
+        create_time=SOME_MOMENT,
+        modify_time=SOME_MOMENT + 5 * SECOND,
+    )
+    waits = make_evaluation(
+        id=WAITS,
+        status=EvalStatus.BLOCKED,
+        triggered_by="queued-allocs",
+        previous_eval=FIRST,
+        failed_task_groups={"web": EXHAUSTED},
+        create_index=2,
+        create_time=SOME_MOMENT + SECOND,
+        cause=Cause(kind=CauseKind.EVALUATION, id=FIRST),
+    )
+    names = (Step.CREATED, Step.ENQUEUED, Step.DEQUEUED, Step.PLAN_SUBMITTED, Step.PLAN_ANSWERED)
+
+    def work(change):
+        change.put_node(NODE)
+        change.put_allocation(make_allocation(eval_id=FIRST, metrics=SCORED))
+        change.put_evaluation(first)
+        change.put_evaluation(waits)
+        for number, name in enumerate((*names, Step.COMPLETE), 1):
+            change.put_lifecycle_step(step(number, name))
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    return first, waits
+
+
+@pytest.fixture
+def collected(store, chain):
+    """The first one is collected; its stub stays."""
+    store.write(
+        WriteKind.COLLECTED, lambda change: change.delete_evaluation(FIRST), now=SOME_MOMENT
+    )
+
+
+def test_the_page_says_outcome_first_then_why(browser, chain):
+    told = words(browser.get(f"/evaluations/{FIRST}/"))
+    assert "Complete: 1 of 3 placed.</strong> 2 wait: memory is exhausted on 7 nodes" in told
+    assert "7 nodes exhausted: <strong>memory" in told
+    assert "2 nodes filtered: <code>${attr.cpu.arch} = arm64" in told
+
+
+def test_the_page_draws_the_path_with_numbers(browser, chain):
+    answer = browser.get(f"/evaluations/{FIRST}/")
+    assert [(row.number, row.state) for row in answer.context["rows"]] == [
+        (1, "pending"),
+        (2, "blocked"),
+        (3, "scheduling"),
+        (4, "applying"),
+        (5, "scheduling"),
+        (6, "complete"),
+    ]
+    assert f'data-graph="life-{FIRST}"' in answer.text
+    assert "flowchart LR" in answer.text
+    assert f'data-live="evaluation:{FIRST},chain:{FIRST}"' in answer.text
+
+
+def test_the_page_shows_scores_of_what_was_placed(browser, chain):
+    told = words(browser.get(f"/evaluations/{FIRST}/"))
+    assert "binpack" in told
+    assert "<strong>chosen</strong>" in told
+    assert f"on {NODE.name}" in told
+
+
+def test_a_collected_evaluation_keeps_a_page(browser, collected):
+    answer = browser.get(f"/evaluations/{FIRST}/")
+    assert answer.status == 404
+    assert "This evaluation was collected." in answer.text
+    assert "data-tombstone" in answer.text
+
+
+def test_an_unknown_evaluation_is_not_found(browser):
+    answer = browser.get("/evaluations/eeeeeeee-0000-0000-0000-00000000ffff/")
+    assert answer.status == 404
+    assert "Nothing has this address." in answer.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/", id="now"),
+        pytest.param("/evaluations/", id="list"),
+        pytest.param(f"/evaluations/{FIRST}/", id="one"),
+        pytest.param(f"/chains/{FIRST}/", id="chain"),
+        pytest.param(f"/chains/{FIRST}.json", id="file"),
+        pytest.param("/nodes/", id="nodes"),
+        pytest.param("/drains/", id="drains"),
+        pytest.param("/help/states/", id="states"),
+    ],
+)
+def test_nobody_looks_without_signing_in(stranger, chain, path):
+    answer = stranger.get(path)
+    assert (answer.status, answer.headers["Location"][:7]) == (302, "/login/")
+
+
+def test_other_namespaces_do_not_exist_for_a_guest(store, guest, chain):
+    secret = make_evaluation(
+        id=WAITS[:-1] + "9", namespace="other", job_id="sealed-job", create_index=3
+    )
+    store.write(
+        WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(secret), now=SOME_MOMENT
+    )
+    assert guest.get(f"/evaluations/{secret.id}/").status == 404
+    assert guest.get(f"/chains/{secret.id}/").status == 404
+    assert guest.get(f"/chains/{secret.id}.json").status == 404
+    assert "sealed-job" not in guest.get("/evaluations/").text
+    assert "sealed-job" not in guest.get("/").text
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param({}, [WAITS, FIRST], id="all-newest-first"),
+        pytest.param({"status": "blocked"}, [WAITS], id="stored-status"),
+        pytest.param({"status": "scheduling"}, [], id="quasi-status"),
+        pytest.param({"trigger": "job-register"}, [FIRST], id="trigger"),
+        pytest.param({"job": "nothing"}, [], id="job"),
+        pytest.param({"prefix": WAITS[:36]}, [WAITS], id="prefix"),
+        pytest.param({"namespace": "other"}, [], id="namespace"),
+        pytest.param({"after": f"2.{FIRST}"}, [FIRST], id="cursor"),
+        pytest.param({"after": "nonsense"}, [WAITS, FIRST], id="broken-cursor"),
+    ],
+)
+def test_the_list_is_narrowed_by_its_address(browser, chain, query, found):
+    rows = browser.get("/evaluations/", **query).context["rows"]
+    assert [row["evaluation"].id for row in rows] == found
+
+
+def test_collected_ones_are_listed_when_asked_for(browser, collected):
+    rows = browser.get("/evaluations/", status="deleted").context["rows"]
+    assert [row["evaluation"].id for row in rows] == [FIRST]
+
+
+def test_an_empty_list_teaches(browser):
+    assert "No evaluations yet" in browser.get("/evaluations/").text
+
+
+def test_a_chain_is_drawn_listed_and_told(browser, chain):
+    answer = browser.get(f"/chains/{FIRST}/")
+    assert answer.context["strong"] == "2 evaluations for 1 job."
+    assert answer.context["rest"] == "1 blocked, 1 complete."
+    assert [row["evaluation"].id for row in answer.context["rows"]] == [FIRST, WAITS]
+    assert f'data-key="{WAITS}"' in answer.text
+
+
+def test_a_chain_is_there_for_scripts(browser, chain):
+    assert browser.get(f"/chains/{FIRST}.mmd").text.startswith("flowchart LR\n")
+    told = json.loads(browser.get(f"/chains/{WAITS}.json").text)
+    assert [item["ID"] for item in told["Evaluations"]] == [WAITS, FIRST]
+    assert browser.get(f"/chains/{FIRST}.exe").status == 404
+
+
+def test_a_chain_keeps_its_collected_root(browser, collected):
+    answer = browser.get(f"/chains/{WAITS}/")
+    assert [row["state"] for row in answer.context["rows"]] == ["collected", "blocked"]
+
+
+def test_now_counts_and_says_who_waits(browser, chain):
+    answer = browser.get("/")
+    counts = {state: count for state, count in answer.context["counts"].items() if count}
+    assert counts == {"blocked": 1, "complete": 1}
+    told = answer.context["waiting"]
+    assert [(item.strong, item.reason) for item in told] == [
+        (
+            "2 allocations wait",
+            "memory is exhausted on 7 nodes, 2 nodes filtered by ${attr.cpu.arch} = arm64",
+        )
+    ]
+    assert answer.context["figures"]["ready"] == "1"
+
+
+def test_now_of_an_empty_cluster_teaches(browser):
+    told = browser.get("/").text
+    assert "No node has joined yet." in told
+    assert "Submit job" in told
+
+
+def test_names_from_jobs_are_text(store, browser):
+    nasty = make_evaluation(id=FIRST, job_id='<img src=x onerror="a()">', create_index=2)
+    store.write(
+        WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(nasty), now=SOME_MOMENT
+    )
+    for path in ("/", "/evaluations/", f"/evaluations/{FIRST}/", f"/chains/{FIRST}/"):
+        assert "<img" not in browser.get(path).text

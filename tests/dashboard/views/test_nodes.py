@@ -1,0 +1,197 @@
+"""Nodes and drains: lists, the page of one, the board, and the buttons."""
+
+import pytest
+from django.contrib.auth.models import User
+from msgspec.structs import replace
+
+from cluster.operations.nodes import DrainRequest, drain_node
+from scheduler.state.events import WriteKind
+from scheduler.state.writes.node_drain import DrainNote
+from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
+from scheduler.structs.node import DrainStrategy, NodeEligibility, NodeStatus
+from tests.builders import SECOND, SOME_MOMENT, make_allocation, make_job, make_node
+from tests.dashboard.views.conftest import Browser
+
+OTHER = make_node(2)
+NOTE = DrainNote(meta={"message": "kernel update", "by": "kim"})
+
+
+def put(store, *values, kind=WriteKind.PLAN_RESULT):
+    def work(change):
+        for value in values:
+            put = change.put_node if hasattr(value, "node_class") else change.put_allocation
+            put(value)
+
+    store.write(kind, work, now=SOME_MOMENT)
+
+
+@pytest.fixture
+def drain(store, node, ids):
+    """Start a drain of the node."""
+
+    def drain(**strategy):
+        asked = DrainRequest(strategy=DrainStrategy(**strategy), note=NOTE)
+        drain_node(store, node.id, asked, now=SOME_MOMENT + SECOND, ids=ids)
+
+    return drain
+
+
+def columns(answer):
+    return {
+        column["key"]: [card.alloc.name for card in column["cards"]]
+        for column in answer.context["columns"]
+        if column["cards"]
+    }
+
+
+def test_an_empty_list_says_how_nodes_join(browser):
+    assert "No node has joined" in browser.get("/nodes/").text
+
+
+def test_the_list_says_what_is_taken_of_each(store, browser, node):
+    put(store, make_allocation(node_id=node.id))
+    (row,) = browser.get("/nodes/").context["rows"]
+    assert (row["state"], row["count"]) == ("ready", 1)
+    assert [item.label for item in row["capacities"]] == [
+        "CPU: 500 of 4\u202f000 MHz",
+        "Memory: 256 of 8\u202f192 MiB",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        pytest.param({}, ["node-1", "node-2"], id="all"),
+        pytest.param({"status": "down"}, ["node-2"], id="status"),
+        pytest.param({"prefix": "node-1"}, ["node-1"], id="name"),
+        pytest.param({"prefix": "zzz"}, [], id="no-match"),
+    ],
+)
+def test_the_list_is_narrowed_by_its_address(store, browser, node, query, names):
+    put(store, replace(OTHER, status=NodeStatus.DOWN))
+    rows = browser.get("/nodes/", **query).context["rows"]
+    assert [row["node"].name for row in rows] == names
+
+
+def test_a_node_page_shows_room_allocations_and_events(store, browser, node):
+    put(store, make_allocation(node_id=node.id, client_status=ClientStatus.RUNNING))
+    answer = browser.get(f"/nodes/{node.id}/")
+    assert answer.context["strong"] == "Ready, with 1 allocation."
+    assert "3\u202f500 MHz free" in answer.text
+    assert "web.web[0]" in answer.text
+    assert "Node registered" in answer.text
+
+
+def test_an_unknown_node_is_not_found(browser):
+    assert browser.get("/nodes/nothing/").status == 404
+    assert browser.get("/drains/nothing/").status == 404
+
+
+def test_a_node_is_closed_and_opened(store, browser, node):
+    address = f"/nodes/{node.id}/eligibility"
+    browser.post(address, eligibility="ineligible")
+    closed = store.read(lambda reader: reader.node(node.id)).scheduling_eligibility
+    browser.post(address, eligibility="eligible")
+    opened = store.read(lambda reader: reader.node(node.id)).scheduling_eligibility
+    assert (closed, opened) == (NodeEligibility.INELIGIBLE, NodeEligibility.ELIGIBLE)
+
+
+@pytest.mark.parametrize(
+    ("user", "eligibility"),
+    [
+        pytest.param("guest", "ineligible", id="not-staff"),
+        pytest.param("staff", "nonsense", id="no-such-value"),
+    ],
+)
+def test_a_refused_change_writes_nothing_and_says_why(store, node, user, eligibility):
+    browser = Browser(User.objects.create_user(user, is_staff=user == "staff"))
+    answer = browser.post(f"/nodes/{node.id}/eligibility", eligibility=eligibility)
+    assert answer.status == 302
+    assert store.read(lambda reader: reader.node(node.id)) == node
+    assert 'data-state="failed"' in browser.get(f"/nodes/{node.id}/").text
+
+
+def test_buttons_are_not_pressed_by_looking(browser, node):
+    assert browser.get(f"/nodes/{node.id}/eligibility").status == 405
+    assert browser.get(f"/drains/{node.id}/cancel").status == 405
+
+
+def test_a_node_that_never_drained_says_so(browser, node):
+    assert "Never drained" in browser.get(f"/drains/{node.id}/").text
+
+
+def test_the_board_tells_each_allocation_its_column(store, browser, node, drain):
+    service = make_job()
+    away = {"client_status": ClientStatus.COMPLETE, "desired_status": DesiredStatus.STOP}
+    running = {"client_status": ClientStatus.RUNNING, "node_id": node.id}
+    replaced = make_allocation(service, 3, node_id=node.id, **away)
+    placed = make_allocation(service, 4, node_id=node.id, **away)
+    after = make_allocation(
+        service, 13, node_id=OTHER.id, node_name=OTHER.name, name=replaced.name,
+        client_status=ClientStatus.RUNNING, previous_allocation=replaced.id,
+    )  # fmt: skip
+    soon = make_allocation(service, 14, node_id=OTHER.id, previous_allocation=placed.id)
+    put(
+        store,
+        OTHER,
+        make_allocation(service, 0, **running),
+        make_allocation(service, 1, **running, desired_transition=DesiredTransition(migrate=True)),
+        make_allocation(service, 2, **running, desired_status=DesiredStatus.STOP),
+        replace(replaced, next_allocation=after.id, modify_time=SOME_MOMENT + 2 * SECOND),
+        replace(placed, next_allocation=soon.id, modify_time=SOME_MOMENT + 2 * SECOND),
+        after,
+        soon,
+        make_allocation(service, 5, node_id=node.id, **away, modify_time=SOME_MOMENT + 2 * SECOND),
+    )
+    drain(deadline=3600 * SECOND)
+    answer = browser.get(f"/drains/{node.id}/")
+    assert columns(answer) == {
+        "waiting": ["web.web[0]"],
+        "marked": ["web.web[1]"],
+        "stopping": ["web.web[2]"],
+        "stopped": ["web.web[5]"],
+        "placed": ["web.web[4]"],
+        "running": ["web.web[3]"],
+    }
+    assert answer.context["strong"] == "web.web[0] waits for a turn."
+    assert answer.context["rest"] == "1 of 6 replacements run, 3 of 6 allocations stopped."
+    assert "kernel update" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("job_type", "told"),
+    [
+        pytest.param("batch", "left to finish", id="batch"),
+        pytest.param("system", "last", id="system"),
+        pytest.param("service", "held up", id="service"),
+    ],
+)
+def test_the_board_says_why_an_allocation_is_still_here(
+    store, browser, node, drain, job_type, told
+):
+    job = make_job(type=job_type)
+    put(store, make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING))
+    drain()
+    (card,) = browser.get(f"/drains/{node.id}/").context["columns"][0]["cards"]
+    assert card.strong == told
+
+
+def test_names_of_hidden_namespaces_stay_off_the_board(store, guest, node, drain):
+    job = make_job(id="sealed-job", namespace="other")
+    put(store, make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING))
+    drain()
+    answer = guest.get(f"/drains/{node.id}/")
+    assert (answer.context["total"], answer.context["redacted"]) == (1, 1)
+    assert "sealed-job" not in answer.text
+    assert "sealed-job" not in guest.get(f"/nodes/{node.id}/").text
+
+
+def test_a_drain_is_listed_and_canceled(store, browser, node, drain):
+    drain()
+    (line,) = browser.get("/drains/").context["running"]
+    assert (line["node"].id, line["reason"], line["by"]) == (node.id, "kernel update", "kim")
+    browser.post(f"/drains/{node.id}/cancel", eligible="yes")
+    after = store.read(lambda reader: reader.node(node.id))
+    assert (after.drain_strategy, after.last_drain.status) == (None, "canceled")
+    assert after.scheduling_eligibility is NodeEligibility.ELIGIBLE
+    assert "Canceled at" in browser.get(f"/drains/{node.id}/").context["strong"]

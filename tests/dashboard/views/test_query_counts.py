@@ -1,0 +1,76 @@
+"""Reads per page: few, written down, and the same for a large cluster."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.db.backends.utils import CursorWrapper
+
+from scheduler.state.events import WriteKind
+from scheduler.structs.evaluation import EvalStatus
+from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_node
+
+BASELINE = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
+SHOWN = make_evaluation(status=EvalStatus.COMPLETE, create_index=2)
+NODE = make_node()
+PATHS = {
+    "now": "/",
+    "evaluations": "/evaluations/",
+    "evaluation": f"/evaluations/{SHOWN.id}/",
+    "chain": f"/chains/{SHOWN.id}/",
+    "nodes": "/nodes/",
+    "node": f"/nodes/{NODE.id}/",
+    "drains": "/drains/",
+    "drain": f"/drains/{NODE.id}/",
+    "states": "/help/states/",
+}
+
+
+@pytest.fixture
+def statements(monkeypatch):
+    """How many statements a call sends, on whatever thread."""
+    sent = []
+    execute = CursorWrapper.execute
+
+    def counted(self, sql, params=None):
+        if sql.startswith("SELECT"):
+            sent.append(sql)
+        return execute(self, sql, params)
+
+    monkeypatch.setattr(CursorWrapper, "execute", counted)
+
+    def count(call):
+        sent.clear()
+        call()
+        return len(sent)
+
+    return count
+
+
+def fill(store, first, last):
+    def work(change):
+        for number in range(first, last):
+            change.put_node(make_node(number))
+            change.put_allocation(make_allocation(number=number, node_id=make_node(number).id))
+            change.put_evaluation(
+                make_evaluation(
+                    number,
+                    job_id="web" if number == 1 else f"job-{number}",
+                    status=EvalStatus.COMPLETE if number % 2 else EvalStatus.BLOCKED,
+                    create_index=2,
+                )
+            )
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_reads_are_those_of_the_baseline_however_large_the_cluster(
+    store, browser, statements, name
+):
+    fill(store, 1, 3)
+    browser.get(PATHS[name])
+    small = statements(lambda: browser.get(PATHS[name]))
+    fill(store, 3, 60)
+    large = statements(lambda: browser.get(PATHS[name]))
+    assert (small, large) == (BASELINE[name], BASELINE[name])
