@@ -68,6 +68,28 @@ class CompleteDrain(Command, frozen=True):
     nodes: dict[str, bool]
 
 
+class StepDeployments(Command, frozen=True):
+    """Evaluate the jobs of rollouts that made progress, and let allocations be replaced."""
+
+    #: Allocations to be replaced, perhaps none, by deployment id.
+    steps: dict[str, tuple[str, ...]]
+
+
+class PromoteDeployment(Command, frozen=True):
+    """All canaries are healthy, and the job wants no more than that to go on."""
+
+    deployment_id: str
+
+
+class FailDeployment(Command, frozen=True):
+    """A rollout is given up; `rolls_back` brings the newest stable version back."""
+
+    deployment_id: str
+    #: Its progress deadline has passed.
+    is_late: bool = False
+    rolls_back: bool = False
+
+
 class Collect(Command, frozen=True):
     """Delete rows that nobody needs, in one write: allocations before evaluations.
 

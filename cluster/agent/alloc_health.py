@@ -11,7 +11,7 @@ from cluster.agent.lifecycle_gates import hook_of, is_sidecar
 from cluster.agent.task_run import TaskRun
 from cluster.jobspec.durations import duration_text
 from scheduler.structs.allocation import Allocation, ClientStatus
-from scheduler.structs.job import Job
+from scheduler.structs.job import Job, JobType
 from scheduler.structs.task_group import TaskGroup
 from scheduler.structs.wire import Duration, Nanoseconds
 
@@ -32,6 +32,7 @@ class HealthTracker:
         self.min_healthy: Duration = 0
         self.deadline: Nanoseconds = 0
         self.span: Duration = 0
+        self.since: Nanoseconds = now
         self.is_decided = True
         self.wake_at: Nanoseconds = 0
         self._arm(alloc, job, group, now)
@@ -53,7 +54,9 @@ class HealthTracker:
         return verdict
 
     def _arm(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
-        strategy = group.update if alloc.deployment_id else group.migrate
+        self.since = now
+        is_rolled_out = alloc.deployment_id or job.type == JobType.SYSTEM
+        strategy = group.update if is_rolled_out else group.migrate
         decided = (
             alloc.deployment_status is not None and alloc.deployment_status.healthy is not None
         )
@@ -61,7 +64,6 @@ class HealthTracker:
             strategy is None
             or decided
             or job.type not in ("service", "system")
-            or (not alloc.deployment_id and job.type != "service")
             or strategy.health_check == "manual"
             or strategy.healthy_deadline == 0
             or alloc.is_terminal
@@ -82,7 +84,8 @@ class HealthTracker:
         if culprits:
             return Verdict(healthy=False, reasons=self._told(culprits))
         if all(run.state.state != "pending" for run in watched):
-            latest = max((run.state.started_at for run in watched), default=now)
+            # A process that ran before this deployment proves itself in it all the same.
+            latest = max((self.since, *(run.state.started_at for run in watched)))
             if now >= latest + self.min_healthy:
                 return Verdict(healthy=True)
             self.wake_at = min(self.deadline, latest + self.min_healthy)

@@ -69,6 +69,14 @@ class Body:
                 raise self._mismatch(item, field, "string")
         return value
 
+    def list_of_texts(self, field: str) -> tuple[str, ...]:
+        """A list of strings, empty when not given."""
+        value: list[Any] = self._typed(field, list, [], "[]string")
+        for item in value:
+            if not isinstance(item, str):
+                raise self._mismatch(item, field, "string")
+        return tuple(value)
+
     def _typed(self, field: str, kind: type, default: Value, word: str) -> Value:
         value = self._fields.get(field.casefold())
         if value is None:

@@ -18,7 +18,7 @@ LATER_JOB_SUFFIXES = (
 
 #: Lists of kinds that are never there: clients show them as empty.
 EMPTY_LISTS = (
-    "deployments", "services", "scaling/policies", "volumes", "plugins", "vars",
+    "services", "scaling/policies", "volumes", "plugins", "vars",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from django.urls import URLPattern, re_path
 from cluster.api import (
     allocations,
     client_proxy,
+    deployments,
     evaluations,
     events,
     job_writes,
@@ -104,6 +105,25 @@ _ALLOCATIONS = [
     ),
 ]
 
+_DEPLOYMENTS = [
+    _route("deployments", GET=deployments.list_deployments),
+    *(
+        _route(rf"deployment/{verb}/(?P<deployment_id>{_SEGMENT})", PUT=view)
+        for verb, view in (
+            ("promote", deployments.promote),
+            ("pause", deployments.pause),
+            ("fail", deployments.fail),
+            ("unblock", deployments.unblock),
+            ("allocation-health", deployments.set_health),
+        )
+    ),
+    _route(
+        rf"deployment/allocations/(?P<deployment_id>{_SEGMENT})",
+        GET=deployments.deployment_allocations,
+    ),
+    _route(rf"deployment/(?P<deployment_id>{_SEGMENT})", GET=deployments.read_deployment),
+]
+
 _NODES = [
     _route("nodes", GET=nodes.list_nodes),
     _route("node/pools", GET=nodes.list_pools),
@@ -149,6 +169,7 @@ urlpatterns = [
     *_JOBS,
     *_EVALUATIONS,
     *_ALLOCATIONS,
+    *_DEPLOYMENTS,
     *_NODES,
     *_SERVER,
     re_path(rf"^{_ANY}\Z", unknown_path),

@@ -15,18 +15,10 @@ from cluster.jobspec.validate import validate
 from cluster.operations.errors import OperationRefused
 from scheduler.ports import StateReader
 from scheduler.structs.identity import ALL_NODE_POOLS, DEFAULT_NAMESPACE, DEFAULT_NODE_POOL
-from scheduler.structs.job import Job, JobType
+from scheduler.structs.job import Job
 from scheduler.structs.task_group import TaskGroup
 
 _BUILT_IN_POOLS = (DEFAULT_NODE_POOL, ALL_NODE_POOLS)
-
-#: Types whose changed versions are rolled out step by step once deployments exist.
-_ROLLED_OUT = frozenset({JobType.SERVICE.value, JobType.SYSTEM.value})
-
-ALL_AT_ONCE_WARNING = (
-    "Deployments are not supported yet: the update block was stored with max_parallel 0,"
-    " so a changed job replaces all its allocations at once"
-)
 
 
 class Admitted(NamedTuple):
@@ -56,7 +48,7 @@ def admit(reader: StateReader, job: Job, broken_rules: Sequence[Problem]) -> Adm
     problems = [*place_problems(reader, job), *broken_rules]
     if problems:
         raise JobRefused(problems)
-    return Admitted(all_at_once(job), warnings_about(reader, job))
+    return Admitted(job, warnings_about(reader, job))
 
 
 def problems_of(reader: StateReader, job: Job) -> list[Problem]:
@@ -67,8 +59,7 @@ def problems_of(reader: StateReader, job: Job) -> list[Problem]:
 def warnings_about(reader: StateReader, job: Job) -> tuple[str, ...]:
     """What the author should know of a job that is taken."""
     oversubscription = reader.scheduler_settings().memory_oversubscription_enabled
-    warnings = tuple(warnings_of(job, memory_oversubscription=oversubscription))
-    return (*warnings, ALL_AT_ONCE_WARNING) if _asks_for_steps(job) else warnings
+    return tuple(warnings_of(job, memory_oversubscription=oversubscription))
 
 
 def place_problems(reader: StateReader, job: Job) -> list[Problem]:
@@ -81,29 +72,6 @@ def place_problems(reader: StateReader, job: Job) -> list[Problem]:
         text = f'job "{job.id}" is in nonexistent node pool "{job.node_pool}"'
         problems.append(Problem("NodePool", text))
     return problems
-
-
-def all_at_once(job: Job) -> Job:
-    """The job without step-by-step updates: there are no deployments to supervise them."""
-    if job.type not in _ROLLED_OUT:
-        return job
-    return replace(
-        job,
-        update=replace(job.update, max_parallel=0),
-        task_groups=tuple(_group_at_once(group) for group in job.task_groups),
-    )
-
-
-def _asks_for_steps(job: Job) -> bool:
-    return any(group.update is not None and group.update.max_parallel for group in job.task_groups)
-
-
-def _group_at_once(group: TaskGroup) -> TaskGroup:
-    if group.update is None:
-        return group
-    # A canary would wait for a promotion that nobody can give.
-    update = replace(group.update, max_parallel=0, canary=0, auto_promote=False)
-    return replace(group, update=update)
 
 
 def check_transition(stored: Job | None, job: Job) -> None:

@@ -10,6 +10,7 @@ from cluster.store.beats import read_beats
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.leader import Leader
 from scheduler.ports import IDSource
+from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.garbage import GarbageCollector
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
@@ -44,6 +45,6 @@ def build_leader(ids: IDSource, chance: Callable[[], float]) -> tuple[Leader, Ea
             delivery_limit=settings.BIVOUAC_DELIVERY_LIMIT,
             expected_workers=settings.BIVOUAC_WORKERS,
         ),
-        (heartbeats, Drains(), GarbageCollector()),
+        (heartbeats, Drains(), Deployments(), GarbageCollector()),
     )
     return leader, Ear(heartbeats)

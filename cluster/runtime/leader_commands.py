@@ -10,6 +10,11 @@ from functools import singledispatchmethod
 import msgspec
 
 from cluster.operations.allocations import mark_draining
+from cluster.operations.deployments import (
+    end_deployment,
+    promote_by_itself,
+    step_deployments,
+)
 from cluster.operations.nodes import complete_drain, mark_node_unresponsive
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.wake_ups import wake_workers
@@ -19,9 +24,12 @@ from scheduler.commands import (
     Command,
     CompleteDrain,
     DrainAllocations,
+    FailDeployment,
     FailEvaluation,
     MarkNodeUnresponsive,
+    PromoteDeployment,
     RecordSteps,
+    StepDeployments,
     WakeWorkers,
 )
 from scheduler.errors import Fenced
@@ -113,6 +121,34 @@ class CommandRoom:
                     deadline_reached=by_deadline,
                     fence=self.fence,
                 )
+
+    @_perform.register
+    def _(self, command: StepDeployments) -> None:
+        step_deployments(
+            self.store, command.steps, now=self._clock.now(), ids=self._ids, fence=self.fence
+        )
+
+    @_perform.register
+    def _(self, command: PromoteDeployment) -> None:
+        promote_by_itself(
+            self.store,
+            command.deployment_id,
+            now=self._clock.now(),
+            ids=self._ids,
+            fence=self.fence,
+        )
+
+    @_perform.register
+    def _(self, command: FailDeployment) -> None:
+        end_deployment(
+            self.store,
+            command.deployment_id,
+            is_late=command.is_late,
+            rolls_back=command.rolls_back,
+            now=self._clock.now(),
+            ids=self._ids,
+            fence=self.fence,
+        )
 
     @_perform.register
     def _(self, command: Collect) -> None:

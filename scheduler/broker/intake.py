@@ -57,14 +57,14 @@ class Intake:
         self._blocked.set_enabled(enabled=enabled)
 
     def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
-        """Take in one frame."""
+        """Take in one frame: who waited for the capacity it brings runs before who is new."""
+        released = self._capacity.observe(frame, monotonic)
+        self.enqueue_released(released, now=now, monotonic=monotonic)
         for event in frame.events:
             if isinstance(event.value, Evaluation):
                 self._observe_evaluation(frame, event, event.value, monotonic=monotonic)
             elif isinstance(event.value, SchedulerSettings):
                 self._observe_settings(event.value)
-        released = self._capacity.observe(frame, monotonic)
-        self.enqueue_released(released, now=now, monotonic=monotonic)
         self.record_notes(now)
 
     def _observe_evaluation(

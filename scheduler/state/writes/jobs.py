@@ -56,7 +56,6 @@ def stop_job(change: Change, key: JobKey) -> Job | None:
             stop=True,
             task_groups=groups,
             submit_time=change.now,
-            stable=False,
             version_tag=None,
         ),
     )

@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from cluster.jobspec.parse import parse_job
-from cluster.operations.admission import ALL_AT_ONCE_WARNING
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.jobs import (
     REGISTRATION_DISABLED,
@@ -111,19 +110,14 @@ def test_jobs_that_only_launch_children_get_no_evaluation(store, ids, fields):
     assert deregister_job(store, make_job().key, now=NOW, ids=ids).eval_id == ""
 
 
-def test_step_by_step_updates_are_stored_as_all_at_once_and_said_so(store, ids):
+def test_step_by_step_updates_are_stored_as_asked(store, ids):
     job = make_job(Type="service", Update={"MaxParallel": 2, "Canary": 1, "AutoPromote": True})
 
     written = register(store, ids, job)
 
-    stored = store.job(job.key)
-    group_update = stored.task_groups[0].update
-    assert (stored.update.max_parallel, group_update.max_parallel, group_update.canary) == (
-        0,
-        0,
-        0,
-    )
-    assert written.warnings == (ALL_AT_ONCE_WARNING,)
+    stored = store.job(job.key).task_groups[0].update
+    assert (stored.max_parallel, stored.canary, stored.auto_promote) == (2, 1, True)
+    assert written.warnings == ()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,173 @@
+"""Reads of deployments, and the verbs that steer one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpResponse
+
+from cluster.api.blocking_read import answer_read
+from cluster.api.body import Body
+from cluster.api.encode import to_plain
+from cluster.api.paging import (
+    BY_CREATION,
+    BY_ID,
+    candidates,
+    check_uuid,
+    page_of,
+    read_listing,
+    uuid_prefix,
+)
+from cluster.api.request import Call
+from cluster.api.respond import Found, answer_write
+from cluster.api.stubs import allocation_stub
+from cluster.api.watches import watch_table
+from cluster.operations.deployments import (
+    NOT_FOUND,
+    DeploymentWritten,
+    fail_deployment,
+    pause_deployment,
+    promote_deployment,
+    set_allocation_health,
+)
+from cluster.operations.errors import NotFound, OperationRefused
+from scheduler.ports import StateReader
+from scheduler.structs.deployment import Deployment
+
+_LOOKUP = "deployment lookup failed: "
+
+
+async def list_deployments(call: Call) -> HttpResponse:
+    """GET /v1/deployments."""
+    call.require_listing()
+    listing = read_listing(call.query)
+    begins = uuid_prefix(listing.prefix, "")
+
+    def work(reader: StateReader) -> Found:
+        chosen = (
+            deployment
+            for deployment in candidates(listing.prefix, reader.deployment, reader.deployments)
+            if call.lists(deployment.namespace) and begins(deployment.id)
+        )
+        page = page_of(chosen, listing, BY_ID if listing.prefix else BY_CREATION)
+        return Found(
+            index=reader.table_index("deployments"),
+            body=[to_plain(deployment) for deployment in page.items],
+            next_token=page.next_token,
+        )
+
+    return await answer_read(call, work, watch_table("deployments"))
+
+
+async def read_deployment(call: Call, deployment_id: str) -> HttpResponse:
+    """GET /v1/deployment/<id>."""
+    check_uuid(deployment_id, _LOOKUP)
+
+    def work(reader: StateReader) -> Found:
+        deployment = _visible(call, reader, deployment_id)
+        if deployment is None:
+            return Found(index=reader.table_index("deployments"), missing=NOT_FOUND)
+        return Found(index=deployment.modify_index, body=to_plain(deployment))
+
+    return await answer_read(call, work, watch_table("deployments"))
+
+
+async def deployment_allocations(call: Call, deployment_id: str) -> HttpResponse:
+    """GET /v1/deployment/allocations/<id>."""
+
+    def work(reader: StateReader) -> Found:
+        index = reader.table_index("allocations")
+        if _visible(call, reader, deployment_id) is None:
+            return Found(index=index, body=[])
+        allocs = reader.allocations_by_deployment(deployment_id)
+        stubs = [allocation_stub(a, with_resources=False, with_states=True) for a in allocs]
+        return Found(index=index, body=stubs)
+
+    return await answer_read(call, work, watch_table("allocations"))
+
+
+async def promote(call: Call, deployment_id: str) -> HttpResponse:
+    """PUT /v1/deployment/promote/<id>."""
+    body = _body(call, deployment_id)
+    return await _written(
+        call,
+        deployment_id,
+        promote_deployment,
+        groups=body.list_of_texts("Groups"),
+        every_group=body.flag("All"),
+    )
+
+
+async def pause(call: Call, deployment_id: str) -> HttpResponse:
+    """PUT /v1/deployment/pause/<id>: pause or resume."""
+    body = _body(call, deployment_id)
+    return await _written(call, deployment_id, pause_deployment, pause=body.flag("Pause"))
+
+
+async def fail(call: Call, deployment_id: str) -> HttpResponse:
+    """PUT /v1/deployment/fail/<id>; the body is ignored."""
+    return await _written(call, deployment_id, fail_deployment)
+
+
+async def set_health(call: Call, deployment_id: str) -> HttpResponse:
+    """PUT /v1/deployment/allocation-health/<id>."""
+    body = _body(call, deployment_id)
+    return await _written(
+        call,
+        deployment_id,
+        set_allocation_health,
+        healthy=body.list_of_texts("HealthyAllocationIDs"),
+        unhealthy=body.list_of_texts("UnhealthyAllocationIDs"),
+    )
+
+
+async def unblock(call: Call, deployment_id: str) -> HttpResponse:
+    """PUT /v1/deployment/unblock/<id>: means something across regions only."""
+    _body(call, deployment_id)
+    await _require(call, deployment_id)
+    return answer_write(call.request, _form(DeploymentWritten(index=0)), 0)
+
+
+def _body(call: Call, deployment_id: str) -> Body:
+    body = call.body("DeploymentRequest")
+    named = body.text("DeploymentID")
+    if not named:
+        raise OperationRefused("DeploymentID must be specified")
+    if named != deployment_id:
+        raise OperationRefused("Deployment ID does not match")
+    return body
+
+
+async def _require(call: Call, deployment_id: str) -> None:
+    found = await call.read(lambda reader: _visible(call, reader, deployment_id))
+    if found is None:
+        raise NotFound(NOT_FOUND)
+    call.caller.require_namespace(found.namespace, writes=True)
+
+
+async def _written(
+    call: Call,
+    deployment_id: str,
+    operation: Callable[..., DeploymentWritten],
+    **options: Any,
+) -> HttpResponse:
+    await _require(call, deployment_id)
+    written = await call.write(operation, deployment_id, **options)
+    return answer_write(call.request, _form(written), written.index)
+
+
+def _form(written: DeploymentWritten) -> dict[str, Any]:
+    return {
+        "EvalID": written.eval_id,
+        "EvalCreateIndex": written.eval_create_index,
+        "DeploymentModifyIndex": written.modify_index,
+        "RevertedJobVersion": written.reverted_version,
+        "Index": written.index,
+    }
+
+
+def _visible(call: Call, reader: StateReader, deployment_id: str) -> Deployment | None:
+    """The deployment; None also when the caller does not see its namespace."""
+    deployment = reader.deployment(deployment_id)
+    if deployment is None or not call.caller.sees(deployment.namespace):
+        return None
+    return deployment
