@@ -9,16 +9,25 @@ import msgspec
 import numpy as np
 
 from cluster.operations.allocations import mark_draining
+from cluster.operations.deployments import (
+    end_deployment,
+    promote_by_itself,
+    step_deployments,
+)
 from cluster.operations.nodes import complete_drain, mark_node_unresponsive
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.commands import (
     CancelEvaluations,
+    Collect,
     Command,
     CompleteDrain,
     DrainAllocations,
+    FailDeployment,
     FailEvaluation,
     MarkNodeUnresponsive,
+    PromoteDeployment,
     RecordSteps,
+    StepDeployments,
 )
 from scheduler.engine.registry import new_scheduler
 from scheduler.errors import SchedulerError
@@ -32,9 +41,10 @@ from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node
-from scheduler.watchers import reaper
+from scheduler.watchers import garbage, reaper
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.heartbeats import Heartbeats
+from scheduler.watchers.watcher import Watcher
 from scheduler.worker import Batch, SchedulerFactory, Turn, WorkerTools
 from tests.builders import CountingIDs, FixedClock, make_evaluation
 
@@ -56,8 +66,9 @@ class World:
         seed: int = 1,
         settings: LeaderSettings | None = None,
         factory: SchedulerFactory = new_scheduler,
+        clock: FixedClock | None = None,
     ) -> None:
-        self.clock = FixedClock()
+        self.clock = clock or FixedClock()
         self.ids = CountingIDs()
         self.chance = np.random.default_rng(seed)
         self.settings = settings or LeaderSettings()
@@ -69,12 +80,14 @@ class World:
 
     def new_leader(self) -> Leader:
         """Another process takes over: everything it knows is in the record."""
-        self.heartbeats = Heartbeats()
-        self.leader = Leader(
-            self.ids, self.chance.random, self.settings, (self.heartbeats, Drains())
-        )
+        self.leader = Leader(self.ids, self.chance.random, self.settings, self.new_watchers())
         self.leader.restore(self.store, **self.time)
         return self.leader
+
+    def new_watchers(self) -> tuple[Watcher, ...]:
+        """What the leader watches over besides evaluations."""
+        self.heartbeats = Heartbeats()
+        return self.heartbeats, Drains()
 
     @property
     def time(self) -> dict[str, object]:
@@ -180,9 +193,34 @@ class World:
                 mark_node_unresponsive(self.store, command.node_id, now=now, ids=self.ids)
             case DrainAllocations():
                 mark_draining(self.store, command.transitions, now=now, ids=self.ids)
+            case StepDeployments() | PromoteDeployment() | FailDeployment():
+                self._take_onwards(command)
+            case Collect():
+                self.store.write(
+                    WriteKind.COLLECTED,
+                    lambda change: garbage.write_collected(change, command, self.ids),
+                    now=now,
+                )
             case CompleteDrain():
                 for node_id, by_deadline in command.nodes.items():
                     complete_drain(self.store, (node_id,), now=now, deadline_reached=by_deadline)
+
+    def _take_onwards(self, command: Command) -> None:
+        now = self.clock.now()
+        match command:
+            case StepDeployments():
+                step_deployments(self.store, command.steps, now=now, ids=self.ids)
+            case PromoteDeployment():
+                promote_by_itself(self.store, command.deployment_id, now=now, ids=self.ids)
+            case FailDeployment():
+                end_deployment(
+                    self.store,
+                    command.deployment_id,
+                    is_late=command.is_late,
+                    rolls_back=command.rolls_back,
+                    now=now,
+                    ids=self.ids,
+                )
 
     def finish(self, process: str, request: FinishRequest) -> None:
         """What the leader process does with a `finish` request."""
@@ -238,10 +276,10 @@ class World:
             except SchedulerError:
                 continue
 
-    def work_off(self, process: str = "worker") -> None:
+    def work_off(self, process: str = "worker", limit: int = 4) -> None:
         """Run everything that is ready to its end, without faults."""
         while True:
-            batch = self.new_batch(process)
+            batch = self.new_batch(process, limit)
             if batch.is_done:
                 return
             self.hand_in(process, batch.begin_all(now=self.clock.now()))
