@@ -28,6 +28,7 @@ from cluster.agent.fingerprint import (
     resources_of_machine,
 )
 from cluster.agent.means import Means
+from cluster.agent.self_watch import SelfWatch
 from cluster.agent.server_link import ServerLink
 from cluster.agent.task_launch import TaskLauncher
 from scheduler.structs.node import Node, NodeCpu, NodeDisk, NodeMemory, NodeResources
@@ -43,12 +44,12 @@ class Agent:
         self.config = config
         self.means = means
         node_id, secret = identity(config.state_dir, means.ids)
+        self.node_id = node_id
         self.storage = DiskStorage(config.state_dir, config.alloc_dir)
         self.drivers: dict[str, Driver] = {
             driver.name: driver
             for driver in (RawExecDriver(enabled=config.raw_exec), MockDriver(means.clock.now))
         }
-        self.node = fingerprint(config, node_id, self.drivers, means.clock.now())
         limits = Surroundings(
             max_kill_timeout=int(config.max_kill_timeout_s * SECOND), chance=means.chance
         )
@@ -62,11 +63,20 @@ class Agent:
             means,
             ClientSettings(join_token=config.join_token, dev=config.dev),
         )
+        self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)
         answers = Answers(self.host, self.storage, means.clock)
         self.channel = ChannelClient(
             config.server, {node_id: secret}, {node_id: answers}, means.chance
         )
         self.collector = Collector(self.host, config.gc_max_allocs, config.alloc_dir)
+
+    @property
+    def node(self) -> Node:
+        """As it was last seen."""
+        return self.watch.node
+
+    def _look(self) -> Node:
+        return fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until told to stop; the tasks run on."""
@@ -91,6 +101,7 @@ class Agent:
             loops.create_task(self.client.run())
             loops.create_task(self._hold_channel())
             loops.create_task(self.collector.run())
+            loops.create_task(self.watch.run())
 
     async def _hold_channel(self) -> None:
         await self.client.is_registered.wait()

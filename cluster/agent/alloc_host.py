@@ -21,6 +21,8 @@ from cluster.agent.task_run import Command, SignalTask, StartTask, StopTask
 from scheduler.ports import Clock
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.job import Job
+from scheduler.structs.task_group import TaskGroup
+from scheduler.structs.wire import Duration
 
 logger = logging.getLogger(__name__)
 SECOND = 1_000_000_000
@@ -96,6 +98,17 @@ class AllocHost:
         for entry in list(self.entries.values()):
             if any(run.held for run in entry.runner.tasks.values()):
                 self._apply(entry, entry.runner.release(self.clock.now()))
+
+    def end_impatient(self, silent: Duration) -> None:
+        """The server has been out of reach for so long: stop what was not to run on (14).
+
+        Its traces stay until the server has heard of the end.
+        """
+        for entry in list(self.entries.values()):
+            patience = _patience(entry.runner.group)
+            if patience and silent > patience and not entry.runner.is_terminal:
+                entry.waits_for = frozenset()
+                self._apply(entry, entry.runner.kill(self.clock.now()))
 
     def restart(self, alloc_id: str, task: str, *, all_tasks: bool) -> None:
         """On an operator's request. Raises TaskRefused."""
@@ -318,3 +331,9 @@ class AllocHost:
         task = asyncio.get_running_loop().create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+
+
+def _patience(group: TaskGroup) -> Duration:
+    """How long an allocation runs on without the server; 0: for ever."""
+    of_block = group.disconnect.stop_on_client_after if group.disconnect else 0
+    return of_block or group.stop_after_client_disconnect or 0

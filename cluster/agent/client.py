@@ -25,6 +25,8 @@ SECOND = 1_000_000_000
 #: Seconds between looks at what is to be reported; what is not urgent waits for each fifth.
 REPORT_TICK_S = 0.2
 _LOW_PRIORITY_EVERY = 5
+#: Seconds between looks at how long the server has been out of reach.
+ALONE_TICK_S = 1.0
 _FORGOTTEN = 404
 _NODE_FORGOTTEN = "node not found"
 
@@ -71,6 +73,7 @@ class NodeClient:
             loops.create_task(self._pull_forever())
             loops.create_task(self._report_forever())
             loops.create_task(self._register_changes())
+            loops.create_task(self._end_when_alone())
 
     def node_changed(self) -> None:
         """The fingerprint is another one now: register again soon."""
@@ -124,6 +127,17 @@ class NodeClient:
             else:
                 # The server waits for this node's reports before it counts as ready.
                 pause = min(self.ttl_s, 1.0)
+
+    async def _end_when_alone(self) -> None:
+        """Allocations may ask to be stopped when the server was out of reach for long.
+
+        A node that keeps to its heartbeats is not out of reach, however impatient they are.
+        """
+        while True:
+            await asyncio.sleep(ALONE_TICK_S)
+            silent_s = self.clock.monotonic() - self.last_contact
+            if silent_s > self.ttl_s:
+                self.host.end_impatient(int(silent_s * SECOND))
 
     async def _after_failed_beat(self, problem: CallFailed, *, ever: bool) -> float:
         if problem.status == _FORGOTTEN and str(problem) == _NODE_FORGOTTEN:

@@ -4,6 +4,7 @@ In: authenticated calls of agents. Out: answers in the coding they asked in. Eve
 operation or one read; beats and reports are gathered per process before they are written.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TypeVar
 
@@ -55,6 +56,12 @@ Answer = TypeVar("Answer")
 View = Callable[[NodeRequest], Awaitable[object]]
 
 
+class NotWritten(OperationRefused):
+    """A fault of ours: the node asks again."""
+
+    status = 503
+
+
 def endpoint(
     method: str, view: View
 ) -> Callable[[HttpRequest], Coroutine[object, object, HttpResponse]]:
@@ -91,9 +98,9 @@ async def take_registration(call: NodeRequest) -> Registered:
         now=call.now,
         ids=call.ids,
     )
-    ttl = _heard(call, written.node.status)
+    # The leader hears of a registration, and of a status, through the record itself.
     return Registered(
-        heartbeat_ttl=ttl,
+        heartbeat_ttl=_heard(call, written.node.status)[0],
         node_modify_index=written.node.modify_index,
         eval_ids=written.eval_ids,
         num_nodes=BEATS.node_count,
@@ -113,8 +120,9 @@ async def take_beat(call: NodeRequest) -> BeatAnswer:
         written = await the_store().awrite_call(
             update_status, node.id, NodeStatus(beat.status), now=call.now, ids=call.ids
         )
+    ttl = await _noted(call, written)
     return BeatAnswer(
-        heartbeat_ttl=_heard(call, written.node.status),
+        heartbeat_ttl=ttl,
         index=written.index,
         status=written.node.status,
         scheduling_eligibility=written.node.scheduling_eligibility,
@@ -195,16 +203,28 @@ async def _joins(call: NodeRequest) -> bool:
     return await the_store().acall(lambda: use_join_token(call.join_token, now=call.now))
 
 
-def _heard(call: NodeRequest, status: NodeStatus) -> int:
+async def _noted(call: NodeRequest, written: NodeWritten) -> int:
+    """Until when the node may be silent, once the record has what the leader's timer needs."""
+    began = call.monotonic()
+    ttl, in_record = _heard(call, written.node.status)
+    if in_record is None or written.index:
+        return ttl
+    # Shared with others: whoever hangs up must not stop it.
+    if not await asyncio.shield(in_record):
+        raise NotWritten("the heartbeat could not be written")
+    return max(ttl // 2, ttl - int((call.monotonic() - began) * SECOND))
+
+
+def _heard(call: NodeRequest, status: NodeStatus) -> tuple[int, asyncio.Future[bool] | None]:
     """Note the beat, except of a node that stays down: only a status can bring it back."""
     ttl = heartbeat_ttl(
         BEATS.node_count,
         min_ttl_s=settings.BIVOUAC_MIN_HEARTBEAT_TTL,
         chance=call.chance(),
     )
-    if status is not NodeStatus.DOWN:
-        BEATS.add(call.node_id, now=call.now, ttl=ttl)
-    return ttl
+    if status is NodeStatus.DOWN:
+        return ttl, None
+    return ttl, BEATS.add(call.node_id, now=call.now, ttl=ttl)
 
 
 def _pull(reader: StateReader, node_id: str) -> tuple[int, int, Pulled]:

@@ -5,6 +5,7 @@ out.
 """
 
 import contextlib
+import functools
 import os
 import platform
 import shutil
@@ -147,8 +148,9 @@ def _model() -> str:
     return platform.processor()
 
 
+@functools.cache
 def _megahertz() -> int:
-    """The nominal frequency where known, the present one otherwise."""
+    """The nominal frequency where known, else that of the first look: a node keeps its size."""
     limit = Path("/sys/devices/system/cpu/cpu0/cpufreq/base_frequency")
     with contextlib.suppress(OSError, ValueError):
         return int(limit.read_text()) // 1000

@@ -1,7 +1,8 @@
 """The server end of heartbeats: how long until the next one, and writing them down in batches.
 
 In: beats of nodes this web process has authenticated. Out: rows for the leader's timers, at most
-one write a second. A beat that waits here when the process dies is made up for by the next one.
+one write a second. A node is answered when its beat is written: else a beat that is lost with this
+process would be made up for after a whole TTL, when the leader has long missed it.
 """
 
 import asyncio
@@ -32,13 +33,14 @@ class BeatBatch:
     def __init__(self) -> None:
         self.node_count = 0
         self._waiting: dict[str, HeardBeat] = {}
-        self._writer: asyncio.Task[None] | None = None
+        self._written: asyncio.Future[bool] | None = None
 
-    def add(self, node_id: str, *, now: Nanoseconds, ttl: Duration) -> None:
-        """Have this beat written within a second."""
+    def add(self, node_id: str, *, now: Nanoseconds, ttl: Duration) -> asyncio.Future[bool]:
+        """Have this beat written within a second; the future says whether it was."""
         self._waiting[node_id] = HeardBeat(now, ttl)
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.get_running_loop().create_task(self._write())
+        if self._written is None or self._written.done():
+            self._written = asyncio.get_running_loop().create_task(self._write())
+        return self._written
 
     async def flush(self) -> None:
         """Write what waits now."""
@@ -46,14 +48,16 @@ class BeatBatch:
         if beats:
             self.node_count = await the_store().awrite_call(write_beats, beats)
 
-    async def _write(self) -> None:
-        while self._waiting:
-            await asyncio.sleep(BATCH_S)
-            try:
-                await self.flush()
-            except Exception:
-                # The nodes beat again before the leader misses them.
-                logger.exception("beats not written")
+    async def _write(self) -> bool:
+        await asyncio.sleep(BATCH_S)
+        # Whoever comes during the write belongs to the next batch.
+        self._written = None
+        try:
+            await self.flush()
+        except Exception:
+            logger.exception("beats not written")
+            return False
+        return True
 
 
 BEATS = BeatBatch()

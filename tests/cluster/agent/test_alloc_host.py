@@ -4,6 +4,7 @@ import asyncio
 import itertools
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.agent.agent_state import DiskStorage, identity
 from cluster.agent.alloc_host import AllocHost
@@ -16,7 +17,7 @@ from cluster.agent.outbox import Outbox
 from cluster.agent.task_launch import TaskLauncher
 from cluster.runtime.clock import RandomIDs, SystemClock
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
-from scheduler.structs.policies import RestartPolicy
+from scheduler.structs.policies import DisconnectStrategy, RestartPolicy
 from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
 from tests.cluster.agent.deadline import until
 
@@ -215,3 +216,19 @@ def test_an_agent_keeps_its_identity(tmp_path):
     first = identity(tmp_path, RandomIDs())
     assert identity(tmp_path, RandomIDs()) == first
     assert (tmp_path / "secret-id").stat().st_mode & 0o777 == 0o600
+
+
+async def test_an_allocation_without_patience_is_stopped_when_the_server_stays_away(node):
+    alloc, job = make_work()
+    patient, patient_job = make_work()
+    group = replace(
+        job.task_groups[0], disconnect=DisconnectStrategy(stop_on_client_after=5_000_000_000)
+    )
+    node.host.add(alloc, replace(job, task_groups=(group,)))
+    node.host.add(patient, patient_job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    node.host.end_impatient(5_000_000_000)
+    assert node.status(alloc) is ClientStatus.RUNNING
+    node.host.end_impatient(5_000_000_001)
+    await node.reach(alloc, ClientStatus.COMPLETE)
+    assert node.status(patient) is ClientStatus.RUNNING

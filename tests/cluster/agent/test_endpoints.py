@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
+from django.db import connections
 
-from cluster.agent.heartbeats import BEATS, heartbeat_ttl
+from cluster.agent.heartbeats import heartbeat_ttl
 from cluster.agent.protocol import MAX_BODY, Beat, EmitEvents, Fetch
 from cluster.operations.nodes import hash_secret
 from cluster.store.beats import read_beats
@@ -42,10 +43,23 @@ async def test_the_first_beat_makes_it_ready_and_the_next_writes_nothing(store):
     assert (second.json["Status"], second.json["Index"]) == ("ready", 0)
 
 
-async def test_beats_are_written_for_the_leader(store, agent):
-    await BEATS.flush()
+async def test_a_beat_is_answered_once_the_leader_can_read_it(store, agent):
+    answer = await agent.call("POST", "beat", Beat())
     beat = (await store.awrite_call(read_beats))[agent.node.id]
     assert 10 * SECOND <= beat.ttl < 20 * SECOND
+    assert beat.ttl // 2 <= answer.json["HeartbeatTTL"] <= beat.ttl
+
+
+async def test_a_beat_that_cannot_be_written_is_not_answered_as_one(store, agent):
+    await store.acall(lambda: rename_table("node_beat", "node_beat_away"))
+    refused = await agent.call("POST", "beat", Beat())
+    await store.acall(lambda: rename_table("node_beat_away", "node_beat"))
+    assert (refused.status, refused.json["Error"]) == (503, "the heartbeat could not be written")
+
+
+def rename_table(before, after):
+    with connections["default"].cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {before} RENAME TO {after}")
 
 
 @pytest.mark.parametrize(
