@@ -15,7 +15,7 @@ from django.core.asgi import get_asgi_application
 
 from cluster.agent.channel import AgentChannel
 from cluster.agent.protocol import MAX_BODY
-from cluster.front_door import BodyLimit, LeanHandler, OriginCheck, PathRouter, StaticFiles
+from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.step_hints import StepHints
 from cluster.store.access import the_store
@@ -28,7 +28,7 @@ HUB.wire(StoreFrames(the_store()), SystemClock())
 
 application = ProtocolTypeRouter(
     {
-        "http": BodyLimit(
+        "http": Gate(
             PathRouter(
                 {"/v1/": LeanHandler(), "/static/": StaticFiles()}, default=get_asgi_application()
             ),

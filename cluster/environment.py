@@ -75,8 +75,8 @@ def env_origin(name: str, default: str) -> str:
         or parts.query
     ):
         raise ImproperlyConfigured(
-            f"{name} must look like https://bivouac.example or http://127.0.0.1:4646;"
-            f" it is {text!r}"
+            f"{name} must look like https://bivouac.example or http://127.0.0.1:4646,"
+            f" without name, password or path; its host is {host!r}"
         )
     host = f"[{host}]" if ":" in host else host
     usual = parts.port in (None, _USUAL_PORTS[parts.scheme])

@@ -97,8 +97,11 @@ class PathRouter:
         return await self.default(scope, receive, send)
 
 
-class BodyLimit:
-    """Answers 413 to bodies that no door takes, before anybody reads or keeps them."""
+class Gate:
+    """Turns away what no door takes: bodies over a limit, before anybody keeps them, and NUL.
+
+    PostgreSQL takes no NUL in a text, so an address with one can name nothing.
+    """
 
     def __init__(self, app: AsgiApp, limit: int) -> None:
         self._app = app
@@ -106,6 +109,8 @@ class BodyLimit:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request."""
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            return await _refuse(send, 400, b"an address holds no NUL")
         told = dict(scope["headers"]).get(b"content-length")
         if told is not None:
             # What is no number is the server's business; it has read as much as was announced.
@@ -115,10 +120,7 @@ class BodyLimit:
             receive = _replayed(messages, receive)
         if fits:
             return await self._app(scope, receive, send)
-        headers = [(b"content-type", b"text/plain; charset=utf-8")]
-        await send({"type": "http.response.start", "status": 413, "headers": headers})
-        await send({"type": "http.response.body", "body": b"http: request body too large"})
-        return None
+        return await _refuse(send, 413, b"http: request body too large")
 
     async def _read(self, receive: Any) -> tuple[list[Any], bool]:
         """The messages of a body of untold length, as far as it fits."""
@@ -131,6 +133,16 @@ class BodyLimit:
                 return messages, False
             if not message.get("more_body"):
                 return messages, True
+
+
+async def _refuse(send: Any, status: int, text: bytes) -> None:
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(text)).encode()),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text})
 
 
 def _replayed(messages: list[Any], receive: Any) -> Any:

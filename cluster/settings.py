@@ -172,7 +172,10 @@ LOGGING = {
     "formatters": {
         "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"links": {"()": "cluster.log_lines.HideLinks"}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["links"]}
+    },
     "root": {"handlers": ["stderr"], "level": env_text("BIVOUAC_LOG_LEVEL", "INFO").upper()},
     "loggers": {
         "daphne": {"level": "WARNING"},
