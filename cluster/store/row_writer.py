@@ -13,7 +13,7 @@ from cluster.store import codec, statements
 from cluster.store.codec import NOUN_OF_TOPIC
 from cluster.store.statements import AnyNoun
 from scheduler.state.events import EventFrame, StateEvent, Topic
-from scheduler.state.record import evaluation_stub
+from scheduler.state.stub import evaluation_stub
 from scheduler.state.topics import TABLE_OF_TOPIC
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey

@@ -10,11 +10,11 @@ from typing import TypeVar
 from scheduler.ports import StateReader
 from scheduler.state.events import Topic
 from scheduler.state.node_use import NodeUse
-from scheduler.state.record import created, newest_explained, version_key
+from scheduler.state.record import created, version_key
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
-from scheduler.structs.explanation import StoredExplanation
+from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool

@@ -10,12 +10,13 @@ from itertools import islice
 from scheduler.ports import StateReader
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.node_use import NodeUse
+from scheduler.state.stub import evaluation_stub
 from scheduler.state.table import Key, Table, Value
 from scheduler.state.topics import TABLE_OF_TOPIC
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
-from scheduler.structs.explanation import StoredExplanation
+from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
@@ -370,23 +371,6 @@ def version_key(job: Job) -> VersionKey:
 def summary_key(summary: JobSummary) -> JobKey:
     """The job a summary belongs to."""
     return JobKey(summary.namespace, summary.job_id)
-
-
-def evaluation_stub(evaluation: Evaluation) -> Evaluation:
-    """What stays of a collected evaluation: who, when, why and its links, without explanations."""
-    return evaluation.changed(
-        failed_task_groups={},
-        plan_annotations=None,
-        class_eligibility={},
-        queued_allocations={},
-        missing_non_node_resources=(),
-    )
-
-
-def newest_explained(explanations: Iterable[StoredExplanation]) -> list[str]:
-    """The evaluations they explain, newest first."""
-    index_of = {item.eval_id: item.index for item in explanations}
-    return sorted(index_of, key=lambda eval_id: (-index_of[eval_id], eval_id))
 
 
 def _put_or_remove(table: Table[Key, Value], key: Key, value: Value, event: StateEvent) -> None:

@@ -4,6 +4,7 @@ Values only: the engine makes them, the record keeps those of a job's newest eva
 """
 
 import zlib
+from collections.abc import Iterable
 
 import msgspec
 
@@ -79,6 +80,12 @@ class StoredExplanation(Wire, frozen=True):
     def group(self) -> GroupExplanation:
         """The explanation itself."""
         return _DECODER.decode(zlib.decompress(self.packed))
+
+
+def newest_explained(explanations: Iterable[StoredExplanation]) -> list[str]:
+    """The evaluations they explain, newest first."""
+    index_of = {item.eval_id: item.index for item in explanations}
+    return sorted(index_of, key=lambda eval_id: (-index_of[eval_id], eval_id))
 
 
 def pack(explanation: GroupExplanation) -> bytes:

@@ -51,7 +51,7 @@ def test_a_new_job_is_placed_and_its_evaluation_is_complete():
     assert len(cluster.store.allocations_by_job(make_job().key)) == 3
 
 
-def test_g05_what_finds_no_room_waits_in_a_blocked_evaluation():
+def test_g05_t84_what_finds_no_room_waits_in_a_blocked_evaluation():
     cluster = Cluster().put(NODE, job_of(5, cpu=2000))
     outcome = cluster.run(make_evaluation())
     (blocked,) = outcome.created
@@ -60,6 +60,8 @@ def test_g05_what_finds_no_room_waits_in_a_blocked_evaluation():
     assert (evaluation.status, evaluation.blocked_eval) == (EvalStatus.COMPLETE, blocked.id)
     assert evaluation.queued_allocations == {"web": 3}
     assert evaluation.failed_task_groups["web"].coalesced_failures == 2
+    wanted = evaluation.failed_task_groups["web"].resources_exhausted.values()
+    assert [resources.cpu for resources in wanted] == [3 * 2000]
     assert evaluation.failed_task_groups["web"].dimension_exhausted == {"cpu": 1}
     assert (blocked.status, blocked.triggered_by, blocked.previous_eval) == (
         EvalStatus.BLOCKED,

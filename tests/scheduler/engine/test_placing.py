@@ -152,7 +152,7 @@ def failed_alloc(job: Job) -> Allocation:
     )
 
 
-def test_g35_g42_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
+def test_g35_g42_t82_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
     job, third = job_of(1), make_node(4)
     cluster = Cluster().put(FIRST, SECOND_NODE, third, job, failed_alloc(job))
     cluster.run(make_evaluation())
@@ -226,7 +226,7 @@ def test_g47_evictions_are_counted_and_named_by_who_makes_them(is_dry_run):
     assert plan.annotations.preempted_allocations == ((victim.id,) if is_dry_run else ())
 
 
-def test_g20_an_update_in_place_keeps_what_it_holds_and_takes_the_new_version():
+def test_g20_t81_an_update_in_place_keeps_what_it_holds_and_takes_the_new_version():
     before = job_of(1)
     group = msgspec.structs.replace(before.task_groups[0], meta={})
     after = msgspec.structs.replace(
@@ -260,7 +260,7 @@ def test_g21_changes_that_need_no_new_tasks_stay_in_place(change, limit):
     assert cluster.plans[0].node_update == {}
 
 
-def test_g22_a_job_that_leaves_a_datacenter_is_placed_anew():
+def test_g22_t81_a_job_that_leaves_a_datacenter_is_placed_anew():
     before = job_of(1)
     there = make_node(5, datacenter="dc2")
     after = msgspec.structs.replace(before, version=1, job_modify_index=40, datacenters=("dc2",))

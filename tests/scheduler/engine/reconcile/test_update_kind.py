@@ -96,7 +96,7 @@ def cases(changed: dict[str, object]):
         }
     ),
 )
-def test_a_task_must_start_anew_for(new):
+def test_t80_a_task_must_start_anew_for(new):
     assert must_be_replaced(JOB, new, "web")
 
 
@@ -125,7 +125,7 @@ def test_a_task_must_start_anew_for(new):
         }
     ),
 )
-def test_a_running_task_takes_on(new):
+def test_t80_a_running_task_takes_on(new):
     assert not must_be_replaced(JOB, new, "web")
 
 
