@@ -7,14 +7,25 @@ import pytest
 from django.db.backends.utils import CursorWrapper
 
 from scheduler.state.events import WriteKind
+from scheduler.state.writes.jobs import write_job
 from scheduler.structs.evaluation import EvalStatus
-from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_node
+from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 
 BASELINE = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
 SHOWN = make_evaluation(status=EvalStatus.COMPLETE, create_index=2)
 NODE = make_node()
+ALLOCATION = make_allocation(number=1)
 PATHS = {
     "now": "/",
+    "jobs": "/jobs/",
+    "job": "/jobs/default/web/",
+    "versions": "/jobs/default/web/?tab=versions",
+    "definition": "/jobs/default/web/?tab=definition",
+    "edit": "/jobs/default/web/edit/",
+    "new": "/jobs/new/",
+    "allocations": "/allocations/",
+    "allocation": f"/allocations/{ALLOCATION.id}/",
+    "search": "/search/?q=web",
     "evaluations": "/evaluations/",
     "evaluation": f"/evaluations/{SHOWN.id}/",
     "chain": f"/chains/{SHOWN.id}/",
@@ -51,6 +62,7 @@ def fill(store, first, last):
     def work(change):
         for number in range(first, last):
             change.put_node(make_node(number))
+            write_job(change, make_job(id="web" if number == 1 else f"web-{number}"))
             change.put_allocation(make_allocation(number=number, node_id=make_node(number).id))
             change.put_evaluation(
                 make_evaluation(
