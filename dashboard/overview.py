@@ -319,7 +319,7 @@ def _face(node: Node) -> NodeFace:
         node.name,
         node.status.value,
         node.scheduling_eligibility.value,
-        node.drain_strategy is not None,
+        is_draining=node.drain_strategy is not None,
     )
 
 

@@ -4,7 +4,7 @@ In: a request and a query (reader and viewer to context). Out: the page, at the 
 at. Reading and rendering happen together on a reader thread, off the event loop.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -23,8 +23,10 @@ from scheduler.ports import StateReader
 Parameters = ParamSpec("Parameters")
 
 
-PageView = Callable[Concatenate[HttpRequest, Viewer, Parameters], Awaitable[HttpResponseBase]]
-View = Callable[Concatenate[HttpRequest, Parameters], Awaitable[HttpResponseBase]]
+PageView = Callable[
+    Concatenate[HttpRequest, Viewer, Parameters], Coroutine[Any, Any, HttpResponseBase]
+]
+View = Callable[Concatenate[HttpRequest, Parameters], Coroutine[Any, Any, HttpResponseBase]]
 
 
 def page(view: PageView[Parameters]) -> View[Parameters]:
@@ -40,7 +42,7 @@ def action(view: PageView[Parameters]) -> View[Parameters]:
 def _signed_in(view: PageView[Parameters]) -> View[Parameters]:
     @wraps(view)
     async def guarded(
-        request: HttpRequest, *args: Parameters.args, **kwargs: Parameters.kwargs
+        request: HttpRequest, /, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> HttpResponseBase:
         viewer = await _viewer_of(request)
         if viewer is None:

@@ -83,7 +83,12 @@ class NodeFace(NamedTuple):
 def node_faces(reader: DjangoStateReader) -> list[NodeFace]:
     """All nodes, undecoded."""
     found = reader.rows("SELECT id, name, status, eligibility, is_draining FROM node", ())
-    return [NodeFace(*row[:4], bool(row[4])) for row in found]
+    return [
+        NodeFace(
+            str(node_id), str(name), str(status), str(eligibility), is_draining=bool(draining)
+        )
+        for node_id, name, status, eligibility, draining in found
+    ]
 
 
 def recent_steps(reader: DjangoStateReader, evaluations: int) -> list[LifecycleStep]:

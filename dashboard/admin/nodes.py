@@ -43,15 +43,12 @@ class NodeDesk(ReadOnlyDesk):
 
     noun = codec.NODE
     words = "node", "nodes"
+    address = "/nodes/{row.id}/"
     list_display = ("name", "state", "allocations", "cpu", "memory", "heard", "place", "board")
     list_filter = ("status", "eligibility", "is_draining", "datacenter", "node_pool")
     search_fields = ("name", "id__startswith")
     ordering = ("name", "id")
     actions = ("drain_selected", "cancel_selected", "set_eligible", "set_ineligible")
-
-    def address(self, row: Any) -> str:
-        """See ReadOnlyDesk."""
-        return f"/nodes/{row.id}/"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[NodeRow]:
         """Each row with what is taken of it and its last beat, in one statement."""
@@ -192,13 +189,9 @@ class NodeDesk(ReadOnlyDesk):
         changed = [row for row in rows if _tried(request, row, change)]
         if not changed:
             return
-        LogEntry.objects.log_actions(
-            user_id=request.user.pk,
-            queryset=changed,
-            action_flag=CHANGE,
-            change_message=told,
-            single_object=len(changed) == 1,
-        )
+        user_id = request.user.pk
+        assert user_id is not None, "the admin is for people who are signed in"
+        LogEntry.objects.log_actions(user_id, changed, CHANGE, told)
         links = format_html_join(
             ", ", '<a href="/drains/{}/">{}</a>', ((row.pk, row.name) for row in changed)
         )

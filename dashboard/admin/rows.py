@@ -32,6 +32,8 @@ class ReadOnlyDesk(_ModelAdmin):
     noun: Noun[Any]
     #: What people call a row, and several; Django would name the table's class.
     words: tuple[str, str]
+    #: Of a row's live page.
+    address: str
     exclude = ("body",)
     list_per_page = 50
     #: Counting a long table for its list costs more than it tells.
@@ -70,18 +72,15 @@ class ReadOnlyDesk(_ModelAdmin):
         columns = [field.name for field in self.model._meta.fields if field.name != "body"]
         return ["live_page", *columns, "record"]
 
-    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """In the same order."""
-        return self.get_readonly_fields(request, obj)
-
-    def address(self, row: Any) -> str:
-        """Of the row's live page."""
-        raise NotImplementedError
+        return tuple(self.get_readonly_fields(request, obj))
 
     @admin.display(description="Live page")
     def live_page(self, row: Any) -> SafeString:
         """A link out of the admin."""
-        return format_html('<a href="{}">{}</a>', self.address(row), self.address(row))
+        address = self.address.format(row=row)
+        return format_html('<a href="{}">{}</a>', address, address)
 
     @admin.display(description="Record")
     def record(self, row: Any) -> SafeString:
@@ -104,14 +103,11 @@ class JobDesk(ReadOnlyDesk):
 
     noun = codec.JOB
     words = "job", "jobs"
+    address = "/jobs/{row.namespace}/{row.job_id}/"
     list_display = ("job_id", "namespace", "type", "state", "priority", "modify_index")
     list_filter = ("type", "status", "namespace")
     search_fields = ("job_id",)
     ordering = ("namespace", "job_id")
-
-    def address(self, row: Any) -> str:
-        """See ReadOnlyDesk."""
-        return f"/jobs/{row.namespace}/{row.job_id}/"
 
     @admin.display(description="Status", ordering="status")
     def state(self, row: Any) -> SafeString:
@@ -124,14 +120,11 @@ class EvaluationDesk(ReadOnlyDesk):
 
     noun = codec.EVALUATION
     words = "evaluation", "evaluations"
+    address = "/evaluations/{row.id}/"
     list_display = ("short", "state", "job_id", "namespace", "triggered_by", "create_index")
     list_filter = ("status", "triggered_by", "type")
     search_fields = ("id__startswith", "job_id")
     ordering = ("-create_index", "-id")
-
-    def address(self, row: Any) -> str:
-        """See ReadOnlyDesk."""
-        return f"/evaluations/{row.id}/"
 
     @admin.display(description="Evaluation", ordering="id")
     def short(self, row: Any) -> str:
@@ -149,14 +142,11 @@ class AllocationDesk(ReadOnlyDesk):
 
     noun = codec.ALLOCATION
     words = "allocation", "allocations"
+    address = "/allocations/{row.id}/"
     list_display = ("short", "state", "desired_status", "job_id", "task_group", "node_id")
     list_filter = ("client_status", "desired_status")
     search_fields = ("id__startswith", "job_id", "node_id__startswith")
     ordering = ("-create_index", "-id")
-
-    def address(self, row: Any) -> str:
-        """See ReadOnlyDesk."""
-        return f"/allocations/{row.id}/"
 
     @admin.display(description="Allocation", ordering="id")
     def short(self, row: Any) -> str:

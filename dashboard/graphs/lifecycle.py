@@ -126,18 +126,13 @@ def life_rows(life: Life) -> tuple[LifeRow, ...]:
 
 
 def _unblocked_told(steps: Sequence[LifecycleStep]) -> list[tuple[LifecycleStep, str]]:
-    """Each step with the state it leads to.
-
-    A blocked evaluation that is queued again waits on as blocked, which it is in the record; one
-    that was made blocked never stood in the queue, so its first moment counts as blocked too.
-    """
+    """Each step with its state; queued again, or made so, a blocked one counts as blocked."""
     told = []
     first_wait = next((step.step for step in steps if step.step is not Step.CREATED), None)
     is_blocked = first_wait is Step.BLOCKED
     for step in steps:
         state = STATE_OF.get(step.step, "")
-        if state == "pending" and is_blocked:
-            state = "blocked"
+        state = "blocked" if state == "pending" and is_blocked else state
         is_blocked = state == "blocked" or (is_blocked and not state)
         told.append((step, state))
     return told

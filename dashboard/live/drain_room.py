@@ -1,4 +1,4 @@
-"""The board of one drain, live: its node, the allocations on it, and their replacements elsewhere."""
+"""The board of one drain, live: its node, what was on it, and replacements elsewhere."""
 
 from dashboard.live.rooms import PANELS, Room
 from dashboard.live.subscriptions import Subscription

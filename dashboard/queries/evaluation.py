@@ -23,7 +23,7 @@ from dashboard.graphs.mermaid import graph_mermaid, placement_mermaid
 from dashboard.graphs.placement import PlacementView, placement_view
 from dashboard.live.rooms import life_of, made_by
 from dashboard.live.subscriptions import Subscription
-from dashboard.outcomes import Outcome, outcome_of
+from dashboard.outcomes import outcome_of
 from dashboard.viewer import Absent, Viewer, crumbs
 from scheduler.ports import StateReader
 from scheduler.structs.alloc_metric import AllocMetric

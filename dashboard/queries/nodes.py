@@ -8,8 +8,6 @@ from typing import Any
 
 import msgspec
 
-from cluster.store.listing import Listing
-from cluster.store.listing import page as rows_of
 from cluster.store.reader import DjangoStateReader
 from cluster.store.tallies import node_faces
 from dashboard.live.subscriptions import Subscription

@@ -11,25 +11,76 @@ from scheduler.ports import StateReader
 
 #: State, whether it is stored, who sets it, what it means.
 EVALUATION_STATES = (
-    ("pending", "stored", "whoever makes it", "Waits in the queue for a worker, behind more "
-     "important ones and behind the one evaluation of its job that is at work."),
-    ("delayed", "step", "broker", "Waits for a time: a follow-up after a failure, a planned "
-     "replacement, the next batch of a rollout."),
-    ("scheduling", "step", "worker", "A worker compares what is wanted with what there is and "
-     "looks for places."),
-    ("applying", "step", "applier", "Its plan is checked against the newest state; nodes that no "
-     "longer fit refuse their part."),
-    ("blocked", "stored", "worker", "Not everything found a place. Runs again by itself as soon as "
-     "capacity of a fitting kind appears."),
-    ("complete", "stored", "worker", "The work is done. What could not be placed waits in a blocked "
-     "evaluation; read the outcome, not the word."),
-    ("failed", "stored", "worker or leader", "Its attempts are used up. A follow-up tries again "
-     "later."),
-    ("canceled", "stored", "leader", "A newer evaluation of the same job makes it superfluous. Not "
-     "the same as finished."),
-    ("deleted", "step", "garbage collection", "Old and no longer needed. A stub keeps its place in "
-     "the chain."),
-)  # fmt: skip
+    (
+        "pending",
+        "stored",
+        "whoever makes it",
+        (
+            "Waits in the queue for a worker, behind more important ones and behind the one"
+            " evaluation of its job that is at work."
+        ),
+    ),
+    (
+        "delayed",
+        "step",
+        "broker",
+        (
+            "Waits for a time: a follow-up after a failure, a planned replacement, the next"
+            " batch of a rollout."
+        ),
+    ),
+    (
+        "scheduling",
+        "step",
+        "worker",
+        "A worker compares what is wanted with what there is and looks for places.",
+    ),
+    (
+        "applying",
+        "step",
+        "applier",
+        (
+            "Its plan is checked against the newest state; nodes that no longer fit refuse "
+            "their part."
+        ),
+    ),
+    (
+        "blocked",
+        "stored",
+        "worker",
+        (
+            "Not everything found a place. Runs again by itself as soon as capacity of a "
+            "fitting kind appears."
+        ),
+    ),
+    (
+        "complete",
+        "stored",
+        "worker",
+        (
+            "The work is done. What could not be placed waits in a blocked evaluation; read"
+            " the outcome, not the word."
+        ),
+    ),
+    (
+        "failed",
+        "stored",
+        "worker or leader",
+        "Its attempts are used up. A follow-up tries again later.",
+    ),
+    (
+        "canceled",
+        "stored",
+        "leader",
+        ("A newer evaluation of the same job makes it superfluous. Not the same as finished."),
+    ),
+    (
+        "deleted",
+        "step",
+        "garbage collection",
+        "Old and no longer needed. A stub keeps its place in the chain.",
+    ),
+)
 ALLOCATION_STATES = (
     ("pending", "Placed; its node has not started it yet."),
     ("running", "At least one of its tasks runs."),
