@@ -26,6 +26,8 @@ class FleetProcess:
             "DJANGO_SETTINGS_MODULE": "cluster.settings",
             "BIVOUAC_ADDR": stack.address,
             "BIVOUAC_TOKEN": stack.token,
+            # Its own process need not find the record, wherever the stack keeps it.
+            "BIVOUAC_JOIN_TOKEN": (stack.data_dir / "join-token").read_text().strip(),
             "BIVOUAC_DATA_DIR": str(stack.data_dir),
         }
         self.log = (stack.data_dir / "logs" / "fleet.log").open("ab")
