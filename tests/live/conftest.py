@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from cluster.bench.stack import Stack
-from tests.live.visitor import Visitor
+from tests.live.visitor import ARTEFACTS, Visitor
 from tests.live.world import SILENCE, SIZE, World, kill_tasks_below
 
 CHROMIUM = next(
@@ -30,12 +30,13 @@ def world():
         finally:
             world.api.close()
             kill_tasks_below(str(stack.data_dir))
+            shutil.copytree(stack.data_dir / "logs", ARTEFACTS / "logs", dirs_exist_ok=True)
     kill_tasks_below(str(stack.data_dir))
 
 
 @pytest.fixture(scope="module")
 def visitor(world):
-    """A person who came in by the link that `up` printed."""
+    """A person at a browser."""
     # Not for the whole session: Playwright's loop would be in the way of asynchronous tests.
     assert CHROMIUM is not None, "the live test needs Chromium; `make test` installs it"
     with sync_playwright() as playwright:
@@ -44,6 +45,15 @@ def visitor(world):
         yield visitor
         visitor.close()
         browser.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    visitor = item.funcargs.get("visitor")
+    if visitor is not None and call.when == "call" and report.failed:
+        visitor.picture(f"failed-{item.name}")
+    return report
 
 
 @pytest.fixture

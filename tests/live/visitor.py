@@ -7,10 +7,12 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, Response, expect
 
+from tests.live.world import World
+
 ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts" / "live"
 WIDE = {"width": 1440, "height": 900}
 NARROW = {"width": 390, "height": 844}
-PATIENCE_MS = 15_000
+PATIENCE_MS = 20_000
 #: What the browser itself gives up when a page is left.
 LEFT = "net::ERR_ABORTED"
 
@@ -41,16 +43,24 @@ class Visitor:
     def _answered(self, response: Response) -> None:
         self._note(response.status >= 400, f"{response.url} {response.status}")
 
+    def sign_in(self, world: World) -> None:
+        """By the link that `up` printed; it works once, so its session is kept for the others."""
+        if world.session:
+            self.context.add_cookies(world.session)
+        else:
+            self.open(world.stack.login_link)
+            world.session = self.context.cookies()
+
     def open(self, path: str) -> Response:
         answer = self.page.goto(path)
         assert answer is not None, f"{path} is a page"
         return answer
 
-    @contextlib.contextmanager
-    def staying(self) -> Iterator[None]:
-        """What changes in the block changes on the page as it was loaded: no reload."""
+    def stay(self) -> None:
+        """From here on the page changes only as it was loaded; see `expect_stayed`."""
         self.page.evaluate("window.untouched = true")
-        yield
+
+    def expect_stayed(self) -> None:
         assert self.page.evaluate("window.untouched") is True, "the page was loaded again"
 
     @contextlib.contextmanager
@@ -70,16 +80,18 @@ class Visitor:
     def expect_live(self) -> None:
         expect(self.live()).to_contain_text("live")
 
+    def picture(self, name: str) -> None:
+        ARTEFACTS.mkdir(parents=True, exist_ok=True)
+        # Hiding the caret would need an inline style, which our policy refuses.
+        self.page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True, caret="initial")
+
     def pictures(self, name: str) -> None:
         """Light and dark, wide and narrow, of the page as it is."""
-        ARTEFACTS.mkdir(parents=True, exist_ok=True)
         for scheme in ("light", "dark"):
             self.page.emulate_media(color_scheme=scheme)
             for size in (WIDE, NARROW):
                 self.page.set_viewport_size(size)
-                self.page.screenshot(
-                    path=ARTEFACTS / f"{name}-{scheme}-{size['width']}.png", full_page=True
-                )
+                self.picture(f"{name}-{scheme}-{size['width']}")
         self.page.emulate_media(color_scheme="light")
         self.page.set_viewport_size(WIDE)
 

@@ -38,6 +38,8 @@ class World:
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
         self.api = stack.client()
+        #: Cookies of the one who used the login link.
+        self.session: list[Any] = []
 
     def get(self, path: str) -> Any:
         answer = self.api.get(f"/v1/{path}")
@@ -164,7 +166,10 @@ def kill_tasks_below(directory: str) -> None:
 
 
 def job(job_id: str, *, count: int = 1, task: dict[str, Any] | None = None, **group: Any) -> Any:
-    """A service of one group with one task, which runs until it is stopped."""
+    """A service of one group with one task, which runs until it is stopped.
+
+    It is replaced at once, without a deployment.
+    """
     plain = {
         "Name": "task",
         "Driver": "raw_exec",
@@ -178,6 +183,7 @@ def job(job_id: str, *, count: int = 1, task: dict[str, Any] | None = None, **gr
         "Name": job_id,
         "Type": "service",
         "Datacenters": ["*"],
+        "Update": {"MaxParallel": 0},
         "TaskGroups": groups,
     }
 
