@@ -50,7 +50,7 @@ class Load(NamedTuple):
     def lower_bound(self) -> int:
         """Nodes that no packing can go below."""
         by_cpu, by_memory = self.cpu.sum() / _NODE_MHZ, self.memory.sum() / _NODE_MB
-        return math.ceil(max(by_cpu, by_memory))
+        return math.ceil(float(max(by_cpu, by_memory)))
 
     def part(self, rows: "slice | np.ndarray") -> "Load":
         """Some of the tasks."""
