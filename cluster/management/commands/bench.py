@@ -1,5 +1,7 @@
 """`manage.py bench`: measure Bivouac, each scenario on a cluster of its own."""
 
+import signal
+import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -47,6 +49,8 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run and print."""
+        # So that the stack goes down with us.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         chosen = Options(
             address=options["addr"],
             scale=options["scale"],
