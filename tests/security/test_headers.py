@@ -6,7 +6,9 @@ import sys
 
 import pytest
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
+from cluster.environment import env_origin
 from tests.security.test_doors import answers, of_pages
 
 PLAIN = {
@@ -102,6 +104,9 @@ HTTPS = """
 import django
 django.setup()
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from cluster.environment import env_origin
 from django.test import Client
 response = Client(SERVER_NAME="b.example").get("/help/states/", secure=True)
 print(response.status_code, response.headers.get("Strict-Transport-Security"))
@@ -136,10 +141,10 @@ def test_behind_https_cookies_are_bound_to_the_host_and_browsers_stay_with_https
     "url",
     ["b.example", "ftp://b.example", "https://", "https://x@b.example", "https://b.example/p"],
 )
-def test_a_public_address_that_is_none_is_refused_by_name(url, tmp_path):
-    done = run("import cluster.settings", tmp_path, BIVOUAC_PUBLIC_URL=url)
-    assert done.returncode != 0
-    assert "BIVOUAC_PUBLIC_URL must" in done.stderr
+def test_a_public_address_that_is_none_is_refused_by_name(url, monkeypatch):
+    monkeypatch.setenv("BIVOUAC_PUBLIC_URL", url)
+    with pytest.raises(ImproperlyConfigured, match="BIVOUAC_PUBLIC_URL must"):
+        env_origin("BIVOUAC_PUBLIC_URL", "")
 
 
 @pytest.mark.parametrize("given", ["https", "https, http"])

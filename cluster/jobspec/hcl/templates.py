@@ -16,10 +16,8 @@ from cluster.jobspec.hcl.syntax_problem import SyntaxProblem
 
 #: How deep blocks and expressions may nest together; bounds every recursion over the tree.
 MAX_NESTING = 40
-#: Pieces of one file: each term and each part to fill in is one, a block several. Real job files
-#: have hundreds. Bounds the time of a refusal, as nothing is judged before all is read.
-MAX_PIECES = 20_000
-BLOCK_PIECES = 4
+#: Terms and parts to fill in of one file, and how many of them a block is worth.
+MAX_PIECES, BLOCK_PIECES = 20_000, 4
 
 _BLANK = re.compile(r"(?:[ \t]+|\r(?=\n)|/\*.*?\*/|(?:#|//)[^\n]*)+", re.DOTALL)
 _BLANK_LINES = re.compile(r"(?:[ \t\r\n]+|/\*.*?\*/|(?:#|//)[^\n]*)+", re.DOTALL)
@@ -77,7 +75,7 @@ class TemplateParser:
             self._depth -= 1
 
     def count(self, pieces: int = 1) -> None:
-        """Count pieces of the file; too many end the reading."""
+        """Count pieces of the file; too many end it."""
         self._pieces += pieces
         if self._pieces > MAX_PIECES:
             problem = self.problem("Too much work", "The file has too many blocks and values.")
