@@ -33,7 +33,7 @@ from tests.conformance.chain_agents import (
     SimulatedAgent,
     VirtualLoop,
 )
-from tests.conformance.chain_calls import NotBuilt, Reply, call
+from tests.conformance.chain_calls import Reply, call
 from tests.conformance.chain_refusals import RefusingStore
 from tests.simulation.world import TYPES, World
 
@@ -358,6 +358,3 @@ def play(scenario: dict) -> Played:
 
 async def _play(scenario: dict, loop: VirtualLoop) -> Played:
     return await Player(scenario, loop).play()
-
-
-__all__ = ["NotBuilt", "Played", "play"]
