@@ -91,6 +91,8 @@ async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
 async def _stream(
     first: "asyncio.Future[bytes | None]", pieces: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
+    # The server sends headers with the first piece only; a silent task must not look unreachable.
+    yield b""
     async with aclosing(pieces) as stream:  # type: ignore[type-var] # call_agent is a generator
         try:
             piece = await first

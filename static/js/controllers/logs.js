@@ -1,7 +1,7 @@
 // Follows a task's output: [data-logs] names the address; the text goes in as text, never as markup.
 
 const KEPT = 200_000;
-const RETRY_MS = 2000;
+const RETRY_MS = [1000, 2000, 4000, 8000];
 
 export function attachLogs(panel) {
   const log = new Log(panel);
@@ -17,12 +17,13 @@ class Log {
     this.follow = panel.querySelector("[data-logs-follow]");
     this.type = "stdout";
     this.length = 0;
-    this.task.addEventListener("change", () => this.open());
+    this.failures = 0;
+    this.task.addEventListener("change", () => this.another());
     for (const button of panel.querySelectorAll("[data-logs-type]")) {
       button.addEventListener("click", () => {
         this.type = button.dataset.logsType;
         for (const other of panel.querySelectorAll("[data-logs-type]")) other.setAttribute("aria-pressed", String(other === button));
-        this.open();
+        this.another();
       });
     }
     this.follow.addEventListener("change", () => this.toEnd());
@@ -35,17 +36,29 @@ class Log {
     addEventListener("pagehide", () => this.call?.abort());
   }
 
+  another() {
+    this.clear();
+    this.failures = 0;
+    this.say("opening");
+    this.open();
+  }
+
+  clear() {
+    this.text.replaceChildren();
+    this.length = 0;
+  }
+
+  // What was shown stays until there is something newer.
   async open() {
     this.call?.abort();
     clearTimeout(this.retry);
     const call = (this.call = new AbortController());
-    this.text.replaceChildren();
-    this.length = 0;
-    this.say("opening");
     const address = `${this.url}?${new URLSearchParams({ task: this.task.value, type: this.type })}`;
     try {
       const answer = await fetch(address, { signal: call.signal });
       if (answer.status !== 200) return this.refused(await answer.text());
+      this.clear();
+      this.failures = 0;
       this.say("following live");
       await this.read(answer.body.getReader());
       this.say("ended");
@@ -79,12 +92,12 @@ class Log {
 
   // The agent says why: most often the task has not started yet.
   refused(reason) {
-    this.again(reason.slice(0, 200));
+    this.again(`waiting: ${reason.slice(0, 200)}`);
   }
 
   again(reason) {
     this.say(reason);
-    this.retry = setTimeout(() => this.open(), RETRY_MS);
+    this.retry = setTimeout(() => this.open(), RETRY_MS[Math.min(this.failures++, RETRY_MS.length - 1)]);
   }
 
   say(words) {
