@@ -212,6 +212,6 @@ def test_a_dead_node_loses_its_allocations_and_comes_back(world, visitor, page):
         world.purge("pair")
         world.purge("roaming")
         until(lambda: not world.get(f"node/{node['ID']}/allocations"), "an empty node")
+        world.close(node)
     finally:
         agent.kill(signal.SIGTERM)
-    world.node("second", status="down")

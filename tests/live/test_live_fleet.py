@@ -170,7 +170,8 @@ def test_a_page_without_network_says_so_and_comes_back(world, signed_in, page):
 @pytest.mark.timeout(240)
 def test_every_page_has_its_picture(world, signed_in, fleet, page):
     alloc = world.running("parade", 6)[0]
-    eval_id, node_id = alloc["EvalID"], alloc["NodeID"]
+    eval_id = alloc["EvalID"]
+    node_id = next(node["ID"] for node in world.get("nodes") if node["LastDrain"])
     places = {
         "now": "/",
         "jobs": "/jobs/",

@@ -19,7 +19,8 @@ LOOK_S = 0.05
 #: What the two real nodes of the story offer, whatever the machine has.
 NODE_CPU, NODE_MEMORY = 2000, 2048
 SIZE = {"BIVOUAC_CPU_MHZ": str(NODE_CPU), "BIVOUAC_MEMORY_MB": str(NODE_MEMORY)}
-SILENCE = {"BIVOUAC_MIN_HEARTBEAT_TTL": "1", "BIVOUAC_HEARTBEAT_GRACE": "1"}
+#: Short, so that a dead node is noticed soon, yet longer than a web server takes to come back.
+SILENCE = {"BIVOUAC_MIN_HEARTBEAT_TTL": "1", "BIVOUAC_HEARTBEAT_GRACE": "4"}
 SECOND = 1_000_000_000
 
 
@@ -98,6 +99,11 @@ class World:
             return next(fits, None)
 
         return until(find, f"node {name} {status}")
+
+    def close(self, node: dict[str, Any]) -> None:
+        """Place nothing more on the node."""
+        body = {"Eligibility": "ineligible"}
+        assert self.api.put(f"/v1/node/{node['ID']}/eligibility", json=body).is_success
 
     @contextlib.contextmanager
     def frozen(self, process: str) -> Iterator[None]:
