@@ -25,6 +25,7 @@ urlpatterns = [
     path("drains/<str:node_id>/cancel", nodes.cancel_drain, name="drain-cancel"),
     path("evaluations/", evaluations.evaluations, name="evaluations"),
     path("evaluations/<str:eval_id>/", evaluations.evaluation, name="evaluation"),
+    path("evaluations/<str:eval_id>/capsule.json", evaluations.capsule, name="capsule"),
     path("help/states/", glossary.states, name="states"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("nodes/<str:node_id>/", nodes.node, name="node"),

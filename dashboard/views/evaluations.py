@@ -4,7 +4,8 @@ from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.page import page, shown
+from dashboard.page import page, read, shown
+from dashboard.queries.capsule import capsule_file
 from dashboard.queries.evaluation import evaluation_page
 from dashboard.queries.evaluations import EvaluationFilter, evaluations_page
 from dashboard.viewer import Viewer
@@ -23,3 +24,17 @@ async def evaluation(request: HttpRequest, viewer: Viewer, eval_id: str) -> Http
     """One evaluation; a collected one answers 404 with what its stub kept."""
     query = partial(evaluation_page, eval_id=eval_id)
     return await shown(request, viewer, "dashboard/evaluation.html", query)
+
+
+@page
+async def capsule(_request: HttpRequest, viewer: Viewer, eval_id: str) -> HttpResponse:
+    """What the scheduler saw when it decided, for `manage.py evaluate`."""
+    document = await read(viewer, partial(capsule_file, eval_id=eval_id))
+    if document is None:
+        return HttpResponse("not found\n", status=404, content_type="text/plain")
+    name = f"capsule-{eval_id[:8]}.json"
+    return HttpResponse(
+        document,
+        content_type="application/json",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

@@ -145,6 +145,21 @@ def test_nobody_looks_without_signing_in(stranger, chain, path):
     assert (answer.status, answer.headers["Location"][:7]) == (302, "/login/")
 
 
+def test_a_capsule_is_for_those_who_see_everything(store, browser, guest, chain):
+    decided = make_evaluation(id=WAITS[:-1] + "8", status=EvalStatus.COMPLETE, create_index=3)
+    decided = decided.changed(snapshot_index=store.index)
+    store.write(
+        WriteKind.EVALUATION_UPDATED,
+        lambda change: change.put_evaluation(decided),
+        now=SOME_MOMENT,
+    )
+    path = f"/evaluations/{decided.id}/capsule.json"
+    answer = browser.get(path)
+    assert (answer.status, json.loads(answer.text)["Evaluation"]["ID"]) == (200, decided.id)
+    assert browser.get(f"/evaluations/{FIRST[:-1]}f/capsule.json").status == 404
+    assert guest.get(path).status == 404
+
+
 def test_other_namespaces_do_not_exist_for_a_guest(store, guest, chain):
     secret = make_evaluation(
         id=WAITS[:-1] + "9", namespace="other", job_id="sealed-job", create_index=3
