@@ -1,22 +1,26 @@
 """The capsule of an evaluation, as a file to take along."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from cluster.operations.errors import NotFound
 from cluster.operations.past_capsules import capsule_of
 from cluster.store.reader import DjangoStateReader
-from dashboard.viewer import Viewer
+from dashboard.viewer import Absent, Viewer
 
 
-def capsule_file(reader: DjangoStateReader, viewer: Viewer, *, eval_id: str) -> bytes | None:
-    """The document as JSON; None where there is none, or where a viewer may not see all of it.
+def capsule_file(
+    reader: DjangoStateReader, viewer: Viewer, *, eval_id: str
+) -> Mapping[str, bytes]:
+    """The document as `json`. Raises Absent where there is none, or it is not all for the viewer.
 
     A capsule holds every node and all work on them, so it is for those who see every namespace.
     """
     evaluation = reader.evaluation(eval_id)
     if evaluation is None or viewer.namespaces is not None:
-        return None
+        raise Absent
     try:
-        return msgspec.json.encode(capsule_of(reader, evaluation))
+        return {"json": msgspec.json.encode(capsule_of(reader, evaluation))}
     except NotFound:
-        return None
+        raise Absent from None

@@ -29,12 +29,12 @@ async def evaluation(request: HttpRequest, viewer: Viewer, eval_id: str) -> Http
 @page
 async def capsule(_request: HttpRequest, viewer: Viewer, eval_id: str) -> HttpResponse:
     """What the scheduler saw when it decided, for `manage.py evaluate`."""
-    document = await read(viewer, partial(capsule_file, eval_id=eval_id))
-    if document is None:
+    found = await read(viewer, partial(capsule_file, eval_id=eval_id))
+    if found is None:
         return HttpResponse("not found\n", status=404, content_type="text/plain")
     name = f"capsule-{eval_id[:8]}.json"
     return HttpResponse(
-        document,
+        found["json"],
         content_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )
