@@ -1,6 +1,7 @@
 """What the state of a rollout asks for: another look at its job, a promotion, its end.
 
-In: a reader and a deployment. Out: facts. Pure; when to ask, and who acts, is not known here.
+In: a reader, a deployment and the tally of its health. Out: facts. Pure; when to ask, and who
+acts, is not known here.
 """
 
 import msgspec
@@ -12,40 +13,38 @@ from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRoll
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
+from scheduler.watchers.deployment_tally import DeploymentTally
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """What the allocations of a deployment ask for."""
+    """What the unhealthy allocations of a deployment ask for."""
 
-    #: One became healthy after the newest state any evaluation of the job has seen.
-    is_news: bool = False
-    #: Unhealthy ones that may be replaced and are not marked yet.
+    #: Those that may be replaced and are not marked yet.
     replaceable: tuple[str, ...] = ()
     #: One is unhealthy for good.
     has_failed: bool = False
     rolls_back: bool = False
 
 
-def progress_of(reader: StateReader, deployment: Deployment, now: int) -> Progress:
-    """Look at every allocation of the deployment's groups (control-plane.md 6.3)."""
+def progress_of(
+    reader: StateReader, deployment: Deployment, tally: DeploymentTally, now: int
+) -> Progress:
+    """Judge every unhealthy allocation of the deployment's groups (control-plane.md 6.3)."""
+    if not tally.unhealthy:
+        return Progress()
     job = reader.job_version(
         deployment.job_key, deployment.job_version, deployment.job_create_index
     )
-    seen = newest_seen_index(reader, deployment.job_key)
-    is_news, replaceable, failed = False, [], []
-    for alloc in reader.allocations_by_deployment(deployment.id):
+    replaceable, failed = [], []
+    for alloc in tally.unhealthy.values():
         group = deployment.task_groups.get(alloc.task_group)
-        health = alloc.deployment_status
-        if group is None or health is None or health.healthy is None:
+        if group is None:
             continue
-        if health.healthy:
-            is_news = is_news or health.modify_index > seen
-        elif not group.progress_deadline or not _may_be_replaced(alloc, job, now):
+        if not group.progress_deadline or not _may_be_replaced(alloc, job, now):
             failed.append(group)
         elif not alloc.desired_transition.reschedule:
             replaceable.append(alloc.id)
     return Progress(
-        is_news=is_news,
         replaceable=tuple(replaceable),
         has_failed=bool(failed),
         rolls_back=any(group.auto_revert for group in failed),
@@ -82,17 +81,13 @@ def promotes_itself(reader: StateReader, deployment: Deployment) -> bool:
     )
 
 
-def cutoff_of(reader: StateReader, deployment: Deployment) -> int:
+def cutoff_of(deployment: Deployment, tally: DeploymentTally) -> int:
     """The earliest moment by which a group must have made progress, ns; 0 when all have."""
-    healthy: dict[str, int] = {}
-    for alloc in reader.allocations_by_deployment(deployment.id):
-        if not alloc.is_terminal and _is_healthy(alloc):
-            healthy[alloc.task_group] = healthy.get(alloc.task_group, 0) + 1
     return min(
         (
             group.require_progress_by
             for name, group in deployment.task_groups.items()
-            if group.require_progress_by and not _is_done(group, healthy.get(name, 0))
+            if group.require_progress_by and not _is_done(group, tally.healthy_count(name))
         ),
         default=0,
     )

@@ -7,7 +7,7 @@ from scheduler.commands import FailDeployment, PromoteDeployment, StepDeployment
 from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.writes.jobs import write_job
-from scheduler.structs.allocation import DeploymentHealth
+from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.policies import ReschedulePolicy
 from scheduler.watchers.deployments import BATCH_WAIT, Deployments
@@ -204,6 +204,56 @@ def test_d01_an_ended_rollout_is_watched_no_more():
     scene.put(status=DeploymentStatus.FAILED)
     assert scene.tick(BATCH_WAIT) == []
     assert scene.watcher.next_deadline(**scene.time) is None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param([HEALTHY], id="healthy"),
+        pytest.param([UNHEALTHY], id="unhealthy"),
+        pytest.param([HEALTHY, UNHEALTHY], id="no-longer-healthy"),
+        pytest.param([UNHEALTHY, HEALTHY], id="healthy-again"),
+        pytest.param([UNHEALTHY, None], id="taken-back"),
+    ],
+)
+def test_what_was_followed_is_what_a_new_leader_finds(told):
+    scene = Scene()
+    scene.put(require_progress_by=scene.due_in)
+    for health in told:
+        scene.put_health(health)
+    followed = scene.tick() + scene.tick(BATCH_WAIT)
+    scene.watcher = Deployments()
+    scene.watcher.restore(scene.store, **scene.time)
+    assert scene.tick() + scene.tick(BATCH_WAIT) == followed
+
+
+def test_an_allocation_that_ended_is_no_longer_counted_as_healthy():
+    scene = Scene()
+    scene.put(require_progress_by=scene.due_in)
+    scene.put_health(HEALTHY)
+    scene.tick()
+    scene.put_health(HEALTHY, client_status=ClientStatus.COMPLETE)
+    scene.put(require_progress_by=scene.due_in)
+    assert FailDeployment(deployment_id="deployment", is_late=True) in scene.tick(11.0)
+
+
+def test_a_rollout_is_followed_from_the_plan_that_begins_it():
+    scene = Scene()
+    alloc = make_allocation(scene.job, deployment_id="deployment")
+    deployment = Deployment(
+        id="deployment",
+        job_id=scene.job.id,
+        job_create_index=scene.job.create_index,
+        status=DeploymentStatus.RUNNING,
+        task_groups={"web": GroupRollout(desired_total=1, progress_deadline=DEADLINE)},
+    )
+
+    def begin(change):
+        change.put_allocation(alloc.changed(deployment_status=HEALTHY))
+        change.put_deployment(deployment)
+
+    scene.write(begin)
+    assert scene.tick() + scene.tick(BATCH_WAIT) == [steps("deployment")]
 
 
 def test_a_new_leader_finds_the_rollouts_in_the_record():
