@@ -129,9 +129,12 @@ class Leader:
             )
         return tuple(deliveries)
 
-    def submit_plan(self, process: str, plan: Plan, *, now: int, monotonic: float) -> None:
+    def submit_plan(
+        self, process: str, plan: Plan, size: int, *, now: int, monotonic: float
+    ) -> None:
         """Queue a plan; its answer will be among `take_replies`. Sent twice, it is queued once.
 
+        Its outline is enough, with the `size` of the whole.
         While it is out the evaluation's nack timer stands still. Raises NotOutstanding or
         TokenMismatch for a delivery that is not the submitter's any more.
         """
@@ -140,7 +143,7 @@ class Leader:
             return
         self.broker.pause_nack_timeout(plan.eval_id, plan.eval_token, monotonic=monotonic)
         self._workers.begun(process, (plan.eval_id,))
-        self._desk.submit(process, plan)
+        self._desk.submit(process, plan, size)
         self._lives.note(
             plan.eval_id, Step.PLAN_SUBMITTED, now, actor=f"worker {process}", plan_id=plan.id
         )

@@ -30,6 +30,8 @@ class PlanBody(msgspec.Struct, frozen=True):
     process: str
     #: Its outline: all that the leader looks at.
     plan: Plan
+    #: Of the whole plan.
+    size: int
     #: The whole plan, which the applier opens.
     cargo: msgspec.Raw
 

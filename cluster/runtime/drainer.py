@@ -122,7 +122,7 @@ class Drainer:
         if eval_id is None:
             self._note_refusal(answer)
         elif answer.error:
-            self._send(batch.give_up(eval_id, answer.error))
+            self._send(batch.give_up(eval_id, answer.error, now=self._clock.now()))
         else:
             outcome = msgspec.msgpack.decode(answer.body, type=PlanOutcome)
             refused = outcome.result is None or bool(outcome.result.rejected_nodes)
@@ -131,7 +131,7 @@ class Drainer:
 
     def _send(self, turn: Turn) -> None:
         for plan in turn.plans:
-            body = PlanBody(self.process, plan.outline, encoded(plan))
+            body = PlanBody(self.process, plan.outline, plan.size, encoded(plan))
             asked = self.channel.send("plan", body)
             self._plans[asked] = plan.eval_id
         for finish in turn.finishes:

@@ -150,7 +150,11 @@ class LeaderDesk:
         if request.epoch != self.fence.epoch:
             raise SchedulerError("the evaluation was delivered by an earlier leader")
         self.leader.submit_plan(
-            body.process, body.plan, now=self._clock.now(), monotonic=self._clock.monotonic()
+            body.process,
+            body.plan,
+            body.size,
+            now=self._clock.now(),
+            monotonic=self._clock.monotonic(),
         )
         self._plans[body.plan.id] = request, body.cargo
 

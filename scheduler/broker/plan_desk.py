@@ -14,12 +14,19 @@ from scheduler.messages import PlanOutcome
 from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.plan import Plan
 
+#: A group is full with this many allocations. Its transaction holds up every other writer for
+#: some tens of milliseconds then; groups of large plans without a bound did for seconds, in which
+#: no heartbeat could be recorded.
+GROUP_SIZE = 256
+
 
 class Submission(msgspec.Struct):
     """One plan and who waits for its answer."""
 
     process: str
     plan: Plan
+    #: Allocations it changes.
+    size: int
     #: The applier holds it.
     is_taken: bool = False
     #: Lifecycle steps that ride with it.
@@ -56,16 +63,21 @@ class PlanDesk:
         """Whether the plan waits or is with the applier."""
         return plan_id in self._submissions
 
-    def submit(self, process: str, plan: Plan) -> None:
-        """Queue a plan."""
-        self._submissions[plan.id] = Submission(process, plan)
+    def submit(self, process: str, plan: Plan, size: int) -> None:
+        """Queue a plan that changes `size` allocations."""
+        self._submissions[plan.id] = Submission(process, plan, size)
         self._queue.push(plan)
 
     def take(self, limit: int) -> list[Submission]:
-        """The next plans, now in the hands of the applier."""
-        taken = [self._submissions[plan.id] for plan in self._queue.pop(limit)]
-        for submission in taken:
+        """The next plans, now in the applier's hands: up to `limit`, or enough for a group."""
+        taken: list[Submission] = []
+        while len(taken) < limit and sum(each.size for each in taken) < GROUP_SIZE:
+            plans = self._queue.pop(1)
+            if not plans:
+                break
+            submission = self._submissions[plans[0].id]
             submission.is_taken = True
+            taken.append(submission)
         return taken
 
     def done(self, outcomes: Sequence[PlanOutcome]) -> list[Settled]:

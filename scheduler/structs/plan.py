@@ -43,6 +43,13 @@ class Plan(Wire, frozen=True):
         return JobKey(self.namespace, self.job_id)
 
     @property
+    def size(self) -> int:
+        """How many allocations it changes."""
+        return (
+            _count(self.node_update) + _count(self.node_allocation) + _count(self.node_preemptions)
+        )
+
+    @property
     def outline(self) -> "Plan":
         """Whose plan it is and how urgent, without what it changes."""
         return replace(

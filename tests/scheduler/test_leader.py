@@ -229,7 +229,7 @@ def test_125_after_a_failover_old_tokens_are_worth_nothing() -> None:
         world.finish("w", complete(old))
     plan = Plan(id="p", eval_id=E.id, eval_token=old.token)
     with pytest.raises(NotOutstanding):
-        world.leader.submit_plan("w", plan, **world.time)
+        world.leader.submit_plan("w", plan, plan.size, **world.time)
     assert take_one(world).token != old.token
 
 
@@ -274,7 +274,7 @@ def test_a_lost_worker_whose_plan_is_being_judged_is_nacked_after_the_answer() -
     world = make_world(E)
     delivery = take_one(world)
     plan = Plan(id="p", eval_id=E.id, eval_token=delivery.token)
-    world.leader.submit_plan("w", plan, **world.time)
+    world.leader.submit_plan("w", plan, plan.size, **world.time)
     world.take_plans()
     world.tick(5)
     assert world.leader.broker.outstanding(E.id) == delivery.token
@@ -288,7 +288,7 @@ def test_a_lost_worker_whose_plan_is_being_judged_is_nacked_after_the_answer() -
 
 def submitted(world: World, **fields: object) -> Plan:
     plan = Plan(**({"id": "p", "eval_id": E.id, "eval_token": take_one(world).token} | fields))
-    world.leader.submit_plan("w", plan, **world.time)
+    world.leader.submit_plan("w", plan, plan.size, **world.time)
     return plan
 
 
@@ -310,7 +310,7 @@ def test_the_nack_timer_stands_still_while_a_plan_is_out() -> None:
 def test_a_plan_sent_twice_is_queued_once() -> None:
     world = make_world(E)
     plan = submitted(world)
-    world.leader.submit_plan("w", plan, **world.time)
+    world.leader.submit_plan("w", plan, plan.size, **world.time)
     assert world.leader.plan_queue_depth == 1
 
 
@@ -318,7 +318,7 @@ def test_94_a_plan_with_a_wrong_token_is_refused() -> None:
     world = make_world(E)
     take_one(world)
     with pytest.raises(TokenMismatch):
-        world.leader.submit_plan("w", Plan(id="p", eval_id=E.id, eval_token="x"), **world.time)
+        world.leader.submit_plan("w", Plan(id="p", eval_id=E.id, eval_token="x"), 0, **world.time)
     assert world.leader.plan_queue_depth == 0
 
 
@@ -488,7 +488,7 @@ def test_the_life_of_an_evaluation_is_recorded_with_its_outcome() -> None:
     world.clock.advance(0.5)
     delivery = take_one(world)
     world.leader.submit_plan(
-        "w", Plan(id="p", eval_id=E.id, eval_token=delivery.token), **world.time
+        "w", Plan(id="p", eval_id=E.id, eval_token=delivery.token), 0, **world.time
     )
     world.take_plans()
     rejected = PlanResult(rejected_nodes=("n1",), rejections={"n1": "memory"}, refresh_index=3)

@@ -67,13 +67,14 @@ class World:
         settings: LeaderSettings | None = None,
         factory: SchedulerFactory = new_scheduler,
         clock: FixedClock | None = None,
+        store: MemoryStateStore | None = None,
     ) -> None:
         self.clock = clock or FixedClock()
         self.ids = CountingIDs()
         self.chance = np.random.default_rng(seed)
         self.settings = settings or LeaderSettings()
         self.factory = factory
-        self.store = MemoryStateStore()
+        self.store = store or MemoryStateStore()
         self.applier = PlanApplier(self.ids)
         self.commands: list[Command] = []
         self.leader = self.new_leader()
@@ -267,7 +268,7 @@ class World:
         """Submit the plans and finishes of a turn; what the leader refuses is dropped."""
         for plan in turn.plans:
             try:
-                self.leader.submit_plan(process, plan, **self.time)
+                self.leader.submit_plan(process, plan, plan.size, **self.time)
             except SchedulerError:
                 continue
         for request in turn.finishes:
