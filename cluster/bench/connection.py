@@ -40,14 +40,19 @@ class Connection:
         """Hang up."""
         self._connection.close()
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> Any:
-        self._connection.request(method, path, body, self._headers)
+    def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
+        """The content of the answer, with headers of the caller's own. Raises RequestRefused."""
+        self._connection.request(method, path, body, headers)
         response = self._connection.getresponse()
         content = response.read()
         if response.status >= 400:
             text = content.decode(errors="replace")[:500]
             raise RequestRefused(f"{method} {path}: {response.status} {text}")
         self.index = int(response.headers.get("X-Nomad-Index") or self.index)
+        return content
+
+    def _ask(self, method: str, path: str, body: bytes | None) -> Any:
+        content = self.send(method, path, body, self._headers)
         return msgspec.json.decode(content) if content else None
 
 

@@ -20,6 +20,8 @@ _CLOCK = SystemClock()
 #: Between two looks at what is still open; an API without a file beside it is asked less often.
 _LOOK_S = 0.02
 _LOOK_REMOTE_S = 0.5
+#: A look at a large record takes a while: pause for this many times as long before the next.
+_LOOK_SHARE = 20
 
 
 class NotSettled(Exception):
@@ -81,12 +83,15 @@ class Target:
     def until(self, holds: Callable[[], bool], what: str, limit_s: float) -> float:
         """Wait; returns the moment it held, on the monotonic clock. Raises NotSettled."""
         pause = _LOOK_S if self._file is not None else _LOOK_REMOTE_S
-        deadline = _CLOCK.monotonic() + limit_s
-        while not holds():
-            if _CLOCK.monotonic() > deadline:
+        began = _CLOCK.monotonic()
+        while True:
+            looked = _CLOCK.monotonic()
+            if holds():
+                return _CLOCK.monotonic()
+            now = _CLOCK.monotonic()
+            if now > began + limit_s:
                 raise NotSettled(f"not within {limit_s:g} s: {what}")
-            time.sleep(pause)
-        return _CLOCK.monotonic()
+            time.sleep(max(pause, _LOOK_SHARE * (now - looked)))
 
     def until_quiet(self, limit_s: float = 600) -> float:
         """Wait until no evaluation is pending."""
