@@ -19,13 +19,14 @@ from scheduler.structs.task_group import TaskGroup
 def reconcile_reconnecting(work: GroupWork) -> None:
     """Keep or stop each returning allocation, and stop the replacements that lose to one."""
     stops: dict[str, Stop] = {}
+    choice = work.wanted.disconnect.reconcile if work.wanted.disconnect else ""
     for alloc in work.reconnecting.values():
         verdict = _outright(work, alloc)
         if verdict is not None:
             stops[alloc.id] = verdict
             continue
         for replacement in _replacements(work.all, alloc):
-            if _keeps_replacement(work, alloc, replacement):
+            if keeps_replacement(choice, alloc, replacement, work.situation.origin(alloc)):
                 stops.setdefault(alloc.id, Stop(alloc=alloc, reason=reasons.NOT_NEEDED))
             else:
                 loser = Stop(alloc=replacement, reason=reasons.RECONNECTED)
@@ -73,16 +74,19 @@ def _record_return(work: GroupWork, kept: AllocSet) -> None:
     work.tally["reconnect"] += len(work.reconnect_updates)
 
 
-def _keeps_replacement(work: GroupWork, original: Allocation, replacement: Allocation) -> bool:
+def keeps_replacement(
+    choice: str, original: Allocation, replacement: Allocation, origin: TaskGroup | None
+) -> bool:
+    """Whether the replacement survives, not the original, by the strategy of that name.
+
+    `origin` is the group the original was made from. A replacement of a newer job always survives.
+    """
     if (
         replacement.job_version > original.job_version
         or replacement.job_create_index > original.job_create_index
     ):
         return True
-    group = work.wanted
-    choice = group.disconnect.reconcile if group.disconnect else ""
-    picker = _PICKERS.get(choice, _by_score)
-    return picker(original, replacement, work.situation.origin(original))
+    return _PICKERS.get(choice, _by_score)(original, replacement, origin)
 
 
 def _by_score(original: Allocation, replacement: Allocation, _: TaskGroup | None) -> bool:

@@ -225,8 +225,11 @@ def canaries(of, *indexes: int, tag: str = "-canary", **fields) -> list[Allocati
             of,
             index,
             tag=tag,
-            deployment_id="dep",
-            **{"deployment_status": canary(healthy=True), **fields},
+            **{
+                "deployment_id": "dep",
+                "deployment_status": canary(healthy=True),
+                **fields,
+            },
         )
         for index in indexes
     ]

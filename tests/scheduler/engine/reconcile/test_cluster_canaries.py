@@ -106,6 +106,7 @@ def test_d16_a_deployment_is_successful_when_the_last_old_allocs_go():
         )
     )
     assert results.desired_updates["web"] == counters("Stop 2, Ignore 2")
+    assert {stop.alloc.id for stop in results.stop} == {"0", "1"}
     assert updates_of(results) == [("successful", reasons.DEPLOYMENT_SUCCESSFUL)]
 
 
@@ -131,28 +132,36 @@ def test_a_held_deployment_places_no_more_canaries(status, expected, stops):
 
 
 @pytest.mark.parametrize(
-    ("nodes", "expected", "stops"),
+    ("held", "nodes", "expected", "gone"),
     [
         pytest.param(
+            (),
             {"node": "draining", "desired_transition": MIGRATE},
             "Canary 2, Ignore 10",
-            2,
+            [0, 1],
             id="D24-draining",
         ),
-        pytest.param({"node": "down"}, "Canary 2, Ignore 10", 2, id="D25-down"),
+        pytest.param((0,), {"node": "down"}, "Canary 1, Ignore 11", [1], id="D25-one-down"),
+        pytest.param((), {"node": "down"}, "Canary 2, Ignore 10", [0, 1], id="both-down"),
     ],
 )
-def test_canaries_lost_with_their_node_are_placed_anew_without_counting(nodes, expected, stops):
+def test_canaries_lost_with_their_node_are_placed_anew_without_counting(
+    held, nodes, expected, gone
+):
     results = reconcile_cluster(
         rolling(
             update(2, 2),
             state=canary_state("0-canary", "1-canary"),
-            extra=lambda current: canaries(current, 0, 1, **nodes),
+            extra=lambda current: [
+                *canaries(current, *held),
+                *canaries(current, *gone, **nodes),
+            ],
         )
     )
     assert results.desired_updates["web"] == counters(expected)
-    assert len(results.stop) == stops
-    assert placed(results) == [0, 1]
+    assert {stop.alloc.id for stop in results.stop} == {f"{index}-canary" for index in gone}
+    assert placed(results) == gone
+    assert all(one.is_canary and one.previous is None for one in results.place)
 
 
 def test_d26_canaries_of_an_older_version_give_way():
@@ -168,6 +177,7 @@ def test_d26_canaries_of_an_older_version_give_way():
     )
     assert updates_of(results) == [("cancelled", reasons.DEPLOYMENT_NEWER_JOB)]
     assert results.desired_updates["web"] == counters("Stop 2, Canary 2, Ignore 10")
+    assert {stop.alloc.id for stop in results.stop} == {"0-canary", "1-canary"}
     assert results.deployment is not None
 
 
@@ -251,13 +261,13 @@ def test_d14_a_group_with_canaries_waits_while_another_rolls_on():
 
 
 def test_d27_a_failed_deployment_takes_back_only_unpromoted_canaries():
-    groups = (group(8, update=update(2, 2)), group(8, "api", update=update(2, 2)))
+    groups = (group(10, update=update(2, 2)), group(10, "api", update=update(2, 2)))
     current = job(task_groups=groups)
     existing = []
     for name in ("web", "api"):
         existing += [
             alloc(older(current), index, tag=name, name=f"web.{name}[{index}]", task_group=name)
-            for index in range(2, 8)
+            for index in range(2, 10)
         ]
         existing += [
             alloc(
@@ -280,33 +290,34 @@ def test_d27_a_failed_deployment_takes_back_only_unpromoted_canaries():
     results = reconcile_cluster(
         situation(current, existing, judge_update=old_destructive, deployment=found)
     )
-    assert results.desired_updates["web"] == counters("Ignore 8")
-    assert results.desired_updates["api"] == counters("Stop 2, Ignore 6")
+    assert results.desired_updates["web"] == counters("Ignore 10")
+    assert results.desired_updates["api"] == counters("Stop 2, Ignore 8")
+    assert {stop.alloc.id for stop in results.stop} == {"0-api-canary", "1-api-canary"}
 
 
 @pytest.mark.parametrize(
-    ("status", "others", "expected", "stops", "places"),
+    ("status", "others", "expected", "moved", "replace"),
     [
         pytest.param(
             DeploymentStatus.RUNNING,
             2,
             "Place 1, Stop 1, Migrate 2, DestructiveUpdate 2, Ignore 5",
-            3,
-            3,
+            [0, 1, 2],
+            [8, 9],
             id="D29-running",
         ),
         pytest.param(
             DeploymentStatus.FAILED,
             1,
             "Place 1, Stop 1, Migrate 1, Ignore 8",
-            2,
-            2,
+            [0, 1],
+            [],
             id="D30-failed",
         ),
     ],
 )
 def test_lost_and_draining_allocs_move_whatever_the_rollout_does(
-    status, others, expected, stops, places
+    status, others, expected, moved, replace
 ):
     current = job(10, update=update(4))
     new_count = 8 if others == 2 else 4
@@ -333,4 +344,4 @@ def test_lost_and_draining_allocs_move_whatever_the_rollout_does(
         )
     )
     assert results.desired_updates["web"] == counters(expected)
-    assert (len(results.stop), len(results.place)) == (stops, places)
+    assert (stopped(results), placed(results), replaced(results)) == (moved, moved, replace)

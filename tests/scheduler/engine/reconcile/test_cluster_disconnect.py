@@ -82,10 +82,15 @@ def test_allocs_that_come_back_failed_are_stopped(is_replaced, expected):
     current = job(4, disconnect=disconnect())
     existing = back(current, 0, 1, client_status=FAILED) + allocs(current, 2, 3)
     if is_replaced:
+        existing = [
+            one.changed(next_allocation=f"{one.id}-new") if one.client_status is FAILED else one
+            for one in existing
+        ]
         existing += allocs(current, 0, 1, tag="-new")
     results = reconcile_cluster(situation(current, existing))
     assert results.desired_updates["web"] == counters(expected)
     assert {stop.client_status for stop in results.stop} == {FAILED}
+    assert [one.previous for one in results.place] == ([] if is_replaced else [None, None])
 
 
 def test_e05_batch_work_that_finished_out_of_sight_is_done():
@@ -118,11 +123,6 @@ def test_e05_batch_work_that_finished_out_of_sight_is_done():
             ],
             "Migrate 1, Ignore 1",
             id="E25-flagged",
-        ),
-        pytest.param(
-            lambda current: [*back(older(current), 0), alloc(current, 1)],
-            "Stop 1, Place 1, Ignore 1",
-            id="E23-of-an-older-version",
         ),
         pytest.param(
             lambda current: [
@@ -173,12 +173,6 @@ def test_returning_allocs_of_a_group_of_two(existing, expected):
             [("max-disconnect-timeout", 5 * MINUTE)],
             id="E17-never-replaced",
         ),
-        pytest.param(
-            lambda: away(block=None),
-            "Place 2, Stop 2, Ignore 1",
-            [],
-            id="E22-no-disconnect-block",
-        ),
     ],
 )
 def test_allocs_on_a_silent_node_become_unknown(scene, expected, triggers):
@@ -215,28 +209,50 @@ def test_an_unknown_alloc_is_replaced_by_the_evaluation_it_waits_for(
     )
     results = reconcile_cluster(situation(current, [*unknown, alloc(current, 2)]))
     assert results.desired_updates["web"] == counters(expected)
+    assert all(one.is_reschedule and one.previous in unknown for one in results.place)
     assert results.stop == ()
 
 
+def test_e22_without_a_disconnect_block_a_silent_node_loses_its_alloc():
+    current = job(2)
+    results = reconcile_cluster(
+        situation(current, [alloc(current, 0, "disconnected"), alloc(current, 1)])
+    )
+    assert results.desired_updates["web"] == counters("Place 1, Stop 1, Ignore 1")
+    assert [(stop.alloc.id, stop.client_status) for stop in results.stop] == [("0", LOST)]
+    assert [one.is_lost for one in results.place] == [True]
+
+
+def test_e23_a_returning_alloc_of_an_older_version_gives_its_place_to_a_new_one():
+    current = job(2, disconnect=disconnect())
+    results = reconcile_cluster(situation(current, [*back(older(current), 0), alloc(current, 1)]))
+    assert results.desired_updates["web"] == counters("Stop 1, Place 1, Ignore 1")
+    assert [(stop.alloc.id, stop.reason) for stop in results.stop] == [("0", reasons.NOT_NEEDED)]
+    assert [one.previous for one in results.place] == [None]
+
+
 @pytest.mark.parametrize(
-    ("first", "block", "expected"),
+    ("first", "block", "expected", "triggers"),
     [
         pytest.param(
             {"node": "down"},
             disconnect(0, replace=False),
             "Ignore 3, Disconnect 1",
+            [("max-disconnect-timeout", NOW)],
             id="E18-running-on-a-down-node",
         ),
         pytest.param(
             {"node": "down", "client_status": PENDING},
             disconnect(replace=False),
             "Place 1, Stop 1, Ignore 2",
+            [],
             id="E19-pending-on-a-down-node",
         ),
         pytest.param(
             {"node": "down", "client_status": UNKNOWN, "alloc_states": was_unknown()},
             disconnect(replace=False),
             "Ignore 3",
+            [],
             id="E20-unknown-on-a-down-node",
         ),
         pytest.param(
@@ -247,16 +263,19 @@ def test_an_unknown_alloc_is_replaced_by_the_evaluation_it_waits_for(
             },
             disconnect(replace=False),
             "Place 1, Stop 1, Ignore 2",
+            [],
             id="E20-and-expired",
         ),
     ],
 )
-def test_replacement_can_be_forbidden(first, block, expected):
+def test_replacement_can_be_forbidden(first, block, expected, triggers):
     current = job(3, disconnect=block)
     results = reconcile_cluster(
         situation(current, [alloc(current, 0, **first), *allocs(current, 1, 2)])
     )
     assert results.desired_updates["web"] == counters(expected)
+    followups = results.followup_evals.get("web", ())
+    assert [(one.triggered_by, one.wait_until) for one in followups] == triggers
 
 
 def test_e10_expired_allocs_that_were_replaced_are_lost():
@@ -322,6 +341,7 @@ def test_e30_a_cut_off_node_has_certainly_stopped_it_after_its_time():
     results = reconcile_cluster(situation(current, [lost, *allocs(current, 1, 2)]))
     assert results.desired_updates["web"] == counters("Stop 1, Place 2, Ignore 2")
     assert placed(results) == [0, 3]
+    assert [one.is_lost for one in results.place] == [True, False]
     assert results.followup_evals == {}
 
 
@@ -348,25 +368,42 @@ def test_e34_a_canary_out_of_sight_is_topped_up():
     assert stopped(results) == [2]
 
 
+def replaced_twice(current, index: int):
+    """A replacement that failed and was stopped, and the one that runs in its place."""
+    failed = alloc(
+        current,
+        index,
+        tag="-second",
+        previous_allocation=f"{index}",
+        client_status=FAILED,
+        desired_status=STOP,
+        next_allocation=f"{index}-third",
+    )
+    return [failed, alloc(current, index, tag="-third", previous_allocation=failed.id)]
+
+
 def test_e07_a_stopped_alloc_that_comes_back_stays_stopped():
     current = job(1, disconnect=disconnect())
     existing = [
-        *back(current, 0, desired_status=STOP, next_allocation="0-b"),
-        alloc(current, 0, tag="-c"),
+        *back(current, 0, desired_status=STOP, next_allocation="0-second"),
+        *replaced_twice(current, 0),
     ]
     results = reconcile_cluster(situation(current, existing))
     assert results.desired_updates["web"] == counters("Ignore 1")
 
 
 def test_e06_a_broken_chain_of_replacements_leaves_the_surplus_to_the_names():
-    current = job(5, disconnect=disconnect())
+    current = job(5, disconnect=disconnect(reconcile="keep_replacement"))
     existing = [
-        *back(current, 0, 1, next_allocation="gone"),
+        *back(current, 0, next_allocation="0-second"),
+        *back(current, 1, next_allocation="1-second"),
         *allocs(current, 2, 3, 4),
-        *allocs(current, 0, 1, tag="-third"),
+        *replaced_twice(current, 0),
+        *replaced_twice(current, 1),
     ]
     results = reconcile_cluster(situation(current, existing))
     assert results.desired_updates["web"] == counters("Stop 2, Reconnect 2, Ignore 5")
+    assert {stop.reason for stop in results.stop} == {reasons.NOT_NEEDED}
 
 
 def test_e09_failed_replacements_of_failed_returns_are_replaced():

@@ -24,6 +24,7 @@ from tests.scheduler.engine.reconcile.scene import (
     replaced,
     situation,
     stopped,
+    update,
     was_unknown,
 )
 
@@ -63,18 +64,19 @@ def test_names_fill_gaps_and_surplus_goes_from_the_top(count, held, expected, pl
 
 
 @pytest.mark.parametrize(
-    ("count", "judge", "expected"),
+    ("count", "judge", "block", "expected"),
     [
-        pytest.param(10, in_place, "InPlaceUpdate 10", id="A09-in-place"),
-        pytest.param(15, in_place, "Place 5, InPlaceUpdate 10", id="A10-in-place-and-grown"),
-        pytest.param(5, in_place, "Stop 5, InPlaceUpdate 5", id="A11-in-place-and-shrunk"),
-        pytest.param(10, destructive, "DestructiveUpdate 10", id="A12-destructive"),
-        pytest.param(15, destructive, "Place 5, DestructiveUpdate 10", id="A13-and-grown"),
-        pytest.param(5, destructive, "Stop 5, DestructiveUpdate 5", id="A14-and-shrunk"),
+        pytest.param(10, in_place, None, "InPlaceUpdate 10", id="A09-in-place"),
+        pytest.param(15, in_place, None, "Place 5, InPlaceUpdate 10", id="A10-and-grown"),
+        pytest.param(5, in_place, None, "Stop 5, InPlaceUpdate 5", id="A11-and-shrunk"),
+        pytest.param(10, destructive, None, "DestructiveUpdate 10", id="A12-destructive"),
+        pytest.param(10, destructive, update(0), "DestructiveUpdate 10", id="A12-none-at-a-time"),
+        pytest.param(15, destructive, None, "Place 5, DestructiveUpdate 10", id="A13-and-grown"),
+        pytest.param(5, destructive, None, "Stop 5, DestructiveUpdate 5", id="A14-and-shrunk"),
     ],
 )
-def test_updates_without_an_update_block_happen_all_at_once(count, judge, expected):
-    current = job(count)
+def test_updates_without_an_update_block_happen_all_at_once(count, judge, block, expected):
+    current = job(count, update=block)
     existing = allocs(current, *range(10))
     results = reconcile_cluster(situation(current, existing, judge_update=judge))
     assert results.desired_updates == {"web": counters(expected)}
@@ -147,15 +149,17 @@ def test_a18_a_stopped_job_stops_every_group(is_purged):
     assert results.deployment is None
 
 
-def test_a19_a_stopped_job_with_nothing_left_does_nothing():
-    current = job(stop=True)
+@pytest.mark.parametrize("is_purged", [False, True])
+def test_a19_a_stopped_job_with_nothing_left_does_nothing(is_purged):
+    former = job()
+    current = None if is_purged else job(stop=True)
     existing = [
-        alloc(current, 0, client_status=COMPLETE),
-        alloc(current, 1, client_status=FAILED),
-        alloc(current, 2, desired_status=STOP),
-        alloc(current, 3, desired_status=EVICT),
+        alloc(former, 0, client_status=COMPLETE),
+        alloc(former, 1, client_status=FAILED),
+        alloc(former, 2, desired_status=STOP),
+        alloc(former, 3, desired_status=EVICT),
     ]
-    results = reconcile_cluster(situation(current, existing))
+    results = reconcile_cluster(situation(current, existing, known_as=former))
     assert results.desired_updates == {"web": counters("")}
     assert results.stop == ()
 

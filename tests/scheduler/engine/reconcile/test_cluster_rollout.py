@@ -26,6 +26,7 @@ from tests.scheduler.engine.reconcile.scene import (
     replaced,
     rolling,
     situation,
+    stopped,
     update,
     updates_of,
 )
@@ -33,6 +34,7 @@ from tests.scheduler.engine.reconcile.scene import (
 MIGRATE = flags(migrate=True)
 RESCHEDULE = flags(reschedule=True)
 HELD = [DeploymentStatus.PAUSED, DeploymentStatus.FAILED]
+DONE = {"desired_total": 10, "healthy_allocs": 10}
 
 
 @pytest.mark.parametrize("is_purged", [False, True])
@@ -84,43 +86,68 @@ def test_d02_a_newer_version_cancels_the_active_deployment(status, expected):
 
 
 @pytest.mark.parametrize(
-    ("scene", "expected", "total"),
+    ("scene", "expected", "total", "place", "replace", "stop"),
     [
         pytest.param(
-            lambda: rolling(update(4)), "DestructiveUpdate 4, Ignore 6", 10, id="D03-destructive"
+            lambda: rolling(update(4)),
+            "DestructiveUpdate 4, Ignore 6",
+            10,
+            [],
+            [0, 1, 2, 3],
+            [],
+            id="D03-destructive",
         ),
         pytest.param(
             lambda: rolling(update(4), held=7),
             "Place 3, DestructiveUpdate 1, Ignore 6",
             10,
+            [7, 8, 9],
+            [0],
+            [],
             id="D07-short-and-destructive",
         ),
         pytest.param(
-            lambda: rolling(update(2, 2)), "Canary 2, Ignore 10", 10, id="D08-canaries-first"
+            lambda: rolling(update(2, 2)),
+            "Canary 2, Ignore 10",
+            10,
+            [0, 1],
+            [],
+            [],
+            id="D08-canaries-first",
         ),
         pytest.param(
             lambda: rolling(update(2, 2), count=15),
             "Canary 2, Ignore 10",
             15,
+            [0, 1],
+            [],
+            [],
             id="D09-canaries-and-grown",
         ),
         pytest.param(
             lambda: rolling(update(2, 2), count=5),
             "Canary 2, Stop 5, Ignore 5",
             5,
+            [0, 1],
+            [],
+            [5, 6, 7, 8, 9],
             id="D10-canaries-and-shrunk",
         ),
         pytest.param(
             lambda: rolling(update(2, 7), count=3, held=3),
             "Canary 7, Place 3, Ignore 3",
             3,
+            [0, 1, 2],
+            [],
+            [],
             id="D11-more-canaries-than-count",
         ),
     ],
 )
-def test_a_new_version_starts_a_deployment(scene, expected, total):
+def test_a_new_version_starts_a_deployment(scene, expected, total, place, replace, stop):
     results = reconcile_cluster(scene())
     assert results.desired_updates == {"web": counters(expected)}
+    assert (placed(results), replaced(results), stopped(results)) == (place, replace, stop)
     assert results.deployment is not None
     assert results.deployment.task_groups["web"].desired_total == total
     assert results.deployment.status is DeploymentStatus.RUNNING
@@ -180,12 +207,19 @@ def test_d17_healthy_allocs_let_the_next_ones_be_replaced(healthy):
 
 def test_d18_one_unhealthy_alloc_stops_the_rollout():
     current = job(10, update=update(4))
-    verdict = msgspec.structs.replace(canary(healthy=False), canary=False)
-    new = [alloc(current, 0, deployment_id="dep", deployment_status=verdict)]
+    new = [
+        alloc(
+            current,
+            index,
+            deployment_id="dep",
+            deployment_status=msgspec.structs.replace(canary(healthy=index != 2), canary=False),
+        )
+        for index in range(4)
+    ]
     results = reconcile_cluster(
         situation(
             current,
-            new + allocs(older(current), *range(1, 10)),
+            new + allocs(older(current), *range(4, 10)),
             judge_update=old_destructive,
             deployment=deployment(current, web=GroupRollout(desired_total=10)),
         )
@@ -234,16 +268,13 @@ def test_d28_a_failed_deployment_of_an_older_version_does_not_hold_the_new_one()
 
 
 @pytest.mark.parametrize(
-    ("status", "count", "held", "state", "expected", "ends"),
+    ("status", "given_up", "state", "expected", "ends"),
     [
-        pytest.param(
-            DeploymentStatus.SUCCESSFUL, 10, 10, {}, "Ignore 10", [], id="D31-successful"
-        ),
+        pytest.param(DeploymentStatus.SUCCESSFUL, 0, DONE, "Ignore 10", [], id="D31-successful"),
         pytest.param(
             DeploymentStatus.RUNNING,
-            10,
-            10,
-            {"desired_total": 10, "healthy_allocs": 10},
+            0,
+            DONE,
             "Ignore 10",
             [("successful", reasons.DEPLOYMENT_SUCCESSFUL)],
             id="D32-complete",
@@ -251,27 +282,51 @@ def test_d28_a_failed_deployment_of_an_older_version_does_not_hold_the_new_one()
         pytest.param(
             DeploymentStatus.RUNNING,
             10,
-            10,
+            DONE,
+            "Ignore 10",
+            [("successful", reasons.DEPLOYMENT_SUCCESSFUL)],
+            id="D32-beside-what-failed-and-was-stopped",
+        ),
+        pytest.param(
+            DeploymentStatus.RUNNING,
+            0,
             {"desired_total": 10, "healthy_allocs": 9},
             "Ignore 10",
             [],
-            id="D48-not-healthy-yet",
+            id="not-healthy-yet",
         ),
     ],
 )
-def test_an_idle_deployment_ends_when_enough_is_healthy(
-    status, count, held, state, expected, ends
-):
-    current = job(count, update=update(4))
+def test_an_idle_deployment_ends_when_enough_is_healthy(status, given_up, state, expected, ends):
+    current = job(10, update=update(4))
+    verdict = msgspec.structs.replace(canary(healthy=True), canary=False)
+    of_deployment = {"deployment_id": "dep", "deployment_status": verdict}
+    ended = {"client_status": FAILED, "desired_status": STOP, "deployment_id": "dep"}
     results = reconcile_cluster(
         situation(
             current,
-            allocs(current, *range(held)),
+            [
+                *allocs(current, *range(10), **of_deployment),
+                *allocs(current, *range(given_up), tag="-ended", **ended),
+            ],
             deployment=deployment(current, status, web=GroupRollout(**state)),
         )
     )
     assert results.desired_updates["web"] == counters(expected)
     assert updates_of(results) == ends
+
+
+def test_d48_a_group_without_health_yet_keeps_the_deployment_open():
+    current = job(task_groups=(group(10, update=update(4)), group(10, "api")))
+    existing = [
+        alloc(current, index, tag=name, name=f"web.{name}[{index}]", task_group=name)
+        for name in ("web", "api")
+        for index in range(10)
+    ]
+    found = deployment(current, web=GroupRollout(desired_total=10))
+    results = reconcile_cluster(situation(current, existing, deployment=found))
+    assert results.desired_updates == {"web": counters("Ignore 10"), "api": counters("Ignore 10")}
+    assert (updates_of(results), results.deployment) == ([], None)
 
 
 def failing(status: DeploymentStatus, flagged: int, failed: int, running: int = 0) -> Situation:
@@ -295,28 +350,32 @@ def failing(status: DeploymentStatus, flagged: int, failed: int, running: int = 
 
 
 @pytest.mark.parametrize(
-    ("scene", "expected"),
+    ("scene", "expected", "moved"),
     [
         pytest.param(
             lambda: failing(DeploymentStatus.FAILED, 0, 2, running=2),
             "Ignore 2",
+            [],
             id="D33-failed",
         ),
         pytest.param(
             lambda: failing(DeploymentStatus.RUNNING, 5, 10),
             "Place 5, Stop 5, Ignore 5",
+            [0, 1, 2, 3, 4],
             id="D34-running-half-flagged",
         ),
         pytest.param(
             lambda: failing(DeploymentStatus.SUCCESSFUL, 0, 10),
             "Place 10, Stop 10",
+            list(range(10)),
             id="D35-successful",
         ),
     ],
 )
-def test_failed_allocs_of_a_deployment_are_replaced_only_if_it_allows(scene, expected):
+def test_failed_allocs_of_a_deployment_are_replaced_only_if_it_allows(scene, expected, moved):
     results = reconcile_cluster(scene())
     assert results.desired_updates["web"] == counters(expected)
+    assert (placed(results), stopped(results)) == (moved, moved)
 
 
 def test_d43_a_paused_deployment_still_replaces_what_is_lost():

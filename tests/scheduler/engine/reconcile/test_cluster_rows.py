@@ -7,8 +7,11 @@ from scheduler.structs.allocation import RescheduleEvent, RescheduleTracker
 from scheduler.structs.deployment import DeploymentStatus
 from scheduler.structs.policies import HOUR, SECOND, ReschedulePolicy
 from tests.scheduler.engine.reconcile.scene import (
+    COMPLETE,
     FAILED,
+    LOST,
     NOW,
+    OTHER_EVAL,
     PENDING,
     STOP,
     UNKNOWN,
@@ -90,22 +93,21 @@ def test_d46_a_region_that_waits_for_its_turn_places_nothing():
     assert [status for status, _ in updates_of(found)] == ["pending"]
 
 
-def canarying_away(*, wanted: int, **of_canaries: object):
-    """Six old places and canaries, some of them on a node that stopped answering."""
-    current = job(6, update=update(6, wanted), disconnect=disconnect())
+def canarying_away(*away: int, **of_away: object):
+    """Half of six old allocations run, two on a silent node; canaries 0 and 2 run, some away."""
+    current = job(6, update=update(6, 2), disconnect=disconnect())
     old = older(current)
-    away = of_canaries.pop("away", (1,))
+    # They belong to no deployment: one that is under way would not have them replaced.
+    unbound = {"deployment_id": ""}
     found = [
         *allocs(old, 3, 5, node="disconnected"),
         alloc(old, 4),
-        *canaries(current, *(number for number in (0, 1, 2) if number not in away)),
-        *(one.changed(**of_canaries) for one in canaries(current, *away, node="disconnected")),
-        *(
-            alloc(old, number, tag="-stopped", desired_status=STOP, client_status="complete")
-            for number in (0, 1, 2)
-        ),
+        *canaries(current, 0, 2, **unbound),
+        *canaries(current, *away, node="disconnected", **(unbound | of_away)),
+        *allocs(old, 0, 1, 2, tag="-stopped", desired_status=STOP, client_status=COMPLETE),
     ]
-    state = canary_state("0-canary", "1-canary", "2-canary", desired=wanted, desired_total=6)
+    placed_canaries = (f"{index}-canary" for index in (0, 2, *away))
+    state = canary_state(*placed_canaries, desired=2, desired_total=6)
     return situation(
         current,
         found,
@@ -116,16 +118,21 @@ def canarying_away(*, wanted: int, **of_canaries: object):
 
 
 def test_e31_disconnected_canaries_and_old_ones_are_replaced_at_once():
-    found = reconcile_cluster(canarying_away(wanted=2, deployment_id=""))
+    found = reconcile_cluster(canarying_away(1))
     assert found.desired_updates["web"] == counters(
         "Place 3, Ignore 3, Disconnect 3, RescheduleNow 3"
     )
+    assert sorted((one.previous.id, one.is_canary) for one in found.place if one.previous) == [
+        ("1-canary", True),
+        ("3", False),
+        ("5", False),
+    ]
+    assert found.stop == ()
 
 
 def test_e32_a_canary_that_is_unknown_already_is_not_replaced_again():
-    found = reconcile_cluster(
-        canarying_away(wanted=3, client_status=UNKNOWN, alloc_states=was_unknown())
-    )
+    unknown = {"client_status": UNKNOWN, "alloc_states": was_unknown()}
+    found = reconcile_cluster(canarying_away(1, followup_eval_id=OTHER_EVAL, **unknown))
     assert found.desired_updates["web"] == counters(
         "Place 2, Ignore 4, Disconnect 2, RescheduleNow 2"
     )
@@ -190,6 +197,41 @@ def test_d41_a_canary_without_attempts_left_stays_failed():
 
 
 def test_e33_pending_canaries_on_a_disconnected_node_are_lost():
-    found = reconcile_cluster(canarying_away(wanted=2, away=(1, 2), client_status=PENDING))
-    assert found.desired_updates["web"].disconnect == 2
-    assert found.desired_updates["web"].reschedule_now == 2
+    found = reconcile_cluster(canarying_away(1, 3, client_status=PENDING))
+    assert found.desired_updates["web"] == counters(
+        "Place 2, Ignore 3, Disconnect 2, RescheduleNow 2"
+    )
+    assert {stop.alloc.id: stop.client_status for stop in found.stop} == {
+        "1-canary": LOST,
+        "3-canary": LOST,
+    }
+    assert sorted(placed(found)) == [3, 5]
+
+
+def test_d39_failed_old_allocs_are_replaced_while_canaries_run():
+    former = job(5, update=update(5, 2))
+    current = msgspec.structs.replace(former, version=2)
+    exhausted = RescheduleTracker(
+        events=(RescheduleEvent(reschedule_time=-SECOND, delay=5 * SECOND),) * 2
+    )
+    found = reconcile_cluster(
+        situation(
+            current,
+            [
+                *canaries(current, 0, 1),
+                *allocs(former, 0, 1, client_status=FAILED),
+                alloc(former, 2, client_status=FAILED, reschedule_tracker=exhausted),
+                *allocs(former, 3, 4),
+            ],
+            deployment=deployment(
+                current, web=canary_state("0-canary", "1-canary", desired_total=5)
+            ),
+            **NO_EVAL,
+        )
+    )
+    assert found.desired_updates["web"] == counters("Place 2, Stop 2, Ignore 5")
+    assert [(one.previous.id, one.is_canary) for one in found.place if one.previous] == [
+        ("0", False),
+        ("1", False),
+    ]
+    assert stopped(found) == [0, 1]

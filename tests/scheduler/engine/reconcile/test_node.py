@@ -21,6 +21,7 @@ from tests.scheduler.engine.reconcile.scene import (
     alloc,
     disconnect,
     flags,
+    group,
     job,
     update,
     was_unknown,
@@ -213,6 +214,30 @@ def test_g13_sysbatch_work_that_succeeded_is_not_lost_with_its_node():
     assert sizes(run(current, [done])) == {"ignore": 1}
 
 
+def test_g14_every_kind_of_node_at_once():
+    current = system(task_groups=(group(1), group(1, "api")))
+    former = old(current)
+    existing = [
+        alloc(former, 0, "draining", tag="-a", desired_transition=flags(migrate=True)),
+        alloc(former, 0, "down", tag="-b"),
+        alloc(former, 0, "with-old", tag="-c"),
+        alloc(current, 0, "with-current", tag="-d"),
+        alloc(current, 0, "with-ended", tag="-e", client_status=COMPLETE),
+    ]
+    names = ("draining", "down", "with-old", "with-current", "with-ended", "empty")
+    ready = tuple(make_node(number, id=name) for number, name in enumerate(names, start=1))
+    results = run(current, existing, ready)
+    assert sizes(results) == {"update": 1, "ignore": 1, "migrate": 1, "lost": 1, "place": 6}
+    assert sorted((entry.node_id, entry.group_name) for entry in results.place) == [
+        ("empty", "api"),
+        ("empty", "web"),
+        ("with-current", "api"),
+        ("with-ended", "api"),
+        ("with-ended", "web"),
+        ("with-old", "api"),
+    ]
+
+
 def test_g15_a_stopped_job_stops_everywhere_and_cancels_once():
     current = system(stop=True)
     existing = [alloc(current, 0, node, tag=node) for node in ("a", "b")]
@@ -265,6 +290,14 @@ def test_a_new_version_of_a_system_job_starts_a_deployment(strategy, ready, is_m
     assert [one.status for one in results.deployment_updates] == (
         [DeploymentStatus.RUNNING] if is_made else []
     )
+
+
+def test_g16_only_groups_with_an_update_block_take_part():
+    groups = (group(1, update=update(1)), group(1, "api"))
+    current = system(task_groups=groups)
+    results = run(current, [alloc(old(current), 0)], agent("1.11.0"))
+    assert results.deployment is not None
+    assert set(results.deployment.task_groups) == {"web"}
 
 
 def test_g18_a_job_that_ended_on_its_only_node_starts_no_deployment():

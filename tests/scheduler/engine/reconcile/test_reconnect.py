@@ -4,14 +4,14 @@ import pytest
 
 from scheduler.engine.reconcile import reasons
 from scheduler.engine.reconcile.cluster import reconcile_cluster
+from scheduler.engine.reconcile.reconnect import keeps_replacement
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import TaskState
-from scheduler.structs.policies import MINUTE
+from scheduler.structs.policies import MINUTE, ReconcileChoice
 from tests.scheduler.engine.reconcile.scene import (
     NOW,
     PENDING,
     RUNNING,
-    UNKNOWN,
     alloc,
     disconnect,
     job,
@@ -39,16 +39,12 @@ def started(*, ago: int = 0, restarted: int = 0) -> dict[str, TaskState]:
 
 
 def survivor(choice: str, original: dict, replacement: dict) -> str:
-    """`original` or `replacement`, whichever reconciliation keeps."""
-    current = job(1, disconnect=disconnect(reconcile=choice))
-    first = alloc(current, 0, alloc_states=was_unknown(), next_allocation="0-new", **original)
-    second = alloc(current, 0, tag="-new", previous_allocation="0", **replacement)
-    results = reconcile_cluster(situation(current, [first, second]))
-    stopped = {stop.alloc.id: stop.reason for stop in results.stop}
-    if stopped == {"0-new": reasons.RECONNECTED}:
-        return "original"
-    assert stopped == {"0": reasons.NOT_NEEDED}
-    return "replacement"
+    """`original` or `replacement`, whichever is picked."""
+    current = job(1)
+    first = alloc(current, 0, **original)
+    second = alloc(current, 0, tag="-new", **replacement)
+    is_second = keeps_replacement(choice, first, second, current.task_groups[0])
+    return "replacement" if is_second else "original"
 
 
 @pytest.mark.parametrize(
@@ -68,14 +64,21 @@ def survivor(choice: str, original: dict, replacement: dict) -> str:
         ),
         pytest.param(
             "best_score",
-            {"metrics": scored(10), "client_status": UNKNOWN},
-            {"metrics": scored(20), "client_status": PENDING},
+            {"metrics": scored(10), "client_status": PENDING},
+            {"metrics": scored(20)},
             "replacement",
-            id="F17-neither-runs",
+            id="F17-better-and-only-it-runs",
         ),
         pytest.param(
             "best_score",
-            {"metrics": scored(10), "client_status": UNKNOWN},
+            {"metrics": scored(10), "client_status": PENDING},
+            {"metrics": scored(20), "client_status": PENDING},
+            "replacement",
+            id="better-and-neither-runs",
+        ),
+        pytest.param(
+            "best_score",
+            {"metrics": scored(10), "client_status": PENDING},
             {"metrics": scored(5)},
             "original",
             id="F18-worse",
@@ -117,17 +120,36 @@ def survivor(choice: str, original: dict, replacement: dict) -> str:
             "replacement",
             id="F21-neither-started",
         ),
-        pytest.param(
-            "keep_original", {}, {"job_version": 2}, "replacement", id="F22-newer-version"
-        ),
-        pytest.param(
-            "keep_original",
-            {},
-            {"job_create_index": 99},
-            "replacement",
-            id="F22-created-anew",
-        ),
     ],
 )
 def test_one_of_two_allocs_survives(choice, original, replacement, kept):
     assert survivor(choice, original, replacement) == kept
+
+
+@pytest.mark.parametrize("choice", ReconcileChoice)
+@pytest.mark.parametrize(
+    "newer",
+    [
+        pytest.param({"job_version": 2}, id="F22-newer-version"),
+        pytest.param({"job_create_index": 99}, id="F22-created-anew"),
+    ],
+)
+def test_a_replacement_of_a_newer_job_survives_by_any_strategy(choice, newer):
+    older_runs_best = {"metrics": scored(9), "task_states": started(ago=60)}
+    worse = {"client_status": PENDING, "metrics": scored(1), **newer}
+    assert survivor(choice, older_runs_best, worse) == "replacement"
+
+
+@pytest.mark.parametrize(
+    ("choice", "stops"),
+    [
+        pytest.param("keep_original", {"0-new": reasons.RECONNECTED}, id="the-original-stays"),
+        pytest.param("keep_replacement", {"0": reasons.NOT_NEEDED}, id="the-replacement-stays"),
+    ],
+)
+def test_the_group_as_it_is_now_names_the_strategy_and_the_loser_is_stopped(choice, stops):
+    current = job(1, disconnect=disconnect(reconcile=choice))
+    first = alloc(current, 0, alloc_states=was_unknown(), next_allocation="0-new")
+    second = alloc(current, 0, tag="-new", previous_allocation="0")
+    results = reconcile_cluster(situation(current, [first, second]))
+    assert {stop.alloc.id: stop.reason for stop in results.stop} == stops

@@ -1,5 +1,6 @@
 """Delays, attempts and slots of failed allocations: rows F01 to F12 of the scenarios."""
 
+import msgspec
 import pytest
 
 from scheduler.engine.reconcile.alloc_set import AllocSet
@@ -11,6 +12,7 @@ from scheduler.engine.reconcile.reschedule import (
 )
 from scheduler.structs.allocation import RescheduleEvent, RescheduleTracker, TaskState
 from scheduler.structs.policies import HOUR, MINUTE, SECOND, ReschedulePolicy
+from scheduler.structs.wire import without_nulls
 from tests.scheduler.engine.reconcile.scene import (
     COMPLETE,
     EVICT,
@@ -112,7 +114,7 @@ LIMITED = policy("constant", unlimited=False, attempts=2, interval=10 * MINUTE)
             ),
             LIMITED,
             NOW + 5 * SECOND,
-            id="F11-not-placed-before",
+            id="F11-empty-list",
         ),
         pytest.param(failed(), ReschedulePolicy(), None, id="disabled"),
         pytest.param(failed(), None, None, id="no-policy"),
@@ -126,6 +128,11 @@ LIMITED = policy("constant", unlimited=False, attempts=2, interval=10 * MINUTE)
 )
 def test_a_failed_alloc_is_due_after_its_delay_or_never(one, rules, expected):
     assert next_reschedule_time(one, rules, CURRENT) == expected
+
+
+def test_f11_a_history_that_is_null_is_read_as_an_empty_one():
+    read = msgspec.convert(without_nulls({"Events": None}), RescheduleTracker)
+    assert read == RescheduleTracker()
 
 
 DONE = {"web": TaskState(state="dead")}
@@ -151,6 +158,7 @@ BROKEN = {"web": TaskState(state="dead", failed=True)}
             False,
             id="F01-lost-but-done",
         ),
+        pytest.param("service", {}, True, False, id="F02-running"),
         pytest.param("service", {"desired_status": STOP}, False, False, id="F02-stopped"),
         pytest.param("service", {"desired_status": EVICT}, False, False, id="F02-evicted"),
         pytest.param("service", {"client_status": COMPLETE}, False, False, id="F02-complete"),
