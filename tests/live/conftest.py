@@ -35,16 +35,22 @@ def world():
 
 
 @pytest.fixture(scope="module")
-def visitor(world):
-    """A person at a browser."""
+def browser():
+    """The system's Chromium."""
     # Not for the whole session: Playwright's loop would be in the way of asynchronous tests.
     assert CHROMIUM is not None, "the live test needs Chromium; `make test` installs it"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        visitor = Visitor(browser, world.stack.address)
-        yield visitor
-        visitor.close()
+        yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def visitor(world, browser):
+    """A person at a browser."""
+    visitor = Visitor(browser, world.stack.address)
+    yield visitor
+    visitor.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -158,6 +158,11 @@ def test_no_name_is_ever_read_as_syntax(name):
     assert re.fullmatch(r'e1\(\["[^"<>|`]*(<br/>[^"<>|`]*)*"\]\)', lines[2])
 
 
+@pytest.mark.parametrize("word", ["style", "classDef", "direction"])
+def test_words_that_mermaid_heeds_inside_labels_are_broken_up(word):
+    assert word not in escaped(f"a {word} TB:#")
+
+
 def test_a_chain_beyond_mermaids_limits_says_what_is_left_out():
     layout = ChainLayout("chain-x")
     layout.update(
