@@ -40,7 +40,8 @@ class Drains:
         self._dirty_jobs: set[JobKey] = set()
         #: Wall clock, ns.
         self._deadlines = DelayHeap()
-        self._asked: dict[str, DesiredTransition] = {}
+        #: What jobs let go and nobody was told yet, by id.
+        self._asked: dict[str, Allocation] = {}
         self._asked_at = 0.0
         self._looked_at = 0.0
 
@@ -59,7 +60,11 @@ class Drains:
         """Note which drains and jobs are to be looked at."""
         for event in frame.events:
             if isinstance(event.value, Node):
-                self._untrack(event.value.id) if event.deleted else self._follow_node(event.value)
+                if event.deleted:
+                    self._untrack(event.value.id)
+                    self._take_back(event.value.id)
+                else:
+                    self._follow_node(event.value)
             elif isinstance(event.value, Allocation):
                 if event.value.node_id in self._tracked:
                     self._dirty_nodes.add(event.value.node_id)
@@ -70,6 +75,8 @@ class Drains:
         strategy = node.drain_strategy
         if strategy is None:
             self._untrack(node.id)
+            if node.last_drain is None or node.last_drain.status != "complete":
+                self._take_back(node.id)
         elif self._tracked.get(node.id) != strategy:
             self._tracked[node.id] = strategy
             self._dirty_nodes.add(node.id)
@@ -87,10 +94,16 @@ class Drains:
         self._dirty_nodes.discard(node_id)
         self._deadlines.remove(node_id)
 
+    def _take_back(self, node_id: str) -> None:
+        """Nothing needs to leave this node any more."""
+        staying = [alloc.id for alloc in self._asked.values() if alloc.node_id == node_id]
+        for alloc_id in staying:
+            del self._asked[alloc_id]
+
     def next_deadline(self, *, now: int, monotonic: float) -> float | None:
         """At once when something has changed; else the next batch, deadline or general look."""
         if not self._tracked:
-            return None
+            return self._asked_at + BATCH_WAIT if self._asked else None
         if self._dirty_nodes or self._dirty_jobs:
             return monotonic
         moments = [self._looked_at + LOOK_AGAIN]
@@ -103,7 +116,7 @@ class Drains:
 
     def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
         """Look where something changed; hand out what is due."""
-        if not self._tracked:
+        if not self._tracked and not self._asked:
             return ()
         if monotonic >= self._looked_at + LOOK_AGAIN:
             self._look_everywhere(monotonic)
@@ -112,7 +125,9 @@ class Drains:
         self._ask_jobs(reader, monotonic)
         commands += self._finish(reader, dict.fromkeys(done, False))
         if self._asked and monotonic >= self._asked_at + BATCH_WAIT:
-            commands += _drain_commands(self._asked)
+            commands += _drain_commands(
+                {alloc_id: transition_of(alloc) for alloc_id, alloc in self._asked.items()}
+            )
             self._asked = {}
         return commands
 
@@ -136,8 +151,16 @@ class Drains:
         if firing is None or firing > now:
             return []
         late = [n for n in self._deadlines.pop_due(firing) if n in self._tracked]
+        # A drain by force asks its jobs like any other; their answer rides in the next batch.
+        for node_id in self._dirty_nodes.intersection(late):
+            self._note_jobs(reader.allocations_by_node(node_id))
         self._dirty_nodes -= set(late)
         return self._finish(reader, dict.fromkeys(late, True))
+
+    def _note_jobs(self, allocs: Iterable[Allocation]) -> None:
+        keys = {a.job_key for a in allocs if not a.is_terminal and _moves(a)}
+        self._jobs |= keys
+        self._dirty_jobs |= keys
 
     def _take_done_nodes(self, reader: StateReader) -> list[str]:
         """Nodes nothing is left on, of those that changed; jobs on the others are looked at."""
@@ -147,9 +170,7 @@ class Drains:
             if is_done(allocs):
                 done.append(node_id)
                 continue
-            keys = {a.job_key for a in allocs if not a.is_terminal and _moves(a)}
-            self._jobs |= keys
-            self._dirty_jobs |= keys
+            self._note_jobs(allocs)
         self._dirty_nodes.clear()
         return done
 
@@ -181,7 +202,7 @@ class Drains:
             for alloc in drainable(job, allocs, self._tracked):
                 if not self._asked:
                     self._asked_at = monotonic
-                self._asked[alloc.id] = transition_of(alloc)
+                self._asked[alloc.id] = alloc
         self._dirty_jobs.clear()
 
 

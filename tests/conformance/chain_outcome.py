@@ -229,15 +229,17 @@ class Outcome:
         }
 
 
-def differences(expected: Form, outcome: Form, ignored: Iterable[str]) -> list[str]:
-    """The paths at which an outcome is another one, each with both values."""
+def differences(
+    expected: Form, outcome: Form, ignored: Iterable[str]
+) -> dict[str, tuple[Any, Any]]:
+    """The paths at which an outcome is another one, each with both values, the expected first."""
     is_ignored = _matcher(ignored)
     want, have = _paths(expected), _paths(outcome)
-    return [
-        f"{path}: recorded {want.get(path)!r}, here {have.get(path)!r}"
+    return {
+        path: (want.get(path), have.get(path))
         for path in sorted(want.keys() | have.keys())
         if want.get(path) != have.get(path) and not is_ignored(path)
-    ]
+    }
 
 
 def _paths(outcome: Form) -> Form:

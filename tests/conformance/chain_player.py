@@ -26,6 +26,7 @@ from scheduler.watchers.drains import Drains
 from scheduler.watchers.garbage import GarbageCollector
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
 from scheduler.worker import Batch, WorkerTools
+from tests.builders import SECOND
 from tests.conformance.chain_agents import (
     GRACE,
     MIN_TTL,
@@ -35,12 +36,12 @@ from tests.conformance.chain_agents import (
 )
 from tests.conformance.chain_calls import Reply, call
 from tests.conformance.chain_refusals import RefusingStore
+from tests.conformance.chain_stores import DatabaseRecord
 from tests.simulation.world import TYPES, World
 
-#: Seconds without any change after which nothing moves any more.
-STILLNESS = 3.0
-#: While a rollout is paused nothing is waited for.
-STILLNESS_PAUSED = 1.2
+#: Seconds without any change after which nothing moves any more: longer than a deployment
+#: collects its news. While a verdict is awaited, the time that it takes comes on top.
+STILLNESS = 1.1
 #: The control plane looks around at least this often.
 LOOK = 0.25
 PATIENCE = 60.0
@@ -50,10 +51,11 @@ MATCHER = Re2Matcher()
 class ChainWorld(World):
     """A control plane with agents that call it, on one virtual clock."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: VirtualLoop, record: DatabaseRecord | None = None) -> None:
         self.beats: dict[str, tuple[int, int]] = {}
+        self.record = record
         self._news = asyncio.Event()
-        super().__init__(clock=LoopClock(loop))
+        super().__init__(clock=LoopClock(loop), store=record)
 
     def new_watchers(self):
         self.heartbeats = Heartbeats(HeartbeatSettings(min_ttl=MIN_TTL, grace=GRACE))
@@ -76,13 +78,18 @@ class ChainWorld(World):
     def new_batch(self, process: str, limit: int = 1) -> Batch:
         """One evaluation at a time, so that no plan conflicts by chance."""
         deliveries = self.leader.dequeue(process, TYPES, 1, **self.time)
+        if self.record is not None:
+            self.record.begin_batch()
         tools = WorkerTools(
-            snapshot=lambda _index: self.store.snapshot(),
+            snapshot=self._snapshot_at,
             ids=self.ids,
             matcher=MATCHER,
             factory=self.factory,
         )
         return Batch(tools, deliveries)
+
+    def _snapshot_at(self, index: int):
+        return self.record.snapshot_at(index) if self.record else self.store.snapshot()
 
     def judge(self, queued):
         return self.applier.apply(RefusingStore(self.store), queued, **self.time)
@@ -114,9 +121,11 @@ class Played:
 class Player:
     """One play of one scenario."""
 
-    def __init__(self, scenario: dict, loop: VirtualLoop) -> None:
+    def __init__(
+        self, scenario: dict, loop: VirtualLoop, record: DatabaseRecord | None = None
+    ) -> None:
         self.scenario = scenario
-        self.world = ChainWorld(loop)
+        self.world = ChainWorld(loop, record)
         self.agents = {
             form["name"]: SimulatedAgent(self.world, number, form)
             for number, form in enumerate(scenario["Nodes"])
@@ -328,9 +337,22 @@ class _Stillness:
             e.status is EvalStatus.PENDING and not (e.wait or e.wait_until)
             for e in store.evaluations()
         )
-        is_paused = any(d.status is DeploymentStatus.PAUSED for d in store.deployments())
-        span = STILLNESS_PAUSED if is_paused else STILLNESS
-        return not is_pending and now >= self._since + span
+        return not is_pending and now >= self._since + STILLNESS + self._awaited()
+
+    def _awaited(self) -> float:
+        """Seconds until the slowest verdict that a running deployment waits for."""
+        store = self.world.store
+        spans = [0]
+        for alloc in store.allocations():
+            deployment = store.deployment(alloc.deployment_id)
+            if deployment is None or deployment.status is not DeploymentStatus.RUNNING:
+                continue
+            health, job = alloc.deployment_status, store.job_of(alloc)
+            group = job and job.task_group(alloc.task_group)
+            is_open = health is None or health.healthy is None
+            if is_open and not alloc.is_terminal and group and group.update:
+                spans.append(group.update.min_healthy_time)
+        return max(spans) / SECOND
 
 
 def _counts(alloc, status: str) -> bool:
@@ -347,14 +369,17 @@ def _is_like(evaluation, fields: dict) -> bool:
     return all(have[key] == value for key, value in fields.items())
 
 
-def play(scenario: dict) -> Played:
-    """Play a scenario from its beginning, on a loop and a clock of its own."""
+def play(scenario: dict, record: DatabaseRecord | None = None) -> Played:
+    """Play a scenario from its beginning, on a loop and a clock of its own.
+
+    On a record in memory, unless another, empty one is given.
+    """
     loop = VirtualLoop()
     try:
-        return loop.run_until_complete(_play(scenario, loop))
+        return loop.run_until_complete(_play(scenario, loop, record))
     finally:
         loop.close()
 
 
-async def _play(scenario: dict, loop: VirtualLoop) -> Played:
-    return await Player(scenario, loop).play()
+async def _play(scenario: dict, loop: VirtualLoop, record: DatabaseRecord | None) -> Played:
+    return await Player(scenario, loop, record).play()

@@ -14,7 +14,7 @@ from scheduler.structs.allocation import (
     DesiredTransition,
 )
 from scheduler.structs.job import Job
-from scheduler.structs.node import DrainStrategy, Node
+from scheduler.structs.node import DrainStrategy, LastDrain, Node
 from scheduler.structs.policies import MigrateStrategy
 from scheduler.watchers.drains import Drains, drainable
 from tests.builders import (
@@ -195,12 +195,35 @@ def test_system_allocations_go_last_or_stay(*, ignores: bool) -> None:
     assert Site(strategy, SYSTEM).tick() == ([DONE] if ignores else [moved, DONE])
 
 
-def test_a_canceled_drain_is_forgotten() -> None:
+@pytest.mark.parametrize(
+    ("last_drain", "commands"),
+    [
+        pytest.param(None, [], id="never-known"),
+        pytest.param(LastDrain(status="canceled"), [], id="canceled"),
+        pytest.param(
+            LastDrain(status="complete"),
+            [DrainAllocations(transitions={SERVICE.id: MIGRATE})],
+            id="completed-before-its-request-went-out",
+        ),
+    ],
+)
+def test_a_request_outlives_its_drain_only_when_that_was_completed(
+    last_drain: LastDrain | None, commands: list[Command]
+) -> None:
     site = Site(NO_DEADLINE, SERVICE)
     site.tick()
-    site.put_node(make_node(1))
-    assert site.tick(1) == []
+    site.put_node(make_node(1, last_drain=last_drain))
+    assert site.tick(1) == commands
     assert site.deadline() is None
+
+
+def test_a_drain_by_force_asks_its_services_as_well() -> None:
+    site = Site(DrainStrategy(deadline=-1), SERVICE)
+    moved = DrainAllocations(transitions={SERVICE.id: MIGRATE})
+    assert site.tick() == [moved, FORCED]
+    site.put_node(make_node(1, last_drain=LastDrain(status="complete")))
+    assert site.deadline() == 1.0
+    assert site.tick(1) == [moved]
 
 
 def test_r16_a_new_deadline_replaces_the_old_one() -> None:
