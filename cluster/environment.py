@@ -104,7 +104,9 @@ def database_from(url: str, sqlite_file: Path) -> dict[str, object]:
                 "transaction_mode": "IMMEDIATE",
                 "init_command": (
                     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32000;"
-                    " PRAGMA temp_store=MEMORY;"
+                    # The leader checkpoints, so that no writer's commit does; this is for when
+                    # there has been none for long.
+                    " PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=32768;"
                 ),
             },
         }

@@ -7,12 +7,16 @@ removes what is below it, so a reader never finds a gap without being told.
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cluster.store.transactions import write_transaction, writes_patiently
+from cluster.store.transactions import waiting_for, write_transaction, writes_patiently
 from cluster.store.writer import DjangoStateStore
 from scheduler.structs.wire import Duration, Nanoseconds
 
 #: Frames in one transaction.
 BATCH = 500
+#: 32 MB of SQLite's log: reading through a long one slows every process down.
+_LONG_LOG_PAGES = 8_192
+#: Readers take some milliseconds.
+_EMPTY_MS = 50
 
 _OLDEST = "SELECT oldest_event FROM state_index WHERE id = 1"
 _SET_OLDEST = "UPDATE state_index SET oldest_event = %s WHERE id = 1"
@@ -62,12 +66,28 @@ def trim_stubs(store: DjangoStateStore, *, below_index: int) -> int:
     return writes_patiently(trim)
 
 
-def checkpoint(store: DjangoStateStore) -> None:
-    """Move SQLite's log into its file while nobody waits for it; nothing to do elsewhere."""
+def checkpoint(store: DjangoStateStore) -> int:
+    """Move SQLite's log into its file while nobody waits for it; nothing to do elsewhere.
+
+    Readers that never pause keep the log from being begun anew, and it would grow as long as they
+    do. Once it is long, writers are held up until the last reader of old pages has ended, for
+    `_EMPTY_MS` at most. Returns the pages that are in the log.
+    """
     connection = connections[store.alias]
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    if connection.vendor != "sqlite":
+        return 0
+    pages = _checkpoint(connection, "PASSIVE")
+    if pages < _LONG_LOG_PAGES:
+        return pages
+    with waiting_for(connection, _EMPTY_MS):
+        return _checkpoint(connection, "TRUNCATE")
+
+
+def _checkpoint(connection: BaseDatabaseWrapper, how: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA wal_checkpoint({how})")
+        _is_busy, pages, _moved = cursor.fetchone()
+    return int(pages)
 
 
 def _cut(connection: BaseDatabaseWrapper, since: int, keep_bytes: int, newest: int) -> int:

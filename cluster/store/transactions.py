@@ -52,15 +52,21 @@ def write_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """A transaction that fails at once when another one is writing (SQLite)."""
     with _dropping_a_broken(connection):
         if connection.vendor == "sqlite" and not connection.in_atomic_block:
-            _set_busy_timeout(connection, 0)
-            try:
-                with transaction.atomic(using=connection.alias):
-                    yield
-            finally:
-                _set_busy_timeout(connection, _ordinary_timeout_ms(connection))
+            with waiting_for(connection, 0), transaction.atomic(using=connection.alias):
+                yield
         else:
             with transaction.atomic(using=connection.alias):
                 yield
+
+
+@contextmanager
+def waiting_for(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
+    """SQLite itself waits no longer than this for others (SQLite)."""
+    _set_busy_timeout(connection, milliseconds)
+    try:
+        yield
+    finally:
+        _set_busy_timeout(connection, _ordinary_timeout_ms(connection))
 
 
 @contextmanager

@@ -1,9 +1,12 @@
 """Trimming the log: by age and by size, in batches, never the newest frame."""
 
+import threading
+
 import pytest
+from django.db import connections
 
 from cluster.store import retention
-from cluster.store.retention import trim_events, trim_stubs
+from cluster.store.retention import checkpoint, trim_events, trim_stubs
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import WriteKind
 from tests.builders import make_evaluation, make_node
@@ -67,3 +70,33 @@ def test_old_stubs_go(record):
     assert trim_stubs(record, below_index=5) == 0
     assert trim_stubs(record, below_index=6) == 1
     assert record.read(lambda reader: reader.evaluation_stub(evaluation.id)) is None
+
+
+def test_a_long_log_is_begun_anew_although_readers_never_pause(record, monkeypatch):
+    if connections[record.alias].vendor != "sqlite":
+        pytest.skip("PostgreSQL keeps its log by itself")
+    monkeypatch.setattr(retention, "_LONG_LOG_PAGES", 8)
+    stopping = threading.Event()
+
+    def read_on():
+        while not stopping.is_set():
+            record.read(lambda reader: reader.index)
+        connections.close_all()
+
+    readers = [threading.Thread(target=read_on) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        left = []
+        for number in range(1, 60):
+            record.write(
+                WriteKind.NODE_REGISTRATION,
+                lambda change, number=number: change.put_node(make_node(number)),
+                now=number,
+            )
+            left.append(checkpoint(record))
+    finally:
+        stopping.set()
+        for reader in readers:
+            reader.join()
+    assert 0 in left[10:]
