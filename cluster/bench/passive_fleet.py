@@ -1,8 +1,8 @@
 """Nodes that only register and beat: the load of a fleet without what its tasks cost.
 
-In: how many, how large, where. Out: ready nodes, which can be told to say that they are down. A
-few threads with a kept-alive connection each beat for all of them, so that the fleet's own work
-takes no more than a few percent of a core from what is measured.
+In: how many, how large, where. Out: ready nodes, which can be told to say that they are down.
+Threads with a kept-alive connection each beat for all of them, so that the fleet's own work takes
+no more than a few percent of a core from what is measured.
 """
 
 import heapq
@@ -30,7 +30,8 @@ from cluster.runtime.clock import SystemClock
 
 _SECOND = 1_000_000_000
 _AT_ONCE = 16
-_BEATING = 4
+#: A beat is answered once it is recorded, which may take the second that the servers gather them.
+_BEATING = 64
 #: A beat that failed is tried again after this.
 _RETRY_S = 1.0
 _CLOCK = SystemClock()
