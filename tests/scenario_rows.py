@@ -24,6 +24,8 @@ class Chapter:
     #: Files and folders under `tests`. Letters repeat between chapters, folders do not.
     places: tuple[str, ...]
     not_applicable: Mapping[str, str] = field(default_factory=dict)
+    #: Rows whose test shows only a part, and why the rest has no case here.
+    partly: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ids(self) -> list[str]:
@@ -60,6 +62,7 @@ def ids_in(text: str) -> set[str]:
 
 
 _NO_SAMPLE = "candidates are not sampled: every feasible node is looked at"
+_NO_VOLUMES = "volumes made on demand are not kept: a node that names one counts as lacking it"
 _NO_CLAIMS = "sticky claims belong to volumes that are made on demand; there are none"
 
 CHAPTERS = (
@@ -71,6 +74,10 @@ CHAPTERS = (
             "scheduler/engine/test_system.py",
             "scheduler/engine/test_system_canaries.py",
         ),
+        partly={
+            "F11": "a history that is null is read as an empty one, so there is no null to refuse",
+            "G32": "a group without a part in the deployment is absent from it, never null",
+        },
     ),
     Chapter(
         "placement",
@@ -80,9 +87,18 @@ CHAPTERS = (
             "T02": _NO_SAMPLE,
             "T03": _NO_SAMPLE,
             "T04": _NO_SAMPLE,
+            "T28": _NO_VOLUMES,
             "T29": _NO_CLAIMS,
             "T67": _NO_SAMPLE,
             "T69": _NO_SAMPLE,
+        },
+        {
+            "T27": _NO_VOLUMES,
+            "T31": "CSI volumes are out: every one counts as missing",
+            "T43": "use is not reported for a node that takes no more allocations",
+            "T44": _NO_VOLUMES,
+            "T79": "settings are never absent from the record",
+            "T85": _NO_SAMPLE,
         },
     ),
     Chapter(
@@ -118,6 +134,8 @@ def report() -> list[str]:
     for chapter in CHAPTERS:
         missing = chapter.missing()
         line = f"{chapter.name}: {len(chapter.covered())} of {len(chapter.ids)} rows tested"
+        if chapter.partly:
+            line += f" ({len(chapter.partly)} in part)"
         if chapter.not_applicable:
             line += f", {len(chapter.not_applicable)} do not apply"
         lines.append(line + (f"; without a test: {' '.join(missing)}" if missing else ""))

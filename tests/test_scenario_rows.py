@@ -20,3 +20,4 @@ def test_ids_are_read_from_names_and_texts():
 def test_a_row_is_tested_or_does_not_apply_but_not_both(chapter):
     assert chapter.covered().isdisjoint(chapter.not_applicable)
     assert set(chapter.not_applicable) <= set(chapter.ids)
+    assert set(chapter.partly) <= chapter.covered()

@@ -102,13 +102,18 @@ def _by_cost(ask: NetworkResource, holders: list[_Holder]) -> Iterator[_Holder]:
     for group in by_priority(holder.candidate for holder in holders):
         same = [holder_of[candidate.alloc.id] for candidate in group]
         yield from sorted(
-            same, key=lambda holder: _distance(ask, holder) + holder.candidate.penalty
+            same, key=lambda holder: bandwidth_cost(ask, holder.network, holder.candidate)
         )
+
+
+def bandwidth_cost(ask: NetworkResource, held: NetworkResource, candidate: Candidate) -> float:
+    """What it costs to evict a candidate for the bandwidth it holds; the least goes first."""
+    return _distance(ask, held) + candidate.penalty
 
 
 def _needed(ask: NetworkResource, free_mbits: int, victims: list[_Holder]) -> list[_Holder]:
     """Those furthest from the ask first, cut once the bandwidth suffices."""
-    ordered = sorted(victims, key=lambda holder: _distance(ask, holder), reverse=True)
+    ordered = sorted(victims, key=lambda holder: _distance(ask, holder.network), reverse=True)
     available = free_mbits
     for position, victim in enumerate(ordered, start=1):
         available += victim.network.mbits
@@ -117,5 +122,5 @@ def _needed(ask: NetworkResource, free_mbits: int, victims: list[_Holder]) -> li
     return ordered
 
 
-def _distance(ask: NetworkResource, holder: _Holder) -> float:
-    return abs(ask.mbits - holder.network.mbits) / ask.mbits if ask.mbits else 0.0
+def _distance(ask: NetworkResource, held: NetworkResource) -> float:
+    return abs(ask.mbits - held.mbits) / ask.mbits if ask.mbits else 0.0

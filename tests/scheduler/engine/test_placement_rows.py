@@ -5,7 +5,6 @@ import pytest
 
 from scheduler.engine.measure.ask import ask_of
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
-from scheduler.structs.constraint import Spread
 from scheduler.structs.node import NodeMemory, ReservedCpu, ReservedResources
 from scheduler.structs.resources import Resources, TaskLifecycle
 from tests.builders import make_allocation, make_task, make_task_group
@@ -74,23 +73,17 @@ def test_t48_a_planned_stop_frees_its_node():
     assert len(scene.scores()) == 2
 
 
-def test_t61_a_node_that_failed_before_scores_lower():
-    nodes = [plain_node(1), plain_node(2)]
-    scene = Scene(nodes, job_of(group_of(500, 1000)))
-    scene.select(penalty_node_ids=frozenset({nodes[0].id}))
-    columns = scene.scores()[nodes[0].name]
+def test_t61_w08_a_node_that_failed_before_scores_lower_and_scores_are_averaged():
+    node = plain_node(1)
+    job = job_of(group_of(500, 1000, count=4))
+    existing = [on(job, number, node, 10, 10) for number in (1, 2)]
+    scene = Scene([node], job, existing)
+    found = scene.select(penalty_node_ids=frozenset({node.id}))
+    columns = found.scores
+    assert columns["job-anti-affinity"] == -0.75
     assert columns["node-reschedule-penalty"] == -1
-    assert columns["norm"] == pytest.approx((columns["binpack"] - 1) / 2, abs=1e-9)
-
-
-def test_t68_a_version_without_spreads_follows_one_that_has_them():
-    spread = Spread(attribute="${node.datacenter}", weight=100)
-    old = job_of(spreads=(spread,))
-    scene = Scene([plain_node(1), plain_node(2)], old)
-    assert scene.place() is not None
-    scene.stack.set_job(msgspec.structs.replace(old, version=1, spreads=()))
-    assert scene.select() is not None
-    assert all("allocation-spread" not in columns for columns in scene.scores().values())
+    without_fit = (3 * found.norm_score - columns["binpack"]) / 2
+    assert without_fit == pytest.approx(-0.875, abs=1e-9)
 
 
 def test_w15_the_largest_phase_of_a_groups_life_is_what_it_takes():

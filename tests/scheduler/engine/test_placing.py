@@ -152,7 +152,7 @@ def failed_alloc(job: Job) -> Allocation:
     )
 
 
-def test_g35_g42_t82_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
+def test_g35_g42_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
     job, third = job_of(1), make_node(4)
     cluster = Cluster().put(FIRST, SECOND_NODE, third, job, failed_alloc(job))
     cluster.run(make_evaluation())

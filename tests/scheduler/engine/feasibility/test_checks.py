@@ -248,7 +248,17 @@ def volume(source, **fields):
         pytest.param(
             [volume("fixed", sticky=True, read_only=True)], MISSING, id="T27-sticky-read-only"
         ),
-        pytest.param([volume("made")], MISSING, id="T28-volume-objects-do-not-exist"),
+        pytest.param(
+            [volume("data", sticky=True), volume("shard", per_alloc=True)],
+            MISSING,
+            id="T27-sticky-before-one-that-is-there",
+        ),
+        pytest.param(
+            [volume("shard", per_alloc=True), volume("data", sticky=True)],
+            MISSING,
+            id="T27-sticky-after-one-that-is-there",
+        ),
+        pytest.param([volume("made")], MISSING, id="volume-objects-do-not-exist"),
     ],
 )
 def test_host_volumes(volumes, expected):

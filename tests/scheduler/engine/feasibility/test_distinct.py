@@ -97,6 +97,17 @@ def test_t34_a_property_of_the_job_counts_all_groups():
     }
 
 
+def test_t34_a_property_of_the_job_forgets_what_is_stopped_and_minds_no_other_job():
+    job, stranger = job_of(constraints=prop()), make_job(id="stranger")
+    held = make_allocation(job, node_id=nodes(2)[0].id)
+    foreign = make_allocation(stranger, 5, node_id=nodes(2)[1].id)
+    scene = Scene(nodes(2), job, [held, foreign], others=[stranger])
+    assert scene.place().node.meta["rack"] == "r1"
+    assert scene.select() is None
+    scene.context.add_stop(held)
+    assert scene.place().node.meta["rack"] == "r0"
+
+
 def test_t35_a_property_may_be_used_as_often_as_it_says():
     cluster = [plain_node(n, meta={"rack": "r"}) for n in range(4)]
     scene = Scene(cluster, job_of(group_of(count=3), constraints=prop("2")))

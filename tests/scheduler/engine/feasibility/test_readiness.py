@@ -33,6 +33,14 @@ def candidates(**fields):
         pytest.param(
             {"datacenters": ("*",)}, {"ready", "second", "elsewhere"}, id="T01-everywhere"
         ),
+        pytest.param(
+            {"datacenters": ("dc1", "dc2", "dc9")},
+            {"ready", "second", "elsewhere"},
+            id="T01-all-listed",
+        ),
+        pytest.param(
+            {"datacenters": ("dc*",)}, {"ready", "second", "elsewhere"}, id="T01-by-pattern"
+        ),
         pytest.param({"datacenters": ("dc1",), "node_pool": "gpu"}, {"gpu"}, id="T01-pool"),
         pytest.param(
             {"datacenters": ("dc1",), "node_pool": "all"}, {"ready", "gpu"}, id="T01-all-pools"

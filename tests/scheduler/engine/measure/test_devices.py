@@ -41,7 +41,8 @@ def test_literals_have_types(text, expected):
     [
         pytest.param(">", "1400 MB", "1320.5 MB", True, id="T25-memory"),
         pytest.param("<=", "0.98 GiB/s", ".98 GiB/s", True, id="T25-bandwidth"),
-        pytest.param("=", "0.5 GHz", "500MHz", True, id="T25-clock-in-other-units"),
+        pytest.param("=", "800 MHz", "800MHz", True, id="T25-clock"),
+        pytest.param("=", "0.5 GHz", "500MHz", True, id="clock-in-other-units"),
         pytest.param("=", "0.8 GHz", "800MHz", False, id="a-float-is-what-it-is-in-binary"),
         pytest.param("=", "1 KiB", "1024", False, id="unit-against-none"),
         pytest.param("=", "1 W", "1 MHz", False, id="other-base"),
@@ -208,6 +209,13 @@ SLOW = msgspec.structs.replace(FAST, operand="<", weight=40)
 def test_instances_are_granted(request_, groups, held, expected):
     offer = in_use(*groups, held=held).grant(request_, Patterns())
     assert (offer if isinstance(offer, str) else list(offer.grant.device_ids)) == expected
+
+
+def test_t59_an_aversion_that_was_avoided_scores_nothing():
+    averse = msgspec.structs.replace(FAST, weight=-60)
+    groups = (group("fast", speed="9"), group("slow", speed="1"))
+    offer = in_use(*groups).grant(RequestedDevice(name="gpu", affinities=(averse,)), Patterns())
+    assert (offer.grant.name, offer.affinity.score) == ("slow", 0.0)
 
 
 def test_affinities_add_up_by_weight():

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from scheduler.engine.measure.ask import ask_of
 from scheduler.engine.measure.fit import (
     allocations_fit,
     core_speed,
@@ -10,7 +11,7 @@ from scheduler.engine.measure.fit import (
     first_misfit,
     usable_cores,
 )
-from scheduler.state.node_use import CoreUse, DeviceUse, PortUse, UseSum
+from scheduler.state.node_use import CoreUse, DeviceUse, PortUse, UseSum, add_use, use_of
 from scheduler.structs.device import DeviceGroup, DeviceInstance
 from scheduler.structs.node import (
     NodeCpu,
@@ -20,7 +21,15 @@ from scheduler.structs.node import (
     ReservedNetworks,
     ReservedResources,
 )
-from tests.builders import make_node
+from scheduler.structs.resources import (
+    AllocatedCpu,
+    AllocatedMemory,
+    AllocatedResources,
+    AllocatedTaskResources,
+    Resources,
+    TaskLifecycle,
+)
+from tests.builders import make_allocation, make_node, make_task, make_task_group
 
 NODE = msgspec.structs.replace(
     make_node(1),
@@ -62,6 +71,38 @@ def cores(*sets):
 def test_the_first_misfit_is_named(held, expected):
     assert first_misfit(NODE, held) == expected
     assert allocations_fit(NODE, held) == expected
+
+
+def test_t42_maxima_add_up_beside_what_is_reserved():
+    asked = Resources(cpu=10, memory_mb=100, memory_max_mb=4000)
+    group = make_task_group(tasks=(make_task(resources=asked),))
+    one = ask_of(group, oversubscription=True).use
+    both = add_use(one, one)
+    assert (both.memory_mb, both.memory_max_mb) == (200, 8000)
+    assert allocations_fit(NODE, both) is None
+
+
+def test_t41_a_task_with_cores_of_its_own_adds_cpu_but_shares_memory_by_phase():
+    def task(name, cpu, memory_mb, reserved=(), lifecycle=None):
+        resources = AllocatedTaskResources(
+            cpu=AllocatedCpu(cpu_shares=cpu, reserved_cores=reserved),
+            memory=AllocatedMemory(memory_mb=memory_mb),
+        )
+        return name, resources, lifecycle
+
+    tasks = [
+        task("before", 2000, 1000, (1,), TaskLifecycle(hook="prestart")),
+        task("main", 1000, 2000, (2,)),
+    ]
+    alloc = make_allocation(
+        allocated_resources=AllocatedResources(
+            tasks={name: resources for name, resources, _ in tasks},
+            task_lifecycles={name: lifecycle for name, _, lifecycle in tasks},
+        )
+    )
+    use = use_of(alloc)
+    assert (use.cpu, use.memory_mb) == (3000, 2000)
+    assert [held.cores for held in use.cores] == [(1, 2)]
 
 
 def port(value, **fields):

@@ -5,7 +5,11 @@ import pytest
 
 from scheduler.engine.measure.devices_in_use import DevicesInUse
 from scheduler.engine.rank.evict_devices import evict_for_device
-from scheduler.engine.rank.evict_networks import Bandwidth, evict_for_network
+from scheduler.engine.rank.evict_networks import (
+    Bandwidth,
+    bandwidth_cost,
+    evict_for_network,
+)
 from scheduler.engine.rank.evict_resources import evict_for_resources
 from scheduler.engine.rank.victim import Amount, Candidate, distance, preemption_score
 from scheduler.state.node_use import use_of
@@ -219,6 +223,15 @@ def test_victims_for_a_network(ask, free, candidates, expected):
     assert names(evict_for_network(ask, bandwidths, candidates)) == expected
 
 
+def test_w23_what_frees_too_little_bandwidth_costs_its_distance_and_its_penalty():
+    asked = network(320)[0]
+    costly = victim("L2", 30, networks=network(300), max_parallel=1, evicted_before=1)
+    first = victim("L1", 30, networks=network(500))
+    assert bandwidth_cost(asked, network(300)[0], costly) == pytest.approx(50.0625, abs=1e-9)
+    found = evict_for_network(asked, {"eth0": Bandwidth(1000, 30)}, [costly, first])
+    assert names(found) == ["L1"]
+
+
 def gpus(name, *ids):
     return (DeviceGrant(vendor="nvidia", type="gpu", name=name, device_ids=ids),)
 
@@ -276,6 +289,22 @@ GROUPS = [gpu_group("G1", 4), gpu_group("G2", 5), gpu_group("F", 2, "fpga")]
                 ),
             ],
             None,
+            id="evicting-another-type-would-not-help",
+        ),
+        pytest.param(
+            4,
+            [
+                victim(
+                    "f",
+                    10,
+                    devices=(
+                        DeviceGrant(vendor="nvidia", type="fpga", name="F", device_ids=("F-0",)),
+                    ),
+                ),
+                victim("a", 30, devices=gpus("G1", *ids("G1", 0, 4))),
+                victim("b", 90, devices=gpus("G2", *ids("G2", 0, 2)), evictable=False),
+            ],
+            ["a"],
             id="T75-users-of-another-type-are-left-alone",
         ),
     ],
@@ -351,6 +380,23 @@ def test_of_two_nodes_the_lower_net_priority_is_evicted():
     scene = Scene([plain_node(1), plain_node(2)], job, allocs, others=[low, middle])
     found = scene.select(preempt=True)
     assert (found.node.name, [alloc.id for alloc in found.preempted]) == ("node-2", ["low-2"])
+
+
+def test_t73_a_node_gives_up_who_holds_the_port_and_who_holds_the_room():
+    low = low_job(1, 30)
+    allocs = [
+        low_alloc(low, 1, 300, 500, networks=network(0, 80)).changed(id="port"),
+        low_alloc(low, 2, 1800, 3500).changed(id="cpu"),
+        low_alloc(low, 3, 1800, 3500).changed(id="memory"),
+        low_alloc(low, 4, 10, 10).changed(id="small"),
+    ]
+    static = NetworkResource(
+        mode="host", reserved_ports=(Port(label="http", value=80, host_network="default"),)
+    )
+    job = job_of(group_of(3900, 7500, networks=(static,)), priority=100)
+    scene = Scene([plain_node(1)], job, allocs, others=[low])
+    found = scene.select(preempt=True)
+    assert sorted(alloc.id for alloc in found.preempted) == ["cpu", "memory", "port"]
 
 
 def test_t74_a_group_gives_up_no_more_than_may_leave_at_a_time():

@@ -214,9 +214,10 @@ def test_t65_twelve_allocations_over_three_datacenters(targets, expected):
     assert (counts if len(expected) == 3 else [counts[0], sum(counts[1:])]) == expected
 
 
-def test_t66_many_racks_are_filled_alike():
-    nodes = [plain_node(n, meta={"rack": f"r{n % 120}"}) for n in range(2000)]
-    scene = Scene(nodes, job_of(group_of(100, 100, count=500, spreads=(spread(RACK),))))
+@pytest.mark.parametrize("racks", [10, 50, 500], ids="T66-{}-racks".format)
+def test_racks_of_a_large_cluster_are_filled_alike(racks):
+    nodes = [plain_node(n, 14_000, 32_000, meta={"rack": f"r{n % racks}"}) for n in range(10_000)]
+    scene = Scene(nodes, job_of(group_of(6000, 6000, count=500, spreads=(spread(RACK),))))
     placed = [scene.place().node.meta["rack"] for _ in range(500)]
     counts = {placed.count(rack) for rack in set(placed)}
     assert max(counts) - min(counts) <= 2
