@@ -83,7 +83,7 @@ class PlanApplier:
             except BrokenPlan as error:
                 broken[error.plan_id] = PlanOutcome(plan_id=error.plan_id, error=error.reason)
                 continue
-            by_id = broken | {outcome.plan_id: outcome for outcome in outcomes}
+            by_id = broken | {outcome.plan_id: outcome for outcome in _refreshed(outcomes)}
             return [by_id[entry.plan.id] for entry in queued]
 
     def apply_group(
@@ -135,6 +135,22 @@ class PlanApplier:
             if self._rejected_nodes.add(node_id, monotonic) and change.node(node_id) is not None
         )
         return msgspec.structs.replace(result, ineligible_nodes=ineligible)
+
+
+def _refreshed(outcomes: list[PlanOutcome]) -> list[PlanOutcome]:
+    """Have refusals ask for a state with the whole group in it: that is what they were judged on.
+
+    A plan refused whole commits nothing, so its own index is that of the state before the group.
+    """
+    index = max((item.result.alloc_index for item in outcomes if item.result), default=0)
+    return [
+        msgspec.structs.replace(
+            item, result=msgspec.structs.replace(item.result, refresh_index=index)
+        )
+        if item.result and 0 < item.result.refresh_index < index
+        else item
+        for item in outcomes
+    ]
 
 
 def preemption_evaluations(

@@ -116,6 +116,13 @@ class Snapshot(StateReader, Protocol):
         """All nodes and what is held of them, at this snapshot's index. Treat as read-only."""
 
 
+class MirroredSnapshot(Snapshot, Protocol):
+    """A snapshot whose columns come from a mirror, and can be exchanged."""
+
+    def with_node_table(self, table: NodeTable) -> Snapshot:
+        """The same rows beside other columns of the same nodes."""
+
+
 class Change(StateReader, Protocol):
     """One open transaction: reads see its own puts.
 

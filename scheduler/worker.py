@@ -5,7 +5,7 @@ finish each delivery. Where snapshots come from, and how a plan travels, is not 
 """
 
 import hashlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -14,13 +14,14 @@ from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.registry import Scheduler, new_scheduler
 from scheduler.errors import SchedulerError
 from scheduler.messages import Delivery, FinishRequest, PlanOutcome
-from scheduler.ports import IDSource, PatternMatcher, Snapshot
+from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, Snapshot
+from scheduler.state.pending_use import PendingUse, View
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.explanation import StoredExplanation, pack
-from scheduler.structs.plan import Plan
+from scheduler.structs.plan import Plan, PlanResult
 
 #: A snapshot at or after the index; raises StaleSnapshot when there is none in time.
-SnapshotSupplier = Callable[[int], Snapshot]
+SnapshotSupplier = Callable[[int], MirroredSnapshot]
 
 
 class SchedulerFactory(Protocol):
@@ -57,127 +58,196 @@ class Turn(msgspec.Struct, frozen=True):
 class Batch:
     """A batch of deliveries on its way through the schedulers.
 
-    Call `begin_all`, submit the plans of the turn, and call `answer` as outcomes arrive, until
-    `is_done`. A run that breaks is nacked with its reason; the others go on.
+    Call `begin_all`, or `begin` for one after another, submit the plans of the turn, and call
+    `answer` as outcomes arrive, until `is_done`. A run that breaks is nacked with its reason; the
+    others go on.
+
+    Each run counts what plans of the batch that are out would take. When it finds too little room
+    beside them, it is run again once they are answered, on the record alone: nobody must wait for
+    room that a refused plan never took.
     """
 
     def __init__(self, tools: WorkerTools, deliveries: Sequence[Delivery]) -> None:
         self._tools = tools
-        self._deliveries = {delivery.evaluation.id: delivery for delivery in deliveries}
-        self._runs: dict[str, Generator[Plan, PlanAnswer, Outcome]] = {}
-        self._stamps: dict[str, Stamp] = {}
+        self._works = {delivery.evaluation.id: _Work(delivery) for delivery in deliveries}
         #: Plans that are out, by id.
         self._out: dict[str, Plan] = {}
+        self._pending = PendingUse()
+        #: The newest index an answer told of. What is looked at later is at least as new, so that
+        #: an answered plan is seen exactly once: in the record.
+        self._reached = 0
 
     @property
     def working_on(self) -> tuple[str, ...]:
         """The evaluations that were begun and have not finished: for the `alive` message."""
-        return tuple(self._runs)
+        return tuple(eval_id for eval_id, work in self._works.items() if work.run is not None)
 
     @property
     def is_done(self) -> bool:
         """Nothing is left to do."""
-        return not self._deliveries
-
-    def drop(self, eval_id: str) -> None:
-        """Stop a run whose delivery was lost; nothing more is said about it."""
-        self._close(eval_id)
+        return not self._works
 
     def begin_all(self, *, now: int) -> Turn:
         """Run every delivery up to its first plan, most urgent first."""
-        turns = [self.begin(eval_id, now=now) for eval_id in tuple(self._deliveries)]
-        return Turn(
-            plans=tuple(plan for turn in turns for plan in turn.plans),
-            finishes=tuple(request for turn in turns for request in turn.finishes),
-        )
+        return _joined([self.begin(eval_id, now=now) for eval_id in tuple(self._works)])
 
     def begin(self, eval_id: str, *, now: int) -> Turn:
         """Run one delivery up to its first plan."""
-        delivery = self._deliveries[eval_id]
+        work = self._works[eval_id]
         try:
-            snapshot = self._tools.snapshot(delivery.wait_index)
-            self._stamps[eval_id] = Stamp(snapshot.index, now)
-            evaluation = delivery.evaluation
-            scheduler = self._tools.factory(
-                evaluation.type,
-                snapshot,
-                ids=self._tools.ids,
-                now=now,
-                matcher=self._tools.matcher,
-                seed=seed_of(evaluation),
-            )
-            self._runs[eval_id] = scheduler.process(evaluation)
-            return self._advance(eval_id, None)
+            return self._start(work, self._pending.over(self._newest(work)), now)
         except Exception as error:
             return self._nack(eval_id, error)
 
     def answer(self, outcome: PlanOutcome, *, now: int) -> Turn:
         """Go on with the run whose plan was answered; an unknown plan is ignored."""
-        plan = self._out.pop(outcome.plan_id, None)
-        if plan is None or plan.eval_id not in self._deliveries:
+        plan = self._out.get(outcome.plan_id)
+        if plan is None:
             return Turn()
-        eval_id, result = plan.eval_id, outcome.together_with(plan).result
+        result = outcome.together_with(plan).result
+        self._settle(plan, result)
         if result is None:
-            return self._nack(eval_id, SchedulerError(outcome.error))
+            turn = self._nack(plan.eval_id, SchedulerError(outcome.error))
+        else:
+            turn = self._go_on(plan.eval_id, result)
+        return _joined([turn, *self._start_over(now)])
+
+    def give_up(self, eval_id: str, reason: str, *, now: int) -> Turn:
+        """Nack a delivery that cannot go on, for a reason from outside."""
+        for plan in [plan for plan in self._out.values() if plan.eval_id == eval_id]:
+            self._settle(plan, None)
+        turn = self._nack(eval_id, SchedulerError(reason))
+        return _joined([turn, *self._start_over(now)])
+
+    def _start(self, work: "_Work", view: View, now: int) -> Turn:
+        evaluation = work.delivery.evaluation
+        work.stamp = Stamp(view.snapshot.index, now, view.eval_ids)
+        work.look_at(view)
+        scheduler = self._tools.factory(
+            evaluation.type,
+            view.snapshot,
+            ids=self._tools.ids,
+            now=now,
+            matcher=self._tools.matcher,
+            seed=seed_of(evaluation),
+        )
+        work.run = scheduler.process(evaluation)
+        return self._advance(work, None)
+
+    def _newest(self, work: "_Work") -> MirroredSnapshot:
+        return self._tools.snapshot(max(work.delivery.wait_index, self._reached))
+
+    def _settle(self, plan: Plan, result: PlanResult | None) -> None:
+        del self._out[plan.id]
+        self._pending.drop(plan.id)
+        if result is not None:
+            self._reached = max(self._reached, result.alloc_index, result.refresh_index)
+        for work in self._works.values():
+            work.leans_on.discard(plan.id)
+
+    def _go_on(self, eval_id: str, result: PlanResult) -> Turn:
+        work = self._works[eval_id]
         try:
-            refresh = result.refresh_index
-            snapshot = self._tools.snapshot(refresh) if refresh else None
-            return self._advance(eval_id, PlanAnswer(result=result, snapshot=snapshot))
+            if not result.refresh_index:
+                return self._advance(work, PlanAnswer(result=result))
+            view = self._pending.over(self._newest(work))
+            work.look_at(view)
+            return self._advance(work, PlanAnswer(result=result, snapshot=view.snapshot))
         except Exception as error:
             return self._nack(eval_id, error)
 
-    def give_up(self, eval_id: str, reason: str) -> Turn:
-        """Nack a delivery that cannot go on, for a reason from outside."""
-        return self._nack(eval_id, SchedulerError(reason))
+    def _start_over(self, now: int) -> list[Turn]:
+        """Run those again that want it and lean on nothing any more."""
+        ready = [work for work in self._works.values() if work.is_held and not work.leans_on]
+        return [self._begin_alone(work, now) for work in ready]
 
-    def _advance(self, eval_id: str, answer: PlanAnswer | None) -> Turn:
-        run = self._runs[eval_id]
+    def _begin_alone(self, work: "_Work", now: int) -> Turn:
+        work.is_held = work.has_leaned = False
+        try:
+            return self._start(work, View(self._newest(work)), now)
+        except Exception as error:
+            return self._nack(work.eval_id, error)
+
+    def _advance(self, work: "_Work", answer: PlanAnswer | None) -> Turn:
+        run, stamp, delivery = work.run, work.stamp, work.delivery
+        assert run is not None, "only runs that were begun are advanced"
+        assert stamp is not None, "a run is stamped before it begins"
         try:
             plan = next(run) if answer is None else run.send(answer)
         except StopIteration as end:
-            return Turn(finishes=(self._finish(eval_id, end.value),))
-        delivery = self._deliveries[eval_id]
+            return self._end(work, stamp, end.value)
         plan = msgspec.structs.replace(
             plan,
             id=plan.id or self._tools.ids.next_id(),
-            eval_id=eval_id,
+            eval_id=work.eval_id,
             eval_token=delivery.token,
-            snapshot_index=self._stamps[eval_id].start_index,
+            snapshot_index=stamp.start_index,
         )
         self._out[plan.id] = plan
+        self._pending.add(plan, work.seen_index)
         return Turn(plans=(plan,))
 
-    def _finish(self, eval_id: str, outcome: Outcome) -> FinishRequest:
-        delivery = self._deliveries[eval_id]
-        stamp = self._stamps[eval_id]
-        self._close(eval_id)
-        return FinishRequest(
-            eval_id=eval_id,
-            token=delivery.token,
-            update=outcome.evaluation and stamp.on_update(outcome.evaluation),
-            created=tuple(stamp.on_creation(evaluation) for evaluation in outcome.created),
-            reblocked=outcome.reblocked and stamp.on_update(outcome.reblocked),
-            explanations=_packed(delivery.evaluation, outcome),
-        )
-
-    def _nack(self, eval_id: str, error: Exception) -> Turn:
-        delivery = self._deliveries.get(eval_id)
-        if delivery is None:
+    def _end(self, work: "_Work", stamp: "Stamp", outcome: Outcome) -> Turn:
+        if work.has_leaned and outcome.waits_for_room:
+            work.is_held = True
             return Turn()
-        self._close(eval_id)
-        reason = str(error) or type(error).__name__
+        self._close(work.eval_id)
+        delivery = work.delivery
         return Turn(
             finishes=(
-                FinishRequest(eval_id=eval_id, token=delivery.token, ack=False, error=reason),
+                FinishRequest(
+                    eval_id=work.eval_id,
+                    token=delivery.token,
+                    update=outcome.evaluation and stamp.on_update(outcome.evaluation),
+                    created=tuple(map(stamp.on_creation, outcome.created)),
+                    reblocked=outcome.reblocked and stamp.on_update(outcome.reblocked),
+                    explanations=_packed(delivery.evaluation, outcome),
+                ),
             )
         )
 
+    def _nack(self, eval_id: str, error: Exception) -> Turn:
+        work = self._works.get(eval_id)
+        if work is None:
+            return Turn()
+        self._close(eval_id)
+        reason = str(error) or type(error).__name__
+        token = work.delivery.token
+        return Turn(
+            finishes=(FinishRequest(eval_id=eval_id, token=token, ack=False, error=reason),)
+        )
+
     def _close(self, eval_id: str) -> None:
-        self._deliveries.pop(eval_id, None)
-        self._stamps.pop(eval_id, None)
-        run = self._runs.pop(eval_id, None)
+        run = self._works.pop(eval_id).run
         if run is not None:
             run.close()
+
+
+class _Work:
+    """One delivery of a batch."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self.delivery = delivery
+        self.run: Generator[Plan, PlanAnswer, Outcome] | None = None
+        self.stamp: Stamp | None = None
+        #: Index of the snapshot of the newest attempt.
+        self.seen_index = 0
+        #: Unanswered plans of others that its run counted as taken.
+        self.leans_on: set[str] = set()
+        self.has_leaned = False
+        #: It found too little room, and waits for those answers before it is run again.
+        self.is_held = False
+
+    @property
+    def eval_id(self) -> str:
+        """What it is known by."""
+        return self.delivery.evaluation.id
+
+    def look_at(self, view: View) -> None:
+        """Its next attempt sees this."""
+        self.seen_index = view.snapshot.index
+        self.leans_on |= view.plan_ids
+        self.has_leaned |= bool(view.plan_ids)
 
 
 class Stamp:
@@ -187,15 +257,17 @@ class Stamp:
     record says what a capsule of the run must say.
     """
 
-    def __init__(self, start_index: int, now: int) -> None:
+    def __init__(self, start_index: int, now: int, counted_evals: tuple[str, ...] = ()) -> None:
         self.start_index = start_index
         self._now = now
+        self._counted_evals = counted_evals
 
     def on_update(self, evaluation: Evaluation) -> Evaluation:
         """The processed evaluation, with the snapshot its run began with."""
         return evaluation.changed(
             snapshot_index=self.start_index,
             modify_time=max(self._now, evaluation.create_time + 1),
+            counted_evals=self._counted_evals,
         )
 
     def on_creation(self, evaluation: Evaluation) -> Evaluation:
@@ -203,6 +275,14 @@ class Stamp:
         return evaluation.changed(
             snapshot_index=self.start_index, create_time=self._now, modify_time=self._now
         )
+
+
+def _joined(turns: Iterable[Turn]) -> Turn:
+    kept = [*turns]
+    return Turn(
+        plans=tuple(plan for turn in kept for plan in turn.plans),
+        finishes=tuple(request for turn in kept for request in turn.finishes),
+    )
 
 
 def _packed(evaluation: Evaluation, outcome: Outcome) -> tuple[StoredExplanation, ...]:

@@ -108,7 +108,7 @@ CONSTANTS: dict[type, dict[str, Any]] = {
 
 #: Our own additions: written only when they do not hold one of these values.
 ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
-    Evaluation: {"Cause": (None,)},
+    Evaluation: {"Cause": (None,), "CountedEvals": (None,)},
     UpdateStrategy: {"Strategy": ("", "deployment", None)},
 }
 

@@ -6,6 +6,7 @@ reads comes from one read transaction, which ends with the batch. For one thread
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from time import sleep
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from cluster.store import event_log, statements
 from cluster.store.codec import Noun
 from cluster.store.reader import DjangoStateReader
 from scheduler.errors import StaleSnapshot
-from scheduler.ports import Snapshot
+from scheduler.ports import MirroredSnapshot, Snapshot
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
@@ -34,7 +35,7 @@ _PAUSE_S = 0.002
 _TRIES = 2500
 
 
-class MirrorSnapshot(DjangoStateReader, Snapshot):
+class MirrorSnapshot(DjangoStateReader, MirroredSnapshot):
     """The record at one index. Nodes and their use come from the mirror; lists are kept."""
 
     def __init__(self, connection: BaseDatabaseWrapper, index: int, table: NodeTable) -> None:
@@ -46,6 +47,12 @@ class MirrorSnapshot(DjangoStateReader, Snapshot):
     def node_table(self) -> NodeTable:
         """All nodes and what is held of them. Treat as read-only."""
         return self._table
+
+    def with_node_table(self, table: NodeTable) -> Snapshot:
+        """The same rows beside other columns."""
+        other = copy(self)
+        other._table = table
+        return other
 
     def node(self, node_id: str) -> Node | None:
         """A node."""

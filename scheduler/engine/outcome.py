@@ -7,7 +7,7 @@ In and out: plain values. A run is a generator: it yields each `Plan` to submit,
 import msgspec
 
 from scheduler.ports import Snapshot
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.explanation import GroupExplanation
 from scheduler.structs.plan import PlanResult
 
@@ -31,3 +31,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     reblocked: Evaluation | None = None
     #: By each task group that the run tried to place.
     explanations: dict[str, GroupExplanation] = {}
+
+    @property
+    def waits_for_room(self) -> bool:
+        """It leaves an evaluation, its own or a new one, to wait for capacity."""
+        created = any(evaluation.status is EvalStatus.BLOCKED for evaluation in self.created)
+        return created or self.reblocked is not None

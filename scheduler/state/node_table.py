@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.state.node_use import NodeUse, shared
+from scheduler.state.node_use import NodeUse, UseSum, shared, with_more
 from scheduler.structs.computed_class import computed_class
 from scheduler.structs.node import Node
 from scheduler.structs.node_target import target_reader
@@ -103,6 +103,21 @@ class NodeTable:
             table.put_node(node)
         for use in uses:
             table.put_use(use)
+        return table
+
+    def with_more_use(self, more: Mapping[str, UseSum]) -> "NodeTable":
+        """A table of the same nodes, some of which hold more; this one stays.
+
+        Both read the properties of nodes from the same columns, so neither may be changed.
+        """
+        table = NodeTable()
+        vars(table).update(vars(self))
+        table._uses = self._uses.copy()
+        table._numbers = self._numbers.copy()
+        for node_id, use in more.items():
+            row = self.row_of(node_id)
+            if row >= 0:
+                table.put_use(with_more(self._uses[row], use))
         return table
 
     def put_node(self, node: Node) -> int:

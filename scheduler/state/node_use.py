@@ -140,6 +140,13 @@ def add_use(total: UseSum, use: UseSum) -> UseSum:
     )
 
 
+def with_more(use: NodeUse, more: UseSum) -> NodeUse:
+    """A node's sums with more in both."""
+    planned = add_use(use.planned, more)
+    held = planned if use.held is use.planned else add_use(use.held, more)
+    return NodeUse(node_id=use.node_id, held=held, planned=planned)
+
+
 def subtract_use(total: UseSum, use: UseSum) -> UseSum:
     """`total` without `use`, which was added to it before."""
     return UseSum(

@@ -1,11 +1,13 @@
 """A view of the cluster that does not move, with its nodes as columns.
 
-In: a record to freeze, its node table; events to roll a table forward. Out: the `Snapshot` port.
+In: a record to freeze, its node table; events to roll a table forward. Out: the port
+`MirroredSnapshot`.
 """
 
 from collections.abc import Callable, Iterable
+from copy import copy
 
-from scheduler.ports import Snapshot
+from scheduler.ports import MirroredSnapshot, Snapshot
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
@@ -13,7 +15,7 @@ from scheduler.state.record import Record
 from scheduler.structs.node import Node
 
 
-class RecordSnapshot(Record, Snapshot):
+class RecordSnapshot(Record, MirroredSnapshot):
     """A record as it was when this was made."""
 
     def __init__(self, record: Record, table: NodeTable) -> None:
@@ -24,6 +26,12 @@ class RecordSnapshot(Record, Snapshot):
     def node_table(self) -> NodeTable:
         """All nodes and what is held of them. Treat as read-only."""
         return self._table
+
+    def with_node_table(self, table: NodeTable) -> Snapshot:
+        """The same rows beside other columns."""
+        other = copy(self)
+        other._table = table
+        return other
 
 
 def moved_table(

@@ -107,6 +107,8 @@ class Evaluation(Wire, frozen=True, rename=wire_names(failed_task_groups="Failed
     modify_time: Nanoseconds = 0
     #: Ours: left out on the wire when absent.
     cause: Cause | None = None
+    #: Ours too: whose plans its run counted as taken, though they were still being judged.
+    counted_evals: tuple[str, ...] = ()
 
     @property
     def job_key(self) -> JobKey:

@@ -105,6 +105,8 @@ def test_110_plans_of_a_group_see_the_earlier_ones() -> None:
     assert committed == [store.index] * 8
     assert len(store.allocations_by_job(JOB.key)) == 8
     assert [o.reason for o in outcomes[8:]] == [f"{NODE.id}: cpu"] * 2
+    # A worker that looked at the state before the group would choose the same node again.
+    assert [o.result.refresh_index for o in outcomes[8:] if o.result] == [store.index] * 2
 
 
 @pytest.mark.parametrize(

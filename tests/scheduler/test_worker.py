@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Generator
 
-import pytest
-
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.errors import StaleSnapshot
 from scheduler.messages import Delivery, FinishRequest, PlanOutcome
@@ -143,6 +141,16 @@ def test_a_refresh_brings_a_newer_snapshot() -> None:
     assert batch.answer(committed(again), now=NOW).finishes[0].ack
 
 
+def test_what_begins_after_an_answer_sees_what_it_told_of() -> None:
+    asked: list[int] = []
+    first, second = make_delivery(1, "once"), make_delivery(2, "once")
+    batch = make_batch(first, second, asked=asked)
+    (plan,) = batch.begin(first.evaluation.id, now=NOW).plans
+    batch.answer(committed(plan), now=NOW)
+    batch.begin(second.evaluation.id, now=NOW)
+    assert asked == [3, 7]
+
+
 def test_a_plan_without_a_result_nacks_with_its_reason() -> None:
     batch = make_batch(make_delivery(1, "once"))
     (plan,) = batch.begin_all(now=NOW).plans
@@ -174,18 +182,14 @@ def test_created_and_reblocked_evaluations_are_stamped() -> None:
     )
 
 
-@pytest.mark.parametrize("way", ["drop", "give-up"])
-def test_a_delivery_can_be_ended_from_outside(way: str) -> None:
+def test_a_delivery_can_be_ended_from_outside() -> None:
     batch = make_batch(make_delivery(1, "once"))
     (plan,) = batch.begin_all(now=NOW).plans
-    if way == "drop":
-        batch.drop(plan.eval_id)
-        assert batch.answer(committed(plan), now=NOW) == Turn()
-    else:
-        (finish,) = batch.give_up(plan.eval_id, "the leader is gone").finishes
-        assert (finish.ack, finish.error) == (False, "the leader is gone")
+    (finish,) = batch.give_up(plan.eval_id, "the leader is gone", now=NOW).finishes
+    assert (finish.ack, finish.error) == (False, "the leader is gone")
     assert batch.is_done
     assert batch.working_on == ()
+    assert batch.answer(committed(plan), now=NOW) == Turn()
 
 
 def test_the_seed_comes_from_the_id_alone() -> None:

@@ -16,6 +16,8 @@ from tests.simulation.world import TYPES, Patterns, World
 
 #: A worker that waits so long for an answer gives its deliveries up (design.md).
 PATIENCE = 15.0
+#: Seconds of a silence; a node may be silent for twenty.
+SILENCES = (2.0, 10.0, 40.0, 90.0)
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Faults:
     crash_applier: float = 0.0
     lose_node: float = 0.0
     stale_snapshot: float = 0.0
+    #: For seconds no beat can be written, because nobody is there to write it.
+    silence: float = 0.0
 
 
 @dataclass
@@ -52,6 +56,8 @@ class Cluster:
         self.applier = "applier-0"
         self.taken: tuple[QueuedPlan, ...] = ()
         self._snapshots: list[RecordSnapshot] = []
+        self._signs = 0
+        self._silent_until = 0.0
 
     def happens(self, chance: float) -> bool:
         return bool(self.world.chance.random() < chance)
@@ -91,7 +97,8 @@ class Cluster:
             self._begin(worker)
         elif world.clock.monotonic() - worker.heard_at > PATIENCE:
             for eval_id in worker.batch.working_on:
-                self._hand_in(worker, worker.batch.give_up(eval_id, "no answer"))
+                now = world.clock.now()
+                self._hand_in(worker, worker.batch.give_up(eval_id, "no answer", now=now))
         if worker.batch is not None and worker.batch.is_done:
             worker.batch = None
 
@@ -156,10 +163,21 @@ class Cluster:
 
     # Nodes.
 
+    def _beat(self) -> None:
+        world, monotonic = self.world, self.world.clock.monotonic()
+        beats = {}
+        # Asked only on days that know silence: the others' chances stay as they were.
+        if self.faults.silence and self.happens(self.faults.silence):
+            self._silent_until = monotonic + float(world.chance.choice(SILENCES))
+        if monotonic >= self._silent_until:
+            self._signs += 1
+            now = world.clock.now()
+            beats = {node.id: (now, 10 * SECOND) for node in world.store.nodes()}
+        world.heartbeats.hear(beats, {"web": self._signs}, monotonic=monotonic)
+
     def _live_on_nodes(self) -> None:
+        self._beat()
         world, now = self.world, self.world.clock.now()
-        beats = {node.id: (now, 10 * SECOND) for node in world.store.nodes()}
-        world.heartbeats.hear(beats, monotonic=world.clock.monotonic())
         for node in list(world.store.nodes()):
             if node.status is NodeStatus.READY and self.happens(self.faults.lose_node):
                 mark_node_unresponsive(world.store, node.id, now=now, ids=world.ids)

@@ -6,7 +6,7 @@ alone and `unseen` are no rule: only empty values were met in the recordings.
 """
 
 #: Fields that clients of the reference pass over (http-api.md 5.8).
-OUR_ADDITIONS = {"Cause", "Placements", "Strategy"}
+OUR_ADDITIONS = {"Cause", "CountedEvals", "Placements", "Strategy"}
 
 _TYPES = {
     "string": str,

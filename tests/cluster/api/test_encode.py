@@ -58,7 +58,8 @@ def test_stubs_need_every_field():
 def test_our_additions_are_left_out_at_their_defaults():
     assert "Strategy" not in to_plain(UpdateStrategy(strategy="deployment"))
     assert to_plain(UpdateStrategy(strategy="stagger"))["Strategy"] == "stagger"
-    assert "Cause" not in complete_form(Evaluation())
+    assert not {"Cause", "CountedEvals"} & complete_form(Evaluation()).keys()
+    assert complete_form(Evaluation(counted_evals=("a",)))["CountedEvals"] == ["a"]
 
 
 def test_the_desired_transition_is_always_an_object():
