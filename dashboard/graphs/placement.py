@@ -4,7 +4,7 @@ In: the metric of one placement (AllocMetric) and node names. Out: rows whose co
 nodes looked at. Filtered = could never; exhausted = no room now.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -77,14 +77,11 @@ def placement_view(
     metric: AllocMetric, node_names: Mapping[str, str], *, chosen: str = ""
 ) -> PlacementView:
     """The view of one placement; `chosen` is the node it went to, "" when it waits."""
-    columns = _columns(metric)
-    scores = metric.score_meta_data
-    best = max((item.norm_score for item in scores), default=0.0)
-    top = next((item.norm_score for item in scores if item.node_id == chosen), best)
+    columns = score_columns(metric.score_meta_data)
     looked = max(metric.nodes_evaluated, metric.nodes_filtered + metric.nodes_exhausted)
     return PlacementView(
         columns=columns,
-        candidates=tuple(_candidate(item, columns, node_names, top, chosen) for item in scores),
+        candidates=ranked(metric.score_meta_data, columns, node_names, chosen=chosen),
         filtered=_refusals("filtered", _filter_reasons(metric), looked),
         exhausted=_refusals("exhausted", _exhaust_reasons(metric), looked),
         evaluated=metric.nodes_evaluated,
@@ -98,10 +95,24 @@ def placement_view(
     )
 
 
-def _columns(metric: AllocMetric) -> tuple[str, ...]:
-    names = {name for item in metric.score_meta_data for name in item.scores} - {FINAL}
+def score_columns(scores: Sequence[NodeScore]) -> tuple[str, ...]:
+    """The names of the scores that any of these nodes has, in the order they are computed."""
+    names = {name for item in scores for name in item.scores} - {FINAL}
     known = [name for name in SCORE_ORDER if name in names]
     return (*known, *sorted(names.difference(known)))
+
+
+def ranked(
+    scores: Sequence[NodeScore],
+    columns: tuple[str, ...],
+    node_names: Mapping[str, str],
+    *,
+    chosen: str = "",
+) -> tuple[Candidate, ...]:
+    """Nodes that had room, in the order given; `chosen` is the one that was taken."""
+    best = max((item.norm_score for item in scores), default=0.0)
+    top = next((item.norm_score for item in scores if item.node_id == chosen), best)
+    return tuple(_candidate(item, columns, node_names, top, chosen) for item in scores)
 
 
 def _candidate(

@@ -19,32 +19,13 @@ from dashboard.graphs.lifecycle import (
     life_rows,
     lifecycle_graph,
 )
-from dashboard.graphs.mermaid import graph_mermaid, placement_mermaid
-from dashboard.graphs.placement import PlacementView, placement_view
+from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.live.rooms import life_of, made_by
 from dashboard.live.subscriptions import Subscription
-from dashboard.outcomes import outcome_of
+from dashboard.queries.decision import decision
 from dashboard.viewer import Absent, Viewer, crumbs
 from scheduler.ports import StateReader
-from scheduler.structs.alloc_metric import AllocMetric
-from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
-
-#: Placements shown one by one; the rest is counted.
-MAX_PLACEMENTS = 24
-
-
-class Explained(msgspec.Struct, frozen=True, kw_only=True):
-    """One placement, or one group's wish for one: the question, the view, the same as Mermaid."""
-
-    key: str
-    #: `api.web[7]`, or the group that waits.
-    title: str
-    view: PlacementView
-    mermaid: str
-    alloc_id: str = ""
-    node_id: str = ""
-    node_name: str = ""
 
 
 def evaluation_page(reader: StateReader, viewer: Viewer, eval_id: str) -> dict[str, Any]:
@@ -87,30 +68,6 @@ def evaluation_panel(reader: StateReader, subscription: Subscription, now: int) 
         "page_index": reader.index,
         "raw": raw(evaluation, steps),
         **decision(reader, evaluation, steps),
-    }
-
-
-def decision(
-    reader: StateReader, evaluation: Evaluation, steps: Sequence[LifecycleStep]
-) -> dict[str, Any]:
-    """What it decided, in a sentence and placement by placement."""
-    placed = [
-        alloc
-        for alloc in reader.allocations_by_eval(evaluation.id)
-        if alloc.create_index >= evaluation.create_index
-    ]
-    outcome = outcome_of(evaluation, placed)
-    names = _node_names(reader, evaluation, placed[:MAX_PLACEMENTS])
-    waiting = [
-        _wish(group, metric, names) for group, metric in evaluation.failed_task_groups.items()
-    ]
-    return {
-        "outcome": outcome,
-        "took": _took(evaluation, steps),
-        "waiting": waiting,
-        "placed": [_explained(alloc, names) for alloc in placed[:MAX_PLACEMENTS]],
-        "more_placed": max(len(placed) - MAX_PLACEMENTS, 0),
-        "updates": _updates(evaluation),
     }
 
 
@@ -173,73 +130,3 @@ def _chain(reader: StateReader, eval_id: str) -> dict[str, Any]:
         "tree": chain_tree(layout),
         "chain_size": len(layout.members),
     }
-
-
-def _took(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> int:
-    """From creation to the end, ns; 0 while it lasts."""
-    if not evaluation.is_terminal:
-        return 0
-    end = steps[-1].at if steps else evaluation.modify_time
-    return max(end - (steps[0].at if steps else evaluation.create_time), 0)
-
-
-def _node_names(
-    reader: StateReader, evaluation: Evaluation, placed: Sequence[Allocation]
-) -> dict[str, str]:
-    metrics = [*evaluation.failed_task_groups.values(), *(alloc.metrics for alloc in placed)]
-    wanted = {score.node_id for metric in metrics for score in metric.score_meta_data}
-    wanted |= {alloc.node_id for alloc in placed}
-    reader.preload(nodes=wanted)
-    found = (reader.node(node_id) for node_id in wanted)
-    return {node.id: node.name for node in found if node is not None}
-
-
-def _wish(group: str, metric: AllocMetric, names: dict[str, str]) -> Explained:
-    view = placement_view(metric, names)
-    return Explained(
-        key=f"waits-{group}", title=group, view=view, mermaid=placement_mermaid(view, group)
-    )
-
-
-def _explained(alloc: Allocation, names: dict[str, str]) -> Explained:
-    view = placement_view(alloc.metrics, names, chosen=alloc.node_id)
-    return Explained(
-        key=f"placed-{alloc.id}",
-        title=alloc.name,
-        view=view,
-        mermaid=placement_mermaid(view, alloc.name),
-        alloc_id=alloc.id,
-        node_id=alloc.node_id,
-        node_name=names.get(alloc.node_id) or alloc.node_name or alloc.node_id[:8],
-    )
-
-
-_UPDATE_WORDS = (
-    ("place", "place"),
-    ("stop", "stop"),
-    ("in_place_update", "update in place"),
-    ("destructive_update", "replace"),
-    ("migrate", "migrate"),
-    ("canary", "canary"),
-    ("preemptions", "preempt"),
-    ("reschedule_now", "reschedule now"),
-    ("reschedule_later", "reschedule later"),
-    ("disconnect", "leave disconnected"),
-    ("reconnect", "reconnect"),
-    ("ignore", "leave"),
-)
-
-
-def _updates(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """By group, what its plan meant to do, in words."""
-    if evaluation.plan_annotations is None:
-        return []
-    told = []
-    for group, updates in sorted(evaluation.plan_annotations.desired_updates.items()):
-        parts = [
-            f"{word} {count}"
-            for field, word in _UPDATE_WORDS
-            if (count := getattr(updates, field))
-        ]
-        told.append((group, ", ".join(parts) or "nothing to change"))
-    return told

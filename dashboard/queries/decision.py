@@ -1,0 +1,216 @@
+"""What an evaluation decided, group by group and placement by placement, and why.
+
+In: a reader, the evaluation and its steps. Out: the context of `_decision.html`, in a number of
+reads that grows with neither cluster nor job. Nodes are named as far as they are shown.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from dashboard.graphs.explanation import ExplanationView, explanation_view, nodes_named
+from dashboard.graphs.mermaid import placement_mermaid
+from dashboard.graphs.placement import PlacementView, placement_view
+from dashboard.outcomes import outcome_of
+from scheduler.ports import StateReader
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
+from scheduler.structs.explanation import GroupExplanation
+
+#: Placements shown one by one; the rest is counted.
+MAX_PLACEMENTS = 24
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """One placement, or one group's wish for one: the question, the view, the same as Mermaid."""
+
+    key: str
+    #: `api.web[7]`, or the group.
+    title: str
+    #: None for a group whose newest decision is not among what was placed.
+    view: PlacementView | None = None
+    mermaid: str = ""
+    #: Node by node, for a group whose evaluation is still explained.
+    explanation: ExplanationView | None = None
+    alloc_id: str = ""
+    node_id: str = ""
+    node_name: str = ""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """The explanations of an evaluation's groups, by name, as far as they are kept."""
+
+    groups: dict[str, GroupExplanation] = {}
+    #: The evaluation that found them, where it is another one; of what is forgotten, the newest
+    #: one of the job that is explained.
+    by: str = ""
+    #: They are not kept any more.
+    is_forgotten: bool = False
+
+
+def decision(
+    reader: StateReader, evaluation: Evaluation, steps: Sequence[LifecycleStep]
+) -> dict[str, Any]:
+    """What it decided, in a sentence, and node by node."""
+    placed = [
+        alloc
+        for alloc in reader.allocations_by_eval(evaluation.id)
+        if alloc.create_index >= evaluation.create_index
+    ]
+    shown = placed[:MAX_PLACEMENTS]
+    found = _found(reader, evaluation, has_placed=bool(placed))
+    names = _node_names(reader, evaluation, shown, found)
+    return {
+        "outcome": outcome_of(evaluation, placed),
+        "took": _took(evaluation, steps),
+        "waiting": _wishes(evaluation, found, placed, names),
+        "placed": [_explained(alloc, names) for alloc in shown],
+        "more_placed": max(len(placed) - MAX_PLACEMENTS, 0),
+        "explained": _placed_whole(evaluation, found, placed, names),
+        "found_by": found.by,
+        "is_forgotten": found.is_forgotten,
+        "updates": _updates(evaluation),
+    }
+
+
+def _found(reader: StateReader, evaluation: Evaluation, *, has_placed: bool) -> Found:
+    """Its own explanations; for one that waits, else the newest ones of its job."""
+    groups = _groups(reader, evaluation.id)
+    if groups:
+        return Found(groups=groups)
+    is_blocked = evaluation.status is EvalStatus.BLOCKED
+    has_ended = is_blocked or evaluation.is_terminal
+    if not has_ended or not (has_placed or evaluation.failed_task_groups):
+        return Found()
+    newest = next(iter(reader.explained_evaluations(evaluation.job_key)), "")
+    if is_blocked and newest:
+        return Found(groups=_groups(reader, newest), by=newest)
+    return Found(by=newest, is_forgotten=True)
+
+
+def _groups(reader: StateReader, eval_id: str) -> dict[str, GroupExplanation]:
+    return {item.task_group: item.group for item in reader.explanations(eval_id)}
+
+
+def _node_names(
+    reader: StateReader, evaluation: Evaluation, placed: Sequence[Allocation], found: Found
+) -> dict[str, str]:
+    metrics = [*evaluation.failed_task_groups.values(), *(alloc.metrics for alloc in placed)]
+    wanted = {score.node_id for metric in metrics for score in metric.score_meta_data}
+    wanted |= {alloc.node_id for alloc in placed}
+    wanted = wanted.union(*map(nodes_named, found.groups.values()))
+    reader.preload(nodes=wanted)
+    nodes = (reader.node(node_id) for node_id in wanted)
+    return {node.id: node.name for node in nodes if node is not None}
+
+
+def _took(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> int:
+    """From creation to the end, ns; 0 while it lasts."""
+    if not evaluation.is_terminal:
+        return 0
+    end = steps[-1].at if steps else evaluation.modify_time
+    return max(end - (steps[0].at if steps else evaluation.create_time), 0)
+
+
+def _wishes(
+    evaluation: Evaluation, found: Found, placed: Sequence[Allocation], names: dict[str, str]
+) -> list[Explained]:
+    # Group names may hold anything that an id in a page may not: the place makes the key.
+    return [
+        Explained(
+            key=f"waits-{place}",
+            title=group,
+            view=(view := placement_view(metric, names)),
+            mermaid=placement_mermaid(view, group),
+            explanation=_explanation(found.groups.get(group), placed, names),
+        )
+        for place, (group, metric) in enumerate(evaluation.failed_task_groups.items(), 1)
+    ]
+
+
+def _explanation(
+    kept: GroupExplanation | None, placed: Sequence[Allocation], names: dict[str, str]
+) -> ExplanationView | None:
+    if kept is None:
+        return None
+    newest = _newest(kept, placed)
+    return explanation_view(kept, names, chosen=newest.node_id if newest else "")
+
+
+def _newest(kept: GroupExplanation, placed: Sequence[Allocation]) -> Allocation | None:
+    """The allocation whose scores were kept: the last one of its group that found a node."""
+    return next(
+        (
+            alloc
+            for alloc in placed
+            if alloc.task_group == kept.task_group
+            and alloc.metrics.score_meta_data == kept.best
+            and alloc.node_id in {score.node_id for score in kept.best}
+        ),
+        None,
+    )
+
+
+def _explained(alloc: Allocation, names: dict[str, str]) -> Explained:
+    view = placement_view(alloc.metrics, names, chosen=alloc.node_id)
+    return Explained(
+        key=f"placed-{alloc.id}",
+        title=alloc.name,
+        view=view,
+        mermaid=placement_mermaid(view, alloc.name),
+        alloc_id=alloc.id,
+        node_id=alloc.node_id,
+        node_name=names.get(alloc.node_id) or alloc.node_name or alloc.node_id[:8],
+    )
+
+
+def _placed_whole(
+    evaluation: Evaluation, found: Found, placed: Sequence[Allocation], names: dict[str, str]
+) -> list[Explained]:
+    """The groups that nothing keeps waiting: their newest decision, and room for one more."""
+    if found.by:
+        return []
+    told = []
+    whole = found.groups.keys() - evaluation.failed_task_groups.keys()
+    for place, group in enumerate(sorted(whole), 1):
+        kept = found.groups[group]
+        newest = _newest(kept, placed)
+        item = _explained(newest, names) if newest else Explained(key="", title=group)
+        told.append(
+            msgspec.structs.replace(
+                item, key=f"group-{place}", explanation=_explanation(kept, placed, names)
+            )
+        )
+    return told
+
+
+_UPDATE_WORDS = (
+    ("place", "place"),
+    ("stop", "stop"),
+    ("in_place_update", "update in place"),
+    ("destructive_update", "replace"),
+    ("migrate", "migrate"),
+    ("canary", "canary"),
+    ("preemptions", "preempt"),
+    ("reschedule_now", "reschedule now"),
+    ("reschedule_later", "reschedule later"),
+    ("disconnect", "leave disconnected"),
+    ("reconnect", "reconnect"),
+    ("ignore", "leave"),
+)
+
+
+def _updates(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """By group, what its plan meant to do, in words."""
+    if evaluation.plan_annotations is None:
+        return []
+    told = []
+    for group, updates in sorted(evaluation.plan_annotations.desired_updates.items()):
+        parts = [
+            f"{word} {count}"
+            for field, word in _UPDATE_WORDS
+            if (count := getattr(updates, field))
+        ]
+        told.append((group, ", ".join(parts) or "nothing to change"))
+    return told

@@ -1,0 +1,176 @@
+"""What an evaluation's page says of each node: kept, borrowed from a newer one, or forgotten."""
+
+import html
+import re
+
+import pytest
+
+from dashboard.live.registry import room_for
+from dashboard.live.subscriptions import Subscription
+from dashboard.panels import register
+from scheduler.state.events import WriteKind
+from scheduler.state.writes.evaluations import write_explanations
+from scheduler.structs.alloc_metric import AllocMetric, NodeScore
+from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.explanation import (
+    GroupExplanation,
+    RefusedNodes,
+    Shortfall,
+    StoredExplanation,
+    pack,
+)
+from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_node
+
+NODES = tuple(make_node(number) for number in range(1, 4))
+SCORES = (
+    NodeScore(node_id=NODES[0].id, scores={"binpack": 0.75}, norm_score=0.75),
+    NodeScore(node_id=NODES[1].id, scores={"binpack": 0.5}, norm_score=0.5),
+)
+FAILED = AllocMetric(nodes_evaluated=3, nodes_exhausted=3, dimension_exhausted={"memory": 3})
+HOSTILE = "<img src=x onerror=a()>"
+WAITS = GroupExplanation(
+    task_group=HOSTILE,
+    candidates=80,
+    exhausted=(Shortfall(dimension="memory", count=1, node_ids=(NODES[2].id,), missing=(200,)),),
+    refused=(
+        RefusedNodes(
+            reason="${attr.kernel.name} = <b>linux</b>",
+            count=79,
+            node_ids=tuple(make_node(number).id for number in range(100, 175)),
+        ),
+    ),
+    failed=2,
+    nearest_miss="1 node lacks 200 MB of memory; 79 nodes fail ${attr.kernel.name} = <b>linux</b>",
+)
+WHOLE = GroupExplanation(task_group="web", candidates=2, with_room=2, best=SCORES)
+DECIDED = make_evaluation(
+    1,
+    status=EvalStatus.COMPLETE,
+    create_index=2,
+    failed_task_groups={HOSTILE: FAILED},
+    queued_allocations={HOSTILE: 2},
+)
+BLOCKED = make_evaluation(
+    2,
+    status=EvalStatus.BLOCKED,
+    create_index=2,
+    previous_eval=DECIDED.id,
+    failed_task_groups={HOSTILE: FAILED},
+)
+
+
+def stored(evaluation, group):
+    return StoredExplanation(
+        eval_id=evaluation.id,
+        task_group=group.task_group,
+        namespace=evaluation.namespace,
+        job_id=evaluation.job_id,
+        packed=pack(group),
+    )
+
+
+def write(store, *evaluations, explained=(), kind=WriteKind.EVALUATION_UPDATED):
+    def work(change):
+        for node in NODES:
+            change.put_node(node)
+        for evaluation in evaluations:
+            change.put_evaluation(evaluation)
+        change.put_allocation(
+            make_allocation(
+                eval_id=DECIDED.id,
+                node_id=NODES[0].id,
+                task_group="web",
+                metrics=AllocMetric(nodes_evaluated=2, score_meta_data=SCORES),
+            )
+        )
+        write_explanations(change, explained)
+
+    return store.write(kind, work, now=SOME_MOMENT)
+
+
+def words(text):
+    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+
+
+def decision(text):
+    return text[text.index('id="decision"') : text.index('id="facts"')]
+
+
+def page(browser, evaluation):
+    return decision(browser.get(f"/evaluations/{evaluation.id}/").text)
+
+
+def test_a_group_that_waits_is_told_node_by_node(store, browser):
+    write(store, DECIDED, explained=[stored(DECIDED, WAITS)])
+    told = page(browser, DECIDED)
+    said = html.unescape(words(told))
+    assert f"Why does {HOSTILE} wait? 80 nodes: 1 exhausted, 79 filtered." in said
+    assert (
+        "Nearest miss 1 node lacks 200 MB of memory; "
+        "79 nodes fail ${attr.kernel.name} = <b>linux</b>." in said
+    )
+    assert f"{NODES[2].name} 200 MB short" in said.replace("\u00a0", " ")
+    assert f'<a href="/nodes/{NODES[2].id}/">{NODES[2].name}</a>' in told
+    assert "and 19 more" in said
+    # What jobs are called, and what they ask for, is text.
+    assert "<img" not in told
+    assert "<b>" not in told
+    assert re.findall(r"<details[^>]* id=\"(waits[^\"]+)\"", told) == ["waits-1-1", "waits-1-2"]
+
+
+def test_a_group_placed_whole_shows_its_scores_with_the_chosen_node(store, browser):
+    write(store, DECIDED, explained=[stored(DECIDED, WHOLE), stored(DECIDED, WAITS)])
+    told = page(browser, DECIDED)
+    group = told[told.index('id="group-1"') : told.index('id="placed"')]
+    said = words(group)
+    assert f"Why {NODES[0].name} for" in said
+    assert "2 nodes: 2 with room for one more." in said
+    assert f"{NODES[0].name} 0.75 0.75 chosen" in said
+    assert f"{NODES[1].name} 0.50 0.50 \N{MINUS SIGN}0.25" in said
+
+
+def test_what_waits_shows_what_its_job_found_last(store, browser):
+    write(store, DECIDED, BLOCKED, explained=[stored(DECIDED, WAITS)])
+    said = words(page(browser, BLOCKED))
+    assert "Nearest miss 1 node lacks 200 MB of memory" in said
+    assert f"as {DECIDED.id[:8]} found it" in said
+
+
+@pytest.mark.parametrize("newer", [pytest.param(True, id="newer"), pytest.param(False, id="none")])
+def test_an_older_evaluation_says_that_only_counts_are_left(store, browser, newer):
+    other = make_evaluation(3, status=EvalStatus.COMPLETE, create_index=2)
+    write(store, DECIDED, other, explained=[stored(other, WHOLE)] if newer else [])
+    told = page(browser, DECIDED)
+    assert "Counts only." in told
+    assert "3 nodes exhausted: <strong>memory</strong>" in told
+    assert (f'<a class="button" href="/evaluations/{other.id}/">' in told) is newer
+
+
+@pytest.mark.parametrize(
+    "evaluation",
+    [
+        pytest.param(make_evaluation(4, create_index=2), id="not-run-yet"),
+        pytest.param(
+            make_evaluation(4, status=EvalStatus.COMPLETE, create_index=2), id="changed-nothing"
+        ),
+    ],
+)
+def test_an_evaluation_without_decisions_misses_nothing(store, browser, evaluation):
+    write(store, evaluation)
+    assert "Counts only." not in page(browser, evaluation)
+
+
+def test_the_explanation_comes_with_the_frame_that_ends_the_evaluation(store):
+    register()
+    pending = DECIDED.changed(status=EvalStatus.PENDING, failed_task_groups={})
+    write(store, pending)
+    room = room_for(Subscription("evaluation", DECIDED.id, frozenset({"default"})))
+    store.read(room.load)
+    since = store.read(lambda reader: reader.index)
+    write(store, DECIDED, explained=[stored(DECIDED, WAITS)])
+    for frame in store.frames_since(since):
+        room.observe(frame)
+    pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
+    told = {getattr(piece, "target", ""): getattr(piece, "html", "") for piece in pieces}
+    assert "Nearest miss" in told["decision"]
+    assert f"/nodes/{NODES[2].id}/" in told["decision"]
