@@ -1,18 +1,17 @@
 """Struct to row and back: per noun its table, its key, the columns it is found by, and its body.
 
 In: structs of `scheduler.structs`. Out: tuples for SQL, structs from bodies (msgpack with wire
-names). A frame of the event log is the same bodies in a list, compressed when that pays.
+names).
 """
 
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from django.db.models import Model
 
 from cluster import models
-from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
+from scheduler.state.events import Topic
 from scheduler.state.node_use import NodeUse
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
@@ -26,9 +25,6 @@ from scheduler.structs.wire import Wire
 Value = TypeVar("Value", bound=Wire)
 
 _ENCODER = msgspec.msgpack.Encoder()
-#: Frames shorter than this are stored as they are.
-_COMPRESS_FROM = 600
-_PLAIN, _ZLIB = b"\x00", b"\x01"
 
 SETTINGS_NAME = "scheduler"
 
@@ -222,61 +218,3 @@ NOUN_OF_TOPIC: dict[Topic, Noun[Any]] = {
     Topic.LIFECYCLE: LIFECYCLE,
     Topic.EXPLANATION: EXPLANATION,
 }
-
-_EVERY_TOPIC = frozenset(topic.value for topic in Topic)
-_CodedEvent = tuple[str, str, str, bool, msgspec.Raw]
-_EVENTS_DECODER = msgspec.msgpack.Decoder(list[_CodedEvent])
-
-
-def encode_events(events: Iterable[StateEvent], bodies: Iterable[bytes]) -> bytes:
-    """The body of a frame; `bodies` are those of the events' values, in the same order."""
-    plain = _ENCODER.encode(
-        [
-            (event.topic.value, event.key, event.namespace, event.deleted, msgspec.Raw(body))
-            for event, body in zip(events, bodies, strict=True)
-        ]
-    )
-    if len(plain) < _COMPRESS_FROM:
-        return _PLAIN + plain
-    return _ZLIB + zlib.compress(plain, 1)
-
-
-def decode_frame(index: int, at: int, kind: str, body: bytes | memoryview) -> EventFrame:
-    """The frame of a row of the event log."""
-    return EventFrame(
-        index=index, kind=WriteKind(kind), at=at, events=tuple(decode_events(body, _EVERY_TOPIC))
-    )
-
-
-def decode_events(body: bytes | memoryview, topics: Collection[str]) -> Iterator[StateEvent]:
-    """The events of a frame that are of these topics; values of the others are not looked at."""
-    for coded in _coded_events(body):
-        if coded[0] in topics:
-            yield _decode_event(coded)
-
-
-def decode_rows(
-    body: bytes | memoryview, is_wanted: Callable[[str, str, str], bool]
-) -> Iterator[StateEvent]:
-    """The events of a frame whose topic, namespace and key are wanted; others are not decoded."""
-    for coded in _coded_events(body):
-        name, key, namespace, *_ = coded
-        if is_wanted(name, namespace, key):
-            yield _decode_event(coded)
-
-
-def _coded_events(body: bytes | memoryview) -> list[_CodedEvent]:
-    coded = bytes(body)
-    return _EVENTS_DECODER.decode(zlib.decompress(coded[1:]) if coded[:1] == _ZLIB else coded[1:])
-
-
-def _decode_event(coded: _CodedEvent) -> StateEvent:
-    name, key, namespace, deleted, value = coded
-    topic = Topic(name)
-    return StateEvent(
-        topic=topic,
-        key=key,
-        namespace=namespace,
-        value=NOUN_OF_TOPIC[topic].decode(value),
-        deleted=deleted,
-    )

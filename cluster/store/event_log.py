@@ -7,14 +7,14 @@ from collections.abc import Collection
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cluster.store import codec, statements
+from cluster.store import frame_codec, statements
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import EventFrame, StateEvent
 
 
 def frames_since(connection: BaseDatabaseWrapper, index: int, limit: int) -> list[EventFrame]:
     """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
-    return [codec.decode_frame(*row) for row in _rows_since(connection, index, limit)]
+    return [frame_codec.decode_frame(*row) for row in _rows_since(connection, index, limit)]
 
 
 def events_since(
@@ -24,7 +24,7 @@ def events_since(
     return [
         event
         for *_, body in _rows_since(connection, index, limit)
-        for event in codec.decode_events(body, topics)
+        for event in frame_codec.decode_events(body, topics)
     ]
 
 

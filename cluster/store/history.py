@@ -7,7 +7,7 @@ has forgotten how they stood.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
-from cluster.store import codec, event_log, statements
+from cluster.store import codec, event_log, frame_codec, statements
 from cluster.store.reader import DjangoStateReader
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import StateEvent, Topic
@@ -125,7 +125,7 @@ class Past:
             if not rows:
                 break
             for _, body in rows:
-                for event in codec.decode_rows(body, _is_among(sought)):
+                for event in frame_codec.decode_rows(body, _is_among(sought)):
                     self._note_found(event, sought)
             until = rows[-1][0] - 1
         self.forgotten |= sought

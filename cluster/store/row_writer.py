@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cluster.store import codec, statements
+from cluster.store import codec, frame_codec, statements
 from cluster.store.codec import NOUN_OF_TOPIC
 from cluster.store.statements import AnyNoun
 from scheduler.state.events import EventFrame, StateEvent, Topic
@@ -45,7 +45,7 @@ class RowWriter:
         }
         for table in sorted(tables):
             self._cursor.execute(statements.PUT_TABLE_INDEX, (table, frame.index))
-        coded = codec.encode_events(frame.events, bodies)
+        coded = frame_codec.encode_events(frame.events, bodies)
         self._cursor.execute(
             statements.APPEND_EVENT, (frame.index, frame.at, frame.kind.value, coded, len(coded))
         )

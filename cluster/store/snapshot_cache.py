@@ -15,10 +15,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import event_log, statements
 from cluster.store.codec import Noun
+from cluster.store.frame_codec import MIRRORED_TOPICS
 from cluster.store.reader import DjangoStateReader
 from scheduler.errors import StaleSnapshot
 from scheduler.ports import MirroredSnapshot, Snapshot
-from scheduler.state.events import StateEvent, Topic
+from scheduler.state.events import StateEvent
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
 from scheduler.state.snapshot import moved_table
@@ -29,7 +30,6 @@ Value = TypeVar("Value", bound=Wire)
 
 #: A mirror further behind than this is loaded anew.
 _FRAMES_AT_MOST = 2000
-_MIRRORED = frozenset({Topic.NODE.value, Topic.NODE_USE.value})
 #: Waiting for an index: 5 s in all.
 _PAUSE_S = 0.002
 _TRIES = 2500
@@ -184,7 +184,9 @@ class SnapshotCache:
         if not self._index or not 0 < reached - self._index <= _FRAMES_AT_MOST:
             return None
         try:
-            return event_log.events_since(connection, self._index, _FRAMES_AT_MOST, _MIRRORED)
+            return event_log.events_since(
+                connection, self._index, _FRAMES_AT_MOST, MIRRORED_TOPICS
+            )
         except StaleSnapshot:
             return None
 
