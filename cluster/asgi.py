@@ -17,6 +17,7 @@ from cluster.agent.channel import AgentChannel
 from cluster.agent.protocol import MAX_BODY
 from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.runtime.clock import SystemClock
+from cluster.runtime.sign_of_life import SignOfLife
 from cluster.runtime.step_hints import StepHints
 from cluster.store.access import the_store
 from dashboard.live import hints
@@ -25,6 +26,7 @@ from dashboard.live.source import StoreFrames
 from dashboard.routing import websocket_urlpatterns
 
 HUB.wire(StoreFrames(the_store()), SystemClock())
+SignOfLife().begin_with_server()
 
 application = ProtocolTypeRouter(
     {

@@ -68,6 +68,7 @@ class Agent:
         self.channel = ChannelClient(
             config.server, {node_id: secret}, {node_id: answers}, means.chance
         )
+        self.client.contacted = self._reached
         self.collector = Collector(self.host, config.gc_max_allocs, config.alloc_dir)
 
     @property
@@ -77,6 +78,11 @@ class Agent:
 
     def _look(self) -> Node:
         return fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())
+
+    def _reached(self) -> None:
+        """Each agent holds a channel of its own."""
+        self.channel.channel_count = self.client.retry.node_count
+        self.channel.try_now()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until told to stop; the tasks run on."""

@@ -115,7 +115,8 @@ class AgentChannel:
                 await self._say(Cancel(id=number))
 
     async def _welcome(self) -> None:
-        hello = await asyncio.wait_for(self._next(), HELLO_TIMEOUT_S)
+        async with asyncio.timeout(HELLO_TIMEOUT_S):
+            hello = await self._next()
         if not isinstance(hello, Hello):
             raise PermissionError
 

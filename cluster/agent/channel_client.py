@@ -12,21 +12,25 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
+from cluster.agent.cue import Cue
 from cluster.agent.protocol import (
     Call,
-    Cancel,
     Chunk,
     Credit,
     End,
     FromAgent,
     FromServer,
     Hello,
+    Welcome,
 )
+from cluster.agent.retry import MAX_CALLS_PER_S
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 1.0
+#: A cue ends a pause, but not within so many seconds: cues come often, and not for our sake.
+CUE_AFTER_S = 1.0
 #: Bytes of answer in one frame.
 FRAME = 64 * 1024
 MAX_MESSAGE = 1024 * 1024
@@ -62,19 +66,35 @@ class ChannelClient:
         self.secrets = dict(secrets)
         self.answerers = answerers
         self.chance = chance
+        #: One of how many channels it is, as far as is known: they do not all come back at once.
+        self.channel_count = 1
+        self._reachable = Cue()
+
+    def try_now(self) -> None:
+        """The server has answered somebody: no longer wait for it."""
+        self._reachable.give()
 
     async def run(self) -> None:
         """Connect, serve, connect again; until cancelled."""
         pause = FIRST_PAUSE_S
         while True:
+            connection = None
             try:
                 async with connect(self.url, max_size=MAX_MESSAGE, proxy=None) as socket:
-                    await _Connection(socket, self).serve()
-                    pause = FIRST_PAUSE_S
+                    connection = _Connection(socket, self)
+                    await connection.serve()
             except (OSError, TimeoutError, WebSocketException, msgspec.MsgspecError) as problem:
                 logger.info("channel lost: %s", problem)
-            await asyncio.sleep(pause * (1 + self.chance()))
-            pause = min(pause * 2, LONGEST_PAUSE_S)
+            if connection is not None and connection.was_welcome:
+                pause = FIRST_PAUSE_S
+            await self._wait(pause * (1 + self.chance()))
+            longest = max(LONGEST_PAUSE_S, self.channel_count / MAX_CALLS_PER_S)
+            pause = min(pause * 2, longest)
+
+    async def _wait(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, CUE_AFTER_S))
+        if seconds > CUE_AFTER_S:
+            await self._reachable.pause(seconds - CUE_AFTER_S)
 
 
 class _Connection:
@@ -85,6 +105,8 @@ class _Connection:
         self._client = client
         self._credit: dict[int, asyncio.Semaphore] = {}
         self._work: dict[int, asyncio.Task[None]] = {}
+        #: The server took us in.
+        self.was_welcome = False
 
     async def serve(self) -> None:
         try:
@@ -98,7 +120,9 @@ class _Connection:
             await asyncio.gather(*self._work.values(), return_exceptions=True)
 
     def _take(self, message: FromServer) -> None:
-        if isinstance(message, Call):
+        if isinstance(message, Welcome):
+            self.was_welcome = True
+        elif isinstance(message, Call):
             self._credit[message.id] = asyncio.Semaphore(message.credit)
             task = asyncio.get_running_loop().create_task(self._answer(message))
             self._work[message.id] = task
@@ -107,7 +131,7 @@ class _Connection:
             for _ in range(message.frames):
                 if message.id in self._credit:
                     self._credit[message.id].release()
-        elif isinstance(message, Cancel) and message.id in self._work:
+        elif message.id in self._work:
             self._work[message.id].cancel()
 
     def _forget(self, number: int) -> None:

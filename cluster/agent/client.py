@@ -5,14 +5,24 @@ tasks is the host's business.
 """
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from cluster.agent.alloc_host import AllocHost
+from cluster.agent.cue import Cue
 from cluster.agent.means import Means
 from cluster.agent.outbox import Outbox
-from cluster.agent.protocol import MAX_BATCH, MAX_WAIT_S, EmitEvents, Register, Report
+from cluster.agent.protocol import (
+    MAX_BATCH,
+    MAX_WAIT_S,
+    BeatAnswer,
+    EmitEvents,
+    Register,
+    Registered,
+    Report,
+)
 from cluster.agent.retry import Retry
 from cluster.agent.server_link import CallFailed, ServerLink
 from scheduler.structs.allocation import Allocation
@@ -61,9 +71,12 @@ class NodeClient:
         host.changed = self.outbox.note
         self.last_contact = means.clock.monotonic()
         self.ttl_s = 0.0
+        #: Told at each sign that the server can be reached.
+        self.contacted: Callable[[], None] = lambda: None
         self.is_registered = asyncio.Event()
         self.is_ready = asyncio.Event()
         self._changed_node = asyncio.Event()
+        self._reached = Cue()
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -87,27 +100,28 @@ class NodeClient:
             logger.warning("node events lost: %s", problem)
 
     async def _register(self) -> None:
-        while True:
+        for failures in itertools.count(1):
             try:
                 answer = await self.link.register(Register(node=self.node()), self.join_token)
             except CallFailed as problem:
                 logger.warning("registration failed: %s", problem)
-                await asyncio.sleep(self.retry.registration(self.chance()))
+                await asyncio.sleep(self.retry.registration(failures, self.chance()))
             else:
-                self._contact(answer.heartbeat_ttl)
+                self._contact(answer)
                 self.is_registered.set()
                 return
 
     async def _register_changes(self) -> None:
         while True:
             await self._changed_node.wait()
-            await asyncio.sleep(self.retry.report(self.chance()))
+            await asyncio.sleep(self.retry.change(self.chance()))
             self._changed_node.clear()
             await self._register()
 
     async def _beat_forever(self) -> None:
         """The first one at once: only a beat makes a new node ready."""
         pause = 0.0
+        failures = 0
         ever = False
         while True:
             await asyncio.sleep(pause)
@@ -115,11 +129,13 @@ class NodeClient:
                 answer = await self.link.beat()
             except CallFailed as problem:
                 logger.warning("heartbeat failed: %s", problem)
-                pause = await self._after_failed_beat(problem, ever=ever)
+                failures += 1
+                pause = await self._after_failed_beat(problem, failures, ever=ever)
                 continue
             if ever and answer.index:
                 logger.warning("the server had missed this node's heartbeat")
-            self._contact(answer.heartbeat_ttl)
+            failures = 0
+            self._contact(answer)
             if answer.status == "ready":
                 self.is_ready.set()
                 ever = True
@@ -139,29 +155,35 @@ class NodeClient:
             if silent_s > self.ttl_s:
                 self.host.end_impatient(int(silent_s * SECOND))
 
-    async def _after_failed_beat(self, problem: CallFailed, *, ever: bool) -> float:
+    async def _after_failed_beat(self, problem: CallFailed, failures: int, *, ever: bool) -> float:
         if problem.status == _FORGOTTEN and str(problem) == _NODE_FORGOTTEN:
             await self._register()
             return 0.0
         if not ever:
-            return self.retry.registration(self.chance())
-        left = self.last_contact + self.ttl_s - self.clock.monotonic()
-        return self.retry.beat(left, self.chance())
+            return self.retry.registration(failures, self.chance())
+        return self.retry.beat(failures, self.ttl_s, self.chance())
 
-    def _contact(self, ttl: int) -> None:
+    def _contact(self, answer: Registered | BeatAnswer) -> None:
+        """The server was reached; what failed meanwhile need not wait any longer."""
         self.last_contact = self.clock.monotonic()
-        self.ttl_s = ttl / SECOND
+        self.ttl_s = answer.heartbeat_ttl / SECOND
+        # A server that has just started has not counted yet.
+        self.retry.node_count = answer.num_nodes or self.retry.node_count
+        self._reached.give()
+        self.contacted()
 
     async def _pull_forever(self) -> None:
-        index = known = 0
+        index = known = failures = 0
         while True:
             try:
                 pulled = await self.link.pull(index, MAX_WAIT_S, known=known)
                 complete = await self._take(pulled.allocations)
             except CallFailed as problem:
                 logger.warning("pull failed: %s", problem)
-                await asyncio.sleep(self.retry.fetch(self.chance()))
+                failures += 1
+                await self._reached.pause(self.retry.fetch(failures, self.chance()))
                 continue
+            failures = 0
             if complete:
                 index, known = pulled.index, len(pulled.allocations)
                 self.outbox.open()
@@ -205,7 +227,7 @@ class NodeClient:
             self.outbox.refuse(alloc, f"Unable to add allocation due to error: {problem}")
 
     async def _report_forever(self) -> None:
-        tick = 0
+        tick = failures = 0
         while True:
             await self.outbox.news.wait()
             await asyncio.sleep(REPORT_TICK_S)
@@ -218,8 +240,10 @@ class NodeClient:
             except CallFailed as problem:
                 logger.warning("report failed: %s", problem)
                 self.outbox.failed(due)
-                await asyncio.sleep(self.retry.report(self.chance()))
+                failures += 1
+                await self._reached.pause(self.retry.report(failures, self.chance()))
             else:
+                failures = 0
                 self.outbox.sent(due)
 
 

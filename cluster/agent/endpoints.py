@@ -127,6 +127,7 @@ async def take_beat(call: NodeRequest) -> BeatAnswer:
         status=written.node.status,
         scheduling_eligibility=written.node.scheduling_eligibility,
         eval_ids=written.eval_ids,
+        num_nodes=BEATS.node_count,
     )
 
 

@@ -62,6 +62,8 @@ class BeatAnswer(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTT
     status: str = ""
     scheduling_eligibility: str = ""
     eval_ids: tuple[str, ...] = ()
+    #: By it nodes know how far to spread their calls after a failure; 0: not counted yet.
+    num_nodes: int = 0
 
 
 class Pulled(Wire, frozen=True):

@@ -1,6 +1,7 @@
 """Many simulated nodes in one process: joins them, breaks them as told, counts what they do."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from dataclasses import dataclass
 
@@ -51,6 +52,8 @@ class Fleet:
             {node.node.id: node.answers for node in self.nodes},
             means.chance,
         )
+        for node in self.nodes:
+            node.tell_contacts(self._channel.try_now)
         self._returns: set[asyncio.Task[None]] = set()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -116,7 +119,6 @@ class Fleet:
 
 
 async def _pause(stopping: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(stopping.wait(), seconds)
-    except TimeoutError:
-        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stopping.wait()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 from cluster.agent.agent_state import NoStorage
 from cluster.agent.alloc_host import AllocHost
@@ -47,6 +48,10 @@ class SimulatedNode:
     def is_connected(self) -> bool:
         """It speaks to the server."""
         return self._work is not None
+
+    def tell_contacts(self, told: Callable[[], None]) -> None:
+        """Have `told` called at each sign that the server can be reached."""
+        self._client.contacted = told
 
     async def until_ready(self) -> None:
         """Return once the server counts it as ready."""

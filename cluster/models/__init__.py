@@ -17,6 +17,7 @@ from cluster.models.lease import LeaseRow
 from cluster.models.lifecycle import LifecycleRow
 from cluster.models.namespace import NamespaceRow
 from cluster.models.node import (
+    ListenerRow,
     NodeBeatRow,
     NodeChannelRow,
     NodePoolRow,
@@ -42,6 +43,7 @@ __all__ = [
     "JoinTokenRow",
     "LeaseRow",
     "LifecycleRow",
+    "ListenerRow",
     "NamespaceRow",
     "NodeBeatRow",
     "NodeChannelRow",

@@ -53,6 +53,22 @@ class NodeBeatRow(models.Model):
         return f"beat of {self.node_id}"
 
 
+class ListenerRow(models.Model):
+    """A web process, which hears nodes. Written outside the index, each second while it serves."""
+
+    name = models.TextField(primary_key=True)
+    #: How many signs of life it has given.
+    signs = models.BigIntegerField()
+    #: When it gave the newest, ns by its own clock.
+    signed_at = models.BigIntegerField()
+
+    class Meta:
+        db_table = "listener"
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class NodeChannelRow(models.Model):
     """Which web process holds a node's websocket. Written outside the index; a hint, no more."""
 

@@ -6,7 +6,7 @@ from django.conf import settings
 
 from cluster.runtime.clock import SystemClock
 from cluster.store.access import the_store
-from cluster.store.beats import read_beats
+from cluster.store.beats import read_beats, read_signs
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.leader import Leader
 from scheduler.ports import IDSource
@@ -25,7 +25,8 @@ class Ear:
 
     def refresh(self) -> None:
         """Take in what was written since the last time."""
-        self._heartbeats.hear(read_beats(the_store()), monotonic=self._clock.monotonic())
+        beats, signs = read_beats(the_store()), read_signs(the_store())
+        self._heartbeats.hear(beats, signs, monotonic=self._clock.monotonic())
 
 
 def build_leader(ids: IDSource, chance: Callable[[], float]) -> tuple[Leader, Ear]:

@@ -1,4 +1,4 @@
-"""When each node was last heard, and which web process holds its channel; outside the index.
+"""When each node was last heard, who was there to hear it, who holds its channel; no index moves.
 
 In: node ids, instants, addresses. Out: rows, written in batches, and all of them for the leader's
 timers. Each function takes the store first, as everything `awrite_call` runs.
@@ -22,6 +22,16 @@ _PUT_CHANNEL = (
     "INSERT INTO node_channel (node_id, holder) VALUES (%s, %s)"
     " ON CONFLICT (node_id) DO UPDATE SET holder = excluded.holder"
 )
+_PUT_SIGN = (
+    "INSERT INTO listener (name, signs, signed_at) VALUES (%s, %s, %s)"
+    " ON CONFLICT (name) DO UPDATE SET signs = excluded.signs, signed_at = excluded.signed_at"
+)
+#: The newest stays for ever: it says that there were listeners.
+_FORGET_LISTENERS = (
+    "DELETE FROM listener WHERE signed_at < (SELECT MAX(signed_at) FROM listener) - %s"
+)
+#: A process that gave no sign for so long beside another that did is gone.
+_GONE_AFTER = 3600 * 1_000_000_000
 _FORGET_BEATS = "DELETE FROM node_beat WHERE node_id NOT IN (SELECT id FROM node)"
 _FORGET_CHANNELS = "DELETE FROM node_channel WHERE node_id NOT IN (SELECT id FROM node)"
 
@@ -38,10 +48,7 @@ def write_beats(store: DjangoStateStore, beats: Mapping[str, HeardBeat]) -> int:
     # In order of id, so that two processes never wait for each other crosswise.
     rows = [(node_id, beat.at, beat.ttl) for node_id, beat in sorted(beats.items())]
     _write_many(store, _PUT, rows)
-    connection = connections[store.alias]
-    with read_transaction(connection), connection.cursor() as cursor:
-        cursor.execute("SELECT COUNT(*) FROM node")
-        return int(cursor.fetchone()[0])
+    return _node_count(store)
 
 
 def read_beats(store: DjangoStateStore, *, after: Nanoseconds = 0) -> dict[str, HeardBeat]:
@@ -52,8 +59,25 @@ def read_beats(store: DjangoStateStore, *, after: Nanoseconds = 0) -> dict[str, 
         return {str(row[0]): HeardBeat(int(row[1]), int(row[2])) for row in cursor.fetchall()}
 
 
+def write_sign(store: DjangoStateStore, listener: str, signs: int, *, now: Nanoseconds) -> int:
+    """Note that a web process lives, by the count of its signs; returns how many nodes there are.
+
+    Without this a time in which no beat could be written would look like silence of the nodes.
+    """
+    _write_many(store, _PUT_SIGN, [(listener, signs, now)])
+    return _node_count(store)
+
+
+def read_signs(store: DjangoStateStore) -> dict[str, int]:
+    """How many signs each web process has given, by name."""
+    connection = connections[store.alias]
+    with read_transaction(connection), connection.cursor() as cursor:
+        cursor.execute("SELECT name, signs FROM listener")
+        return {str(row[0]): int(row[1]) for row in cursor.fetchall()}
+
+
 def forget_beats(store: DjangoStateStore) -> int:
-    """Remove what is known of nodes that are gone from the record; returns how many rows went.
+    """Remove what is known of nodes and web processes that are gone; returns how many rows went.
 
     By what the record says, not by who was purged: a last beat may be written after the purge.
     """
@@ -64,6 +88,8 @@ def forget_beats(store: DjangoStateStore) -> int:
             cursor.execute(_FORGET_BEATS)
             count = int(cursor.rowcount)
             cursor.execute(_FORGET_CHANNELS)
+            count += int(cursor.rowcount)
+            cursor.execute(_FORGET_LISTENERS, (_GONE_AFTER,))
             return count + int(cursor.rowcount)
 
     return writes_patiently(write)
@@ -81,6 +107,13 @@ def read_channel(store: DjangoStateStore, node_id: str) -> str:
         cursor.execute("SELECT holder FROM node_channel WHERE node_id = %s", (node_id,))
         row = cursor.fetchone()
     return str(row[0]) if row else ""
+
+
+def _node_count(store: DjangoStateStore) -> int:
+    connection = connections[store.alias]
+    with read_transaction(connection), connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM node")
+        return int(cursor.fetchone()[0])
 
 
 def _write_many(store: DjangoStateStore, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:

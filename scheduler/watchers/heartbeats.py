@@ -1,7 +1,8 @@
 """Notice nodes that fell silent.
 
-In: the newest beat of each node as it was written down, node rows from the log, time that never
-jumps. Out: `MarkNodeUnresponsive` per overdue node. What such a node becomes is not decided here.
+In: the newest beat of each node as it was written down, signs of life of those who write beats,
+node rows from the log, time that never jumps. Out: `MarkNodeUnresponsive` per overdue node. What
+such a node becomes is not decided here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from scheduler.commands import Command, MarkNodeUnresponsive
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, WriteKind
 from scheduler.structs.node import Node, NodeStatus
+from scheduler.watchers.listeners import Listeners
 
 SECOND = 1_000_000_000
 #: All nodes together beat at most this often a second.
@@ -35,13 +37,19 @@ class HeartbeatSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Heartbeats:
-    """One timer per node that is not down (control-plane.md 8). Call `hear` before `tick`."""
+    """One timer per node that is not down (control-plane.md 8). Call `hear` before `tick`.
+
+    A time in which no listener was there is nobody's fault: no node is reported in it, and
+    afterwards each has at least its TTL and the grace.
+    """
 
     def __init__(self, settings: HeartbeatSettings | None = None) -> None:
         self._settings = settings or HeartbeatSettings()
         self._timers = DelayHeap()
-        #: Node to the newest beat seen; only a change is a sign of life, whatever the clocks say.
-        self._beats: dict[str, int] = {}
+        self._listeners = Listeners()
+        #: Node to the newest beat seen and the TTL told; only a change is a sign of life, whatever
+        #: the clocks say.
+        self._beats: dict[str, tuple[int, int]] = {}
         self._known: dict[str, tuple[NodeStatus, int]] = {}
         self._looked_at = 0.0
         self._restoring = True
@@ -51,6 +59,7 @@ class Heartbeats:
         self._timers.clear()
         self._known.clear()
         self._looked_at = monotonic
+        self._listeners.restore(monotonic)
         # Beats written before are no sign of life.
         self._restoring = True
         for node in reader.nodes():
@@ -58,18 +67,40 @@ class Heartbeats:
             if node.status is not NodeStatus.DOWN:
                 self._timers.push(node.id, monotonic + self._settings.failover_ttl)
 
-    def hear(self, beats: Mapping[str, tuple[int, int]], *, monotonic: float) -> None:
+    def hear(
+        self,
+        beats: Mapping[str, tuple[int, int]],
+        signs: Mapping[str, int] | None = None,
+        *,
+        monotonic: float,
+    ) -> None:
         """Take in beats: by node, when it was written down and the TTL it was told, both in ns.
 
-        A TTL of 0 stands for an unknown one. Beats seen before may be left out or repeated.
+        A TTL of 0 stands for an unknown one. Beats seen before may be left out or repeated. The
+        signs are counts by listener; without any it is taken that nodes can be heard all the time.
         """
-        for node_id, (beat_at, ttl) in beats.items():
-            if self._beats.get(node_id) == beat_at:
-                continue
-            self._beats[node_id] = beat_at
-            if node_id in self._timers and not self._restoring:
-                self._arm(node_id, ttl / SECOND, monotonic)
-        self._restoring = False
+        fresh = {
+            node_id: beat for node_id, beat in beats.items() if self._beats.get(node_id) != beat
+        }
+        self._beats.update(fresh)
+        silence_ended = self._listeners.hear(
+            signs or {}, has_beats=bool(fresh), monotonic=monotonic
+        )
+        if self._restoring:
+            self._restoring = False
+            return
+        if silence_ended:
+            self._forgive(monotonic)
+        for node_id in fresh:
+            if node_id in self._timers:
+                self._timers.push(node_id, monotonic + self._patience(node_id))
+
+    def _forgive(self, monotonic: float) -> None:
+        """Nobody could be heard until now: each node has its whole time from here."""
+        for node_id in self._known:
+            due, until = self._timers.due_at(node_id), monotonic + self._patience(node_id)
+            if due is not None and due < until:
+                self._timers.push(node_id, until)
 
     def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
         """A registration or a written status starts the timer, unless the node is down."""
@@ -85,7 +116,7 @@ class Heartbeats:
             if node.status is NodeStatus.DOWN:
                 self._timers.remove(node.id)
             elif frame.kind is WriteKind.NODE_REGISTRATION or version != before:
-                self._arm(node.id, 0.0, monotonic)
+                self._timers.push(node.id, monotonic + self._longest_patience())
 
     def next_deadline(self, *, now: int, monotonic: float) -> float | None:
         """While there are timers, the beats are looked at each second."""
@@ -97,19 +128,23 @@ class Heartbeats:
         """Report overdue nodes."""
         slept = monotonic - self._looked_at > STALL
         self._looked_at = monotonic
+        if self._listeners.are_silent(monotonic):
+            return ()
         due = self._timers.pop_due(monotonic)
         again = self._settings.grace if slept else REPORT_AGAIN
         for node_id in due:
             self._timers.push(node_id, monotonic + again)
         return () if slept else tuple(MarkNodeUnresponsive(node_id=node_id) for node_id in due)
 
-    def _arm(self, node_id: str, ttl: float, monotonic: float) -> None:
-        ttl = ttl or 2 * self._base_ttl()
-        self._timers.push(node_id, monotonic + ttl + self._settings.grace)
+    def _patience(self, node_id: str) -> float:
+        """How long a node may be silent from now on."""
+        _, ttl = self._beats.get(node_id, (0, 0))
+        return ttl / SECOND + self._settings.grace if ttl else self._longest_patience()
 
-    def _base_ttl(self) -> float:
-        """Nodes are told a TTL between this and twice this."""
-        return max(self._settings.min_ttl, len(self._timers) / MAX_BEATS_PER_SECOND)
+    def _longest_patience(self) -> float:
+        """Nodes are told a TTL between the base and twice the base."""
+        base = max(self._settings.min_ttl, len(self._timers) / MAX_BEATS_PER_SECOND)
+        return 2 * base + self._settings.grace
 
     def _forget(self, node_id: str) -> None:
         self._timers.remove(node_id)

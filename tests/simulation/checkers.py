@@ -8,6 +8,7 @@ from scheduler.broker.places import BrokerStats
 from scheduler.state.node_use import use_of
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Job
+from scheduler.structs.node import Node, NodeStatus
 from tests.simulation.world import World
 
 
@@ -54,6 +55,14 @@ def check_lives(world: World, *, leader_crashed: bool) -> None:
         assert [step.number for step in steps] == list(range(1, len(steps) + 1))
         if evaluation.is_terminal and not leader_crashed:
             assert steps[-1].step.value == evaluation.status.value
+
+
+def check_nodes_blameless(world: World) -> None:
+    """No node that lives was ever written down as anything but ready."""
+    frames = world.store.frames_since(0, limit=1_000_000)
+    nodes = [event.value for frame in frames for event in frame.events]
+    statuses = {node.status for node in nodes if isinstance(node, Node)}
+    assert statuses == {NodeStatus.READY}
 
 
 def event_log(world: World) -> bytes:

@@ -9,6 +9,7 @@ from tests.builders import make_job, make_node, make_task_group
 from tests.simulation.checkers import (
     check_liveness,
     check_lives,
+    check_nodes_blameless,
     check_safety,
     event_log,
     is_settled,
@@ -25,6 +26,7 @@ BAD_DAYS = {
     "crashing-applier": Faults(crash_applier=0.2, stale_snapshot=0.5),
     "crashing-leader": Faults(crash_leader=0.05),
     "vanishing-nodes": Faults(lose_node=0.02, stale_snapshot=0.5),
+    "silences": Faults(silence=0.1),
     "everything": Faults(0.05, 0.05, 0.02, 0.05, 0.01, 0.5),
 }
 
@@ -58,6 +60,8 @@ def test_every_job_settles_after_a_bad_day(seed: int, faults: Faults) -> None:
     cluster = live_through(seed, faults)
     check_liveness(cluster.world)
     check_lives(cluster.world, leader_crashed=faults.crash_leader > 0)
+    if not faults.lose_node:
+        check_nodes_blameless(cluster.world)
 
 
 def test_the_same_seed_writes_the_same_log() -> None:

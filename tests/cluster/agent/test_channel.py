@@ -40,10 +40,15 @@ class Answers:
 
 
 @asynccontextmanager
-async def server():
-    """The ASGI channel behind a websocket server of its own; yields the address."""
+async def server(port=0, sockets=None):
+    """The ASGI channel behind a websocket server of its own; yields the address.
+
+    The connections are kept in `sockets`.
+    """
 
     async def handle(socket):
+        if sockets is not None:
+            sockets.append(socket)
         events = iter(["connect"])
 
         async def receive():
@@ -62,14 +67,14 @@ async def server():
 
         await AgentChannel.as_asgi()({"type": "websocket"}, receive, send)
 
-    async with serve(handle, "127.0.0.1", 0) as running:
+    async with serve(handle, "127.0.0.1", port) as running:
         yield f"http://127.0.0.1:{running.sockets[0].getsockname()[1]}"
 
 
 @asynccontextmanager
-async def held(secrets, answers):
+async def held(secrets, answers, sockets=None):
     """A node end that holds its channel."""
-    async with server() as address:
+    async with server(sockets=sockets) as address:
         client = ChannelClient(address, secrets, dict.fromkeys(secrets, answers), lambda: 0.0)
         running = asyncio.create_task(client.run())
         try:
@@ -132,3 +137,41 @@ async def test_a_wrong_secret_opens_no_channel(agent, other):
     async with held(secrets, Answers()):
         await until(lambda: has_link(agent.node.id), "the channel")
         assert has_link(other.node.id) is None
+
+
+async def test_a_channel_comes_back_as_soon_after_each_cut(agent):
+    loop, sockets = asyncio.get_running_loop(), []
+    async with held({agent.node.id: agent.secret}, Answers(), sockets):
+        began = loop.time()
+        for cuts in range(1, 7):
+            await until(lambda: has_link(agent.node.id), "the channel")
+            # As when the server's process is killed: nobody says goodbye.
+            sockets[-1].transport.abort()
+            await until(lambda cuts=cuts: len(sockets) > cuts, "another connection")
+    assert loop.time() - began < 6
+
+
+async def test_a_heartbeat_that_was_answered_ends_a_long_pause(agent, unused_tcp_port):
+    pauses = []
+
+    def chance():
+        """So that the first pause is of minutes."""
+        pauses.append(5000.0)
+        return pauses[-1]
+
+    address = f"http://127.0.0.1:{unused_tcp_port}"
+    secrets = {agent.node.id: agent.secret}
+    client = ChannelClient(address, secrets, {agent.node.id: Answers()}, chance)
+    running = asyncio.create_task(client.run())
+
+    def has_come():
+        client.try_now()
+        return has_link(agent.node.id)
+
+    try:
+        await until(lambda: pauses, "the first failure")
+        async with server(unused_tcp_port):
+            await until(has_come, "the channel")
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

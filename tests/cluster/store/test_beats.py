@@ -5,11 +5,15 @@ from cluster.store.beats import (
     forget_beats,
     read_beats,
     read_channel,
+    read_signs,
     write_beats,
     write_channels,
+    write_sign,
 )
 from scheduler.state.events import WriteKind
 from tests.builders import make_node
+
+HOUR = 3600 * 1_000_000_000
 
 
 def test_the_newest_beat_of_each_node_is_kept_without_an_index(record):
@@ -32,3 +36,19 @@ def test_what_is_known_of_nodes_that_are_gone_is_forgotten(record):
     assert read_beats(record) == {node.id: HeardBeat(30, 5)}
     assert read_channel(record, "gone") == ""
     assert read_channel(record, node.id) == "http://one"
+
+
+def test_each_web_process_has_one_row_of_signs_without_an_index(record):
+    record.write(WriteKind.NODE_REGISTRATION, lambda change: change.put_node(make_node()), now=1)
+    counts = [
+        write_sign(record, name, signs, now=signs)
+        for name, signs in (("a", 1), ("b", 5), ("a", 2))
+    ]
+    assert (counts, read_signs(record), record.index) == ([1, 1, 1], {"a": 2, "b": 5}, 2)
+
+
+def test_web_processes_are_forgotten_once_another_outlived_them_by_an_hour(record):
+    for name, at in (("long-gone", 1), ("gone", 2 * HOUR), ("newest", 3 * HOUR)):
+        write_sign(record, name, 1, now=at)
+    assert forget_beats(record) == 1
+    assert read_signs(record) == {"gone": 1, "newest": 1}

@@ -37,6 +37,22 @@ class Clinic:
     def until(self, start: int, end: int) -> list[tuple[int, str]]:
         return [(second, node) for second in range(start, end) for node in self.at(second)]
 
+    def live_through(self, *, end: int, silence: range = range(0)) -> list[tuple[int, str]]:
+        """A listener gives a sign each second but in the silence, in which no node is heard.
+
+        B beats each 8 seconds, A never.
+        """
+        reported, signs = [], 0
+        for second in range(1, end):
+            beats = {}
+            if second not in silence:
+                signs += 1
+                beats = {A.id: (SOME_MOMENT, 10 * SECOND)}
+                beats[B.id] = (SOME_MOMENT + second // 8, 12 * SECOND)
+            self.watcher.hear(beats, {"web": signs}, monotonic=float(second))
+            reported += [(second, node) for node in self.at(second)]
+        return reported
+
     def see(
         self, node: Node, monotonic: float, kind: WriteKind = WriteKind.NODE_REGISTRATION
     ) -> None:
@@ -123,6 +139,36 @@ def test_a_leader_that_slept_blames_no_node() -> None:
     clinic.watcher.hear({A.id: (SOME_MOMENT, 10 * SECOND)}, monotonic=1001.0)
     assert clinic.until(1001, 1021) == []
     assert clinic.at(1021) == [A.id]
+
+
+def test_while_somebody_listens_a_dead_node_is_reported_in_time() -> None:
+    assert Clinic(A, B).live_through(end=25) == [(21, A.id)]
+
+
+@pytest.mark.parametrize(
+    ("silence", "reported"),
+    [
+        pytest.param(range(4, 6), [(21, A.id)], id="shorter-than-counts"),
+        pytest.param(range(4, 9), [(29, A.id)], id="of-seconds"),
+        pytest.param(range(15, 90), [(110, A.id)], id="longer-than-ttl-and-grace"),
+        pytest.param(range(18, 618), [(638, A.id)], id="of-ten-minutes"),
+    ],
+)
+def test_a_silence_of_all_listeners_gives_each_node_its_whole_time_again(
+    silence: range, reported: list[tuple[int, str]]
+) -> None:
+    end = reported[0][0] + 5
+    assert Clinic(A, B).live_through(end=end, silence=silence) == reported
+
+
+def test_a_silence_does_not_shorten_the_time_of_a_failover() -> None:
+    clinic = Clinic(A)
+    signs = [1] * 20 + [2] * 290
+    reported = []
+    for second, count in enumerate(signs):
+        clinic.watcher.hear({}, {"web": count}, monotonic=float(second))
+        reported += [second for _ in clinic.at(second) if second < 300]
+    assert reported == []
 
 
 def test_n01_in_a_large_fleet_the_unknown_ttl_grows() -> None:
