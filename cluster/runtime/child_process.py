@@ -1,6 +1,7 @@
 """One process under supervision: started, watched, restarted with backoff, stopped in time."""
 
 import asyncio
+import contextlib
 import os
 import signal
 from dataclasses import dataclass, field
@@ -87,7 +88,8 @@ class ChildProcess:
         self.state = "stopping"
         _signal_group(process.pid, self.stop_signal, whole=False)
         try:
-            await asyncio.wait_for(process.wait(), self.grace_s)
+            async with asyncio.timeout(self.grace_s):
+                await process.wait()
         except TimeoutError:
             _signal_group(process.pid, signal.SIGKILL, whole=True)
             await process.wait()
@@ -112,7 +114,6 @@ def _ending(code: int) -> str:
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

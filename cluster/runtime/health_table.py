@@ -4,6 +4,7 @@ On a terminal the table is redrawn in place; elsewhere each change is one plain 
 """
 
 import asyncio
+import contextlib
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -85,7 +86,6 @@ def _span(seconds: float) -> str:
 
 
 async def _pause(stopping: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(stopping.wait(), seconds)
-    except TimeoutError:
-        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stopping.wait()

@@ -247,7 +247,8 @@ class Hub:
     async def _idle(self) -> None:
         """Wait for a commit, a hint or the next beat, whichever comes first."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), BEAT_INTERVAL)
+            async with asyncio.timeout(BEAT_INTERVAL):
+                await self._news.wait()
 
     async def _advance_or_reload(self) -> bool:
         """A fault of the record must not leave pages silent: they load again, the hub goes on."""

@@ -131,7 +131,8 @@ class RawExecDriver:
         if timeout_s > 0:
             _send(run, signal_number(signal or "SIGINT"))
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(run.gone.wait(), timeout_s)
+                async with asyncio.timeout(timeout_s):
+                    await run.gone.wait()
         if not run.gone.is_set():
             await asyncio.to_thread(_kill_tree, run.process)
             await run.gone.wait()
