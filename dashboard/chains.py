@@ -12,6 +12,7 @@ import msgspec
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.lifecycle import STATE_OF
 from dashboard.labels import label_for
+from dashboard.outcomes import is_repaired_next
 from dashboard.wording import clock_time, count_of
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import (
@@ -145,6 +146,8 @@ def members_of(chain: Chain, newest: Mapping[str, LifecycleStep]) -> tuple[Chain
 
 def outcome_words(evaluation: Evaluation) -> str:
     """What is left to do, in few words: `2 wait`; "" when nothing is known or all is done."""
+    if is_repaired_next(evaluation):
+        return "repaired next"
     waiting = sum(evaluation.queued_allocations.values())
     if evaluation.status is EvalStatus.COMPLETE and waiting:
         return f"{count_of(waiting, 'waits', 'wait')}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from dashboard.labels import Label, label_for, outcome_label
-from dashboard.wording import clock_time, count_of, number
+from dashboard.wording import clock_time, count_of, number, short_id
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
@@ -37,6 +37,8 @@ TRIGGER_WORDS: dict[str, str] = {
     EvalTrigger.RECONNECT: "a disconnected node came back",
     EvalTrigger.ALLOC_RESCHEDULE: "a delayed replacement of a failed allocation is due",
 }
+#: Dimensions whose stored word is not how people write it.
+_DIMENSIONS = {"cpu": "CPU"}
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +89,7 @@ def why_waiting(metrics: Iterable[AllocMetric]) -> str:
     parts = []
     if exhausted:
         name, count = exhausted.most_common(1)[0]
-        parts.append(f"{name} is exhausted on {count_of(count, 'node')}")
+        parts.append(f"{_DIMENSIONS.get(name, name)} is exhausted on {count_of(count, 'node')}")
     if filtered:
         name, count = filtered.most_common(1)[0]
         parts.append(f"{count_of(count, 'node')} filtered by {name}")
@@ -164,10 +166,28 @@ def _pending(evaluation: Evaluation, _placed: int, _waiting: int) -> Outcome:
 
 
 def _failed(evaluation: Evaluation, _placed: int, _waiting: int) -> Outcome:
+    if is_repaired_next(evaluation):
+        return Outcome(
+            strong="Failed as expected: its follow-up repairs it.",
+            rest="The node was back and not yet ready, so its plans were refused. Evaluation "
+            f"{short_id(evaluation.blocked_eval)}, or the node's own, takes the allocation back.",
+            label=_label("failed"),
+        )
+    follow_up = evaluation.blocked_eval or evaluation.next_eval
+    rest = _sentence(evaluation.status_description) or "Its attempts were used up."
     return Outcome(
         strong="Failed.",
-        rest=evaluation.status_description or "Its attempts were used up.",
+        rest=f"{rest} Evaluation {short_id(follow_up)} tries again." if follow_up else rest,
         label=_label("failed"),
+    )
+
+
+def is_repaired_next(evaluation: Evaluation) -> bool:
+    """Whether it failed for coming before its node was ready (evaluations.md 9.3): no fault."""
+    return (
+        evaluation.status is EvalStatus.FAILED
+        and evaluation.triggered_by == EvalTrigger.RECONNECT
+        and bool(evaluation.blocked_eval)
     )
 
 
@@ -180,7 +200,7 @@ def _canceled(evaluation: Evaluation, _placed: int, _waiting: int) -> Outcome:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
 def _label(status: str) -> Label:

@@ -17,8 +17,11 @@ from dashboard.graphs.geometry import (
 from dashboard.wording import clipped, number, short_id
 
 SIZE = WIDTH, HEIGHT = (196.0, 50.0)
-COLUMN, LANE = 270.0, 68.0
-LEFT, TOP = 152.0, 31.0
+COLUMN, LANE = 282.0, 68.0
+LEFT, TOP = 140.0, 31.0
+#: Between two columns; a label stands in it, clear of the ring around a selected node.
+GAP = COLUMN - WIDTH
+LABEL_LIMIT = 12
 RADIUS = 50.0
 BELOW = 12.0
 
@@ -193,7 +196,8 @@ class ChainLayout(ChainPlaces):
                 start, end = centres[f"event:{event}"], y + HEIGHT / 2
                 # Arrows leave the circle on its right side, spread a little towards where they go.
                 leave = start + max(-24.0, min(24.0, (end - start) / 6))
-                bend = _curve(52 + RADIUS - abs(leave - start) / 6, leave, x - 4, end)
+                tip = x - self._room_before(key)
+                bend = _curve(52 + RADIUS - abs(leave - start) / 6, leave, tip, end)
                 edges.append(
                     GraphEdge(
                         key=f"event:{event}>{key}", source=f"event:{event}", target=key, line=bend
@@ -215,19 +219,23 @@ class ChainLayout(ChainPlaces):
         middle = y + HEIGHT / 2
         straight = from_y == y
         label = Label(
-            x=round((from_x + WIDTH + x) / 2, 1) if straight else x - 37,
+            x=round((from_x + WIDTH + x) / 2, 1) if straight else x - GAP / 2,
             y=middle - 7,
-            text=clipped(text, 16),
+            text=clipped(text, LABEL_LIMIT),
         )
         return GraphEdge(
             key=f"{parent}>{key}",
             source=parent,
             target=key,
             kind=kind,
-            line=_curve(from_x + WIDTH, from_y + HEIGHT / 2, x - 5, middle),
+            line=_curve(from_x + WIDTH, from_y + HEIGHT / 2, x - self._room_before(key), middle),
             labels=(label,) if text else (),
             text=text,
         )
+
+    def _room_before(self, key: str) -> float:
+        """How far before a node its arrow ends: before its ring, where it has one."""
+        return 8.0 if key == self.selected else 5.0
 
     def _link(self, parent: str, member: ChainMember) -> tuple[str, str]:
         above = self.members.get(parent)
@@ -249,7 +257,7 @@ class ChainLayout(ChainPlaces):
             kind="next",
             path="possible",
             line=_curve(x + WIDTH, middle, x + COLUMN - 5, middle),
-            labels=(Label(x=x + WIDTH + 35, y=middle - 7, text="then"),),
+            labels=(Label(x=x + WIDTH + GAP / 2, y=middle - 7, text="then"),),
             text="then",
         )
 

@@ -72,5 +72,11 @@ def test_a_blocked_evaluation_says_for_what_it_waits_and_what_may_come():
     assert outcome_words(ROOT.changed(queued_allocations={"web": 2})) == "2 wait"
 
 
+def test_a_reconnection_that_came_too_early_says_that_it_is_repaired():
+    early = ROOT.changed(triggered_by=EvalTrigger.RECONNECT, status=EvalStatus.FAILED)
+    assert member_of(early).outcome == "repaired next"
+    assert member_of(early.changed(blocked_eval="")).outcome == ""
+
+
 def test_a_tombstone_says_what_it_was():
     assert tombstone_of(ROOT).outcome == "collected, was complete"

@@ -45,7 +45,21 @@ def annotated(**updates):
         ),
         pytest.param(
             {"status": EvalStatus.FAILED, "status_description": "maximum attempts reached (5)"}, 0,
-            "Failed.", "maximum attempts reached (5)", "failed", id="failed",
+            "Failed.", "Maximum attempts reached (5).", "failed", id="failed",
+        ),
+        pytest.param(
+            {"status": EvalStatus.FAILED, "triggered_by": "alloc-failure",
+             "status_description": "maximum attempts reached (5)", "blocked_eval": "b1b2b3b4-5"},
+            0, "Failed.", "Maximum attempts reached (5). Evaluation b1b2b3b4 tries again.",
+            "failed", id="failed-and-followed",
+        ),
+        pytest.param(
+            {"status": EvalStatus.FAILED, "triggered_by": "reconnect",
+             "blocked_eval": "b1b2b3b4-5"}, 0,
+            "Failed as expected: its follow-up repairs it.",
+            "The node was back and not yet ready, so its plans were refused. Evaluation b1b2b3b4, "
+            "or the node's own, takes the allocation back.", "failed",
+            id="failed-before-its-node-was-ready",
         ),
         pytest.param(
             {"status": EvalStatus.CANCELED}, 0, "Canceled: a newer evaluation does its work.", "",

@@ -9,9 +9,11 @@ export function attachGraph(holder) {
     if (node) makeTabStop(holder, node);
   });
   const tools = document.querySelector(`[data-graph-tools="${CSS.escape(holder.dataset.graph)}"]`);
-  tools?.addEventListener("click", (event) => {
+  tools?.addEventListener("click", async (event) => {
     const how = event.target.closest?.("[data-zoom]")?.dataset.zoom;
     if (how) zoom(holder, how);
+    const kind = event.target.closest?.("[data-picture]")?.dataset.picture;
+    if (kind) (await import("./picture.js")).copyPicture(holder, kind);
   });
 }
 

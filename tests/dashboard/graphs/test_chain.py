@@ -48,7 +48,7 @@ def test_column_is_the_generation_and_lane_the_first_free_row_beside_the_parent(
     layout.update([member("a", at=1, **LOST), member("b", at=2, **LOST)])
     layout.update([member("c", at=3, previous_eval="b"), member("d", at=4, previous_eval="a")])
     layout.update([member("e", at=5, previous_eval="a")])
-    first, second = 152.0, 422.0
+    first, second = 140.0, 422.0
     assert {key: at for key, at in placed(layout).items() if not key.startswith("event")} == {
         "a": (first, 31.0),
         "b": (first, 99.0),
@@ -56,6 +56,23 @@ def test_column_is_the_generation_and_lane_the_first_free_row_beside_the_parent(
         "d": (second, 31.0),
         "e": (second, 167.0),
     }
+
+
+def test_words_on_arrows_stay_clear_of_the_ring_around_a_selected_node():
+    layout = ChainLayout("chain-x", selected="b")
+    layout.update(
+        [
+            member("a", at=1, next_eval="b", **LOST),
+            member("b", at=2, cause_eval="a", expects="later"),
+            member("c", at=3, cause_eval="a", cause_text="max-disconnect-timeout"),
+        ]
+    )
+    graph = layout.graph()
+    rings = [(node.focus[0], node.focus[0] + node.focus[2]) for node in graph.nodes]
+    for label in (label for edge in graph.edges for label in edge.labels):
+        # Letters of 11 px are about six wide.
+        left, right = label.x - 3 * len(label.text), label.x + 3 * len(label.text)
+        assert [ring for ring in rings if left < ring[1] and right > ring[0]] == []
 
 
 def test_a_placed_node_never_moves():
