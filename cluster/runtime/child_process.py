@@ -51,6 +51,9 @@ class ChildProcess:
         failures = 0
         while not self._stopping.is_set():
             await self._start()
+            if self._stopping.is_set():
+                # `stop` came while it was being started, and found nothing to end.
+                await self.stop()
             assert self.process is not None, "_start sets the process or raises"
             code = await self.process.wait()
             if self._stopping.is_set():

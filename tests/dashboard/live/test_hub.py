@@ -189,6 +189,22 @@ async def test_the_last_viewer_to_leave_ends_the_following():
     assert [task for task in asyncio.all_tasks() if task.get_name() == "live hub"] == []
 
 
+@pytest.mark.parametrize("turns", range(6))
+async def test_leaving_ends_the_following_although_news_come_in_that_moment(turns):
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        await page.told("beat")
+        hub.publish([step(1, Step.DEQUEUED)])
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            await hub.leave(page)
+    assert source.listeners == []
+
+
 @pytest.mark.parametrize("namespace", ["default", "secret"])
 async def test_rows_of_other_namespaces_never_reach_a_list(namespace):
     from dashboard.live import rooms
