@@ -1,17 +1,10 @@
 """Reads of allocations, and stopping one."""
 
+import msgspec
 from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
-from cluster.api.paging import (
-    BY_CREATION,
-    BY_ID,
-    candidates,
-    check_uuid,
-    page_of,
-    read_listing,
-    uuid_prefix,
-)
+from cluster.api.paging import Rows, check_uuid, page_of_rows, read_listing_by_uuid
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
@@ -29,24 +22,20 @@ NOT_FOUND = "alloc not found"
 async def list_allocations(call: Call) -> HttpResponse:
     """GET /v1/allocations."""
     call.require_listing()
-    listing = read_listing(call.query)
-    begins = uuid_prefix(listing.prefix, _LOOKUP)
+    listing = read_listing_by_uuid(call.query, _LOOKUP)
+    rows = Rows(table="allocations", namespaces=call.listed_namespaces)
     with_resources = read_flag(call.query, "resources") or False
     with_states = read_flag(call.query, "task_states") is not False
 
+    def stub(alloc: Allocation) -> msgspec.Raw:
+        # As text at once: a long list would hold all its allocations as objects otherwise.
+        shown = allocation_stub(alloc, with_resources=with_resources, with_states=with_states)
+        return msgspec.Raw(msgspec.json.encode(shown))
+
     def work(reader: StateReader) -> Found:
-        chosen = (
-            alloc
-            for alloc in candidates(listing.prefix, reader.allocation, reader.allocations)
-            if call.lists(alloc.namespace) and begins(alloc.id)
-        )
-        page = page_of(chosen, listing, BY_ID if listing.prefix else BY_CREATION)
-        stubs = [
-            allocation_stub(alloc, with_resources=with_resources, with_states=with_states)
-            for alloc in page.items
-        ]
+        page = page_of_rows(reader, rows, listing, stub)
         index = reader.table_index("allocations")
-        return Found(index=index, body=stubs, next_token=page.next_token)
+        return Found(index=index, body=page.items, next_token=page.next_token)
 
     return await answer_read(call, work, watch_table("allocations"))
 

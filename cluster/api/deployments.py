@@ -8,15 +8,7 @@ from django.http import HttpResponse
 from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
 from cluster.api.encode import to_plain
-from cluster.api.paging import (
-    BY_CREATION,
-    BY_ID,
-    candidates,
-    check_uuid,
-    page_of,
-    read_listing,
-    uuid_prefix,
-)
+from cluster.api.paging import Rows, check_uuid, page_of_rows, read_listing_by_uuid
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
 from cluster.api.stubs import allocation_stub
@@ -39,21 +31,13 @@ _LOOKUP = "deployment lookup failed: "
 async def list_deployments(call: Call) -> HttpResponse:
     """GET /v1/deployments."""
     call.require_listing()
-    listing = read_listing(call.query)
-    begins = uuid_prefix(listing.prefix, "")
+    listing = read_listing_by_uuid(call.query, "")
+    rows = Rows(table="deployments", namespaces=call.listed_namespaces)
 
     def work(reader: StateReader) -> Found:
-        chosen = (
-            deployment
-            for deployment in candidates(listing.prefix, reader.deployment, reader.deployments)
-            if call.lists(deployment.namespace) and begins(deployment.id)
-        )
-        page = page_of(chosen, listing, BY_ID if listing.prefix else BY_CREATION)
-        return Found(
-            index=reader.table_index("deployments"),
-            body=[to_plain(deployment) for deployment in page.items],
-            next_token=page.next_token,
-        )
+        page = page_of_rows(reader, rows, listing, to_plain)
+        index = reader.table_index("deployments")
+        return Found(index=index, body=page.items, next_token=page.next_token)
 
     return await answer_read(call, work, watch_table("deployments"))
 

@@ -1,22 +1,18 @@
 """Reads of evaluations: lists, one with its relatives, its allocations, its recorded life."""
 
-from collections.abc import Callable, Iterable
-
 from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
 from cluster.api.paging import (
-    BY_CREATION,
-    BY_ID,
     Listing,
-    candidates,
+    Rows,
     check_uuid,
-    page_of,
-    read_listing,
-    uuid_prefix,
+    count_of_rows,
+    page_of_rows,
+    read_listing_by_uuid,
 )
-from cluster.api.request import EVERY_NAMESPACE, Call
+from cluster.api.request import Call
 from cluster.api.respond import Found, read_meta
 from cluster.api.stubs import allocation_stub, evaluation_stub
 from cluster.api.watches import watch_row, watch_table
@@ -25,7 +21,6 @@ from cluster.operations.past_capsules import capsule_of
 from cluster.store.reader import DjangoStateReader
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import Evaluation
-from scheduler.structs.identity import JobKey
 
 NOT_FOUND = "eval not found"
 _LOOKUP = "eval lookup failed: "
@@ -33,28 +28,22 @@ _LOOKUP = "eval lookup failed: "
 
 async def list_evaluations(call: Call) -> HttpResponse:
     """GET /v1/evaluations."""
-    listing, wanted = _read_list(call)
+    rows, listing = _read_list(call)
 
     def work(reader: StateReader) -> Found:
-        order = BY_ID if listing.prefix else BY_CREATION
-        page = page_of(_chosen(call, reader, listing, wanted), listing, order)
-        return Found(
-            index=reader.table_index("evaluations"),
-            body=[to_plain(evaluation) for evaluation in page.items],
-            next_token=page.next_token,
-        )
+        page = page_of_rows(reader, rows, listing, to_plain)
+        index = reader.table_index("evaluations")
+        return Found(index=index, body=page.items, next_token=page.next_token)
 
     return await answer_read(call, work, watch_table("evaluations"))
 
 
 async def count_evaluations(call: Call) -> HttpResponse:
     """GET /v1/evaluations/count."""
-    listing, wanted = _read_list(call)
+    rows, listing = _read_list(call)
 
     def work(reader: StateReader) -> Found:
-        matches = listing.predicate or (lambda _evaluation: True)
-        chosen = _chosen(call, reader, listing, wanted)
-        count = sum(1 for each in chosen if matches(each))
+        count = count_of_rows(reader, rows, listing)
         index = reader.table_index("evaluations")
         return Found(index=index, body={"Count": count} | read_meta(index))
 
@@ -166,34 +155,14 @@ def relatives(reader: StateReader, start: Evaluation) -> list[Evaluation]:
     return list(found.values())
 
 
-def _read_list(call: Call) -> tuple[Listing, Callable[[Evaluation], bool]]:
+def _read_list(call: Call) -> tuple[Rows, Listing]:
     call.require_listing()
-    job, status = call.query.get("job", ""), call.query.get("status", "")
-    if (job or status) and call.query.get("filter", ""):
+    asked = {"job_id": call.query.get("job", ""), "status": call.query.get("status", "")}
+    equals = {column: value for column, value in asked.items() if value}
+    if equals and call.query.get("filter", ""):
         raise OperationRefused("Filter expression cannot be used with other filter parameters")
-    listing = read_listing(call.query)
-    begins = uuid_prefix(listing.prefix, _LOOKUP)
-
-    def wanted(evaluation: Evaluation) -> bool:
-        return (
-            call.lists(evaluation.namespace)
-            and begins(evaluation.id)
-            and (not job or evaluation.job_id == job)
-            and (not status or evaluation.status == status)
-        )
-
-    return listing, wanted
-
-
-def _chosen(
-    call: Call, reader: StateReader, listing: Listing, wanted: Callable[[Evaluation], bool]
-) -> Iterable[Evaluation]:
-    job = call.query.get("job", "")
-    if job and call.namespace != EVERY_NAMESPACE:
-        rows: Iterable[Evaluation] = reader.evaluations_by_job(JobKey(call.namespace, job))
-    else:
-        rows = candidates(listing.prefix, reader.evaluation, reader.evaluations)
-    return (evaluation for evaluation in rows if wanted(evaluation))
+    listing = read_listing_by_uuid(call.query, _LOOKUP)
+    return Rows(table="evaluations", namespaces=call.listed_namespaces, equals=equals), listing
 
 
 def _visible(call: Call, reader: StateReader, eval_id: str) -> Evaluation | None:

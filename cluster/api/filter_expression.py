@@ -7,13 +7,34 @@ text is parsed once per request; `filter_match` holds what each operator means.
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from cluster.api.filter_match import Literal, Match, Names, Selector, each_of, match
 from cluster.operations.errors import OperationRefused
 
 #: Whether one item, with the names bound around it, is wanted.
 Predicate = Callable[[Any, Names], bool]
+
+
+class Filter(NamedTuple):
+    """An expression: whether it wants an item, and what can be known without looking at items.
+
+    Items whose fields have other values than `equalities` are not wanted, and looking at them
+    would raise nothing. `is_exact`: all others are wanted.
+    """
+
+    wants: Callable[[Any], bool]
+    equalities: tuple[tuple[str, str], ...]
+    is_exact: bool
+
+
+class _Part(NamedTuple):
+    """A part of an expression, with what `Filter` says of it."""
+
+    predicate: Predicate
+    equalities: tuple[tuple[str, str], ...] = ()
+    is_exact: bool = False
+
 
 _READ_FAILED = "failed to create result paginator: failed to read filter expression: "
 _DEEPEST = 60
@@ -52,15 +73,15 @@ _QUANTIFIER = re.compile(r"(any|all)\s+")
 _AS = re.compile(r"\s+as\s+([A-Za-z_][A-Za-z0-9_]*)(?:\s*,\s*([A-Za-z_][A-Za-z0-9_]*))?\s*\{")
 
 
-def compile_filter(text: str) -> Callable[[Any], bool]:
-    """The predicate an expression says.
+def compile_filter(text: str) -> Filter:
+    """What an expression says.
 
-    Raises `OperationRefused` when it cannot be read. The predicate raises it too, for a field that
-    items do not have or a value that is not of the field's type.
+    Raises `OperationRefused` when it cannot be read. `wants` raises it too, for a field that items
+    do not have or a value that is not of the field's type.
     """
-    reading = _Reading(text)
-    predicate = reading.whole()
-    return lambda item: predicate(item, {})
+    whole = _Reading(text).whole()
+    predicate = whole.predicate
+    return Filter(lambda item: predicate(item, {}), whole.equalities, whole.is_exact)
 
 
 class _Reading:
@@ -73,31 +94,30 @@ class _Reading:
         if len(text) > _LONGEST:
             raise self.error("a shorter expression")
 
-    def whole(self) -> Predicate:
+    def whole(self) -> _Part:
         self.blanks()
-        predicate = self.either()
+        part = self.either()
         self.blanks()
         if self.at < len(self.text):
             raise self.error('"and", "or" or EOF')
-        return predicate
+        return part
 
-    def either(self) -> Predicate:
+    def either(self) -> _Part:
         parts = [self.both()]
         while self.word("or"):
             parts.append(self.both())
         if len(parts) == 1:
             return parts[0]
-        return lambda item, names: any(part(item, names) for part in parts)
+        tests = [part.predicate for part in parts]
+        return _Part(lambda item, names: any(test(item, names) for test in tests))
 
-    def both(self) -> Predicate:
+    def both(self) -> _Part:
         parts = [self.single()]
         while self.word("and"):
             parts.append(self.single())
-        if len(parts) == 1:
-            return parts[0]
-        return lambda item, names: all(part(item, names) for part in parts)
+        return parts[0] if len(parts) == 1 else _all_of(parts)
 
-    def single(self) -> Predicate:
+    def single(self) -> _Part:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise self.error("an expression with fewer levels")
@@ -106,10 +126,10 @@ class _Reading:
         finally:
             self.depth -= 1
 
-    def unary(self) -> Predicate:
+    def unary(self) -> _Part:
         if self.take(_NOT):
-            inner = self.single()
-            return lambda item, names: not inner(item, names)
+            inner = self.single().predicate
+            return _Part(lambda item, names: not inner(item, names))
         if self.text.startswith("(", self.at):
             return self.parenthesis()
         quantifier = _QUANTIFIER.match(self.text, self.at)
@@ -118,7 +138,7 @@ class _Reading:
             return self.quantified(all_of=quantifier[1] == "all")
         return self.comparison()
 
-    def parenthesis(self) -> Predicate:
+    def parenthesis(self) -> _Part:
         self.at += 1
         self.blanks()
         inner = self.either()
@@ -136,24 +156,26 @@ class _Reading:
         finally:
             self.at = before
 
-    def quantified(self, *, all_of: bool) -> Predicate:
+    def quantified(self, *, all_of: bool) -> _Part:
         selector = self.selector()
         binding = self.take(_AS)
         assert selector is not None, "quantifies() saw them"
         assert binding is not None, "quantifies() saw them"
         self.blanks()
-        inner = self.either()
+        inner = self.either().predicate
         self.blanks()
         if not self.text.startswith("}", self.at):
             raise self.error('"}"')
         self.at += 1
         first, second = binding[1], binding[2]
         decide = all if all_of else any
-        return lambda item, names: decide(
-            inner(item, bound) for bound in each_of(selector, item, names, (first, second))
+        return _Part(
+            lambda item, names: decide(
+                inner(item, bound) for bound in each_of(selector, item, names, (first, second))
+            )
         )
 
-    def comparison(self) -> Predicate:
+    def comparison(self) -> _Part:
         start = self.at
         value = self.value()
         for pattern, meaning in _IN:
@@ -175,8 +197,13 @@ class _Reading:
         return '"!=", "==", "contains", "in", "is", "matches", "not" or [ \\t\\r\\n]'
 
     @staticmethod
-    def matched(selector: Selector, meaning: Match, literal: Literal | None) -> Predicate:
-        return lambda item, names: match(selector, meaning, literal, item, names)
+    def matched(selector: Selector, meaning: Match, literal: Literal | None) -> _Part:
+        def predicate(item: Any, names: Names) -> bool:
+            return match(selector, meaning, literal, item, names)
+
+        if meaning is not Match.EQUAL or literal is None or len(selector.parts) != 1:
+            return _Part(predicate)
+        return _Part(predicate, ((selector.parts[0], literal.text),), is_exact=True)
 
     def wanted_selector(self) -> Selector:
         selector = self.selector()
@@ -245,3 +272,18 @@ class _Reading:
         column = self.at - (before.rfind("\n") + 1) + 1
         place = f"{line}:{column} ({self.at})"
         return OperationRefused(f"{_READ_FAILED}{place}: no match found, expected: {expected}")
+
+
+def _all_of(parts: list[_Part]) -> _Part:
+    """The first ones are looked at first: what they exclude is lost on the ones behind them."""
+    tests = [part.predicate for part in parts]
+    equalities: list[tuple[str, str]] = []
+    for part in parts:
+        equalities += part.equalities
+        if not part.is_exact:
+            break
+    return _Part(
+        lambda item, names: all(test(item, names) for test in tests),
+        tuple(equalities),
+        is_exact=all(part.is_exact for part in parts),
+    )

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
-from cluster.api.paging import BY_JOB, page_of, read_listing
+from cluster.api.paging import Rows, page_of_rows, read_listing
 from cluster.api.parameters import read_flag, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found, read_meta
@@ -26,16 +26,14 @@ async def list_jobs(call: Call) -> HttpResponse:
     listing = read_listing(call.query)
     with_meta = read_flag(call.query, "meta") or False
 
+    rows = Rows(table="jobs", namespaces=call.listed_namespaces)
+
     def work(reader: StateReader) -> Found:
-        jobs = (
-            job
-            for job in reader.jobs()
-            if call.lists(job.namespace) and job.id.startswith(listing.prefix)
+        page = page_of_rows(
+            reader, rows, listing, lambda job: job_stub(reader, job, with_meta=with_meta)
         )
-        page = page_of(jobs, listing, BY_JOB)
-        stubs = [job_stub(reader, job, with_meta=with_meta) for job in page.items]
         index = max(reader.table_index("jobs"), reader.table_index("job_summaries"))
-        return Found(index=index, body=stubs, next_token=page.next_token)
+        return Found(index=index, body=page.items, next_token=page.next_token)
 
     return await answer_read(call, work, *JOB_TABLES)
 

@@ -8,13 +8,13 @@ from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
 from cluster.api.encode import to_plain
 from cluster.api.paging import (
-    BY_ID,
     BY_NAME,
-    candidates,
+    Rows,
     check_uuid,
     page_of,
+    page_of_rows,
     read_listing,
-    uuid_prefix,
+    read_listing_by_uuid,
 )
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
@@ -33,7 +33,7 @@ from cluster.operations.nodes import (
 )
 from scheduler.ports import StateReader
 from scheduler.state.writes.node_drain import DrainNote
-from scheduler.structs.node import DrainStrategy
+from scheduler.structs.node import DrainStrategy, Node
 
 NOT_FOUND = "node not found"
 _LOOKUP = "node lookup failed: "
@@ -42,19 +42,17 @@ _LOOKUP = "node lookup failed: "
 async def list_nodes(call: Call) -> HttpResponse:
     """GET /v1/nodes."""
     call.caller.require_cluster()
-    listing = read_listing(call.query)
-    begins = uuid_prefix(listing.prefix, _LOOKUP)
+    listing = read_listing_by_uuid(call.query, _LOOKUP)
     with_resources = read_flag(call.query, "resources") or False
     with_os = read_flag(call.query, "os") or False
 
+    def stub(node: Node) -> dict[str, Any]:
+        return node_stub(node, with_resources=with_resources, with_os=with_os)
+
     def work(reader: StateReader) -> Found:
-        nodes = candidates(listing.prefix, reader.node, reader.nodes)
-        page = page_of((node for node in nodes if begins(node.id)), listing, BY_ID)
-        stubs = [
-            node_stub(node, with_resources=with_resources, with_os=with_os) for node in page.items
-        ]
+        page = page_of_rows(reader, Rows(table="nodes"), listing, stub)
         index = reader.table_index("nodes")
-        return Found(index=index, body=stubs, next_token=page.next_token)
+        return Found(index=index, body=page.items, next_token=page.next_token)
 
     return await answer_read(call, work, watch_table("nodes"))
 

@@ -1,18 +1,23 @@
 """Lists in pages: prefix, filter, order, cursor (http-api.md 2.2-2.4).
 
-In: the parameters of a list request and the items in their natural order. Out: one page and the
-cursor of the next. A cursor names the first item of its page.
+In: the parameters of a list request, and a table or items. Out: one page and the cursor of the
+next. A cursor names the first item of its page. Items behind the page are not read.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from django.http import QueryDict
 
-from cluster.api.filter_expression import compile_filter
+from cluster.api.filter_columns import is_in_columns, known_columns
+from cluster.api.filter_expression import Filter, compile_filter
 from cluster.api.parameters import read_per_page
 from cluster.operations.errors import OperationRefused
+from cluster.store import listing as store_listing
+from cluster.store.reader import DjangoStateReader
+from scheduler.ports import StateReader
 
 Item = TypeVar("Item")
 #: What items are ordered by, and what a cursor is read into.
@@ -21,6 +26,10 @@ Position = Any
 _HEX = frozenset("0123456789abcdefABCDEF")
 _MOST_HYPHENS = 4
 _UUID_LENGTH = 36
+#: Where the hyphens of an id stand: behind so many digits.
+_HYPHENS = (8, 12, 16, 20)
+#: What a column holds at most.
+_LARGEST_INDEX = (1 << 63) - 1
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +39,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     per_page: int = 0
     next_token: str = ""
     reverse: bool = False
-    predicate: Callable[[Any], bool] | None = None
+    filter: Filter | None = None
 
 
 class Page(NamedTuple):
@@ -56,24 +65,105 @@ def read_listing(query: QueryDict) -> Listing:
         per_page=read_per_page(query),
         next_token=query.get("next_token", ""),
         reverse=query.get("reverse", "") == "true",
-        predicate=compile_filter(text) if text else None,
+        filter=compile_filter(text) if text else None,
     )
+
+
+def read_listing_by_uuid(query: QueryDict, head: str) -> Listing:
+    """As `read_listing`, of things with UUIDs; `head` opens the errors of their prefix."""
+    listing = read_listing(query)
+    return msgspec.structs.replace(listing, prefix=uuid_prefix(listing.prefix, head))
+
+
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of a table that a caller may list."""
+
+    table: str
+    #: None: all of them.
+    namespaces: Collection[str] | None = None
+    #: Columns that must have these values.
+    equals: Mapping[str, str] = {}
+
+
+def page_of_rows(
+    reader: StateReader,
+    rows: Rows,
+    listing: Listing,
+    form: Callable[[Any], Any],
+) -> Page:
+    """The page a listing asks for, each of its rows in that form."""
+    assert isinstance(reader, DjangoStateReader), "the API reads the database"
+    order = _order_of(rows.table, listing)
+    wanted = _wanted(rows, listing)
+    if wanted is None:
+        return Page([], "")
+    if listing.next_token:
+        position = order.read(listing.next_token)
+        after = position if isinstance(position, tuple) else (position,)
+        wanted = msgspec.structs.replace(wanted, after=after)
+    return _cut(store_listing.walk(reader, rows.table, wanted), listing, order, form)
+
+
+def count_of_rows(reader: StateReader, rows: Rows, listing: Listing) -> int:
+    """How many rows a listing has on all its pages."""
+    assert isinstance(reader, DjangoStateReader), "the API reads the database"
+    wanted = _wanted(rows, listing)
+    if wanted is None:
+        return 0
+    given = listing.filter
+    if given is None or is_in_columns(rows.table, given):
+        return store_listing.count(reader, rows.table, wanted)
+    everything = store_listing.walk(reader, rows.table, wanted)
+    return sum(1 for item in everything if given.wants(item))
 
 
 def page_of(items: Iterable[Item], listing: Listing, order: Order) -> Page:
     """The page a listing asks for, of items in any order."""
-    start = order.read(listing.next_token) if listing.next_token else None
     ordered = sorted(items, key=order.position, reverse=listing.reverse)
-    chosen: list[Item] = []
+    if listing.next_token:
+        start = order.read(listing.next_token)
+        ordered = [
+            item for item in ordered if not _comes_before(order.position(item), start, listing)
+        ]
+    return _cut(ordered, listing, order, lambda item: item)
+
+
+def _cut(
+    ordered: Iterable[Item], listing: Listing, order: Order, form: Callable[[Item], Any]
+) -> Page:
+    """The first page of items that begin where it does."""
+    chosen: list[Any] = []
+    wants = listing.filter.wants if listing.filter is not None else None
     for item in ordered:
-        if start is not None and _comes_before(order.position(item), start, listing):
-            continue
-        if listing.predicate is not None and not listing.predicate(item):
+        if wants is not None and not wants(item):
             continue
         if listing.per_page and len(chosen) == listing.per_page:
             return Page(chosen, order.write(order.position(item)))
-        chosen.append(item)
+        chosen.append(form(item))
     return Page(chosen, "")
+
+
+def _order_of(table: str, listing: Listing) -> Order:
+    if table == "jobs":
+        return BY_JOB
+    return BY_ID if listing.prefix or table == "nodes" else BY_CREATION
+
+
+def _wanted(rows: Rows, listing: Listing) -> store_listing.Listing | None:
+    """What to ask of the table; None when nothing can be in the list."""
+    equals = dict(rows.equals)
+    for column, value in known_columns(rows.table, listing.filter):
+        if equals.setdefault(column, value) != value:
+            return None
+    return store_listing.Listing(
+        prefix=listing.prefix,
+        namespaces=rows.namespaces,
+        equals=equals,
+        # The one more tells where the next page begins.
+        limit=listing.per_page + 1 if listing.per_page else 0,
+        reverse=listing.reverse,
+        by_id=_order_of(rows.table, listing) is BY_ID,
+    )
 
 
 def _comes_before(position: Position, start: Position, listing: Listing) -> bool:
@@ -90,7 +180,7 @@ def _read_creation(token: str) -> tuple[int, str]:
     if not index.isascii() or not index.isdigit() or len(index) > 20:
         # Readers of a prefix list are given plain ids; both forms are taken everywhere.
         return 0, token
-    return int(index), item_id
+    return min(int(index), _LARGEST_INDEX), item_id
 
 
 BY_JOB = Order(
@@ -111,8 +201,8 @@ BY_ID = Order(
 BY_NAME = Order(position=lambda item: item.name, read=str, write=str)
 
 
-def uuid_prefix(prefix: str, head: str) -> Callable[[str], bool]:
-    """Whether an id begins with the prefix, whatever hyphens either has.
+def uuid_prefix(prefix: str, head: str) -> str:
+    """How ids that have this prefix begin, whatever hyphens it has.
 
     `head` opens the error texts: `eval lookup failed: `.
     """
@@ -131,18 +221,13 @@ def uuid_prefix(prefix: str, head: str) -> Callable[[str], bool]:
             problem = f"Invalid UUID: encoding/hex: invalid byte: U+{ord(wrong):04X} '{wrong}'"
     if problem:
         raise OperationRefused(f"{head}index error: {problem}")
-    wanted = digits.lower()
-    return lambda item_id: item_id.replace("-", "").startswith(wanted)
+    return id_beginning(digits)
 
 
-def candidates(
-    prefix: str, one: Callable[[str], Item | None], every: Callable[[], Iterable[Item]]
-) -> Iterable[Item]:
-    """The rows a UUID prefix has to be compared with: a whole id names one, which is looked up."""
-    if len(prefix) < _UUID_LENGTH:
-        return every()
-    item = one(prefix.lower())
-    return () if item is None else (item,)
+def id_beginning(digits: str) -> str:
+    """The first digits of an id, as ids are written."""
+    edges = [0, *(edge for edge in _HYPHENS if edge < len(digits)), len(digits)]
+    return "-".join(digits[start:end] for start, end in pairwise(edges)).lower()
 
 
 def check_uuid(item_id: str, head: str) -> None:

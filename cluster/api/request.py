@@ -62,6 +62,13 @@ class Call:
         return self.namespace == namespace
 
     @property
+    def listed_namespaces(self) -> frozenset[str] | None:
+        """The namespaces whose objects a list shows; None for all."""
+        return (
+            self.caller.reads if self.namespace == EVERY_NAMESPACE else frozenset({self.namespace})
+        )
+
+    @property
     def raw_body(self) -> bytes:
         """The body as sent; raises `TooLarge` above `MAX_BODY`."""
         try:

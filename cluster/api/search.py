@@ -1,17 +1,16 @@
 """Find objects by the beginning of their id, over every kind at once (http-api.md 2.5)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from django.http import HttpResponse
 
-from cluster.api.paging import uuid_prefix
+from cluster.api.paging import id_beginning
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_found, read_meta
 from cluster.operations.errors import OperationRefused
+from cluster.store.listing import Listing, first_ids
+from cluster.store.reader import DjangoStateReader
 from scheduler.ports import StateReader
-from scheduler.structs.allocation import Allocation
-from scheduler.structs.deployment import Deployment
-from scheduler.structs.evaluation import Evaluation
 
 #: Contexts as the error text names them, and `all`.
 _CONTEXTS = (
@@ -67,35 +66,20 @@ def _ids(call: Call, reader: StateReader, context: str, prefix: str) -> Iterable
         )
     if context == "node_pools":
         return (pool.name for pool in reader.node_pools() if pool.name.startswith(prefix))
-    if context == "jobs":
-        return (
-            job.id
-            for job in reader.jobs()
-            if call.lists(job.namespace) and job.id.startswith(prefix)
-        )
-    return _uuids(call, reader, context, prefix)
+    beginning = prefix
+    if context in _UUID_CONTEXTS:
+        beginning = id_beginning(prefix.replace("-", ""))
+    assert isinstance(reader, DjangoStateReader), "the API reads the database"
+    wanted = Listing(prefix=beginning, namespaces=call.listed_namespaces, limit=_MOST)
+    return first_ids(reader, _TABLE_OF[context], wanted)
 
 
-def _uuids(call: Call, reader: StateReader, context: str, prefix: str) -> list[str]:
-    # An odd digit at the end cannot be looked up: the rest is, and then compared as text.
-    digits = prefix.replace("-", "")
-    even = digits[: len(digits) // 2 * 2]
-    begins = uuid_prefix(even, "")
-    if context == "nodes":
-        found: Iterable[str] = (node.id for node in reader.nodes())
-    else:
-        rows = _ROWS[context](reader)
-        found = (row.id for row in rows if call.lists(row.namespace))
-    whole = digits.lower()
-    return sorted(
-        item for item in found if begins(item) and item.replace("-", "").startswith(whole)
-    )
-
-
-_ROWS: dict[str, Callable[[StateReader], Iterable[Allocation | Evaluation | Deployment]]] = {
-    "allocs": lambda reader: reader.allocations(),
-    "evals": lambda reader: reader.evaluations(),
-    "deployment": lambda reader: reader.deployments(),
+_TABLE_OF = {
+    "allocs": "allocations",
+    "deployment": "deployments",
+    "evals": "evaluations",
+    "jobs": "jobs",
+    "nodes": "nodes",
 }
 
 

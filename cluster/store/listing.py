@@ -1,10 +1,10 @@
-"""Pages of long lists straight from the tables: by prefix, namespace and cursor, without the rest.
+"""Parts of long lists straight from the tables: by prefix, namespace and cursor, without the rest.
 
-In: what to list and where to begin. Out: structs in their natural order (http-api.md 2.3), one
-more than asked for, so that the caller knows the next cursor. Filters are the caller's.
+In: what to list and where to begin. Out: structs in their natural order (http-api.md 2.3), or how
+many there are. Rows nobody asked for are neither decoded nor, where an index helps, looked at.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,48 +27,187 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     #: 0: all.
     limit: int = 0
     reverse: bool = False
+    #: Order by id, where the natural order is that of creation.
+    by_id: bool = False
 
 
 class _Order(NamedTuple):
     noun: Noun[Any]
     columns: tuple[str, ...]
     prefixed: str
+    #: Columns with an index of their own, of few rows for each value.
+    selective: tuple[str, ...] = ()
+
+    @property
+    def walked(self) -> tuple[str, ...]:
+        """Columns whose conditions the index of the order can use."""
+        return () if self.columns == _CREATION else self.columns
 
 
+_CREATION = ("create_index", "id")
 _ORDERS = {
     "jobs": _Order(codec.JOB, ("namespace", "job_id"), "job_id"),
-    "evaluations": _Order(codec.EVALUATION, ("create_index", "id"), "id"),
-    "evaluation_stubs": _Order(codec.EVALUATION_STUB, ("create_index", "id"), "id"),
-    "allocations": _Order(codec.ALLOCATION, ("create_index", "id"), "id"),
-    "deployments": _Order(codec.DEPLOYMENT, ("create_index", "id"), "id"),
+    "evaluations": _Order(codec.EVALUATION, _CREATION, "id", ("id", "previous_eval")),
+    "evaluation_stubs": _Order(codec.EVALUATION_STUB, _CREATION, "id"),
+    "allocations": _Order(codec.ALLOCATION, _CREATION, "id", ("id", "node_id", "eval_id")),
+    "deployments": _Order(codec.DEPLOYMENT, _CREATION, "id"),
     "nodes": _Order(codec.NODE, ("id",), "id"),
 }
+_OPEN_STATUSES = ("pending", "blocked")
+#: As the index of open evaluations knows them.
+_IS_OPEN = "status IN ('pending', 'blocked')"
+#: So many rows of a namespace are fetched and sorted; of more, the order is walked instead.
+_FEW = 1_000
+#: Rows in one read of a walk.
+_AT_ONCE = 1_000
+
+_Condition = tuple[str, list[Any]]
 
 
 def page(reader: DjangoStateReader, table: str, listing: Listing) -> list[Any]:
-    """Rows of one of the tables of `_ORDERS`, at most `limit` + 1 of them."""
+    """Rows of one of the tables of `_ORDERS`, at most `limit` + 1 of them.
+
+    The one more says that another page follows, and where it begins.
+    """
     order = _ORDERS[table]
-    conditions: list[str] = []
-    parameters: list[Any] = []
-    if listing.prefix:
-        conditions.append(reader.prefix_condition(order.prefixed))
-        parameters += [listing.prefix] * conditions[-1].count("%s")
-    if listing.namespaces is not None and order.noun is not codec.NODE:
-        if not listing.namespaces:
-            return []
-        conditions.append(f"namespace IN ({placeholders(len(listing.namespaces))})")
-        parameters += sorted(listing.namespaces)
-    for column, value in listing.equals.items():
-        assert column in order.noun.columns, f"{table} has no column {column}"
-        conditions.append(f"{column} = %s")
-        parameters.append(value)
+    if _is_empty(order, listing):
+        return []
+    conditions = _conditions(reader, order, listing, _leading(reader, order, listing))
+    columns = _columns(order, listing)
     if listing.after:
-        columns = ", ".join(order.columns)
         sign = "<=" if listing.reverse else ">="
-        conditions.append(f"({columns}) {sign} ({placeholders(len(order.columns))})")
-        parameters += listing.after
+        text = f"({', '.join(columns)}) {sign} ({placeholders(len(columns))})"
+        conditions.append((text, list(listing.after)))
     direction = " DESC" if listing.reverse else ""
-    ordering = ", ".join(f"{column}{direction}" for column in order.columns)
+    ordering = ", ".join(f"{column}{direction}" for column in columns)
+    where, parameters = _joined(conditions)
     if listing.limit:
-        ordering += f" LIMIT {int(listing.limit) + 1}"
-    return reader.select(order.noun, " AND ".join(conditions), parameters, ordering)
+        ordering += " LIMIT %s"
+        parameters.append(listing.limit + 1)
+    return reader.select(order.noun, where, parameters, ordering)
+
+
+def walk(reader: DjangoStateReader, table: str, listing: Listing) -> Iterator[Any]:
+    """All rows of the list, read as they are asked for; `limit` of them are read at first."""
+    columns = _columns(_ORDERS[table], listing)
+    size = min(max(listing.limit, 2) if listing.limit else _AT_ONCE, _AT_ONCE)
+    #: Rows of a read that were given before: cursors are inclusive.
+    known = 0
+    while True:
+        rows = page(reader, table, msgspec.structs.replace(listing, limit=size + known - 1))
+        yield from rows[known:]
+        if len(rows) < size + known:
+            return
+        listing = msgspec.structs.replace(listing, after=_position(rows[-1], columns))
+        known, size = 1, min(2 * size, _AT_ONCE)
+
+
+def count(reader: DjangoStateReader, table: str, listing: Listing) -> int:
+    """How many rows the whole list has; none is decoded."""
+    order = _ORDERS[table]
+    if _is_empty(order, listing):
+        return 0
+    found = reader.rows(*_plain(reader, "COUNT(*)", order, listing, order.noun.columns))
+    return int(found[0][0])
+
+
+def first_ids(reader: DjangoStateReader, table: str, listing: Listing) -> list[str]:
+    """The first ids of a list, in their own order; one more than `limit` if there are more."""
+    order = _ORDERS[table]
+    if _is_empty(order, listing):
+        return []
+    statement, parameters = _plain(reader, order.prefixed, order, listing, order.walked)
+    ordered = f"{statement} ORDER BY {order.prefixed} LIMIT %s"
+    return [str(row[0]) for row in reader.rows(ordered, [*parameters, listing.limit + 1])]
+
+
+def _is_empty(order: _Order, listing: Listing) -> bool:
+    return (
+        order.noun is not codec.NODE and listing.namespaces is not None and not listing.namespaces
+    )
+
+
+def _columns(order: _Order, listing: Listing) -> tuple[str, ...]:
+    return ("id",) if listing.by_id else order.columns
+
+
+def _position(row: Any, columns: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(getattr(row, "id" if column == "job_id" else column) for column in columns)
+
+
+def _leading(reader: DjangoStateReader, order: _Order, listing: Listing) -> frozenset[str]:
+    """The columns whose index leads to few rows; the order's own index serves all others."""
+    if order.walked or listing.prefix:
+        return frozenset(order.walked)
+    for column in order.selective:
+        if column in listing.equals:
+            return frozenset({column})
+    if listing.namespaces is not None and "job_id" in listing.equals:
+        return frozenset({"namespace", "job_id"})
+    column = ""
+    if order.noun is codec.EVALUATION and listing.equals.get("status") in _OPEN_STATUSES:
+        column = "status"
+    elif listing.namespaces is not None and order.noun is not codec.NODE:
+        column = "namespace"
+    return (
+        frozenset({column}) if column and _is_few(reader, order, listing, column) else frozenset()
+    )
+
+
+def _is_few(reader: DjangoStateReader, order: _Order, listing: Listing, column: str) -> bool:
+    alone = Listing(
+        namespaces=listing.namespaces if column == "namespace" else None,
+        equals={column: listing.equals[column]} if column in listing.equals else {},
+    )
+    statement, parameters = _plain(reader, "1 AS one", order, alone, (column,))
+    bounded = f"SELECT COUNT(*) FROM ({statement} LIMIT {_FEW + 1}) AS bounded"  # noqa: S608 - see `_plain`
+    return int(reader.rows(bounded, parameters)[0][0]) <= _FEW
+
+
+def _plain(
+    reader: DjangoStateReader, what: str, order: _Order, listing: Listing, shown: Collection[str]
+) -> tuple[str, list[Any]]:
+    """A statement about the rows of a list in no order, with the indexes of `shown` columns."""
+    where, parameters = _joined(_conditions(reader, order, listing, shown))
+    clause = f" WHERE {where}" if where else ""
+    return f"SELECT {what} FROM {order.noun.table}{clause}", parameters  # noqa: S608 - names of our own tables only
+
+
+def _conditions(
+    reader: DjangoStateReader, order: _Order, listing: Listing, leading: Collection[str]
+) -> list[_Condition]:
+    """What a row must fulfil.
+
+    Columns that are not `leading` are hidden from the database's choice of an index: for one page
+    it would rather read and sort a whole namespace than walk along the order.
+    """
+    conditions: list[_Condition] = []
+    if listing.prefix:
+        conditions.append(_prefixed(reader, order.prefixed, listing.prefix))
+    if listing.namespaces is not None and order.noun is not codec.NODE:
+        names = sorted(listing.namespaces)
+        shown = _shown("namespace", leading)
+        conditions.append((f"{shown} IN ({placeholders(len(names))})", list(names)))
+    for column, value in listing.equals.items():
+        assert column in order.noun.columns, f"{order.noun.table} has no column {column}"
+        conditions.append((f"{_shown(column, leading)} = %s", [value]))
+        if order.noun is codec.EVALUATION and column in leading and value in _OPEN_STATUSES:
+            conditions.append((_IS_OPEN, []))
+    return conditions
+
+
+def _shown(column: str, leading: Collection[str]) -> str:
+    return column if column in leading else f"{column} || ''"
+
+
+def _prefixed(reader: DjangoStateReader, column: str, prefix: str) -> _Condition:
+    if column == "id":
+        # No digit of an id comes after `f`, in any collation.
+        return "id >= %s AND id < %s", [prefix, f"{prefix}g"]
+    text = reader.prefix_condition(column)
+    return text, [prefix] * text.count("%s")
+
+
+def _joined(conditions: list[_Condition]) -> tuple[str, list[Any]]:
+    parameters = [value for _, values in conditions for value in values]
+    return " AND ".join(text for text, _ in conditions), parameters

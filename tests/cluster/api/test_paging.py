@@ -86,20 +86,20 @@ def test_a_page_size_that_is_no_number_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("prefix", "matches"),
+    ("prefix", "beginning"),
     [
-        ("", True),
-        ("d2", True),
-        ("D2F4", True),
-        ("d2f4c0de-11", True),
-        ("d2f4c0de11aa22bb33cc445566778899", True),
-        (ID, True),
-        ("d-2", True),
-        ("d3", False),
+        ("", ""),
+        ("d2", "d2"),
+        ("D2F4", "d2f4"),
+        ("d2f4c0de", "d2f4c0de"),
+        ("d2f4c0de-11", "d2f4c0de-11"),
+        ("d2f4c0de11aa22bb33cc445566778899", ID),
+        (ID, ID),
+        ("d-2", "d2"),
     ],
 )
-def test_hyphens_do_not_matter_in_a_prefix(prefix, matches):
-    assert uuid_prefix(prefix, "eval lookup failed: ")(ID) is matches
+def test_hyphens_do_not_matter_in_a_prefix(prefix, beginning):
+    assert uuid_prefix(prefix, "eval lookup failed: ") == beginning
 
 
 @pytest.mark.parametrize(

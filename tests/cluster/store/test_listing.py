@@ -1,8 +1,10 @@
 """Pages of lists: prefix, namespaces, cursor, order; the same from both databases."""
 
+import msgspec
 import pytest
+from django.db import connections
 
-from cluster.store.listing import Listing, page
+from cluster.store.listing import Listing, count, first_ids, page, walk
 from scheduler.state.events import WriteKind
 from tests.builders import make_evaluation, make_job, make_node
 
@@ -44,3 +46,105 @@ PAGES = [
 @pytest.mark.parametrize(("table", "fields", "ids"), PAGES)
 def test_a_page_holds_the_rows_asked_for(filled, table, fields, ids):
     assert [row.id for row in filled.read(lambda r: page(r, table, Listing(**fields)))] == ids
+
+
+@pytest.mark.parametrize(
+    ("fields", "ids"),
+    [
+        pytest.param({}, ["1b", "3a", "1a", "2a"], id="in-order-of-creation"),
+        pytest.param({"reverse": True}, ["2a", "1a", "3a", "1b"], id="reversed"),
+        pytest.param({"by_id": True}, ["1a", "1b", "2a", "3a"], id="by-id"),
+        pytest.param({"by_id": True, "prefix": "1", "reverse": True}, ["1b", "1a"],
+                     id="prefix-by-id-reversed"),
+        pytest.param({"after": (11, "1a")}, ["1a", "2a"], id="from-a-cursor-on"),
+        pytest.param({"equals": {"status": "pending"}, "namespaces": ["default"]},
+                     ["3a", "1a", "2a"], id="open-ones-of-a-namespace"),
+        pytest.param({"equals": {"job_id": "web"}, "namespaces": ["team"]}, ["1b"], id="of-a-job"),
+        pytest.param({"equals": {"id": "2a"}}, ["2a"], id="one-id"),
+        pytest.param({"equals": {"status": "complete"}}, [], id="none"),
+        pytest.param({"namespaces": []}, [], id="no-namespace"),
+    ],
+)  # fmt: skip
+def test_a_walk_sees_every_row_once_in_order_whatever_it_reads_at_once(filled, fields, ids):
+    for limit in (0, 1, 2, 100):
+        listing = Listing(limit=limit, **fields)
+        found = filled.read(lambda r, asked=listing: list(walk(r, "evaluations", asked)))
+        assert [row.id for row in found] == ids
+
+
+@pytest.mark.parametrize(
+    ("table", "fields", "number"),
+    [
+        pytest.param("evaluations", {}, 4, id="all"),
+        pytest.param("evaluations", {"namespaces": ["default"]}, 3, id="namespace"),
+        pytest.param("evaluations", {"equals": {"status": "blocked"}}, 0, id="status"),
+        pytest.param("evaluations", {"prefix": "1"}, 2, id="prefix"),
+        pytest.param("evaluations", {"namespaces": []}, 0, id="no-namespace"),
+        pytest.param("nodes", {}, 2, id="nodes"),
+    ],
+)
+def test_rows_are_counted(filled, table, fields, number):
+    assert filled.read(lambda r: count(r, table, Listing(**fields))) == number
+
+
+def test_first_ids_come_in_their_own_order(filled):
+    def ids(table, **fields):
+        return filled.read(lambda r: first_ids(r, table, Listing(**fields)))
+
+    assert ids("evaluations", limit=2) == ["1a", "1b", "2a"]
+    assert ids("jobs", prefix="w", namespaces=["default"], limit=5) == ["we_b", "web"]
+    assert ids("evaluations", namespaces=[], limit=5) == []
+
+
+def spoil(record, table, where):
+    """Make bodies of rows unreadable, so that whoever decodes one fails."""
+    with connections[record.alias].cursor() as cursor:
+        cursor.execute(f"UPDATE {table} SET body = %s WHERE {where}", [b"spoilt"])  # noqa: S608 - the test's own names
+
+
+def test_rows_behind_the_page_are_not_decoded(filled):
+    spoil(filled, "evaluation", "id = '2a'")
+
+    assert filled.read(lambda r: [row.id for row in page(r, "evaluations", Listing(limit=2))]) == [
+        "1b", "3a", "1a",
+    ]  # fmt: skip
+    with pytest.raises(msgspec.ValidationError):
+        filled.read(lambda r: page(r, "evaluations", Listing(limit=3)))
+    assert filled.read(lambda r: next(walk(r, "evaluations", Listing(limit=2)))).id == "1b"
+    assert filled.read(lambda r: count(r, "evaluations", Listing())) == 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "index"),
+    [
+        pytest.param({"namespaces": ["default"]}, "eval_by_creation", id="great-namespace"),
+        pytest.param({"namespaces": ["team"]}, "eval_of_job", id="small-namespace"),
+        pytest.param({"namespaces": ["default"], "equals": {"job_id": "web"}}, "eval_of_job",
+                     id="job"),
+        pytest.param({"equals": {"status": "complete"}}, "eval_by_creation", id="ended"),
+        pytest.param({"equals": {"status": "blocked"}}, "eval_open", id="few-open"),
+        pytest.param({"namespaces": ["default"], "prefix": "1", "by_id": True},
+                     "sqlite_autoindex_evaluation_1", id="prefix"),
+    ],
+)  # fmt: skip
+def test_a_page_of_a_great_table_is_read_along_an_index(sqlite_store, fields, index):
+    def fill(change):
+        for number in range(1_200):
+            change.put_evaluation(make_evaluation(number))
+        change.put_evaluation(make_evaluation(1_200, namespace="team"))
+
+    sqlite_store.write(WriteKind.EVALUATION_UPDATED, fill, now=1)
+    seen = []
+
+    def note(execute, sql, params, many, context):
+        seen.append((sql, params))
+        return execute(sql, params, many, context)
+
+    connection = connections[sqlite_store.alias]
+    with connection.execute_wrapper(note):
+        sqlite_store.read(lambda r: page(r, "evaluations", Listing(limit=10, **fields)))
+    statement, parameters = next(item for item in seen if item[0].startswith("SELECT body"))
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        plan = " ".join(row[-1] for row in cursor.fetchall())
+    assert f"INDEX {index}" in plan

@@ -1,0 +1,73 @@
+"""What of a filter can be asked of the tables, without reading what they hold (http-api.md 2.4).
+
+In: a table and a filter. Out: columns and the values they must have. Knows which fields of the
+structs are columns; how a filter is written is `filter_expression`'s business.
+"""
+
+from collections.abc import Iterator
+
+from cluster.api.filter_expression import Filter
+
+_COLUMNS: dict[str, dict[str, str]] = {
+    "jobs": {
+        "ID": "job_id",
+        "Namespace": "namespace",
+        "ParentID": "parent_id",
+        "Status": "status",
+        "Type": "type",
+    },
+    "allocations": {
+        "ClientStatus": "client_status",
+        "DeploymentID": "deployment_id",
+        "DesiredStatus": "desired_status",
+        "EvalID": "eval_id",
+        "ID": "id",
+        "JobID": "job_id",
+        "Namespace": "namespace",
+        "NodeID": "node_id",
+        "TaskGroup": "task_group",
+    },
+    "evaluations": {
+        "DeploymentID": "deployment_id",
+        "ID": "id",
+        "JobID": "job_id",
+        "Namespace": "namespace",
+        "PreviousEval": "previous_eval",
+        "Status": "status",
+        "TriggeredBy": "triggered_by",
+        "Type": "type",
+    },
+    "deployments": {
+        "ID": "id",
+        "JobID": "job_id",
+        "Namespace": "namespace",
+        "Status": "status",
+    },
+    "nodes": {
+        "Datacenter": "datacenter",
+        "ID": "id",
+        "Name": "name",
+        "NodePool": "node_pool",
+        "SchedulingEligibility": "eligibility",
+        "Status": "status",
+    },
+}
+
+
+def known_columns(table: str, given: Filter | None) -> Iterator[tuple[str, str]]:
+    """Columns with the value that every wanted row has.
+
+    The first equality that is about no column ends them: looking at it may be an error, which
+    must not be hidden by what stands behind it.
+    """
+    columns = _COLUMNS[table]
+    for field, value in given.equalities if given is not None else ():
+        # A database may refuse what cannot be printed, and no such column holds it.
+        if field not in columns or not value.isprintable():
+            return
+        yield columns[field], value
+
+
+def is_in_columns(table: str, given: Filter) -> bool:
+    """Whether the columns alone decide what the filter wants."""
+    return given.is_exact and len(list(known_columns(table, given))) == len(given.equalities)
