@@ -111,9 +111,10 @@ CHAPTERS = (
         "control plane, generic",
         {"G": 57},
         (
-            "scheduler/engine/test_generic.py",
             "scheduler/engine/test_generic_rows.py",
-            "scheduler/engine/test_placing.py",
+            "scheduler/engine/test_generic_lost.py",
+            "scheduler/engine/test_generic_reschedule.py",
+            "scheduler/engine/test_generic_updates.py",
         ),
     ),
     Chapter(

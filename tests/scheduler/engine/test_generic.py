@@ -3,14 +3,11 @@
 import pytest
 
 from scheduler.engine.registry import UnknownSchedulerType
-from scheduler.errors import MissingRefresh
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
-from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import JobSummary, TaskGroupSummary
-from scheduler.structs.node import NodeStatus
-from scheduler.structs.policies import MINUTE, SECOND, ReschedulePolicy, UpdateStrategy
+from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import Resources
 from tests.builders import (
     SOME_MOMENT,
@@ -51,7 +48,7 @@ def test_a_new_job_is_placed_and_its_evaluation_is_complete():
     assert len(cluster.store.allocations_by_job(make_job().key)) == 3
 
 
-def test_g05_t84_what_finds_no_room_waits_in_a_blocked_evaluation():
+def test_t84_what_finds_no_room_waits_in_a_blocked_evaluation():
     cluster = Cluster().put(NODE, job_of(5, cpu=2000))
     outcome = cluster.run(make_evaluation())
     (blocked,) = outcome.created
@@ -71,25 +68,6 @@ def test_g05_t84_what_finds_no_room_waits_in_a_blocked_evaluation():
     assert blocked.status_description == "created to place remaining allocations"
 
 
-def test_g08_a_blocked_evaluation_that_still_finds_no_room_is_handed_back():
-    cluster = Cluster().put(NODE, job_of(1, cpu=9000))
-    blocked = make_evaluation(status=EvalStatus.BLOCKED, triggered_by="queued-allocs")
-    outcome = cluster.run(blocked)
-    assert cluster.plans == []
-    assert outcome.evaluation is None
-    assert outcome.created == ()
-    assert outcome.reblocked is not None
-    assert (outcome.reblocked.id, outcome.reblocked.status) == (blocked.id, EvalStatus.BLOCKED)
-
-
-def test_g09_a_blocked_evaluation_that_finds_room_is_complete():
-    cluster = Cluster().put(NODE, job_of(1))
-    outcome = cluster.run(make_evaluation(status=EvalStatus.BLOCKED, triggered_by="queued-allocs"))
-    assert outcome.evaluation is not None
-    assert outcome.evaluation.status is EvalStatus.COMPLETE
-    assert outcome.reblocked is None
-
-
 def test_nothing_to_do_submits_no_plan():
     job = job_of(1)
     cluster = Cluster().put(NODE, job, make_allocation(job))
@@ -98,78 +76,6 @@ def test_nothing_to_do_submits_no_plan():
     assert outcome.evaluation is not None
     assert outcome.evaluation.status is EvalStatus.COMPLETE
     assert outcome.evaluation.queued_allocations == {"web": 0}
-
-
-def test_g54_a_dry_run_submits_even_a_plan_that_does_nothing():
-    job = job_of(1)
-    cluster = Cluster().put(NODE, job, make_allocation(job))
-    cluster.run(make_evaluation(annotate_plan=True))
-    (plan,) = cluster.plans
-    assert plan.annotations is not None
-    assert plan.annotations.desired_updates["web"].ignore == 1
-
-
-@pytest.mark.parametrize(("job_type", "attempts"), [("service", 5), ("batch", 2)])
-def test_g11_refused_plans_end_in_a_failed_evaluation_and_a_blocked_one(job_type, attempts):
-    cluster = Cluster(refusing=frozenset({NODE.id})).put(NODE, job_of(1, type=job_type))
-    outcome = cluster.run(make_evaluation(type=job_type))
-    assert len(cluster.plans) == attempts
-    (blocked,) = outcome.created
-    assert (blocked.triggered_by, blocked.status_description) == (
-        "max-plan-attempts",
-        "created due to placement conflicts",
-    )
-    evaluation = outcome.evaluation
-    assert evaluation is not None
-    assert (evaluation.status, evaluation.status_description, evaluation.blocked_eval) == (
-        EvalStatus.FAILED,
-        f"maximum attempts reached ({attempts})",
-        blocked.id,
-    )
-
-
-def test_g13_a_refusal_without_a_newer_state_is_an_error():
-    cluster = Cluster(refusing=frozenset({NODE.id}), refreshes=False).put(NODE, job_of(1))
-    with pytest.raises(MissingRefresh):
-        cluster.run(make_evaluation())
-
-
-def test_g10_an_unknown_trigger_fails_the_evaluation_at_once():
-    outcome = Cluster().put(NODE, job_of(1)).run(make_evaluation(triggered_by="scheduled"))
-    assert outcome.evaluation is not None
-    assert (outcome.evaluation.status, outcome.evaluation.status_description) == (
-        EvalStatus.FAILED,
-        "scheduler cannot handle 'scheduled' evaluation reason",
-    )
-
-
-def test_g36_a_delayed_replacement_is_linked_as_the_next_evaluation():
-    policy = ReschedulePolicy(
-        attempts=1, interval=60 * MINUTE, delay=30 * SECOND, delay_function="constant"
-    )
-    job = job_of(1, reschedule_policy=policy)
-    failed = make_allocation(job, client_status=ClientStatus.FAILED)
-    cluster = Cluster().put(NODE, job, failed)
-    outcome = cluster.run(make_evaluation())
-    (followup,) = outcome.created
-    assert followup.wait_until == SOME_MOMENT + 30 * SECOND
-    assert followup.previous_eval == make_evaluation().id
-    assert outcome.evaluation is not None
-    assert outcome.evaluation.next_eval == followup.id
-    stored = cluster.store.allocation(failed.id)
-    assert stored is not None
-    assert stored.followup_eval_id == followup.id
-
-
-def test_g25_a_purged_job_is_stopped():
-    alloc = make_allocation(job_of(1))
-    cluster = Cluster().put(NODE, alloc)
-    outcome = cluster.run(make_evaluation(triggered_by="job-deregister"))
-    (plan,) = cluster.plans
-    assert plan.job_version is None
-    assert [stop.id for stop in plan.node_update[NODE.id]] == [alloc.id]
-    assert outcome.evaluation is not None
-    assert outcome.evaluation.queued_allocations == {}
 
 
 def test_a_deployment_is_named_by_its_evaluation_and_its_allocations():
@@ -205,13 +111,3 @@ def test_a_blocked_evaluation_is_written_when_the_job_queues_another_number(queu
 def test_an_unknown_type_has_no_scheduler():
     with pytest.raises(UnknownSchedulerType, match="_core"):
         Cluster().run(make_evaluation(type="_core"))
-
-
-def test_g29_what_a_lost_node_was_told_to_stop_is_lost():
-    job = job_of(1)
-    down = make_node(7, status=NodeStatus.DOWN)
-    told = make_allocation(job, 5, node_id=down.id, desired_status=DesiredStatus.STOP)
-    cluster = Cluster().put(NODE, down, job, make_allocation(job), told)
-    cluster.run(make_evaluation(triggered_by="node-update"))
-    ((stop,),) = cluster.plans[0].node_update.values()
-    assert (stop.id, stop.client_status) == (told.id, ClientStatus.LOST)

@@ -1,23 +1,26 @@
-"""Rows of the generic scheduler's scenarios: an evaluation, the plans, what is left to do."""
+"""Rows of the generic scheduler's scenarios: an evaluation, its attempts, what is left to do."""
 
+import msgspec
 import pytest
 
-from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
+from scheduler.engine.attempt import Tools
+from scheduler.engine.run import Run
+from scheduler.errors import MissingRefresh
+from scheduler.ports import Change
+from scheduler.state.events import WriteKind
+from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.computed_class import computed_class
 from scheduler.structs.constraint import Constraint
-from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
-from scheduler.structs.node import NodeStatus
-from scheduler.structs.policies import (
-    MINUTE,
-    DisconnectStrategy,
-    ReschedulePolicy,
-    UpdateStrategy,
-)
+from scheduler.structs.node import NodePool, NodePoolSchedulerConfiguration
+from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.policies import HOUR, MINUTE, ReschedulePolicy, UpdateStrategy
 from scheduler.structs.resources import Resources
+from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSettings
 from scheduler.structs.task_group import EphemeralDisk
 from tests.builders import (
     SOME_MOMENT,
+    CountingIDs,
     make_allocation,
     make_evaluation,
     make_job,
@@ -25,56 +28,30 @@ from tests.builders import (
     make_task,
     make_task_group,
 )
-from tests.scheduler.engine.runs import Cluster
+from tests.scheduler.engine.rows import (
+    DONE,
+    NODES,
+    ended,
+    flat,
+    job_of,
+    placements,
+    rollout,
+    running,
+    stops,
+)
+from tests.scheduler.engine.runs import Cluster, NoPatterns
 
-NODES = tuple(make_node(number) for number in range(1, 11))
-DOWN = make_node(20, status=NodeStatus.DOWN)
-MIGRATE = DesiredTransition(migrate=True)
-
-
-def job_of(count: int, *, cpu: int = 100, version: int = 0, **fields: object):
-    """A service job of one group; fields of the group by their names, of the job in `job`."""
-    of_job = fields.pop("job", {})
-    task = make_task(resources=Resources(cpu=cpu, memory_mb=64))
-    group = make_task_group(count=count, tasks=(task,), **fields)
-    return make_job(task_groups=(group,), version=version, job_modify_index=10 + version, **of_job)
-
-
-def running(job, *numbers: int, node=NODES[0], **fields: object):
-    return [
-        make_allocation(
-            job,
-            number,
-            **{"node_id": node.id, "client_status": ClientStatus.RUNNING, **fields},
-        )
-        for number in numbers
-    ]
+BLOCKED = {"status": EvalStatus.BLOCKED, "triggered_by": "queued-allocs"}
+DISTINCT = Constraint(l_target="", operand="distinct_hosts", r_target="true")
 
 
-def stops(plan):
-    return [alloc for allocs in plan.node_update.values() for alloc in allocs]
+def configure(cluster: Cluster, settings: SchedulerSettings, *pools: NodePool) -> None:
+    def put(change: Change) -> None:
+        change.put_scheduler_settings(settings)
+        for pool in pools:
+            change.put_node_pool(pool)
 
-
-def placements(plan):
-    return [
-        alloc
-        for allocs in plan.node_allocation.values()
-        for alloc in allocs
-        if not alloc.create_index
-    ]
-
-
-def ended(outcome):
-    evaluation = outcome.evaluation
-    assert evaluation is not None
-    return (
-        evaluation.status,
-        evaluation.queued_allocations.get("web"),
-        bool(evaluation.blocked_eval),
-    )
-
-
-DONE = (EvalStatus.COMPLETE, 0, False)
+    cluster.store.write(WriteKind.SCHEDULER_SETTINGS_UPDATED, put, now=SOME_MOMENT)
 
 
 def test_g01_ten_nodes_take_ten():
@@ -82,8 +59,8 @@ def test_g01_ten_nodes_take_ten():
     outcome = cluster.run(make_evaluation())
     (plan,) = cluster.plans
     assert len(placements(plan)) == 10
-    assert ended(outcome) == DONE
-    assert outcome.created == ()
+    assert len(cluster.store.allocations_by_job(make_job().key)) == 10
+    assert (ended(outcome), outcome.created) == (DONE, ())
 
 
 def test_g02_without_nodes_the_whole_job_waits():
@@ -96,7 +73,8 @@ def test_g02_without_nodes_the_whole_job_waits():
         make_evaluation().id,
     )
     assert ended(outcome) == (EvalStatus.COMPLETE, 10, True)
-    assert outcome.evaluation.failed_task_groups["web"].coalesced_failures == 9
+    (failed,) = outcome.evaluation.failed_task_groups.values()
+    assert failed.coalesced_failures == 9
     assert outcome.explanations["web"].nearest_miss == "no node of pool default is ready"
 
 
@@ -110,8 +88,9 @@ def test_g03_the_blocked_evaluation_knows_which_classes_help():
         for number, kernel in ((1, "linux"), (2, "plan9"))
     )
     linux = Constraint(l_target="${attr.kernel.name}", operand="=", r_target="linux")
-    cluster = Cluster().put(full, other, job_of(1, cpu=90_000, constraints=(linux,)))
-    (blocked,) = cluster.run(make_evaluation()).created
+    holder = job_of(cpu=4000, job={"id": "holder"})
+    cluster = Cluster().put(full, other, holder, *running(holder, 5))
+    (blocked,) = cluster.put(job_of(constraints=(linux,))).run(make_evaluation()).created
     assert not blocked.escaped_computed_class
     assert blocked.class_eligibility == {
         computed_class(full): True,
@@ -132,7 +111,16 @@ def test_g04_a_group_that_finds_no_node_does_not_hold_the_other():
     (plan,) = cluster.plans
     assert [alloc.task_group for alloc in placements(plan)] == ["web", "web"]
     assert ended(outcome) == (EvalStatus.COMPLETE, 0, True)
-    assert outcome.evaluation.failed_task_groups["large"].coalesced_failures == 1
+    (failed,) = outcome.evaluation.failed_task_groups.items()
+    assert (failed[0], failed[1].coalesced_failures) == ("large", 1)
+
+
+def test_g05_one_of_three_fits():
+    cluster = Cluster().put(NODES[0], job_of(3, cpu=3000))
+    outcome = cluster.run(make_evaluation())
+    (plan,) = cluster.plans
+    assert len(placements(plan)) == 1
+    assert ended(outcome) == (EvalStatus.COMPLETE, 2, True)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +136,82 @@ def test_g04_a_group_that_finds_no_node_does_not_hold_the_other():
 def test_a_job_that_wants_nothing_submits_nothing(evaluation):
     cluster = Cluster().put(NODES[0], job_of(0))
     outcome = cluster.run(make_evaluation(**evaluation))
+    assert (cluster.plans, ended(outcome), outcome.reblocked) == ([], DONE, None)
+
+
+def test_g08_a_blocked_evaluation_that_still_finds_no_node_is_handed_back():
+    cluster = Cluster().put(job_of(10))
+    outcome = cluster.run(make_evaluation(**BLOCKED))
+    assert (cluster.plans, outcome.evaluation, outcome.created) == ([], None, ())
+    assert (outcome.reblocked.id, outcome.reblocked.status) == (
+        make_evaluation().id,
+        EvalStatus.BLOCKED,
+    )
+
+
+def test_g09_a_blocked_evaluation_that_finds_room_is_complete():
+    cluster = Cluster().put(*NODES, job_of(10))
+    outcome = cluster.run(make_evaluation(**BLOCKED))
+    assert [len(placements(plan)) for plan in cluster.plans] == [10]
+    assert (ended(outcome), outcome.reblocked) == (DONE, None)
+
+
+def test_g10_an_unknown_trigger_fails_the_evaluation_at_once():
+    cluster = Cluster().put(NODES[0], job_of())
+    outcome = cluster.run(make_evaluation(triggered_by="scheduled"))
     assert cluster.plans == []
-    assert ended(outcome)[0] is EvalStatus.COMPLETE
+    assert (outcome.evaluation.status, outcome.evaluation.status_description) == (
+        EvalStatus.FAILED,
+        "scheduler cannot handle 'scheduled' evaluation reason",
+    )
+
+
+@pytest.mark.parametrize(("job_type", "attempts"), [("service", 5), ("batch", 2)])
+def test_g11_plans_that_are_refused_whole_leave_a_failed_evaluation_and_a_blocked_one(
+    job_type, attempts
+):
+    update = UpdateStrategy(max_parallel=1) if job_type == "service" else None
+    job = job_of(update=update, job={"type": job_type, "all_at_once": True})
+    cluster = Cluster(refusing=frozenset({NODES[0].id})).put(NODES[0], job)
+    outcome = cluster.run(make_evaluation(type=job_type))
+    assert [plan.deployment is not None for plan in cluster.plans] == (
+        [job_type == "service"] * attempts
+    )
+    assert list(cluster.store.allocations()) == []
+    (blocked,) = outcome.created
+    assert (blocked.triggered_by, blocked.status_description) == (
+        "max-plan-attempts",
+        "created due to placement conflicts",
+    )
+    evaluation = outcome.evaluation
+    assert (evaluation.status, evaluation.status_description) == (
+        EvalStatus.FAILED,
+        f"maximum attempts reached ({attempts})",
+    )
+    assert (evaluation.blocked_eval, evaluation.deployment_id) == (blocked.id, "")
+
+
+@pytest.mark.parametrize(("job_type", "attempts"), [("service", 5), ("batch", 2)])
+@pytest.mark.parametrize("has_progress", [False, True], ids=["G12-never", "G12-once"])
+def test_progress_at_the_last_attempt_grants_as_many_again(job_type, attempts, has_progress):
+    first, second = NODES[:2]
+    job = job_of(2, job={"type": job_type, "constraints": (DISTINCT,)})
+    only_first = frozenset({first.id})
+    cluster = Cluster(
+        refusing=frozenset({first.id, second.id}),
+        exceptions={attempts: only_first} if has_progress else {},
+    )
+    outcome = cluster.put(first, second, job).run(make_evaluation(type=job_type))
+    assert len(cluster.plans) == attempts * (1 + has_progress)
+    assert outcome.evaluation.status is EvalStatus.FAILED
+
+
+def test_g13_a_refusal_without_a_newer_state_is_an_error():
+    cluster = Cluster(refusing=frozenset({NODES[0].id}), refreshes=False).put(NODES[0], job_of())
+    with pytest.raises(MissingRefresh):
+        cluster.run(make_evaluation())
+    (stored,) = cluster.store.evaluations()
+    assert stored.status is EvalStatus.PENDING
 
 
 def test_g14_a_disk_that_fits_once_is_given_once():
@@ -163,62 +225,28 @@ def test_g14_a_disk_that_fits_once_is_given_once():
 
 
 def test_g15_distinct_hosts_leaves_the_eleventh_waiting():
-    distinct = Constraint(l_target="", operand="distinct_hosts", r_target="true")
-    cluster = Cluster().put(*NODES, job_of(11, job={"constraints": (distinct,)}))
+    cluster = Cluster().put(*NODES, job_of(11, job={"constraints": (DISTINCT,)}))
     outcome = cluster.run(make_evaluation())
     assert len({alloc.node_id for alloc in placements(cluster.plans[0])}) == 10
     assert ended(outcome) == (EvalStatus.COMPLETE, 1, True)
 
 
-@pytest.mark.parametrize(
-    ("update", "number"),
-    [
-        pytest.param(None, 10, id="G16-without-an-update-block"),
-        pytest.param(UpdateStrategy(max_parallel=4), 4, id="G17-four-at-a-time"),
-    ],
-)
-def test_a_destructive_change_replaces_as_many_as_it_may(update, number):
-    old = job_of(10, update=update)
-    new = job_of(10, cpu=200, version=1, update=update)
-    cluster = Cluster().put(*NODES, old, new, *running(old, *range(10)))
-    outcome = cluster.run(make_evaluation())
+def test_g25_what_a_purged_job_left_is_stopped():
+    job = job_of(3)
+    cluster = Cluster().put(NODES[0], *running(job, 0, 1, 2))
+    outcome = cluster.run(make_evaluation(triggered_by="job-deregister"))
     (plan,) = cluster.plans
-    assert (len(stops(plan)), len(placements(plan))) == (number, number)
-    assert ended(outcome)[0] is EvalStatus.COMPLETE
-    if update is not None:
-        assert plan.deployment.task_groups["web"].desired_total == 10
-        assert outcome.evaluation.deployment_id == plan.deployment.id
-
-
-def test_g19_canaries_come_first_and_stop_nobody():
-    update = UpdateStrategy(max_parallel=2, canary=2)
-    old, new = job_of(10, update=update), job_of(10, cpu=200, version=1, update=update)
-    cluster = Cluster().put(*NODES, old, new, *running(old, *range(10)))
-    cluster.run(make_evaluation())
-    (plan,) = cluster.plans
-    assert stops(plan) == []
-    assert [alloc.deployment_status.canary for alloc in placements(plan)] == [True, True]
-    (stored,) = cluster.store.deployments_by_job(new.key)
-    state = stored.task_groups["web"]
-    assert (state.desired_canaries, state.desired_total, len(state.placed_canaries)) == (2, 10, 2)
-
-
-def test_g23_scaling_to_nothing_stops_what_still_runs():
-    old, new = job_of(3), job_of(0, version=1)
-    over = running(old, 8, 9, desired_status=DesiredStatus.STOP)
-    cluster = Cluster().put(*NODES, old, new, *running(old, 0, 1, 2), *over)
-    outcome = cluster.run(make_evaluation())
-    assert len(stops(cluster.plans[0])) == 3
-    assert placements(cluster.plans[0]) == []
-    assert ended(outcome) == DONE
+    assert (len(stops(plan)), placements(plan), plan.job_version) == (3, [], None)
+    assert outcome.evaluation.status is EvalStatus.COMPLETE
+    assert outcome.evaluation.queued_allocations == {}
 
 
 def test_g26_a_stopped_job_stops_everything():
     job = job_of(10, job={"stop": True})
     cluster = Cluster().put(*NODES, job, *running(job, *range(10)))
     outcome = cluster.run(make_evaluation(triggered_by="job-deregister"))
-    assert len(stops(cluster.plans[0])) == 10
-    assert ended(outcome) == DONE
+    (plan,) = cluster.plans
+    assert (len(stops(plan)), placements(plan), ended(outcome)) == (10, [], DONE)
 
 
 @pytest.mark.parametrize(
@@ -232,70 +260,110 @@ def test_the_deployment_of_what_is_over_is_cancelled(stop, version, description)
     update = UpdateStrategy(max_parallel=2)
     old = job_of(2, update=update)
     new = job_of(2, update=update, version=version, job={"stop": stop})
-    under_way = Deployment(
-        id="dep",
-        job_id=old.id,
-        job_create_index=old.create_index,
-        task_groups={"web": GroupRollout(desired_total=2)},
-        create_index=12,
-    )
+    under_way = rollout(old, state={"desired_total": 2})
     cluster = Cluster().put(*NODES, old, new, under_way)
     cluster.run(make_evaluation())
-    (update_,) = cluster.plans[0].deployment_updates
-    assert (update_.status, update_.status_description) == ("cancelled", description)
+    stored = cluster.store.deployment(under_way.id)
+    assert (stored.status, stored.status_description) == ("cancelled", description)
 
 
-def test_g30_an_alloc_that_is_to_move_is_stopped_as_it_is():
-    job = job_of(1)
-    (gone,) = running(job, 0, node=DOWN, desired_transition=MIGRATE)
-    cluster = Cluster().put(NODES[0], DOWN, job, gone)
-    cluster.run(make_evaluation(triggered_by="node-update"))
-    (stop,) = stops(cluster.plans[0])
-    assert stop.client_status is ClientStatus.RUNNING
-
-
-@pytest.mark.parametrize("nodes", [(), (NODES[0],)], ids=["G31-nowhere", "G31-a-free-node"])
-def test_what_a_down_node_lost_already_is_replaced_where_there_is_room(nodes):
-    job = job_of(1)
-    (lost,) = running(job, 0, node=DOWN, client_status=ClientStatus.LOST)
-    cluster = Cluster().put(*nodes, DOWN, job, lost)
-    cluster.run(make_evaluation(triggered_by="node-update"))
-    assert sum(len(placements(plan)) for plan in cluster.plans) == len(nodes)
+@pytest.mark.parametrize("is_dry_run", [False, True], ids=["G47-in-earnest", "G47-dry-run"])
+def test_what_matters_more_takes_the_place_of_two_others(is_dry_run):
+    high = job_of(cpu=4000, job={"priority": 100})
+    jobs = [
+        job_of(cpu=2000, job={"id": f"low-{priority}", "priority": priority})
+        for priority in (30, 50)
+    ]
+    victims = [running(job, number)[0] for number, job in enumerate(jobs)]
+    cluster = Cluster().put(NODES[0], high, *jobs, *victims)
+    config = PreemptionConfig(service_scheduler_enabled=True)
+    configure(cluster, SchedulerSettings(preemption_config=config))
+    outcome = cluster.run(make_evaluation(annotate_plan=is_dry_run))
+    (plan,) = cluster.plans
+    (alloc,) = placements(plan)
+    lost = {victim.id for victim in victims}
+    assert ended(outcome) == DONE
+    assert set(alloc.preempted_allocations) == lost
+    assert {evicted.id: evicted.preempted_by_allocation for evicted in
+            flat(plan.node_preemptions)} == dict.fromkeys(lost, alloc.id)  # fmt: skip
+    annotations = outcome.evaluation.plan_annotations
+    assert annotations.desired_updates["web"].preemptions == 2
+    assert set(annotations.preempted_allocations) == (lost if is_dry_run else set())
 
 
 def test_g48_a_batch_job_that_is_complete_is_left_alone():
-    job = job_of(1, job={"type": "batch"})
+    job = job_of(job={"type": "batch"})
     (done,) = running(job, 0, client_status=ClientStatus.COMPLETE)
     cluster = Cluster().put(NODES[0], job, done)
     outcome = cluster.run(make_evaluation(type="batch"))
-    assert cluster.plans == []
-    assert ended(outcome)[0] is EvalStatus.COMPLETE
+    assert (cluster.plans, ended(outcome)) == ([], DONE)
 
 
-@pytest.mark.parametrize(("cpu", "queued"), [(100, 0), (90_000, 1)], ids=["G49-room", "G49-none"])
-def test_a_failed_batch_alloc_is_replaced_if_there_is_room(cpu, queued):
-    policy = ReschedulePolicy(attempts=1, interval=MINUTE * 600, delay=MINUTE)
-    job = job_of(1, cpu=cpu, reschedule_policy=policy, job={"type": "batch"})
-    (failed,) = running(
-        job, 0, client_status=ClientStatus.FAILED, modify_time=SOME_MOMENT - 60 * MINUTE
-    )
+@pytest.mark.parametrize(
+    ("cpu", "placed"),
+    [pytest.param(100, 1, id="G49-room"), pytest.param(90_000, 0, id="G49-none")],
+)
+def test_a_failed_batch_alloc_is_replaced_if_there_is_room(cpu, placed):
+    policy = ReschedulePolicy(attempts=1, interval=10 * HOUR, delay=MINUTE)
+    job = job_of(cpu=cpu, reschedule_policy=policy, job={"type": "batch"})
+    (failed,) = running(job, 0, client_status=ClientStatus.FAILED, modify_time=SOME_MOMENT - HOUR)
     cluster = Cluster().put(NODES[0], job, failed)
     outcome = cluster.run(make_evaluation(type="batch"))
-    assert ended(outcome)[1] == queued
+    assert sum(len(placements(plan)) for plan in cluster.plans) == placed
+    assert ended(outcome) == (EvalStatus.COMPLETE, 1 - placed, not placed)
 
 
-def test_g52_a_node_that_stopped_answering_makes_its_allocs_unknown():
-    job = job_of(1, disconnect=DisconnectStrategy(lost_after=5 * MINUTE, replace=False))
-    away = make_node(20, status=NodeStatus.DISCONNECTED)
-    cluster = Cluster().put(NODES[0], away, job, *running(job, 0, node=away))
-    outcome = cluster.run(make_evaluation(triggered_by="node-update"))
-    ((changed,),) = cluster.plans[0].node_allocation.values()
-    assert (changed.client_status, changed.alloc_states[-1].value) == (
-        ClientStatus.UNKNOWN,
-        "unknown",
+@pytest.mark.parametrize(
+    ("held", "place", "ignore"),
+    [pytest.param(0, 10, 0, id="G54-new"), pytest.param(10, 0, 10, id="G54-nothing-to-do")],
+)
+def test_a_dry_run_submits_its_plan_whatever_is_in_it(held, place, ignore):
+    job = job_of(10)
+    cluster = Cluster().put(*NODES, job, *running(job, *range(held)))
+    cluster.run(make_evaluation(annotate_plan=True))
+    (plan,) = cluster.plans
+    desired = plan.annotations.desired_updates["web"]
+    assert (desired.place, desired.ignore) == (place, ignore)
+
+
+@pytest.mark.parametrize("job_type", ["service", "batch", "system", "sysbatch"])
+@pytest.mark.parametrize(
+    ("general", "of_pool", "given"),
+    [
+        pytest.param(False, None, 0, id="G55-off"),
+        pytest.param(True, None, 512, id="G55-on"),
+        pytest.param(True, False, 0, id="G55-off-in-the-pool"),
+        pytest.param(False, True, 512, id="G55-on-in-the-pool"),
+    ],
+)
+def test_memory_beyond_the_ask_is_granted_where_it_is_allowed(job_type, general, of_pool, given):
+    resources = Resources(cpu=100, memory_mb=256, memory_max_mb=512)
+    group = make_task_group(tasks=(make_task(resources=resources),))
+    job = make_job(type=job_type, task_groups=(group,), node_pool="lab")
+    cluster = Cluster().put(make_node(1, node_pool="lab"), job)
+    own = NodePoolSchedulerConfiguration(memory_oversubscription_enabled=of_pool)
+    configure(
+        cluster,
+        SchedulerSettings(memory_oversubscription_enabled=general),
+        NodePool(name="lab", scheduler_configuration=own),
     )
-    (timeout,) = outcome.created
-    assert (timeout.triggered_by, timeout.wait_until) == (
-        "max-disconnect-timeout",
-        SOME_MOMENT + 5 * MINUTE,
-    )
+    cluster.run(make_evaluation(type=job_type))
+    (alloc,) = placements(cluster.plans[0])
+    memory = alloc.allocated_resources.tasks["web"].memory
+    assert (memory.memory_mb, memory.memory_max_mb) == (256, given)
+
+
+def test_g56_only_new_allocs_are_taken_off_what_is_queued():
+    tools = Tools(ids=CountingIDs(), now=SOME_MOMENT, matcher=NoPatterns(), seed=1)
+    run = Run(make_evaluation(), tools, start_index=1)
+    run.queued = {"web": 2}
+    new, refused = (make_allocation(number=number, create_index=0) for number in (1, 2))
+    updated = tuple(make_allocation(number=number) for number in (3, 4))
+
+    def by_node(*allocs: Allocation) -> dict[str, tuple[Allocation, ...]]:
+        return {make_node(1).id: (*allocs, *updated)}
+
+    plan = Plan(id="plan", eval_id=make_evaluation().id, node_allocation=by_node(new, refused))
+    committed = msgspec.structs.replace(new, create_index=9, modify_index=9)
+    run.count_committed(plan, PlanResult(node_allocation=by_node(committed)))
+    assert run.queued == {"web": 1}

@@ -3,8 +3,6 @@
 import msgspec
 import pytest
 
-from scheduler.ports import Change
-from scheduler.state.events import WriteKind
 from scheduler.structs.allocation import (
     Allocation,
     ClientStatus,
@@ -18,8 +16,6 @@ from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeStatus
 from scheduler.structs.policies import HOUR, SECOND, ReschedulePolicy, UpdateStrategy
 from scheduler.structs.resources import Resources
-from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSettings
-from scheduler.structs.task_group import EphemeralDisk
 from tests.builders import (
     SOME_MOMENT,
     make_allocation,
@@ -67,7 +63,7 @@ def placed(cluster: Cluster) -> list[Allocation]:
         pytest.param(UpdateStrategy(max_parallel=1), False, 1, "new", id="else-the-new-version"),
     ],
 )
-def test_g45_g46_while_canaries_wait_lost_allocs_are_placed_from_the_version_before(
+def test_while_canaries_wait_lost_allocs_are_placed_from_the_version_before(
     first_update, has_deployment, version, deployment_id
 ):
     strategy = UpdateStrategy(max_parallel=1, canary=1)
@@ -112,34 +108,6 @@ def test_g45_g46_while_canaries_wait_lost_allocs_are_placed_from_the_version_bef
     )
 
 
-@pytest.mark.parametrize(
-    ("disk", "change", "node"),
-    [
-        pytest.param(EphemeralDisk(sticky=True), {}, SECOND_NODE, id="sticky"),
-        pytest.param(EphemeralDisk(migrate=True), {}, SECOND_NODE, id="migrating"),
-        pytest.param(EphemeralDisk(), {}, FIRST, id="neither"),
-        pytest.param(
-            EphemeralDisk(sticky=True), {"datacenters": ("dc*",)}, FIRST, id="other-datacenters"
-        ),
-    ],
-)
-def test_g43_a_replacement_stays_with_its_data_if_it_can(disk, change, node):
-    before = job_of(1, ephemeral_disk=disk)
-    group = msgspec.structs.replace(before.task_groups[0], tasks=(make_task(user="other"),))
-    after = msgspec.structs.replace(
-        before, version=1, job_modify_index=40, task_groups=(group,), **change
-    )
-    # Binpack would choose the first node: it holds another job already.
-    other = on(make_job(id="other"), 5, FIRST)
-    cluster = Cluster().put(
-        FIRST, SECOND_NODE, make_job(id="other"), before, after, on(before, 0, SECOND_NODE), other
-    )
-    cluster.run(make_evaluation())
-    (alloc,) = placed(cluster)
-    assert alloc.node_id == node.id
-    assert alloc.previous_allocation == on(before, 0, SECOND_NODE).id
-
-
 def failed_alloc(job: Job) -> Allocation:
     event = RescheduleEvent(reschedule_time=SOME_MOMENT - SECOND, prev_node_id=FIRST.id)
     return on(
@@ -152,7 +120,7 @@ def failed_alloc(job: Job) -> Allocation:
     )
 
 
-def test_g35_g42_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
+def test_a_replacement_carries_the_history_and_avoids_nodes_that_failed():
     job, third = job_of(1), make_node(4)
     cluster = Cluster().put(FIRST, SECOND_NODE, third, job, failed_alloc(job))
     cluster.run(make_evaluation())
@@ -168,17 +136,6 @@ def test_g35_g42_a_replacement_carries_the_history_and_avoids_nodes_that_failed(
     )
 
 
-def test_g38_a_failed_alloc_that_finds_no_node_keeps_its_history_and_is_not_stopped():
-    job = job_of(1, cpu=9000)
-    cluster = Cluster().put(FIRST, SECOND_NODE, job, failed_alloc(job))
-    cluster.run(make_evaluation())
-    (plan,) = cluster.plans
-    assert plan.node_update == {}
-    ((kept,),) = plan.node_allocation.values()
-    assert kept.reschedule_tracker is not None
-    assert kept.reschedule_tracker.last_reschedule == "no placement"
-
-
 def test_a_changed_alloc_that_finds_no_node_runs_on():
     before = job_of(1)
     group = msgspec.structs.replace(
@@ -192,7 +149,7 @@ def test_a_changed_alloc_that_finds_no_node_runs_on():
     assert outcome.evaluation.failed_task_groups.keys() == {"web"}
 
 
-def test_g24_a_name_held_twice_is_given_away_once():
+def test_a_name_held_twice_is_given_away_once():
     job = job_of(3)
     moving = on(job, 0, FIRST, desired_transition=DesiredTransition(migrate=True))
     namesake = on(job, 7, FIRST, name="web.web[0]")
@@ -203,30 +160,7 @@ def test_g24_a_name_held_twice_is_given_away_once():
     assert "web.web[0]" not in names
 
 
-@pytest.mark.parametrize("is_dry_run", [False, True])
-def test_g47_evictions_are_counted_and_named_by_who_makes_them(is_dry_run):
-    low = job_of(1, cpu=4000, id="low", priority=10)
-    high = job_of(1, cpu=4000, priority=90)
-    victim = on(low, 0, FIRST)
-    cluster = Cluster().put(FIRST, low, high, victim)
-
-    def allow(change: Change) -> None:
-        config = PreemptionConfig(service_scheduler_enabled=True)
-        change.put_scheduler_settings(SchedulerSettings(preemption_config=config))
-
-    cluster.store.write(WriteKind.SCHEDULER_SETTINGS_UPDATED, allow, now=SOME_MOMENT)
-    cluster.run(make_evaluation(annotate_plan=is_dry_run))
-    (alloc,) = placed(cluster)
-    assert alloc.preempted_allocations == (victim.id,)
-    (plan,) = cluster.plans
-    ((evicted,),) = plan.node_preemptions.values()
-    assert (evicted.id, evicted.preempted_by_allocation) == (victim.id, alloc.id)
-    assert plan.annotations is not None
-    assert plan.annotations.desired_updates["web"].preemptions == 1
-    assert plan.annotations.preempted_allocations == ((victim.id,) if is_dry_run else ())
-
-
-def test_g20_t81_an_update_in_place_keeps_what_it_holds_and_takes_the_new_version():
+def test_t81_an_update_in_place_keeps_what_it_holds_and_takes_the_new_version():
     before = job_of(1)
     group = msgspec.structs.replace(before.task_groups[0], meta={})
     after = msgspec.structs.replace(
@@ -248,7 +182,7 @@ def test_g20_t81_an_update_in_place_keeps_what_it_holds_and_takes_the_new_versio
         pytest.param({}, HOUR, id="only-the-run-limit"),
     ],
 )
-def test_g21_changes_that_need_no_new_tasks_stay_in_place(change, limit):
+def test_changes_that_need_no_new_tasks_stay_in_place(change, limit):
     before = job_of(1)
     group = msgspec.structs.replace(before.task_groups[0], max_run_duration=limit)
     after = msgspec.structs.replace(
@@ -260,7 +194,7 @@ def test_g21_changes_that_need_no_new_tasks_stay_in_place(change, limit):
     assert cluster.plans[0].node_update == {}
 
 
-def test_g22_t81_a_job_that_leaves_a_datacenter_is_placed_anew():
+def test_t81_a_job_that_leaves_a_datacenter_is_placed_anew():
     before = job_of(1)
     there = make_node(5, datacenter="dc2")
     after = msgspec.structs.replace(before, version=1, job_modify_index=40, datacenters=("dc2",))
