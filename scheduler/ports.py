@@ -3,7 +3,7 @@
 `MemoryStateStore` and `cluster.store` implement the state ports alike; one suite runs on both.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from scheduler.state.events import EventFrame, WriteKind
@@ -89,6 +89,12 @@ class StateReader(Protocol):
 
     def lifecycle(self, eval_id: str) -> Sequence[LifecycleStep]:
         """The recorded steps, by number."""
+
+    def newest_steps(self) -> Mapping[str, LifecycleStep]:
+        """The newest recorded step of each open evaluation that has any."""
+        # Who has everything at hand may ask one by one.
+        lives = ((item.id, self.lifecycle(item.id)) for item in self.open_evaluations())
+        return {eval_id: steps[-1] for eval_id, steps in lives if steps}
 
     def explanations(self, eval_id: str) -> Sequence[StoredExplanation]:
         """By name of the task group; none but for the newest runs of a job."""

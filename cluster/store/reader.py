@@ -4,7 +4,7 @@ In: a connection whose reads see one index. Out: structs. Single rows are decode
 lists are read again on every call, and put in order here where a collation could differ.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -26,6 +26,11 @@ from scheduler.structs.wire import Wire
 Value = TypeVar("Value", bound=Wire)
 
 _BY_CREATION = "create_index, id"
+_IS_OPEN = "status IN ('pending', 'blocked')"
+_IS_NEWEST_OF_OPEN = (
+    "(eval_id, number) IN (SELECT eval_id, MAX(number) FROM lifecycle"  # noqa: S608 - our own text
+    f" WHERE eval_id IN (SELECT id FROM evaluation WHERE {_IS_OPEN}) GROUP BY eval_id)"
+)
 _OF_JOB = "namespace = %s AND job_id = %s"
 #: SQLite takes at least 999 parameters in one statement.
 _AT_ONCE = 500
@@ -171,7 +176,7 @@ class DjangoStateReader(StateReader):
 
     def open_evaluations(self) -> Iterable[Evaluation]:
         """Pending and blocked ones, in order of creation."""
-        return self.select(codec.EVALUATION, "status IN ('pending', 'blocked')", (), _BY_CREATION)
+        return self.select(codec.EVALUATION, _IS_OPEN, (), _BY_CREATION)
 
     def deployment(self, deployment_id: str) -> Deployment | None:
         """A deployment."""
@@ -188,6 +193,10 @@ class DjangoStateReader(StateReader):
     def lifecycle(self, eval_id: str) -> Sequence[LifecycleStep]:
         """The recorded steps, by number."""
         return self.select(codec.LIFECYCLE, "eval_id = %s", (eval_id,), "number")
+
+    def newest_steps(self) -> Mapping[str, LifecycleStep]:
+        """Of each open evaluation that has any."""
+        return {step.eval_id: step for step in self.select(codec.LIFECYCLE, _IS_NEWEST_OF_OPEN)}
 
     def explanations(self, eval_id: str) -> Sequence[StoredExplanation]:
         """By name of the task group."""

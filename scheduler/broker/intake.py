@@ -44,9 +44,9 @@ class Intake:
         if reader.scheduler_settings().pause_eval_broker:
             return
         self._switch(enabled=True)
+        steps = reader.newest_steps()
         for evaluation in reader.open_evaluations():
-            steps = reader.lifecycle(evaluation.id)
-            self._lives.begin(evaluation.id, steps[-1] if steps else None)
+            self._lives.begin(evaluation.id, steps.get(evaluation.id))
             # Whatever was written about the job before is in the record already.
             self._job_index[evaluation.job_key] = reader.index
             self._take_in(evaluation, now=now, monotonic=monotonic)

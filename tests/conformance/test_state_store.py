@@ -10,7 +10,7 @@ from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.node_use import node_use_of
 from scheduler.state.writes.evaluations import RUNS_EXPLAINED, write_explanations
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
-from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSubmission, JobSummary, Namespace
@@ -239,6 +239,25 @@ def test_a_version_taken_off_the_list_stays_for_its_allocations(store):
     store.write(KIND, lambda change: change.delete_job_version(old), now=1)
     assert store.read(lambda reader: [job.version for job in reader.job_versions(KEY)]) == [1]
     assert store.read(lambda reader: reader.job_of(make_allocation(old))) == old
+
+
+def test_the_newest_steps_are_those_of_open_evaluations(store):
+    pending, blocked, over, fresh = (
+        make_evaluation(number, status=status)
+        for number, status in enumerate(
+            (EvalStatus.PENDING, EvalStatus.BLOCKED, EvalStatus.COMPLETE, EvalStatus.PENDING), 1
+        )
+    )
+    steps = [
+        LifecycleStep(eval_id=item.id, number=number, step=Step.ENQUEUED, at=number)
+        for item, count in ((pending, 12), (blocked, 1), (over, 2))
+        for number in range(1, count + 1)
+    ]
+    put(store, pending, blocked, over, fresh, *steps)
+    assert store.read(lambda reader: reader.newest_steps()) == {
+        pending.id: steps[11],
+        blocked.id: steps[12],
+    }
 
 
 def test_a_collected_evaluation_leaves_a_stub_without_its_steps(store):
