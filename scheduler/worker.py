@@ -80,7 +80,9 @@ class Batch:
     @property
     def working_on(self) -> tuple[str, ...]:
         """The evaluations that were begun and have not finished: for the `alive` message."""
-        return tuple(eval_id for eval_id, work in self._works.items() if work.run is not None)
+        # Asked from another thread: what is copied at once does not change underneath.
+        works = tuple(self._works.values())
+        return tuple(work.eval_id for work in works if work.run is not None)
 
     @property
     def is_done(self) -> bool:

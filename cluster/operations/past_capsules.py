@@ -13,7 +13,7 @@ from cluster.operations.errors import NotFound
 from cluster.store.history import Past
 from cluster.store.reader import DjangoStateReader
 from scheduler.engine.capsule import Capsule
-from scheduler.structs.allocation import Allocation
+from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep, Step
 from scheduler.structs.job import Job
@@ -36,7 +36,11 @@ def capsule_of(reader: DjangoStateReader, evaluation: Evaluation) -> dict[str, o
     ]
     capsule = _capsule(reader, past, evaluation, refusals)
     document: dict[str, object] = msgspec.json.decode(msgspec.json.encode(capsule))
-    missing = [*_forgotten(past, evaluation), *_between_attempts(refusals)]
+    missing = [
+        *_forgotten(past, evaluation),
+        *_between_attempts(refusals),
+        *_never_taken(reader, past, evaluation),
+    ]
     return document | {"Missing": missing}
 
 
@@ -52,6 +56,7 @@ def _capsule(
         for alloc in past.rows(Allocation, reader.allocations())
         if alloc.job_key == key or not alloc.is_client_terminal
     ]
+    allocs += _counted(reader, past, evaluation)
     evaluations = [
         row
         for row in past.rows(Evaluation, reader.evaluations_by_job(key))
@@ -90,7 +95,26 @@ def _as_it_came(past: Past, evaluation: Evaluation) -> Evaluation:
         plan_annotations=None,
         blocked_eval="",
         next_eval="",
+        counted_evals=(),
     )
+
+
+def _counted(
+    reader: DjangoStateReader, past: Past, evaluation: Evaluation
+) -> Iterator[Allocation]:
+    """What the run counted though it was not yet in the record, as it was being submitted."""
+    for eval_id in evaluation.counted_evals:
+        for alloc in _first_placed(reader, past, eval_id):
+            yield alloc.changed(
+                desired_status=DesiredStatus.RUN, client_status=ClientStatus.PENDING
+            )
+
+
+def _first_placed(reader: DjangoStateReader, past: Past, eval_id: str) -> list[Allocation]:
+    """Allocations of an evaluation's first commit after the past: a later one was not out yet."""
+    newer = [a for a in reader.allocations_by_eval(eval_id) if a.create_index > past.index]
+    first = min((alloc.create_index for alloc in newer), default=0)
+    return [alloc for alloc in newer if alloc.create_index == first]
 
 
 def _jobs(
@@ -121,6 +145,14 @@ def _forgotten(past: Past, evaluation: Evaluation) -> Iterator[str]:
             # What its run wrote on it is known, and taken off.
             continue
         yield f"{name.topic} {name.key} has changed since; it is given as it stands now"
+
+
+def _never_taken(reader: DjangoStateReader, past: Past, evaluation: Evaluation) -> Iterator[str]:
+    for eval_id in evaluation.counted_evals:
+        answers = [row for row in reader.lifecycle(eval_id) if row.step is Step.PLAN_ANSWERED]
+        was_refused = any(row.nodes for row in answers)
+        if was_refused or not _first_placed(reader, past, eval_id):
+            yield f"what a plan of evaluation {eval_id} was to take and did not get"
 
 
 def _between_attempts(refusals: Iterable[LifecycleStep]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import msgspec
 from django.conf import settings
 
 from cluster.jobspec.patterns import Re2Matcher
+from cluster.runtime.batch_size import BatchSize, looks_up
 from cluster.runtime.bodies import (
     AliveBody,
     Deliveries,
@@ -35,11 +36,6 @@ from scheduler.worker import Batch, Turn, WorkerTools
 log = logging.getLogger(__name__)
 
 TYPES = ("service", "batch", "system", "sysbatch")
-#: Evaluations taken at once (performance-reliability.md 9), and while plans are being refused.
-BATCH = 16
-SMALL_BATCH = 4
-#: Share of refused plans above which batches shrink, over about the newest hundred plans.
-REFUSED_SHARE = 0.01
 #: A drainer lingers for work this long, and ends after a while so that Celery sees it live.
 LINGER_S = 0.1
 #: The first plan of a batch waits at most this long for those that are being made.
@@ -62,7 +58,7 @@ class Drainer:
         self._batch: Batch | None = None
         #: Plan requests that are out: request id to evaluation id.
         self._plans: dict[str, str] = {}
-        self._refused_share = 0.0
+        self._size = BatchSize()
 
     def drain(self) -> None:
         """Work until there is nothing to do for `LINGER_S`, or `DRAIN_S` have passed."""
@@ -91,8 +87,7 @@ class Drainer:
         return batch.working_on if batch is not None else ()
 
     def _dequeue(self) -> Deliveries:
-        limit = SMALL_BATCH if self._refused_share > REFUSED_SHARE else BATCH
-        body = DequeueBody(self.process, TYPES, limit, LINGER_S)
+        body = DequeueBody(self.process, TYPES, self._size.limit, LINGER_S)
         asked = self.channel.send("dequeue", body)
         while True:
             for answer in self.channel.collect(LINGER_S):
@@ -108,14 +103,22 @@ class Drainer:
         self._plans.clear()
         try:
             with self.cache.batch():
-                for delivery in deliveries:
-                    self._send(batch.begin(delivery.evaluation.id, now=self._clock.now()))
-                    self.channel.flush(older_than_s=GATHER_S)
+                for place, delivery in enumerate(deliveries):
+                    if self._plans and looks_up(place, len(deliveries)):
+                        for answer in self.channel.poll():
+                            self._take(batch, answer)
+                    self._begin(batch, delivery.evaluation.id)
                 while self._plans:
                     for answer in self.channel.collect(1.0):
                         self._take(batch, answer)
         finally:
             self._batch = None
+
+    def _begin(self, batch: Batch, eval_id: str) -> None:
+        began = self._clock.monotonic()
+        self._send(batch.begin(eval_id, now=self._clock.now()))
+        # The next run is likely to take as long, and to have its plan wait for it.
+        self.channel.flush(older_than_s=GATHER_S - (self._clock.monotonic() - began))
 
     def _take(self, batch: Batch, answer: Answer) -> None:
         eval_id = self._plans.pop(answer.id, None)
@@ -126,7 +129,7 @@ class Drainer:
         else:
             outcome = msgspec.msgpack.decode(answer.body, type=PlanOutcome)
             refused = outcome.result is None or bool(outcome.result.rejected_nodes)
-            self._refused_share += (float(refused) - self._refused_share) / 100
+            self._size.note(was_refused=refused)
             self._send(batch.answer(outcome, now=self._clock.now()))
 
     def _send(self, turn: Turn) -> None:

@@ -133,6 +133,17 @@ class LeaderChannel:
             self._redis.connection_pool.disconnect()
             time.sleep(0.2)
             return []
+        return self._received(raws)
+
+    def poll(self) -> list[Answer]:
+        """Answers that are there already. Waits for none, and sends nothing."""
+        try:
+            return self._received(self._redis.lpop(self.reply, _BATCH) or ())
+        except redis.RedisError:
+            self._redis.connection_pool.disconnect()
+            return []
+
+    def _received(self, raws: Sequence[bytes]) -> list[Answer]:
         answers = [answer for raw in raws if (answer := _answer_in(raw)) is not None]
         self.epoch = max([self.epoch, *(answer.epoch for answer in answers)])
         # The rest are late answers to requests that were given up or answered twice.

@@ -24,23 +24,37 @@ class LiveRun:
 
     def evaluate(self, evaluation: Evaluation, now: int) -> Evaluation:
         """Store it, work it off, store what comes of it; returns it as stored in the end."""
-        (stored,) = self.put(lambda change: write_evaluations(change, [evaluation]), now)
+        return self.evaluate_together([evaluation], now)[0]
+
+    def evaluate_together(self, evaluations: list[Evaluation], now: int) -> list[Evaluation]:
+        """The same with several in one batch: all are decided before a plan is committed."""
+        stored = self.put(lambda change: write_evaluations(change, evaluations), now)
         tools = WorkerTools(snapshot=self.cache.snapshot_at, ids=self.ids, matcher=self.matcher)
-        delivery = Delivery(evaluation=stored, token="t", wait_index=stored.modify_index)
         with self.cache.batch():
-            batch = Batch(tools, [delivery])
+            batch = Batch(
+                tools,
+                [
+                    Delivery(evaluation=each, token="t", wait_index=each.modify_index)
+                    for each in stored
+                ],
+            )
             turn = batch.begin_all(now=now)
-            while turn.plans:
-                turn = batch.answer(self._commit(turn.plans[0], now), now=now + 5)
-        (request,) = turn.finishes
-        assert request.ack, request.error
+            plans, finishes = [*turn.plans], [*turn.finishes]
+            while plans:
+                turn = batch.answer(self._commit(plans.pop(0), now), now=now + 5)
+                plans += turn.plans
+                finishes += turn.finishes
+        assert [request.error for request in finishes] == [""] * len(evaluations)
 
         def finish(change):
-            write_evaluations(change, [*request.created, request.update])
-            write_explanations(change, request.explanations)
+            for request in finishes:
+                write_evaluations(change, [*request.created, request.update])
+                write_explanations(change, request.explanations)
 
         self.put(finish, now + 5)
-        return self.store.read(lambda reader: reader.evaluation(evaluation.id))
+        return self.store.read(
+            lambda reader: [reader.evaluation(evaluation.id) for evaluation in evaluations]
+        )
 
     def _commit(self, plan, now: int) -> PlanOutcome:
         result = self.put(

@@ -138,6 +138,46 @@ def test_a_past_evaluation_is_decided_again_alike(run, job, tmp_path):
     assert stops(decision) == stopped
 
 
+def test_what_was_being_judged_meanwhile_counts_again(run, tmp_path):
+    task = make_task(resources=Resources(cpu=3000, memory_mb=256))
+    jobs = [
+        make_job(id=name, task_groups=(make_task_group(count=2, tasks=(task,)),))
+        for name in ("a", "b", "c")
+    ]
+
+    def fill(change):
+        for number in range(1, 7):
+            change.put_node(make_node(number, create_index=change.index))
+        for each in jobs:
+            write_job(change, each)
+
+    run.put(fill, NOW)
+    evaluations = [make_evaluation(n, job_id=each.id) for n, each in enumerate(jobs, 1)]
+    decided = run.evaluate_together(evaluations, NOW + SECOND)
+    ids = tuple(evaluation.id for evaluation in decided)
+    assert [evaluation.counted_evals for evaluation in decided] == [(), ids[:1], ids[:2]]
+
+    def end_all(change):
+        for alloc in list(change.allocations()):
+            change.put_allocation(
+                alloc.changed(client_status=ClientStatus.COMPLETE, modify_index=change.index)
+            )
+
+    run.put(end_all, NOW + 4 * SECOND)
+    for evaluation in decided:
+        capsule = capsule_from(run, evaluation)
+        assert capsule["Missing"] == []
+        assert len(capsule["Allocations"]) == 2 * len(evaluation.counted_evals)
+        assert placements(decide(capsule, tmp_path)) == placed_by(run, evaluation)
+
+
+def test_a_plan_that_was_counted_and_came_to_nothing_is_named(run, job):
+    first = replace(begin(run, job), counted_evals=("gone",))
+    assert capsule_from(run, first)["Missing"] == [
+        "what a plan of evaluation gone was to take and did not get"
+    ]
+
+
 def test_what_the_log_has_forgotten_is_named(run, job, tmp_path):
     first = begin(run, job)
     lost = min(placed_by(run, first))[1]

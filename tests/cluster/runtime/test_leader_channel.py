@@ -110,6 +110,17 @@ def test_without_a_leader_a_call_gives_up(channel):
     assert not channel.has_pending
 
 
+def test_polling_brings_what_is_there_and_sends_nothing(inbox, channel):
+    asked = channel.send("alive", AliveBody("worker"))
+    assert channel.poll() == []
+    assert inbox.drain(0.0) == []
+    channel.flush()
+    (request,) = arrived(inbox, 1)
+    inbox.answer(request, Done(5))
+    assert [answer.id for answer in channel.poll()] == [asked]
+    assert channel.poll() == []
+
+
 def test_a_new_leader_forgets_what_was_meant_for_the_last_one(redis_url, channel):
     channel.send("alive", AliveBody("worker"))
     channel.flush()

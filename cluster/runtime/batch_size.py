@@ -1,0 +1,37 @@
+"""How a worker paces itself: how many evaluations at once, and how often it looks at the record.
+
+In: for each answered plan, whether something of it was refused. Out: numbers.
+"""
+
+import math
+
+#: Evaluations taken at once (performance-reliability.md 9), and while plans are being refused.
+_USUAL = 16
+_CAUTIOUS = 4
+#: Share of refused plans above which batches shrink, over about the newest hundred plans.
+_REFUSED_SHARE = 0.01
+_REMEMBERED = 100
+#: How often a batch takes in answers while its runs are begun: after each, later runs look at a
+#: newer record, which takes a connection until the batch ends.
+_LOOKS = 4
+
+
+class BatchSize:
+    """The size of one worker's next batch."""
+
+    def __init__(self) -> None:
+        self._refused_share = 0.0
+
+    @property
+    def limit(self) -> int:
+        """At most so many evaluations."""
+        return _CAUTIOUS if self._refused_share > _REFUSED_SHARE else _USUAL
+
+    def note(self, *, was_refused: bool) -> None:
+        """Take one more answer into account."""
+        self._refused_share += (float(was_refused) - self._refused_share) / _REMEMBERED
+
+
+def looks_up(place: int, size: int) -> bool:
+    """Whether answers are taken in before the run at this place of a batch is begun."""
+    return place > 0 and place % math.ceil(size / _LOOKS) == 0

@@ -1,0 +1,29 @@
+"""The pace of a worker."""
+
+import pytest
+
+from cluster.runtime.batch_size import BatchSize, looks_up
+
+
+def test_batches_shrink_while_plans_are_refused_and_recover():
+    size = BatchSize()
+    sizes = [size.limit]
+    for was_refused in (True, True, *[False] * 100):
+        size.note(was_refused=was_refused)
+        sizes.append(size.limit)
+    # One refusal in a hundred is what is put up with; two are forgotten after seventy plans.
+    assert sizes[:3] == [16, 16, 4]
+    assert (sizes.count(4), sizes[-1]) == (69, 16)
+
+
+@pytest.mark.parametrize(
+    ("size", "places"),
+    [
+        pytest.param(16, [4, 8, 12], id="a-full-batch"),
+        pytest.param(4, [1, 2, 3], id="a-small-one"),
+        pytest.param(5, [2, 4], id="between"),
+        pytest.param(1, [], id="alone"),
+    ],
+)
+def test_a_batch_looks_up_a_few_times_at_most(size, places):
+    assert [place for place in range(size) if looks_up(place, size)] == places
