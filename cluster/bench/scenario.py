@@ -29,6 +29,8 @@ class Options:
     #: Share of the full size.
     scale: float = 1.0
     workers: int = 2
+    #: Open pages, where a scenario has an audience.
+    viewers: int = 200
     #: Of a scenario with many cases, those whose name contains this.
     only: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)

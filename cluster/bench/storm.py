@@ -6,6 +6,7 @@ which makes 8,000 and 2,000, of which all but one per job are canceled (control-
 """
 
 from contextlib import closing
+from dataclasses import replace
 
 from cluster.bench.job_forms import job_form
 from cluster.bench.passive_fleet import PassiveFleet
@@ -25,11 +26,9 @@ _CLOCK = SystemClock()
 def run(options: Options) -> Figures:
     """Fill the nodes of one datacenter, bring spare ones in another, and let the storm pass."""
     nodes = options.scaled(NODES)
-    size = (SERVICES + SYSTEMS) * _CPU
-    home = FleetOptions(nodes=nodes, cpu=(size,), datacenters=("home",), name_prefix="home")
-    spare = FleetOptions(nodes=nodes, cpu=(size,), datacenters=("spare",), name_prefix="spare")
+    home, spare = fleets(nodes)
     with target(options) as aim, passive(aim, home) as at_home:
-        _fill(aim, nodes)
+        fill(aim, nodes)
         with passive(aim, spare) as elsewhere:
             aim.until_quiet()
             live = _live(aim, at_home, nodes)
@@ -37,7 +36,15 @@ def run(options: Options) -> Figures:
     return {"nodes": nodes, **live, **shed}
 
 
-def _fill(aim: Target, nodes: int) -> None:
+def fleets(nodes: int) -> tuple[FleetOptions, FleetOptions]:
+    """The nodes that flap, and as many elsewhere; each just large enough."""
+    size = (SERVICES + SYSTEMS) * _CPU
+    home = FleetOptions(nodes=nodes, cpu=(size,), datacenters=("home",), name_prefix="home")
+    return home, replace(home, datacenters=("spare",), name_prefix="spare")
+
+
+def fill(aim: Target, nodes: int) -> None:
+    """Fill the nodes of `home`, whose services may run on those of `spare` as well."""
     aim.until_quiet()
     for number in range(SYSTEMS):
         form = job_form(f"system-{number}", kind="system", cpu=_CPU, datacenters=("home",))

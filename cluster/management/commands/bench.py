@@ -6,7 +6,18 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cluster.bench import c100k, density, engine, fleet_cost, latency, memory, storm
+from cluster.bench import (
+    c100k,
+    density,
+    engine,
+    fleet_cost,
+    latency,
+    memory,
+    pixel,
+    sockets,
+    storm,
+)
+from cluster.bench.browser import BrowserMissing
 from cluster.bench.connection import RequestRefused
 from cluster.bench.report import json_line, summary, table
 from cluster.bench.scenario import Options, WrongCount
@@ -21,6 +32,8 @@ SCENARIOS = {
     "engine": engine.run,
     "density": density.run,
     "memory": memory.run,
+    "pixel": pixel.run,
+    "sockets": sockets.run,
 }
 
 
@@ -31,7 +44,8 @@ class Command(BaseCommand):
     help = (
         "Measure: latency (register to placed), storm (nodes flap), c100k (100,170 allocations),"
         " fleet (cost at rest), engine (120 cases of one evaluation), density (nodes used),"
-        " memory (bytes per allocation). Prints one JSON line and a table."
+        " memory (bytes per allocation), pixel (commit to drawn in a browser),"
+        " sockets (200 open pages in a storm). Prints one JSON line and a table."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,6 +55,7 @@ class Command(BaseCommand):
         parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
         parser.add_argument("--only", default="", help="engine: cases with this in their name")
         parser.add_argument("--workers", type=int, default=2, help="scheduler worker processes")
+        parser.add_argument("--viewers", type=int, default=200, help="sockets: open pages")
         parser.add_argument(
             "--addr",
             default="",
@@ -55,14 +70,17 @@ class Command(BaseCommand):
             address=options["addr"],
             scale=options["scale"],
             workers=options["workers"],
+            viewers=options["viewers"],
             only=options["only"],
         )
-        if options["runs"] < 1 or not 0 < chosen.scale <= 10:
-            raise CommandError("--runs must be at least 1, --scale above 0 and at most 10")
+        if min(options["runs"], options["viewers"]) < 1 or not 0 < chosen.scale <= 10:
+            raise CommandError(
+                "--runs and --viewers must be at least 1, --scale above 0 and at most 10"
+            )
         name = options["scenario"]
         try:
             runs = [SCENARIOS[name](chosen) for _ in range(options["runs"])]
-        except (RequestRefused, StackFailed, NotSettled, WrongCount) as error:
+        except (BrowserMissing, RequestRefused, StackFailed, NotSettled, WrongCount) as error:
             raise CommandError(str(error)) from None
         result = summary(name, runs)
         self.stdout.write(json_line(result))
