@@ -1,7 +1,6 @@
 """System and sysbatch jobs from evaluation to outcome: their own attempts, links and rollouts."""
 
 import msgspec
-import pytest
 
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
@@ -48,27 +47,7 @@ def running_on(job, *nodes):
     ]
 
 
-@pytest.mark.parametrize("job_type", ["system", "sysbatch"])
-def test_s01_every_ready_node_gets_one(job_type):
-    closed = make_node(9, scheduling_eligibility=NodeEligibility.INELIGIBLE)
-    cluster = Cluster().put(*NODES, closed, system(job_type))
-    outcome = cluster.run(evaluation(job_type))
-    (plan,) = cluster.plans
-    assert set(plan.node_allocation) == {node.id for node in NODES}
-    assert outcome.evaluation is not None
-    assert outcome.evaluation.status is EvalStatus.COMPLETE
-    assert outcome.evaluation.queued_allocations == {"web": 0}
-
-
-def test_s03_s35_a_node_that_joins_gets_one():
-    job = system()
-    cluster = Cluster().put(*NODES, job, *running_on(job, *NODES[:4]))
-    cluster.run(evaluation(triggered_by="node-update"))
-    (plan,) = cluster.plans
-    assert set(plan.node_allocation) == {NODES[4].id}
-
-
-def test_s09_full_nodes_share_one_evaluation_that_waits_for_the_first():
+def test_full_nodes_share_one_evaluation_that_waits_for_the_first():
     cluster = Cluster().put(*NODES, system(cpu=9000))
     outcome = cluster.run(evaluation())
     (blocked,) = outcome.created
@@ -76,19 +55,6 @@ def test_s09_full_nodes_share_one_evaluation_that_waits_for_the_first():
     assert outcome.evaluation is not None
     assert outcome.evaluation.blocked_eval == ""
     assert outcome.evaluation.failed_task_groups["web"].coalesced_failures == 4
-
-
-@pytest.mark.parametrize(("job_type", "attempts"), [("system", 5), ("sysbatch", 2)])
-def test_s15_refused_plans_end_without_a_blocked_evaluation(job_type, attempts):
-    cluster = Cluster(refusing=frozenset({NODES[0].id})).put(NODES[0], system(job_type))
-    outcome = cluster.run(evaluation(job_type))
-    assert len(cluster.plans) == attempts
-    assert outcome.created == ()
-    assert outcome.evaluation is not None
-    assert (outcome.evaluation.status, outcome.evaluation.status_description) == (
-        EvalStatus.FAILED,
-        f"maximum attempts reached ({attempts})",
-    )
 
 
 def test_writing_an_unchanged_deployment_is_no_progress():
@@ -100,23 +66,7 @@ def test_writing_an_unchanged_deployment_is_no_progress():
     assert len(cluster.plans) == 6
 
 
-@pytest.mark.parametrize(
-    ("job_type", "trigger", "status"),
-    [
-        ("system", "alloc-failure", EvalStatus.FAILED),
-        ("system", "periodic-job", EvalStatus.FAILED),
-        ("sysbatch", "periodic-job", EvalStatus.COMPLETE),
-        ("system", "rolling-update", EvalStatus.COMPLETE),
-    ],
-)
-def test_s16_only_known_triggers_are_worked_off(job_type, trigger, status):
-    cluster = Cluster().put(NODES[0], system(job_type))
-    outcome = cluster.run(evaluation(job_type, triggered_by=trigger))
-    assert outcome.evaluation is not None
-    assert outcome.evaluation.status is status
-
-
-def test_s04_a_staggered_rollout_starts_its_next_batch_by_an_evaluation():
+def test_a_staggered_rollout_starts_its_next_batch_by_an_evaluation():
     strategy = UpdateStrategy(max_parallel=2, stagger=30 * SECOND, strategy="stagger")
     old = system(update=strategy)
     cluster = Cluster().put(*NODES, old, *running_on(old, *NODES), changed(old))
@@ -154,7 +104,7 @@ def test_a_rollout_by_deployment_makes_no_timed_evaluation():
     assert sum(map(len, plan.node_update.values())) == 2
 
 
-def test_s11_what_a_lost_node_was_told_to_stop_is_lost():
+def test_what_a_lost_node_was_told_to_stop_is_lost():
     job = system()
     down = make_node(7, status=NodeStatus.DOWN)
     (told,) = running_on(job, down)
@@ -165,7 +115,7 @@ def test_s11_what_a_lost_node_was_told_to_stop_is_lost():
     assert (stop.id, stop.client_status) == (told.id, ClientStatus.LOST)
 
 
-def test_s34_sysbatch_work_that_ended_takes_on_a_harmless_change_without_a_plan():
+def test_sysbatch_work_that_ended_takes_on_a_harmless_change_without_a_plan():
     job = system("sysbatch")
     ended = [
         alloc.changed(client_status=ClientStatus.COMPLETE) for alloc in running_on(job, NODES[0])
@@ -176,7 +126,7 @@ def test_s34_sysbatch_work_that_ended_takes_on_a_harmless_change_without_a_plan(
     assert cluster.plans == []
 
 
-def test_s13_a_changed_alloc_where_the_job_no_longer_goes_is_stopped():
+def test_a_changed_alloc_where_the_job_no_longer_goes_is_stopped():
     job = system(update=UpdateStrategy(max_parallel=1))
     moved = msgspec.structs.replace(
         job, version=1, job_modify_index=40, datacenters=("elsewhere",)

@@ -102,7 +102,7 @@ def test_g20_each_group_has_the_limit_for_itself():
     assert (updated.count("web"), updated.count("api")) == (2, 2)
 
 
-def test_g22_s21_allocs_without_a_verdict_use_up_the_limit():
+def test_g22_allocs_without_a_verdict_use_up_the_limit():
     old = system(2)
     current = next_version(old)
     fleet = nodes(4)
@@ -233,6 +233,8 @@ def test_nodes_that_cannot_run_it_are_not_counted(strategy, feasible, excluded, 
     existing = [on(old, node) for node in [*fitting, *others[:excluded]]]
     plan = planned(*fitting, *others, old, current, *existing)
     assert (stops(plan), places(plan), state_of(plan)) == expected
+    assert plan.annotations is not None
+    assert plan.annotations.desired_updates["web"].canary == state_of(plan)[0]
 
 
 def test_a_deployment_whose_nodes_are_all_healthy_is_successful():
