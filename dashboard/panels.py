@@ -9,6 +9,7 @@ from dashboard.queries.drains import drain_panel, drains_panel
 from dashboard.queries.evaluation import evaluation_panel
 from dashboard.queries.evaluations import row_context
 from dashboard.queries.nodes import node_panel
+from dashboard.queries.timeline import timeline_panel
 from scheduler.state.events import Topic
 from scheduler.structs.evaluation import Evaluation
 
@@ -36,6 +37,8 @@ def _register_evaluations() -> None:
     sentence = f"{_PARTIALS}_chain_sentence.html"
     register_panel("chain", "chain-sentence", sentence, chain_panel, *watched)
     register_panel("chain", "chain-rows", f"{_PARTIALS}_chain_rows.html", chain_panel, *watched)
+    timeline = f"{_PARTIALS}_timeline.html"
+    register_panel("timeline", "chain-timeline", timeline, timeline_panel, *watched)
 
 
 def _register_nodes() -> None:

@@ -16,6 +16,8 @@ ROOMS: dict[str, type[Room]] = {
     "jobs": JobsRoom,
     "nodes": NodesRoom,
     "overview": OverviewRoom,
+    # Its members are those of the chain; only its panel differs.
+    "timeline": ChainRoom,
 }
 
 

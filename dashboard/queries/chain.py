@@ -15,6 +15,7 @@ from dashboard.graphs.chain_tree import chain_tree
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.live.subscriptions import Subscription
 from dashboard.outcomes import outcome_of
+from dashboard.queries.timeline import timeline_context
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number, short_id
 from scheduler.ports import StateReader
@@ -22,6 +23,8 @@ from scheduler.structs.evaluation import Evaluation
 
 #: Rows of the table; the graph and the files show every member.
 MAX_ROWS = 300
+#: What the page can show: the word of the address, the word on the switch.
+VIEWS = {"graph": "Graph", "timeline": "Timeline", "list": "List", "table": "Table"}
 _ORDER = (
     "scheduling", "applying", "pending", "delayed", "blocked", "failed", "complete", "canceled",
 )  # fmt: skip
@@ -33,7 +36,7 @@ def chain_page(reader: StateReader, viewer: Viewer, *, eval_id: str, view: str) 
     layout = _layout(reader, chain, eval_id)
     graph = layout.graph()
     start = chain.evaluations.get(eval_id) or chain.stubs[eval_id]
-    shown = view if view in ("list", "table") else "graph"
+    shown = view if view in VIEWS else "graph"
     return {
         "eval_id": eval_id,
         "start": start,
@@ -43,7 +46,7 @@ def chain_page(reader: StateReader, viewer: Viewer, *, eval_id: str, view: str) 
         "view": shown,
         "views": [
             {"word": word, "url": f"?view={key}", "is_current": key == shown}
-            for key, word in (("graph", "Graph"), ("list", "List"), ("table", "Table"))
+            for key, word in VIEWS.items()
         ],
         "crumbs": crumbs(
             ("Evaluations", "/evaluations/"),
@@ -52,7 +55,19 @@ def chain_page(reader: StateReader, viewer: Viewer, *, eval_id: str, view: str) 
         ),
         "live_topics": f"chain:{eval_id}",
         **_told(chain, layout, eval_id),
+        **_timed(reader, viewer, chain, eval_id=eval_id, view=shown),
         "page_index": reader.index,
+    }
+
+
+def _timed(
+    reader: StateReader, viewer: Viewer, chain: Chain, *, eval_id: str, view: str
+) -> dict[str, Any]:
+    if view != "timeline":
+        return {}
+    return {
+        "live_topics": f"chain:{eval_id},timeline:{eval_id}",
+        **timeline_context(reader, chain, eval_id=eval_id, now=viewer.now),
     }
 
 

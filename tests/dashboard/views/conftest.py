@@ -11,6 +11,8 @@ from django.db import connections
 from django.test import AsyncClient
 
 from cluster.store.access import close_the_store, the_store
+from dashboard.live import rooms
+from dashboard.panels import register
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.nodes import write_node
 from tests.builders import SOME_MOMENT, CountingIDs, make_node
@@ -50,6 +52,14 @@ def store(migrated_file, tmp_path, django_db_blocker):
     with django_db_blocker.unblock(), _DatabaseAt(file):
         yield the_store()
         close_the_store()
+
+
+@pytest.fixture
+def panels(monkeypatch):
+    """The panels of all pages, registered for one test as a process that serves pages has them."""
+    monkeypatch.setattr(rooms, "PANELS", {})
+    monkeypatch.setattr(rooms, "ROWS", {})
+    register()
 
 
 @pytest.fixture

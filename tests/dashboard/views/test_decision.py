@@ -7,7 +7,6 @@ import pytest
 
 from dashboard.live.registry import room_for
 from dashboard.live.subscriptions import Subscription
-from dashboard.panels import register
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.evaluations import write_explanations
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
@@ -160,8 +159,7 @@ def test_an_evaluation_without_decisions_misses_nothing(store, browser, evaluati
     assert "Counts only." not in page(browser, evaluation)
 
 
-def test_the_explanation_comes_with_the_frame_that_ends_the_evaluation(store):
-    register()
+def test_the_explanation_comes_with_the_frame_that_ends_the_evaluation(store, panels):
     pending = DECIDED.changed(status=EvalStatus.PENDING, failed_task_groups={})
     write(store, pending)
     room = room_for(Subscription("evaluation", DECIDED.id, frozenset({"default"})))

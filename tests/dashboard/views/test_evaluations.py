@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from dashboard.live.registry import room_for
+from dashboard.live.subscriptions import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.evaluation import Cause, CauseKind, EvalStatus, LifecycleStep, Step
@@ -208,6 +210,37 @@ def test_a_chain_is_drawn_listed_and_told(browser, chain):
     assert answer.context["rest"] == "1 blocked, 1 complete."
     assert [row["evaluation"].id for row in answer.context["rows"]] == [FIRST, WAITS]
     assert f'data-key="{WAITS}"' in answer.text
+
+
+def test_a_chain_is_shown_over_time(browser, chain):
+    answer = browser.get(f"/chains/{FIRST}/", view="timeline")
+    assert [
+        [(segment.state, segment.lasted // SECOND) for segment in life["segments"]]
+        for life in answer.context["lives"]
+    ] == [
+        [
+            ("pending", 2), ("scheduling", 1), ("applying", 1), ("scheduling", 1), ("complete", 0),
+        ],
+        [("blocked", answer.context["lives"][1]["took"] // SECOND)],
+    ]  # fmt: skip
+    assert [life["is_open"] for life in answer.context["lives"]] == [False, True]
+    assert f'data-live="chain:{FIRST},timeline:{FIRST}' in answer.text
+
+
+def test_the_timeline_follows_its_chain(store, panels, chain):
+    room = room_for(Subscription("timeline", FIRST, frozenset({"default"})))
+    store.read(room.load)
+    since = store.read(lambda reader: reader.index)
+    store.write(
+        WriteKind.EVALUATION_UPDATED,
+        lambda change: change.put_evaluation(chain[1].changed(status=EvalStatus.CANCELED)),
+        now=SOME_MOMENT,
+    )
+    for frame in store.frames_since(since):
+        room.observe(frame)
+    pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT + 9 * SECOND))
+    (told,) = (piece.html for piece in pieces if getattr(piece, "target", "") == "chain-timeline")
+    assert 'data-state="canceled"' in told
 
 
 def test_a_chain_is_there_for_scripts(browser, chain):

@@ -1,0 +1,84 @@
+"""A chain over time: one row an evaluation, its states as stretches of one shared axis.
+
+In: a chain and a reader. Out: the context of `_timeline.html`, in one read whatever the length.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cluster.store import codec
+from cluster.store.statements import placeholders
+from dashboard.chains import Chain, chain_of
+from dashboard.graphs.lifecycle import Life, life_rows
+from dashboard.graphs.timeline import Stretch, timeline_of
+from dashboard.live.subscriptions import Subscription
+from dashboard.viewer import own
+from scheduler.ports import StateReader
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+
+#: Rows drawn; the newest ones, because they still move.
+MAX_LIVES = 120
+
+
+def timeline_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
+    """The timeline, rendered again when a member changes."""
+    chain = chain_of(reader, subscription.key)
+    return timeline_context(reader, chain, eval_id=subscription.key, now=now)
+
+
+def timeline_context(
+    reader: StateReader, chain: Chain, *, eval_id: str, now: int
+) -> dict[str, Any]:
+    """Rows in order of creation; of more than are drawn, the oldest are counted."""
+    everyone = sorted(
+        [*chain.evaluations.values(), *chain.stubs.values()],
+        key=lambda item: (item.create_time, item.id),
+    )
+    shown = everyone[-MAX_LIVES:]
+    steps = _steps(reader, [item.id for item in shown if item.id not in chain.stubs])
+    lives = [
+        _collected(item) if item.id in chain.stubs else _life(item, steps.get(item.id, ()))
+        for item in shown
+    ]
+    drawn = timeline_of(lives, now)
+    states = dict.fromkeys(stretch.state for life in lives for stretch in life)
+    return {
+        "timeline": drawn,
+        "lives": [
+            {
+                "evaluation": item,
+                "state": life[-1].state,
+                "is_selected": item.id == eval_id,
+                "segments": segments,
+                "took": sum(segment.lasted for segment in segments),
+                "is_open": bool(segments) and segments[-1].is_open,
+            }
+            for item, life, segments in zip(shown, lives, drawn.lives, strict=True)
+        ],
+        "states": list(states),
+        "older": len(everyone) - len(shown),
+    }
+
+
+def _steps(reader: StateReader, eval_ids: Sequence[str]) -> dict[str, list[LifecycleStep]]:
+    told: dict[str, list[LifecycleStep]] = {}
+    if eval_ids:
+        where = f"eval_id IN ({placeholders(len(eval_ids))})"
+        for step in own(reader).select(codec.LIFECYCLE, where, eval_ids, "eval_id, number"):
+            told.setdefault(step.eval_id, []).append(step)
+    return told
+
+
+def _life(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> list[Stretch]:
+    rows = life_rows(Life(eval_id=evaluation.id, trigger=evaluation.triggered_by, steps=steps))
+    if not rows:
+        ended = evaluation.modify_time if evaluation.is_terminal else None
+        return [Stretch(evaluation.status.value, evaluation.create_time, ended)]
+    return [
+        Stretch(row.state, row.at, None if row.duration_ns is None else row.at + row.duration_ns)
+        for row in rows
+    ]
+
+
+def _collected(stub: Evaluation) -> list[Stretch]:
+    return [Stretch("collected", stub.create_time, max(stub.modify_time, stub.create_time))]
