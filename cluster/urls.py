@@ -8,6 +8,8 @@ from cluster.api.ui_links import follow_link
 admin.site.site_header = "Bivouac"
 admin.site.site_title = "Bivouac"
 admin.site.index_title = "Operations"
+# The way back stands in our own words.
+admin.site.site_url = None
 
 urlpatterns = [
     path("v1/fleet/", include("cluster.agent.urls")),

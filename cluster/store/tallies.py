@@ -10,6 +10,7 @@ from cluster.store import codec
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
 from scheduler.structs.evaluation import LifecycleStep
+from scheduler.structs.identity import JobKey
 
 Namespaces = Collection[str] | None
 
@@ -40,6 +41,20 @@ def job_count(reader: DjangoStateReader, namespaces: Namespaces) -> int:
     """Jobs, dead ones included."""
     where, parameters = _within(namespaces)
     return int(reader.rows(f"SELECT COUNT(*) FROM job{where}", parameters)[0][0])  # noqa: S608 - names of our own tables only
+
+
+def job_keys(reader: DjangoStateReader, namespaces: Namespaces) -> set[JobKey]:
+    """The keys of all jobs, undecoded."""
+    where, parameters = _within(namespaces)
+    found = reader.rows(f"SELECT namespace, job_id FROM job{where}", parameters)  # noqa: S608 - names of our own tables only
+    return {JobKey(str(namespace), str(job_id)) for namespace, job_id in found}
+
+
+def blocked_ids(reader: DjangoStateReader, namespaces: Namespaces) -> set[str]:
+    """The ids of the evaluations that wait for room, undecoded."""
+    where, parameters = _within(namespaces, "status = 'blocked'")
+    found = reader.rows(f"SELECT id FROM evaluation{where}", parameters)  # noqa: S608 - names of our own tables only
+    return {str(eval_id) for (eval_id,) in found}
 
 
 def node_tally(reader: DjangoStateReader) -> dict[str, int]:

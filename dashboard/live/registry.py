@@ -3,6 +3,7 @@
 from dashboard.live.chain_room import ChainRoom
 from dashboard.live.drain_room import DrainRoom
 from dashboard.live.jobs_room import JobsRoom
+from dashboard.live.navigation_room import NavigationRoom
 from dashboard.live.nodes_room import NodesRoom
 from dashboard.live.overview_room import OverviewRoom
 from dashboard.live.rooms import EvaluationRoom, Room
@@ -14,6 +15,7 @@ ROOMS: dict[str, type[Room]] = {
     "drains": DrainRoom,
     "evaluation": EvaluationRoom,
     "jobs": JobsRoom,
+    "navigation": NavigationRoom,
     "nodes": NodesRoom,
     "overview": OverviewRoom,
     # Its members are those of the chain; only its panel differs.

@@ -13,11 +13,11 @@ from scheduler.structs.identity import JobKey
 
 Kind = Literal[
     "overview", "jobs", "job", "evaluations", "evaluation", "chain", "timeline", "allocations",
-    "allocation", "nodes", "node", "drains",
+    "allocation", "nodes", "node", "drains", "navigation",
 ]  # fmt: skip
 
 #: The key is a namespace, or `*`.
-LISTS: frozenset[str] = frozenset({"overview", "jobs", "evaluations", "allocations"})
+LISTS: frozenset[str] = frozenset({"overview", "jobs", "evaluations", "allocations", "navigation"})
 #: Nodes belong to no namespace: whoever may sign in may see them.
 CLUSTER_WIDE: frozenset[str] = frozenset({"nodes", "node", "drains"})
 #: Kinds whose key is an id.

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import Any
 
 from cluster.store import codec
+from cluster.store.listing import Listing, page
 from cluster.store.reader import DjangoStateReader
-from cluster.store.statements import placeholders
 from dashboard.labels import label_for
 from dashboard.live.rooms import register_rows
 from dashboard.wording import count_of
@@ -44,6 +44,9 @@ def index_of(alloc: Allocation) -> str:
 def note_of(alloc: Allocation) -> str:
     """What is worth saying beside the state."""
     restarts = sum(state.restarts for state in alloc.task_states.values())
+    if alloc.client_status.value == "lost" and alloc.desired_description:
+        # What its node said last is older than its loss.
+        return alloc.desired_description
     if alloc.client_description and alloc.client_status.value in {"failed", "lost", "unknown"}:
         return alloc.client_description
     if alloc.is_server_terminal and alloc.desired_description:
@@ -53,7 +56,13 @@ def note_of(alloc: Allocation) -> str:
 
 def row_context(alloc: Allocation, now: int) -> dict[str, Any]:
     """Of `_job_allocation_row.html`, from the changed value alone."""
-    return {"alloc": alloc, "state": state_of(alloc), "note": note_of(alloc), "now": now}
+    return {
+        "alloc": alloc,
+        "place": alloc.name.removeprefix(f"{alloc.job_id}."),
+        "state": state_of(alloc),
+        "note": note_of(alloc),
+        "now": now,
+    }
 
 
 def cell_context(alloc: Allocation) -> dict[str, Any]:
@@ -78,11 +87,7 @@ def newest(
     reader: DjangoStateReader, namespaces: Collection[str] | None, limit: int
 ) -> list[Allocation]:
     """The newest allocations of these namespaces (None: all), one more than `limit` if any."""
-    order = _NEWEST_FIRST.format(int(limit) + 1)
-    if namespaces is None:
-        return reader.select(codec.ALLOCATION, order=order)
-    where = f"namespace IN ({placeholders(len(namespaces))})"
-    return reader.select(codec.ALLOCATION, where, sorted(namespaces), order) if namespaces else []
+    return page(reader, "allocations", Listing(namespaces=namespaces, limit=limit, reverse=True))
 
 
 def _number(alloc: Allocation) -> int:

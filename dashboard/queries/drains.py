@@ -11,11 +11,16 @@ import msgspec
 
 from cluster.store import codec
 from cluster.store.reader import DjangoStateReader
+from cluster.store.statements import placeholders
 from dashboard.live.subscriptions import Subscription
+from dashboard.outcomes import why_waiting
+from dashboard.queries.allocations import state_of
 from dashboard.viewer import Absent, Viewer, crumbs, own
 from dashboard.wording import age, clock_time, count_of, number, span
 from scheduler.ports import StateReader
 from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
 from scheduler.structs.node import LastDrain, Node
 
@@ -49,6 +54,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     strong: str
     text: str = ""
     replacement: Allocation | None = None
+    #: What keeps its job from going on, and with it this allocation.
+    blocker: Evaluation | None = None
 
 
 def drains_page(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
@@ -129,14 +136,15 @@ def drain_panel(reader: StateReader, subscription: Subscription, now: int) -> di
 def drain_parts(
     reader: StateReader, node_id: str, namespaces: frozenset[str] | None, now: int
 ) -> dict[str, Any] | None:
-    """Everything the board says, in four reads."""
+    """Everything the board says, in five reads; a fixed number whatever moves."""
     node = reader.node(node_id)
     if node is None:
         return None
     last = node.last_drain or LastDrain()
     moving = on_board(reader.allocations_by_node(node_id), last)
     reader.preload(allocs=[item.next_allocation for item in moving if item.next_allocation])
-    cards = [_card(reader, node, item) for item in moving]
+    blocked = _blocked(reader, moving)
+    cards = [_card(reader, node, item, blocked.get(item.job_key)) for item in moving]
     shown = [card for card in cards if namespaces is None or card.alloc.namespace in namespaces]
     return {
         "node": node,
@@ -171,12 +179,25 @@ def on_board(allocs: Iterable[Allocation], last: LastDrain) -> list[Allocation]:
     ]
 
 
-def _card(reader: StateReader, node: Node, alloc: Allocation) -> Card:
+def _blocked(reader: StateReader, moving: Iterable[Allocation]) -> dict[JobKey, Evaluation]:
+    """By job, the evaluation that waits for room."""
+    ids = sorted({item.job_id for item in moving if not item.is_client_terminal})
+    if not ids:
+        return {}
+    where = f"status = 'blocked' AND job_id IN ({placeholders(len(ids))})"
+    return {item.job_key: item for item in own(reader).select(codec.EVALUATION, where, ids)}
+
+
+def _card(reader: StateReader, node: Node, alloc: Allocation, blocker: Evaluation | None) -> Card:
     after = reader.allocation(alloc.next_allocation) if alloc.next_allocation else None
     column, tone, strong, text = _place(node, alloc, after)
+    if tone != "blocked":
+        blocker = None
+    elif blocker is not None:
+        text = f"its job waits for room: {why_waiting(blocker.failed_task_groups.values())}"
     return Card(
         alloc=alloc, column=column, icon=_ICONS[column], tone=tone, strong=strong, text=text,
-        replacement=after,
+        replacement=after, blocker=blocker,
     )  # fmt: skip
 
 
@@ -190,7 +211,7 @@ def _place(node: Node, alloc: Allocation, after: Allocation | None) -> tuple[str
             return "running", "running", where, f"after {span(_until_running(after))}"
         return "running", "finished", where, f"has ended since: {after.client_status.value}"
     if alloc.is_client_terminal:
-        return "stopped", "stopped", alloc.client_status.value, _why_no_replacement(alloc)
+        return "stopped", "stopped", state_of(alloc), _why_no_replacement(alloc)
     if alloc.is_server_terminal:
         text = f"its replacement is placed on {after.node_name}" if after else "told to stop"
         return "stopping", "stopping", "stopping", text
@@ -271,9 +292,11 @@ def _sentence(
         return {"strong": "Nothing to move:", "rest": "the node is empty."}
     held = [card for card in shown if card.tone == "blocked"]
     if held:
-        name = held[0].alloc.name
+        first = next((card for card in held if card.blocker), held[0])
         others = f" and {number(len(held) - 1)} more wait" if len(held) > 1 else " waits"
-        return {"strong": f"{name}{others} for a turn.", "rest": counts}
+        why = "its job waits for room" if first.blocker else "for a turn"
+        told = f"{first.alloc.name}{others}{': ' if first.blocker else ' '}{why}."
+        return {"strong": told, "rest": counts}
     return {"strong": "Moving.", "rest": counts}
 
 

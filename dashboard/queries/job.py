@@ -18,6 +18,7 @@ from dashboard.outcomes import outcome_of, why_waiting
 from dashboard.queries.allocations import cell_context, newest_of_job, open_of_job, row_context
 from dashboard.queries.differences import DiffLine, diff_lines
 from dashboard.queries.jobs import Counts, group_counts, status_of, total
+from dashboard.queries.rollout import rollout_of
 from dashboard.viewer import Absent, Viewer, crumbs, own
 from dashboard.wording import count_of
 from scheduler.ports import StateReader
@@ -97,7 +98,7 @@ def _groups_panel(reader: StateReader, subscription: Subscription, _now: int) ->
     job = reader.job(_key(subscription))
     if job is None:
         return {"groups": ()}
-    return {"groups": _groups(own(reader), job), "job": job}
+    return _groups_context(own(reader), job)
 
 
 def _standing(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
@@ -108,7 +109,10 @@ def _standing(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
         job.key,
         "create_index DESC LIMIT 1",
     )
+    rollout = rollout_of(reader, job)
     strong, rest = _sentence(job, counts, waiting[0] if waiting else None)
+    if rollout is not None and rollout.sentence and not job.stop:
+        rest = f"{rest} {rollout.sentence}".strip()
     return {
         "job": job,
         "standing": status_of(job),
@@ -116,15 +120,22 @@ def _standing(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
         "strong": strong,
         "rest": rest,
         "waiting": waiting[0] if waiting else None,
-        "replaces_at_once": _replaces_at_once(job),
+        "rollout": rollout,
     }
 
 
 def _replaces_at_once(job: Job) -> bool:
-    """Whether a change would not be rolled out step by step."""
+    """Whether a change is not rolled out step by step."""
     if job.type != JobType.SERVICE.value or job.stop:
         return False
     return any(group.update is None or not group.update.max_parallel for group in job.task_groups)
+
+
+def _rollout_panel(
+    reader: StateReader, subscription: Subscription, _now: int
+) -> Mapping[str, Any]:
+    job = reader.job(_key(subscription))
+    return {"rollout": None if job is None else rollout_of(own(reader), job)}
 
 
 def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str, str]:
@@ -135,6 +146,8 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
         kind = "at its times" if job.is_periodic else "when it is dispatched"
         return (f"Runs {kind}.", "It places nothing by itself.")
     parts = []
+    if job.type == JobType.SERVICE.value and counts.running > counts.wanted:
+        parts.append(f"{counts.running - counts.wanted} more while its version changes")
     if counts.starting:
         parts.append(f"{counts.starting} starting")
     if counts.queued and waiting is not None:
@@ -150,7 +163,7 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
     elif job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value}:
         strong = f"Running on {count_of(counts.running, 'node')}."
     else:
-        strong = f"{counts.running} of {counts.wanted} running."
+        strong = f"{min(counts.running, counts.wanted)} of {counts.wanted} running."
     return strong, (rest[:1].upper() + rest[1:] + "." if rest else "")
 
 
@@ -163,11 +176,20 @@ def _overview(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
         f"create_index DESC, id LIMIT {MAX_EVALUATIONS + 1}",
     )
     return {
-        "groups": _groups(reader, job),
+        **_groups_context(reader, job),
         "allocations": [row_context(alloc, 0) for alloc in allocations[:MAX_ALLOCATIONS]],
         "has_more_allocations": len(allocations) > MAX_ALLOCATIONS,
         "evaluations": [evaluation_row(each, 0) for each in evaluations[:MAX_EVALUATIONS]],
         "has_more_evaluations": len(evaluations) > MAX_EVALUATIONS,
+    }
+
+
+def _groups_context(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
+    return {
+        "job": job,
+        "groups": _groups(reader, job),
+        "replaces_at_once": _replaces_at_once(job),
+        "is_everywhere": job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value},
     }
 
 
@@ -278,7 +300,11 @@ def _alloc_row(value: Allocation, now: int) -> Mapping[str, Any]:
 
 register_panel(
     "job", "job-standing", "dashboard/partials/_job_standing.html", _head_panel,
-    Topic.JOB, Topic.JOB_SUMMARY, Topic.EVALUATION,
+    Topic.JOB, Topic.JOB_SUMMARY, Topic.EVALUATION, Topic.DEPLOYMENT,
+)  # fmt: skip
+register_panel(
+    "job", "job-rollout", "dashboard/partials/_job_rollout.html", _rollout_panel,
+    Topic.JOB, Topic.DEPLOYMENT,
 )  # fmt: skip
 register_panel(
     "job", "job-groups", "dashboard/partials/_job_groups.html", _groups_panel,

@@ -14,7 +14,8 @@ from cluster.store.listing import Listing, page
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, JobSummary, TaskGroupSummary
+from scheduler.structs.job import Job, JobSummary, JobType, TaskGroupSummary
+from scheduler.structs.task_group import TaskGroup
 
 #: Rows of one page.
 PAGE_SIZE = 100
@@ -28,23 +29,33 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     starting: int = 0
     queued: int = 0
     complete: int = 0
+    #: Ended because something else was wanted: replaced, moved, scaled down.
+    stopped: int = 0
     failed: int = 0
     lost: int = 0
     unknown: int = 0
 
     @property
-    def named(self) -> tuple[tuple[str, str, int], ...]:
-        """State, word and number of those that are not zero, the living first."""
-        pairs = (
-            ("running", "running", self.running),
-            ("pending", "starting", self.starting),
-            ("blocked", "waiting", self.queued),
-            ("unknown", "unknown", self.unknown),
-            ("complete", "complete", self.complete),
-            ("failed", "failed", self.failed),
-            ("lost", "lost", self.lost),
+    def named(self) -> tuple[tuple[str, str, int, int], ...]:
+        """State, word, number and of how many (0: not said) of those not zero, living first."""
+        # While versions change more may run than are wanted: no share is told then.
+        wanted = self.wanted if self.running <= self.wanted else 0
+        rows = (
+            ("running", "running", self.running, wanted),
+            ("pending", "starting", self.starting, 0),
+            ("blocked", "waiting", self.queued, 0),
+            ("unknown", "unknown", self.unknown, 0),
+            ("complete", "complete", self.complete, 0),
+            ("failed", "failed", self.failed, 0),
+            ("lost", "lost", self.lost, 0),
+            ("stopped", "stopped", self.stopped, 0),
         )
-        return tuple(pair for pair in pairs if pair[2])
+        return tuple(row for row in rows if row[2])
+
+    @property
+    def done(self) -> int:
+        """Those that do or did what they are for."""
+        return self.running + self.complete
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,14 +115,15 @@ def lines_of(reader: DjangoStateReader, keys: Iterable[JobKey]) -> tuple[JobLine
     return _lines(reader, [job for job in found if job.key in wanted])
 
 
-def counts_of(group: TaskGroupSummary, wanted: int) -> Counts:
-    """The counts of one group."""
+def counts_of(group: TaskGroupSummary, wanted: int, *, ends: bool = True) -> Counts:
+    """The counts of one group. What completes in a job that never `ends` was stopped."""
     return Counts(
         wanted=wanted,
         running=group.running,
         starting=group.starting,
         queued=group.queued,
-        complete=group.complete,
+        complete=group.complete if ends else 0,
+        stopped=0 if ends else group.complete,
         failed=group.failed,
         lost=group.lost,
         unknown=group.unknown,
@@ -121,12 +133,22 @@ def counts_of(group: TaskGroupSummary, wanted: int) -> Counts:
 def group_counts(job: Job, summary: JobSummary | None) -> dict[str, Counts]:
     """By group of the job; a stopped job wants none."""
     stored = summary.summary if summary is not None else {}
-    return {
-        group.name: counts_of(
-            stored.get(group.name, TaskGroupSummary()), 0 if job.stop else group.count
-        )
-        for group in job.task_groups
-    }
+    ends = job.type in {JobType.BATCH.value, JobType.SYSBATCH.value}
+    counts = {}
+    for group in job.task_groups:
+        there = stored.get(group.name, TaskGroupSummary())
+        counts[group.name] = counts_of(there, _wanted(job, group, there), ends=ends)
+    return counts
+
+
+def _wanted(job: Job, group: TaskGroup, there: TaskGroupSummary) -> int:
+    if job.stop:
+        return 0
+    if job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value}:
+        # One for each node that fits, which no number of the job says.
+        over = there.complete if job.type == JobType.SYSBATCH.value else 0
+        return there.running + there.starting + there.queued + there.unknown + over
+    return group.count
 
 
 def total(parts: Iterable[Counts]) -> Counts:

@@ -11,6 +11,7 @@ import msgspec
 from cluster.store.reader import DjangoStateReader
 from cluster.store.tallies import node_faces
 from dashboard.live.subscriptions import Subscription
+from dashboard.queries.allocations import state_of
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number
 from scheduler.ports import StateReader
@@ -46,10 +47,9 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.used - self.leaving, 0)
 
     @property
-    def tone(self) -> str:
-        """How full, as a tone of the meter."""
-        share = self.used / self.total if self.total else 0
-        return "blocked" if share > 0.9 else "running"
+    def is_nearly_full(self) -> bool:
+        """Whether hardly anything more fits. No state of the node, so it has no tone."""
+        return self.used > 0.9 * self.total
 
     @property
     def label(self) -> str:
@@ -200,7 +200,7 @@ def node_parts(
         "capacities": capacities(node, use),
         "count": use.planned.alloc_count,
         "strong": _node_sentence(node, use),
-        "allocations": [{"alloc": item, "state": alloc_state(item)} for item in shown],
+        "allocations": [{"alloc": item, "state": state_of(item)} for item in shown],
         "hidden": len(everyone) - len(shown),
         "events": list(reversed(node.events)),
         "can_open": node.scheduling_eligibility is NodeEligibility.INELIGIBLE
@@ -210,13 +210,6 @@ def node_parts(
         "attributes": sorted(node.attributes.items()),
         "meta": sorted(node.meta.items()),
     }
-
-
-def alloc_state(alloc: Allocation) -> str:
-    """One word for what is wanted and what is: `stopping` until the node has stopped it."""
-    if alloc.is_server_terminal and not alloc.is_client_terminal:
-        return "stopping"
-    return alloc.client_status.value
 
 
 def _live_first(allocs: Iterable[Allocation]) -> list[Allocation]:

@@ -12,6 +12,7 @@ from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
 from dashboard.queries.allocations import state_of
 from dashboard.queries.jobs import job_url, status_of
+from dashboard.queries.nodes import node_state
 from dashboard.viewer import Viewer
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
@@ -69,8 +70,9 @@ def _nodes(reader: DjangoStateReader, text: str) -> Found:
         for node in reader.nodes()
         if node.name.lower().startswith(lowered) or node.id.startswith(lowered)
     ]
+    nodes.sort(key=lambda node: (node.name, node.id))
     hits = tuple(
-        Hit(f"/nodes/{node.id}/", node.name, node.id[:8], "node", node.status.value)
+        Hit(f"/nodes/{node.id}/", node.name, node.id[:8], "node", node_state(node))
         for node in nodes[:MOST]
     )
     return Found("Nodes", "node", hits, len(nodes) > MOST)

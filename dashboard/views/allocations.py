@@ -15,6 +15,7 @@ from dashboard.page import page, shown
 from dashboard.queries.allocation import allocation_page
 from dashboard.queries.allocations import newest, row_context
 from dashboard.viewer import Viewer
+from scheduler.structs.allocation import Allocation
 
 #: Rows of the list.
 _NEWEST = 100
@@ -23,6 +24,8 @@ _TAIL = 50_000
 #: Seconds an answer may be silent before its headers are sent anyway.
 _FIRST_PIECE_S = 1.0
 _NOT_YET = 202
+#: How an agent refuses the output of a task of which it has none.
+_NOT_STARTED = "not started yet"
 _TEXT = "text/plain; charset=utf-8"
 
 
@@ -78,10 +81,19 @@ async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRespo
             first.result()
     except OperationRefused as refused:
         # The allocation is there; its output may be in a moment. No fault to report in a browser.
-        return HttpResponse(str(refused), status=_NOT_YET, content_type=_TEXT)
+        why = _why_none(alloc, str(body["Task"]), str(refused))
+        return HttpResponse(why, status=_NOT_YET, content_type=_TEXT)
     response = StreamingHttpResponse(_stream(first, pieces), content_type=_TEXT)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _why_none(alloc: Allocation, task: str, refused: str) -> str:
+    state = alloc.task_states.get(task)
+    if state is not None and state.started_at and _NOT_STARTED in refused:
+        # It did start: its node, or its driver, keeps nothing of what it writes.
+        return "no output is kept of this task"
+    return f"waiting: {refused}"
 
 
 async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:

@@ -90,9 +90,9 @@ class Log {
     if (this.follow.checked) this.text.scrollTop = this.text.scrollHeight;
   }
 
-  // The agent says why: most often the task has not started yet.
+  // The answer says why: most often the task has not started yet.
   refused(reason) {
-    this.again(`waiting: ${reason.slice(0, 200)}`);
+    this.again(reason.slice(0, 200));
   }
 
   again(reason) {

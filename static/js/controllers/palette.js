@@ -37,16 +37,24 @@ function prepare(dialog, field) {
 // Pages from the navigation, then what this page offers; destructive buttons only open their dialogs.
 function known() {
   const pages = [...document.querySelectorAll("[data-nav] a")].map((link) => ({
-    word: `Go to ${link.textContent.replace(/\s+/g, " ").trim()}`,
+    word: `Go to ${link.title}`,
     key: link.dataset.go ? `g ${link.dataset.go}` : "",
     run: () => link.click(),
   }));
   const actions = [...document.querySelectorAll("main button:not([disabled]), main .actions a")]
-    .filter((element) => element.textContent.trim() && !element.closest("dialog"))
-    .map((element) => ({ word: element.textContent.replace(/\s+/g, " ").trim(), key: "", run: () => element.click() }));
+    .filter((element) => wordOf(element) && !element.closest("dialog") && element.checkVisibility())
+    .map((element) => ({ word: wordOf(element), key: keyOf(element), run: () => element.click() }));
   const theme = document.querySelector('[data-controller="theme"]');
   const rest = theme ? [{ word: "Change theme", key: "", run: () => theme.click() }] : [];
   return [...pages, ...actions, ...rest];
+}
+
+function keyOf(element) {
+  return element.querySelector("kbd")?.textContent ?? "";
+}
+
+function wordOf(element) {
+  return element.textContent.replace(keyOf(element), "").replace(/\s+/g, " ").trim();
 }
 
 function show(dialog, text) {

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from cluster.operations.agent_calls import LINKS, AgentRefused
 from cluster.operations.jobs import JobRegistration, register_job
+from dashboard.queries.allocations import note_of
 from scheduler.state.events import WriteKind
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskEvent, TaskState
@@ -171,12 +172,28 @@ def test_output_comes_from_the_agent_as_plain_text(browser, put, connect):
 def test_output_that_is_not_there_yet_is_no_error(browser, put, connect):
     connect(Agent(refusal=AgentRefused(404, "not started yet")))
     answer = browser.get(f"/allocations/{put().id}/logs", task="web")
-    assert (answer.status, answer.text) == (202, "not started yet")
+    assert (answer.status, answer.text) == (202, "waiting: not started yet")
+
+
+def test_a_task_that_ran_and_left_no_output_is_not_waited_for(browser, put, connect):
+    connect(Agent(refusal=AgentRefused(404, 'task "web" not started yet. No logs available')))
+    alloc = put(task_states={"web": TaskState(started_at=SOME_MOMENT)})
+    answer = browser.get(f"/allocations/{alloc.id}/logs", task="web")
+    assert (answer.status, answer.text) == (202, "no output is kept of this task")
+
+
+def test_a_lost_allocation_says_why_and_not_what_its_node_said_last():
+    lost = make_allocation(
+        client_status=ClientStatus.LOST,
+        client_description="Tasks are running",
+        desired_description="its node is down",
+    )
+    assert note_of(lost) == "its node is down"
 
 
 def test_output_of_a_node_out_of_reach_says_so(browser, put):
     answer = browser.get(f"/allocations/{put().id}/logs", task="web")
-    assert (answer.status, answer.text) == (202, "No path to node")
+    assert (answer.status, answer.text) == (202, "waiting: No path to node")
 
 
 def test_restart_asks_the_agent(browser, put, connect):

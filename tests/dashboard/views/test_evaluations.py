@@ -106,7 +106,7 @@ def test_the_page_draws_the_path_with_numbers(browser, chain):
     ]
     assert f'data-graph="life-{FIRST}"' in answer.text
     assert "flowchart LR" in answer.text
-    assert f'data-live="evaluation:{FIRST},chain:{FIRST}"' in answer.text
+    assert f'data-live="evaluation:{FIRST},chain:{FIRST},navigation:*"' in answer.text
 
 
 def test_the_page_shows_scores_of_what_was_placed(browser, chain):

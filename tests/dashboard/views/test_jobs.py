@@ -6,9 +6,10 @@ import pytest
 
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
 from cluster.operations.namespaces import put_namespace
+from dashboard.queries.jobs import group_counts
 from dashboard.wording import MINUS
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import JobSubmission, Namespace
+from scheduler.structs.job import JobSubmission, JobSummary, Namespace, TaskGroupSummary
 from tests.builders import SOME_MOMENT, make_job
 
 KEY = JobKey("default", "web")
@@ -84,7 +85,43 @@ def test_the_page_of_a_job_says_how_it_stands(browser, register):
     answer = browser.get("/jobs/default/web/")
     assert answer.status == 200
     assert answer.context["strong"] == "0 of 1 running."
-    assert "Changes replace all allocations at once." in words(answer)
+    assert "Changes replace all allocations at once" in words(answer)
+
+
+@pytest.mark.parametrize(
+    ("job", "group", "named"),
+    [
+        pytest.param(
+            {"type": "system"},
+            {"running": 3, "queued": 1, "complete": 2},
+            (
+                ("running", "running", 3, 4),
+                ("blocked", "waiting", 1, 0),
+                ("stopped", "stopped", 2, 0),
+            ),
+            id="system-wants-one-a-node",
+        ),
+        pytest.param(
+            {"type": "batch"}, {"complete": 2}, (("complete", "complete", 2, 0),), id="batch-ends"
+        ),
+        pytest.param(
+            {"type": "service"}, {"running": 2}, (("running", "running", 2, 0),), id="more-run"
+        ),
+        pytest.param(
+            {"type": "service"}, {"running": 1}, (("running", "running", 1, 1),), id="all-run"
+        ),
+        pytest.param(
+            {"type": "service", "stop": True},
+            {"complete": 1},
+            (("stopped", "stopped", 1, 0),),
+            id="stopped",
+        ),
+    ],
+)
+def test_counts_are_told_by_what_the_kind_of_job_wants(job, group, named):
+    summary = JobSummary(job_id="web", summary={"web": TaskGroupSummary(**group)})
+    (counts,) = group_counts(make_job(**job), summary).values()
+    assert counts.named == named
 
 
 def test_an_unknown_job_is_404(browser):

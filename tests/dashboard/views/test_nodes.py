@@ -8,6 +8,7 @@ from cluster.operations.nodes import DrainRequest, drain_node
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
+from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.node import DrainStrategy, NodeEligibility, NodeStatus
 from tests.builders import SECOND, SOME_MOMENT, make_allocation, make_job, make_node
 from tests.dashboard.views.conftest import Browser
@@ -174,6 +175,21 @@ def test_the_board_says_why_an_allocation_is_still_here(
     drain()
     (card,) = browser.get(f"/drains/{node.id}/").context["columns"][0]["cards"]
     assert card.strong == told
+
+
+def test_the_board_leads_to_the_evaluation_that_holds_an_allocation_up(
+    store, browser, node, drain
+):
+    job = make_job(id="web")
+    put(store, make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING))
+    drain()
+    waits = Evaluation(id="waits", job_id="web", status=EvalStatus.BLOCKED)
+    store.write(
+        WriteKind.PLAN_RESULT, lambda change: change.put_evaluation(waits), now=SOME_MOMENT
+    )
+    answer = browser.get(f"/drains/{node.id}/")
+    assert answer.context["strong"] == "web.web[0] waits: its job waits for room."
+    assert 'href="/evaluations/waits/"' in answer.text
 
 
 def test_names_of_hidden_namespaces_stay_off_the_board(store, guest, node, drain):
