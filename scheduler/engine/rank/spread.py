@@ -40,10 +40,9 @@ class SpreadScores:
             for spread in spreads
         ]
         codes = np.stack([counter.codes for counter in self._counters])
-        distinct, of_row = np.unique(codes, axis=1, return_inverse=True)
         #: The combination of values that each row has; shape (row_count,).
-        self.combination: NDArray[np.intp] = of_row.reshape(-1)
-        self._codes_of: NDArray[np.int32] = distinct
+        self.combination, first_rows = _combinations(codes)
+        self._codes_of: NDArray[np.int32] = codes[:, first_rows]
         self._lowest = -1.0
 
     def boosts(self, feasible: Bools) -> Floats:
@@ -149,6 +148,19 @@ def even_spread_score(used: int, least: int, most: int) -> float:
     if least == most:
         return -1.0
     return 1.0 if least == 0 else (most - least) / least
+
+
+def _combinations(codes: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Per row the number of its combination of codes, and a row of each combination.
+
+    `codes` has one line per attribute, -1 for a missing value.
+    """
+    of_row = first_rows = np.zeros(codes.shape[1], dtype=np.intp)
+    for line in codes:
+        # Numbers of pairs are sorted many times faster than columns of codes.
+        pairs = of_row * (int(line.max(initial=-1)) + 2) + line + 1
+        _, first_rows, of_row = np.unique(pairs, return_index=True, return_inverse=True)
+    return of_row, first_rows
 
 
 def _listed(spread: Spread) -> frozenset[str] | None:
