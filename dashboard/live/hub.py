@@ -34,6 +34,8 @@ BEAT_INTERVAL = 1.0
 RECENT_FRAMES = 2000
 #: A viewer further behind than this loads the page again.
 MAX_REPLAY = 20_000
+#: Indexes per group from which returning viewers share one text.
+MAX_RETURNS = 8
 _BATCH = 500
 
 
@@ -71,6 +73,17 @@ class Group:
         self.viewers: set[Viewer] = set()
         self._pieces: tuple[Piece, ...] | None = ()
         self._whole: tuple[int, tuple[Piece, ...]] | None = None
+        self._returns: dict[int, str] = {}
+
+    def returning(self, since: int) -> str | None:
+        """What brings a viewer from `since` to now, if another one has just come from there."""
+        return self._returns.get(since)
+
+    def remember_return(self, since: int, text: str) -> None:
+        """Keep it for others who come from there, until the group is told something further."""
+        if len(self._returns) >= MAX_RETURNS:
+            self._returns.clear()
+        self._returns[since] = text
 
     def whole(self, reader: StateReader, index: int, now: int) -> tuple[Piece, ...]:
         """Everything the room shows, made once per index however many viewers come back."""
@@ -99,6 +112,9 @@ class Group:
 
     def send(self, message: Message) -> None:
         """One text for all viewers."""
+        self._returns.clear()
+        # A hint changes what the room shows, not the index.
+        self._whole = None
         text = encoded(message)
         for viewer in tuple(self.viewers):
             viewer.deliver(text)
@@ -191,6 +207,10 @@ class Hub:
         return group
 
     async def _catch_up(self, viewer: Viewer, group: Group, since: int) -> None:
+        known = group.returning(since)
+        if known is not None:
+            viewer.deliver(known)
+            return
         frames = await self._between(since)
         if frames is None:
             viewer.deliver(encoded(Reload(reason="too far behind", index=self.index)))
@@ -208,9 +228,11 @@ class Hub:
             )
         topic = group.room.subscription.topic
         at = frames[-1].at if frames else now
-        viewer.deliver(
-            encoded(Frame(topic=topic, since=since, index=self.index, at=_ms(at), pieces=pieces))
+        text = encoded(
+            Frame(topic=topic, since=since, index=self.index, at=_ms(at), pieces=pieces)
         )
+        group.remember_return(since, text)
+        viewer.deliver(text)
 
     async def _between(self, since: int) -> list[EventFrame] | None:
         """The frames above `since` up to the hub's index; None when too many or trimmed."""
@@ -231,7 +253,15 @@ class Hub:
                 position = batch[-1].index
         except StaleSnapshot:
             return None
+        self._keep(frames)
         return frames
+
+    def _keep(self, frames: Sequence[EventFrame]) -> None:
+        """Who comes back after a restart is rarely alone: the next one finds these in memory."""
+        following = self._recent[0].index if self._recent else self.index + 1
+        older = [frame for frame in frames if frame.index < following]
+        if older and older[-1].index == following - 1:
+            self._recent = deque([*older, *self._recent], maxlen=RECENT_FRAMES)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -73,6 +73,44 @@ async def test_a_page_that_was_away_gets_the_newest_state_at_once():
     assert current(message) == ["scheduling"]
 
 
+async def test_pages_that_come_back_together_are_told_the_same_and_read_once():
+    source = MemoryFrames()
+    record(source)
+    left_at = source.store.index
+    for number, kind in enumerate((Step.CREATED, Step.ENQUEUED, Step.DEQUEUED), 1):
+        record(source, EVALUATION, step(number, kind))
+    pages = [Page() for _ in range(50)]
+    async with hub_with(source) as hub:
+        await hub.join(pages[0], ONE, left_at)
+        reads = source.reads
+        for page in pages[1:]:
+            await hub.join(page, ONE, left_at)
+        assert source.reads == reads
+        assert {str(page.messages) for page in pages} == {str(pages[0].messages)}
+        record(source, EVALUATION, step(4, Step.PLAN_SUBMITTED))
+        for page in pages:
+            _, changed = await page.told("frame", 2)
+            assert current(changed) == ["applying"]
+
+
+async def test_a_page_that_comes_back_later_is_told_what_happened_since():
+    source = MemoryFrames()
+    record(source)
+    left_at = source.store.index
+    record(source, EVALUATION, step(1, Step.CREATED))
+    first, second, third = Page(), Page(), Page()
+    async with hub_with(source) as hub:
+        await hub.join(first, ONE, left_at)
+        hub.publish([step(2, Step.DEQUEUED)])
+        await first.told("hint")
+        await hub.join(second, ONE, left_at)
+        record(source, EVALUATION, step(2, Step.DEQUEUED), step(3, Step.PLAN_SUBMITTED))
+        await first.told("frame", 2)
+        await hub.join(third, ONE, left_at)
+    assert current(second.messages[0]) == ["scheduling"]
+    assert current(third.messages[0]) == ["applying"]
+
+
 async def test_frames_of_a_topic_continue_each_other_without_a_hole():
     source = MemoryFrames()
     record(source)
