@@ -41,6 +41,8 @@ _SILENT = frozenset(
     {
         WriteKind.NAMESPACE_UPSERTED,
         WriteKind.NAMESPACE_DELETED,
+        WriteKind.QUOTA_UPSERTED,
+        WriteKind.QUOTA_DELETED,
         WriteKind.SCHEDULER_SETTINGS_UPDATED,
         WriteKind.LIFECYCLE_RECORDED,
         WriteKind.COLLECTED,

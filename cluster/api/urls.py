@@ -16,6 +16,7 @@ from cluster.api import (
     nodes,
     operator,
     outside,
+    quotas,
     search,
     server_facts,
 )
@@ -159,6 +160,14 @@ _SERVER = [
         GET=operator.read_namespace,
         PUT=operator.write_namespace,
         DELETE=operator.remove_namespace,
+    ),
+    _route("quotas", GET=quotas.list_quotas),
+    _route(rf"quota/usage/(?P<name>{_SEGMENT})", GET=quotas.read_usage),
+    _route(
+        rf"quota/(?P<name>{_SEGMENT})",
+        GET=quotas.read_quota,
+        PUT=quotas.write_quota,
+        DELETE=quotas.remove_quota,
     ),
     _route("search", PUT=search.search),
     _route("event/stream", GET=events.stream),

@@ -12,6 +12,7 @@ _TOPICS = {
     "evaluations": Topic.EVALUATION,
     "deployments": Topic.DEPLOYMENT,
     "namespaces": Topic.NAMESPACE,
+    "quotas": Topic.QUOTA,
     "node_pools": Topic.NODE_POOL,
     "scheduler_settings": Topic.SCHEDULER_SETTINGS,
     "lifecycle": Topic.LIFECYCLE,

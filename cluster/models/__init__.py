@@ -15,7 +15,7 @@ from cluster.models.job import (
 )
 from cluster.models.lease import LeaseRow
 from cluster.models.lifecycle import LifecycleRow
-from cluster.models.namespace import NamespaceRow
+from cluster.models.namespace import NamespaceRow, QuotaRow
 from cluster.models.node import (
     ListenerRow,
     NodeBeatRow,
@@ -51,6 +51,7 @@ __all__ = [
     "NodeRow",
     "NodeUseRow",
     "OneTimeLoginRow",
+    "QuotaRow",
     "SchedulerSettingsRow",
     "StateIndexRow",
     "TableIndexRow",

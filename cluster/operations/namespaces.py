@@ -23,6 +23,10 @@ def put_namespace(store: StateStore, namespace: Namespace, *, now: int) -> int:
     _check(namespace)
 
     def work(change: Change) -> None:
+        if namespace.quota and change.quota(namespace.quota) is None:
+            raise OperationRefused(
+                f'namespace "{namespace.name}" using non-existent quota "{namespace.quota}"'
+            )
         stored = change.namespace(namespace.name)
         created = change.index if stored is None else stored.create_index
         change.put_namespace(replace(namespace, create_index=created, modify_index=change.index))
@@ -52,10 +56,6 @@ def _check(namespace: Namespace) -> None:
         problem = f'invalid name "{namespace.name}". {rule}'
     elif len(namespace.description) > _LONGEST_DESCRIPTION:
         problem = f"description longer than {_LONGEST_DESCRIPTION}"
-    elif namespace.quota:
-        raise OperationRefused(
-            f'namespace "{namespace.name}" using non-existent quota "{namespace.quota}"'
-        )
     else:
         return
     raise OperationRefused(f'Invalid namespace "{namespace.name}": {error_text([problem])}')

@@ -19,6 +19,7 @@ from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
+from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.wire import Wire
 
@@ -197,6 +198,7 @@ EXPLANATION = Noun(
     },
 )
 NAMESPACE = Noun(models.NamespaceRow, Namespace, 1, {"name": lambda item: item.name})
+QUOTA = Noun(models.QuotaRow, QuotaSpec, 1, {"name": lambda quota: quota.name})
 NODE_POOL = Noun(models.NodePoolRow, NodePool, 1, {"name": lambda pool: pool.name})
 SETTINGS = Noun(
     models.SchedulerSettingsRow, SchedulerSettings, 1, {"name": lambda _: SETTINGS_NAME}
@@ -214,6 +216,7 @@ NOUN_OF_TOPIC: dict[Topic, Noun[Any]] = {
     Topic.NODE_USE: NODE_USE,
     Topic.NODE_POOL: NODE_POOL,
     Topic.NAMESPACE: NAMESPACE,
+    Topic.QUOTA: QUOTA,
     Topic.SCHEDULER_SETTINGS: SETTINGS,
     Topic.LIFECYCLE: LIFECYCLE,
     Topic.EXPLANATION: EXPLANATION,

@@ -20,6 +20,7 @@ from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
+from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.wire import Wire
 
@@ -32,6 +33,7 @@ _IS_NEWEST_OF_OPEN = (
     f" WHERE eval_id IN (SELECT id FROM evaluation WHERE {_IS_OPEN}) GROUP BY eval_id)"
 )
 _OF_JOB = "namespace = %s AND job_id = %s"
+_HELD = "namespace = %s AND client_status NOT IN ('complete', 'failed', 'lost')"
 #: SQLite takes at least 999 parameters in one statement.
 _AT_ONCE = 500
 
@@ -141,6 +143,10 @@ class DjangoStateReader(StateReader):
         """Some of the job's allocations that neither side is done with."""
         return self._ids(statements.LIVE_ALLOCATIONS, *key, at_most)
 
+    def held_allocations(self, namespace: str) -> Iterable[Allocation]:
+        """Those of a namespace that their nodes are not done with, in order of creation."""
+        return self.select(codec.ALLOCATION, _HELD, (namespace,), _BY_CREATION)
+
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         return self.select(codec.ALLOCATION, "node_id = %s", (node_id,), _BY_CREATION)
@@ -214,6 +220,14 @@ class DjangoStateReader(StateReader):
     def namespaces(self) -> Iterable[Namespace]:
         """By name."""
         return sorted(self.select(codec.NAMESPACE), key=lambda namespace: namespace.name)
+
+    def quota(self, name: str) -> QuotaSpec | None:
+        """A quota."""
+        return self._row(codec.QUOTA, name)
+
+    def quotas(self) -> Iterable[QuotaSpec]:
+        """By name."""
+        return sorted(self.select(codec.QUOTA), key=lambda quota: quota.name)
 
     def node_pool(self, name: str) -> NodePool | None:
         """A node pool."""

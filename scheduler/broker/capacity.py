@@ -9,9 +9,11 @@ from typing import NamedTuple
 from scheduler.broker.blocked_evals import BlockedEvals, Released
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent, WriteKind
+from scheduler.state.quota_use import raises_some
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import Node, NodeEligibility, NodeStatus
+from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 
 #: Client statuses that free what an allocation held. A lost one still holds it.
 FREEING = (ClientStatus.COMPLETE, ClientStatus.FAILED)
@@ -41,12 +43,15 @@ class CapacityHooks:
     def __init__(self, blocked: BlockedEvals) -> None:
         self._blocked = blocked
         self._nodes: dict[str, KnownNode] = {}
+        #: Namespace to the quota it names.
         self._quotas: dict[str, str] = {}
+        self._limits: dict[str, QuotaAmounts] = {}
 
     def restore(self, reader: StateReader) -> None:
         """Know the nodes and namespaces as they are."""
         self._nodes = {node.id: _known(node) for node in reader.nodes()}
         self._quotas = {space.name: space.quota for space in reader.namespaces()}
+        self._limits = {quota.name: quota.limits for quota in reader.quotas()}
 
     def observe(self, frame: EventFrame, monotonic: float) -> tuple[Released, ...]:
         """What this frame releases; its index is recorded for runs that overlooked it."""
@@ -58,6 +63,8 @@ class CapacityHooks:
                 self._observe_allocation(frame.kind, event.value, freed)
             elif isinstance(event.value, Namespace):
                 self._observe_namespace(event, event.value, freed)
+            elif isinstance(event.value, QuotaSpec):
+                self._observe_quota(event, event.value, freed)
         return self._call_tracker(freed, frame.index, monotonic)
 
     def _observe_node(self, kind: WriteKind, event: StateEvent, node: Node, freed: Freed) -> None:
@@ -73,21 +80,33 @@ class CapacityHooks:
             freed.classes[node.computed_class] = None
 
     def _observe_allocation(self, kind: WriteKind, alloc: Allocation, freed: Freed) -> None:
+        quota = self._quotas.get(alloc.namespace, "")
+        if kind is WriteKind.PLAN_RESULT and alloc.client_status is ClientStatus.LOST and quota:
+            # Its node may still hold it, but the quota counts it no more.
+            freed.quotas[quota] = None
         if kind is not WriteKind.ALLOCATION_UPDATED or alloc.client_status not in FREEING:
             return
         freed.nodes[alloc.node_id] = None
         node = self._nodes.get(alloc.node_id)
         if node is not None:
-            quota = self._quotas.get(alloc.namespace, "")
             freed.ended[node.computed_class, quota] = None
 
     def _observe_namespace(self, event: StateEvent, space: Namespace, freed: Freed) -> None:
+        before = self._quotas.pop(space.name, "")
+        after = "" if event.deleted else space.quota
+        # The quota it leaves is no longer in the way of its jobs, nor it in the way of others'.
+        if before != after:
+            freed.quotas |= dict.fromkeys(quota for quota in (before, after) if quota)
+        if not event.deleted:
+            self._quotas[space.name] = after
+
+    def _observe_quota(self, event: StateEvent, quota: QuotaSpec, freed: Freed) -> None:
+        before = self._limits.pop(quota.name, None)
         if event.deleted:
-            self._quotas.pop(space.name, None)
             return
-        if space.quota and self._quotas.get(space.name) != space.quota:
-            freed.quotas[space.quota] = None
-        self._quotas[space.name] = space.quota
+        if before is not None and raises_some(before, quota.limits):
+            freed.quotas[quota.name] = None
+        self._limits[quota.name] = quota.limits
 
     def _call_tracker(self, freed: Freed, index: int, monotonic: float) -> tuple[Released, ...]:
         tracker = self._blocked

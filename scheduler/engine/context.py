@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.engine.measure.property_count import EVERYTHING_ELSE, PropertyCount
+from scheduler.engine.quota import open_account
 from scheduler.ports import PatternMatcher, Snapshot
 from scheduler.state.node_table import Floats, NodeTable
 from scheduler.state.node_use import UseSum, add_use, subtract_use, use_of
@@ -62,6 +63,8 @@ class EvalContext:
         self.seed = seed
         self.now = now
         self.settings: SchedulerSettings = snapshot.scheduler_settings()
+        #: What the job's namespace may take; None without limits.
+        self.quota = open_account(snapshot, job_key.namespace)
         self.metrics = AllocMetric()
         self.log: list[ProposedChange] = []
         #: How many allocations of a job's group are proposed to be evicted.
@@ -227,6 +230,8 @@ class EvalContext:
                 self.evicted_counts[alloc.job_key, alloc.task_group] += sign
             case ChangeKind.PLACEMENT:
                 state.placed = alloc if sign > 0 else None
+        if self.quota is not None:
+            self.quota.follow(before, state.effective)
         row = self.table.row_of(alloc.node_id)
         if row >= 0:
             self._move(row, before, state.effective)

@@ -43,7 +43,9 @@ def explained(group_name: str, asked: Asked) -> GroupExplanation:
 
 
 def nearest_miss(found: GroupExplanation, job: Job | None) -> str:
-    """What failed nodes lack, as a sentence without a full stop."""
+    """What failed nodes lack, or else the quota, as a sentence without a full stop."""
+    if found.quota_exhausted:
+        return f"quota: {'; '.join(found.quota_exhausted)}"
     if not found.candidates and job is not None:
         where = "" if "*" in job.datacenters else f" in {', '.join(job.datacenters)}"
         return f"no node of pool {job.node_pool} is ready{where}"

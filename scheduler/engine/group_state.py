@@ -78,6 +78,9 @@ class GroupState:
         self._distinct_property = DistinctProperty(context, job, group)
         self._read = len(context.log)
         group_ask = ask_of(group, oversubscription=setting.oversubscription)
+        self._ask_use = group_ask.use
+        #: The quota that stopped the last choice; "" when none did.
+        self.quota_limit_reached = ""
         self._ranking = Ranking(
             context,
             job,
@@ -93,7 +96,9 @@ class GroupState:
         self._has_looked_at_all = False
 
     def choose(self, penalty_rows: frozenset[int], *, preempt: bool) -> Chosen | None:
-        """The best of the candidates; None when none has room."""
+        """The best of the candidates; None when none has room, or the quota has not."""
+        if self._is_over_quota():
+            return None
         self._follow()
         codes, reasons = self._forbid()
         blocked = None if codes is self.verdict.reason_codes else codes != 0
@@ -118,6 +123,8 @@ class GroupState:
 
     def choose_on(self, row: int, penalty_rows: frozenset[int], *, preempt: bool) -> Chosen | None:
         """That row if it takes the group; it need not be a candidate."""
+        if self._is_over_quota():
+            return None
         self._follow()
         codes, reasons = self._forbid()
         reason = self._label(row, reasons[codes[row]])
@@ -150,7 +157,7 @@ class GroupState:
         With `only_empty` candidates that hold one of the group already are left out.
         """
         self._follow()
-        room = self._ranking.room
+        room, quota = self._ranking.room, self._context.quota
         codes, reasons = self._forbid()
         rows = self._candidates
         if only_empty:
@@ -164,7 +171,17 @@ class GroupState:
             with_room=int(np.count_nonzero(passing & ~lacking)),
             refused=refused_nodes(self._context.table, rows & ~passing, codes, reasons),
             exhausted=room.shortfalls(lacking),
+            quota_exhausted=quota.exceeded_by(self._ask_use) if quota else (),
         )
+
+    def _is_over_quota(self) -> bool:
+        """Whether one more would exceed the namespace's quota, whatever the node."""
+        quota = self._context.quota
+        over = () if quota is None else quota.exceeded_by(self._ask_use)
+        self.quota_limit_reached = quota.name if quota is not None and over else ""
+        if over:
+            self.metrics = AllocMetric(quota_exhausted=over)
+        return bool(over)
 
     def _follow(self) -> None:
         """Score again the rows on which the plan changed."""

@@ -126,8 +126,15 @@ class ServiceStack:
 
         When a constraint escapes its class, eligibility is left out but for `even_if_escaped`.
         """
-        seen = [Seen(state.verdict, state.looked_at) for state in self._used]
-        return _report(self._context, seen, even_if_escaped=even_if_escaped)
+        over = [state.quota_limit_reached for state in self._used if state.quota_limit_reached]
+        # Where the quota answered before any node was looked at, no class has been escaped.
+        seen = [
+            Seen(state.verdict, state.looked_at)
+            for state in self._used
+            if not state.quota_limit_reached or state.looked_at.any()
+        ]
+        report = _report(self._context, seen, even_if_escaped=even_if_escaped)
+        return report._replace(quota_limit_reached=over[0] if over else "")
 
 
 class SystemStack:
@@ -175,13 +182,16 @@ class SystemStack:
 
     def class_report(self, *, even_if_escaped: bool = False) -> ClassReport:
         """As in ServiceStack, of the last select alone."""
-        seen = []
+        seen, over = [], ""
         if self._last is not None:
             state, row = self._last
+            over = state.quota_limit_reached
             alone = np.zeros(state.looked_at.size, dtype=np.bool_)
             alone[row] = True
-            seen.append(Seen(state.verdict, alone))
-        return _report(self._context, seen, even_if_escaped=even_if_escaped)
+            if not over:
+                seen.append(Seen(state.verdict, alone))
+        report = _report(self._context, seen, even_if_escaped=even_if_escaped)
+        return report._replace(quota_limit_reached=over)
 
 
 class _CandidateRows(NamedTuple):

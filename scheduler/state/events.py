@@ -25,6 +25,7 @@ class Topic(StrEnum):
     NODE_USE = "NodeUse"
     NODE_POOL = "NodePool"
     NAMESPACE = "Namespace"
+    QUOTA = "Quota"
     SCHEDULER_SETTINGS = "SchedulerSettings"
     LIFECYCLE = "Lifecycle"
     EXPLANATION = "Explanation"
@@ -52,6 +53,8 @@ class WriteKind(StrEnum):
     #: Writes the public stream does not name.
     NAMESPACE_UPSERTED = "NamespaceUpserted"
     NAMESPACE_DELETED = "NamespaceDeleted"
+    QUOTA_UPSERTED = "QuotaUpserted"
+    QUOTA_DELETED = "QuotaDeleted"
     SCHEDULER_SETTINGS_UPDATED = "SchedulerSettingsUpdated"
     LIFECYCLE_RECORDED = "LifecycleRecorded"
     COLLECTED = "Collected"

@@ -20,6 +20,7 @@ from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
+from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.wire import Wire
 
@@ -166,6 +167,16 @@ class OpenChange(Overlay, Change):
         namespace = self.namespace(name)
         if namespace is not None:
             self._delete(Topic.NAMESPACE, name, namespace)
+
+    def put_quota(self, quota: QuotaSpec) -> None:
+        """Store a quota."""
+        self._put(Topic.QUOTA, quota.name, quota)
+
+    def delete_quota(self, name: str) -> None:
+        """Remove a quota."""
+        quota = self.quota(name)
+        if quota is not None:
+            self._delete(Topic.QUOTA, name, quota)
 
     def put_node_pool(self, pool: NodePool) -> None:
         """Store a node pool."""

@@ -18,6 +18,7 @@ from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
+from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.wire import Wire
 
@@ -36,6 +37,7 @@ _TOPIC_OF: dict[type[Wire], Topic] = {
     Evaluation: Topic.EVALUATION,
     Deployment: Topic.DEPLOYMENT,
     Namespace: Topic.NAMESPACE,
+    QuotaSpec: Topic.QUOTA,
     NodePool: Topic.NODE_POOL,
     SchedulerSettings: Topic.SCHEDULER_SETTINGS,
 }
@@ -164,6 +166,13 @@ class Overlay(StateReader):
             found += [alloc_id for alloc_id in base if alloc_id not in puts]
         return found[:at_most]
 
+    def held_allocations(self, namespace: str) -> Iterable[Allocation]:
+        """Those of a namespace that their nodes are not done with, in order of creation."""
+        base = self._base.held_allocations(namespace)
+        both = self._all(Allocation, base, lambda alloc: alloc.id)
+        held = (alloc for alloc in both if not alloc.is_client_terminal)
+        return sorted((alloc for alloc in held if alloc.namespace == namespace), key=created)
+
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         base = self._base.allocations_by_node(node_id)
@@ -286,6 +295,14 @@ class Overlay(StateReader):
     def namespaces(self) -> Iterable[Namespace]:
         """By name."""
         return self._all(Namespace, self._base.namespaces(), lambda item: item.name)
+
+    def quota(self, name: str) -> QuotaSpec | None:
+        """A quota."""
+        return self._row(QuotaSpec, name, lambda: self._base.quota(name))
+
+    def quotas(self) -> Iterable[QuotaSpec]:
+        """By name."""
+        return self._all(QuotaSpec, self._base.quotas(), lambda quota: quota.name)
 
     def node_pool(self, name: str) -> NodePool | None:
         """A node pool."""

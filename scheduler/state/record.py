@@ -20,6 +20,7 @@ from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
+from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
 #: A stored version: job, incarnation (its CreateIndex), version.
@@ -72,6 +73,7 @@ class Record(StateReader):
             {"eval": lambda item: item.eval_id, "job": lambda item: item.job_key}
         )
         self._namespaces: Table[str, Namespace] = Table()
+        self._quotas: Table[str, QuotaSpec] = Table()
         self._node_pools: Table[str, NodePool] = Table()
         self._settings = SchedulerSettings()
 
@@ -176,6 +178,14 @@ class Record(StateReader):
         live = (alloc.id for alloc in bucket if not alloc.is_terminal)
         return list(islice(live, at_most))
 
+    def held_allocations(self, namespace: str) -> Iterable[Allocation]:
+        """Those of a namespace that their nodes are not done with, in order of creation."""
+        return [
+            alloc
+            for alloc in self.allocations()
+            if alloc.namespace == namespace and not alloc.is_client_terminal
+        ]
+
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         return sorted(self._allocations.bucket("node", node_id), key=created)
@@ -247,6 +257,14 @@ class Record(StateReader):
         """By name."""
         return sorted(self._namespaces.values(), key=lambda namespace: namespace.name)
 
+    def quota(self, name: str) -> QuotaSpec | None:
+        """A quota."""
+        return self._quotas.get(name)
+
+    def quotas(self) -> Iterable[QuotaSpec]:
+        """By name."""
+        return sorted(self._quotas.values(), key=lambda quota: quota.name)
+
     def node_pool(self, name: str) -> NodePool | None:
         """A node pool."""
         return self._node_pools.get(name)
@@ -295,17 +313,6 @@ class Record(StateReader):
         if event.deleted:
             self._hidden.put(version_key(job), value=True)
 
-    def _apply_job_summary(self, event: StateEvent) -> None:
-        summary = event.value
-        assert isinstance(summary, JobSummary)
-        _put_or_remove(self._summaries, summary_key(summary), summary, event)
-
-    def _apply_job_submission(self, event: StateEvent) -> None:
-        text = event.value
-        assert isinstance(text, JobSubmission)
-        key = (JobKey(text.namespace, text.job_id), text.version)
-        _put_or_remove(self._submissions, key, text, event)
-
     def _apply_evaluation(self, event: StateEvent) -> None:
         evaluation = event.value
         assert isinstance(evaluation, Evaluation)
@@ -317,50 +324,10 @@ class Record(StateReader):
             for item in self._explanations.bucket("eval", evaluation.id):
                 self._explanations.remove((item.eval_id, item.task_group))
 
-    def _apply_allocation(self, event: StateEvent) -> None:
-        alloc = event.value
-        assert isinstance(alloc, Allocation)
-        _put_or_remove(self._allocations, alloc.id, alloc, event)
-
-    def _apply_deployment(self, event: StateEvent) -> None:
-        deployment = event.value
-        assert isinstance(deployment, Deployment)
-        _put_or_remove(self._deployments, deployment.id, deployment, event)
-
-    def _apply_node(self, event: StateEvent) -> None:
-        node = event.value
-        assert isinstance(node, Node)
-        _put_or_remove(self._nodes, node.id, node, event)
-
-    def _apply_node_use(self, event: StateEvent) -> None:
-        use = event.value
-        assert isinstance(use, NodeUse)
-        _put_or_remove(self._uses, use.node_id, use, event)
-
-    def _apply_node_pool(self, event: StateEvent) -> None:
-        pool = event.value
-        assert isinstance(pool, NodePool)
-        _put_or_remove(self._node_pools, pool.name, pool, event)
-
-    def _apply_namespace(self, event: StateEvent) -> None:
-        namespace = event.value
-        assert isinstance(namespace, Namespace)
-        _put_or_remove(self._namespaces, namespace.name, namespace, event)
-
     def _apply_settings(self, event: StateEvent) -> None:
         settings = event.value
         assert isinstance(settings, SchedulerSettings)
         self._settings = settings
-
-    def _apply_lifecycle(self, event: StateEvent) -> None:
-        step = event.value
-        assert isinstance(step, LifecycleStep)
-        _put_or_remove(self._lifecycle, (step.eval_id, step.number), step, event)
-
-    def _apply_explanation(self, event: StateEvent) -> None:
-        item = event.value
-        assert isinstance(item, StoredExplanation)
-        _put_or_remove(self._explanations, (item.eval_id, item.task_group), item, event)
 
 
 def version_key(job: Job) -> VersionKey:
@@ -380,19 +347,39 @@ def _put_or_remove(table: Table[Key, Value], key: Key, value: Value, event: Stat
         table.put(key, value)
 
 
+def _rows(
+    table: str, kind: type[Value], key_of: Callable[[Value], Key]
+) -> Callable[[Record, StateEvent], None]:
+    """How a record follows rows that take nothing else along."""
+
+    def apply(record: Record, event: StateEvent) -> None:
+        value = event.value
+        assert isinstance(value, kind)
+        _put_or_remove(getattr(record, table), key_of(value), value, event)
+
+    return apply
+
+
+def _submission_key(text: JobSubmission) -> tuple[JobKey, int]:
+    return JobKey(text.namespace, text.job_id), text.version
+
+
 _APPLY: dict[Topic, Callable[[Record, StateEvent], None]] = {
     Topic.JOB: Record._apply_job,
     Topic.JOB_VERSION: Record._apply_job_version,
-    Topic.JOB_SUMMARY: Record._apply_job_summary,
-    Topic.JOB_SUBMISSION: Record._apply_job_submission,
+    Topic.JOB_SUMMARY: _rows("_summaries", JobSummary, summary_key),
+    Topic.JOB_SUBMISSION: _rows("_submissions", JobSubmission, _submission_key),
     Topic.EVALUATION: Record._apply_evaluation,
-    Topic.ALLOCATION: Record._apply_allocation,
-    Topic.DEPLOYMENT: Record._apply_deployment,
-    Topic.NODE: Record._apply_node,
-    Topic.NODE_USE: Record._apply_node_use,
-    Topic.NODE_POOL: Record._apply_node_pool,
-    Topic.NAMESPACE: Record._apply_namespace,
+    Topic.ALLOCATION: _rows("_allocations", Allocation, lambda alloc: alloc.id),
+    Topic.DEPLOYMENT: _rows("_deployments", Deployment, lambda deployment: deployment.id),
+    Topic.NODE: _rows("_nodes", Node, lambda node: node.id),
+    Topic.NODE_USE: _rows("_uses", NodeUse, lambda use: use.node_id),
+    Topic.NODE_POOL: _rows("_node_pools", NodePool, lambda pool: pool.name),
+    Topic.NAMESPACE: _rows("_namespaces", Namespace, lambda namespace: namespace.name),
+    Topic.QUOTA: _rows("_quotas", QuotaSpec, lambda quota: quota.name),
     Topic.SCHEDULER_SETTINGS: Record._apply_settings,
-    Topic.LIFECYCLE: Record._apply_lifecycle,
-    Topic.EXPLANATION: Record._apply_explanation,
+    Topic.LIFECYCLE: _rows("_lifecycle", LifecycleStep, lambda step: (step.eval_id, step.number)),
+    Topic.EXPLANATION: _rows(
+        "_explanations", StoredExplanation, lambda item: (item.eval_id, item.task_group)
+    ),
 }

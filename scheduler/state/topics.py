@@ -14,6 +14,7 @@ TABLE_OF_TOPIC: dict[Topic, str] = {
     Topic.NODE: "nodes",
     Topic.NODE_POOL: "node_pools",
     Topic.NAMESPACE: "namespaces",
+    Topic.QUOTA: "quotas",
     Topic.SCHEDULER_SETTINGS: "scheduler_settings",
     Topic.LIFECYCLE: "lifecycle",
 }

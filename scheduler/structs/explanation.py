@@ -52,6 +52,8 @@ class GroupExplanation(Wire, frozen=True):
     with_room: int = 0
     refused: tuple[RefusedNodes, ...] = ()
     exhausted: tuple[Shortfall, ...] = ()
+    #: The limits of the namespace's quota that one more would exceed, whatever the node.
+    quota_exhausted: tuple[str, ...] = ()
     #: The candidates of the newest decision with every score, best first.
     best: tuple[NodeScore, ...] = ()
     #: Allocations of the group that the newest attempt could not place.

@@ -42,6 +42,7 @@ _PUTS = {
     "Deployment": "put_deployment",
     "LifecycleStep": "put_lifecycle_step",
     "Namespace": "put_namespace",
+    "QuotaSpec": "put_quota",
     "NodePool": "put_node_pool",
     "SchedulerSettings": "put_scheduler_settings",
 }

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler.engine.measure.fit import allocations_fit, exceeds_max_allocs
+from scheduler.engine.plan.quota import plan_exceeds_quota
 from scheduler.errors import PlanRefused
 from scheduler.ports import StateReader
 from scheduler.state.node_use import add_use, subtract_use, use_of
@@ -18,6 +19,9 @@ from scheduler.structs.node import Node, NodeEligibility, NodeStatus
 from scheduler.structs.plan import ByNode, Plan, PlanResult
 
 _SINGLE_WRITER = "single-node-single-writer"
+#: Tables whose changes make a plan fit or not.
+_MOVES_ROOM = ("nodes", "allocations")
+_MOVES_QUOTAS = ("namespaces", "quotas")
 
 
 def evaluate_plan(reader: StateReader, plan: Plan) -> PlanResult:
@@ -25,9 +29,12 @@ def evaluate_plan(reader: StateReader, plan: Plan) -> PlanResult:
 
     One node is accepted or rejected whole, so a replacement never lands without the stop that
     makes room for it. With `plan.all_at_once`, one rejection rejects everything. A result with
-    rejections asks for a refresh. Raises PlanRefused when the plan cannot be judged at all.
+    rejections asks for a refresh, and so does the empty one of a plan above its namespace's quota.
+    Raises PlanRefused when the plan cannot be judged at all.
     """
     _require_stored(reader, plan)
+    if plan_exceeds_quota(reader, plan):
+        return PlanResult(refresh_index=_newest(reader, *_MOVES_ROOM, *_MOVES_QUOTAS))
     rejections: dict[str, str] = {}
     for node_id in _touched_nodes(plan):
         reason = misfit(reader, plan, node_id)
@@ -37,7 +44,7 @@ def evaluate_plan(reader: StateReader, plan: Plan) -> PlanResult:
                 break
     if not rejections:
         return _accepted(reader, plan, frozenset())
-    refresh_index = max(reader.table_index("nodes"), reader.table_index("allocations"))
+    refresh_index = _newest(reader, *_MOVES_ROOM)
     if refresh_index == 0:
         raise PlanRefused("partialCommit with RefreshIndex of 0")
     result = PlanResult() if plan.all_at_once else _accepted(reader, plan, frozenset(rejections))
@@ -47,6 +54,10 @@ def evaluate_plan(reader: StateReader, plan: Plan) -> PlanResult:
         rejections=rejections,
         refresh_index=refresh_index,
     )
+
+
+def _newest(reader: StateReader, *tables: str) -> int:
+    return max(map(reader.table_index, tables))
 
 
 def accept_nodes(plan: Plan, rejected: frozenset[str]) -> PlanResult:

@@ -1,0 +1,23 @@
+"""How much the namespaces that share a quota may take together."""
+
+from scheduler.structs.wire import Wire
+
+
+class QuotaAmounts(Wire, frozen=True):
+    """What is counted against a quota. As limits, 0 means without limit."""
+
+    #: MHz
+    cpu: int = 0
+    memory_mb: int = 0
+    disk_mb: int = 0
+    allocations: int = 0
+
+
+class QuotaSpec(Wire, frozen=True):
+    """A named set of limits; namespaces name it."""
+
+    name: str = ""
+    description: str = ""
+    limits: QuotaAmounts = QuotaAmounts()
+    create_index: int = 0
+    modify_index: int = 0

@@ -1,0 +1,98 @@
+"""Quotas on every store: what is put comes back, and what a namespace holds is found."""
+
+from scheduler.state.events import Topic, WriteKind
+from scheduler.state.quota_use import quota_of, use_of_quota
+from scheduler.structs.allocation import ClientStatus, DesiredStatus
+from scheduler.structs.job import Namespace
+from scheduler.structs.quota import QuotaAmounts, QuotaSpec
+from tests.builders import make_allocation, make_job
+
+KIND = WriteKind.QUOTA_UPSERTED
+SMALL = QuotaSpec(name="small", description="x", limits=QuotaAmounts(cpu=100, allocations=2))
+LARGE = QuotaSpec(name="large", limits=QuotaAmounts(memory_mb=9, disk_mb=8))
+
+
+def write(store, *works):
+    def work(change):
+        for one in works:
+            one(change)
+
+    return store.write(KIND, work, now=1)[0]
+
+
+def test_quotas_are_found_by_name_and_in_order_until_they_are_deleted(store):
+    index = write(store, lambda change: change.put_quota(SMALL), lambda c: c.put_quota(LARGE))
+    assert store.read(lambda reader: reader.quota("small")) == SMALL
+    assert store.read(lambda reader: list(reader.quotas())) == [LARGE, SMALL]
+    assert store.read(lambda reader: reader.table_index("quotas")) == index
+
+    def delete(change):
+        change.delete_quota("small")
+        return change.quota("small"), list(change.quotas())
+
+    assert store.write(KIND, delete, now=1)[1] == (None, [LARGE])
+    assert store.read(lambda reader: reader.quota("small")) is None
+    (frame,) = store.frames_since(index)
+    (event,) = frame.events
+    assert (event.topic, event.key, event.value, event.deleted) == (
+        Topic.QUOTA,
+        "small",
+        SMALL,
+        True,
+    )
+
+
+def held(number, namespace="team", **fields):
+    job = make_job(id=f"job-{number}", namespace=namespace)
+    defaults = {"client_status": ClientStatus.RUNNING, "create_index": number}
+    return make_allocation(job, number, **(defaults | fields))
+
+
+def test_a_namespace_holds_what_its_nodes_are_not_done_with(store):
+    rows = [
+        held(3),
+        held(1, desired_status=DesiredStatus.STOP),
+        held(2, client_status=ClientStatus.UNKNOWN),
+        held(4, client_status=ClientStatus.COMPLETE),
+        held(5, client_status=ClientStatus.FAILED),
+        held(6, client_status=ClientStatus.LOST),
+        held(7, "other"),
+    ]
+    write(store, *(lambda change, row=row: change.put_allocation(row) for row in rows))
+    expected = [rows[1], rows[2], rows[0]]
+    assert store.read(lambda reader: list(reader.held_allocations("team"))) == expected
+
+    def end_one_and_start_another(change):
+        change.put_allocation(rows[0].changed(client_status=ClientStatus.COMPLETE))
+        change.put_allocation(held(8))
+        return list(change.held_allocations("team"))
+
+    new = [rows[1], rows[2], held(8)]
+    assert store.write(KIND, end_one_and_start_another, now=1)[1] == new
+    assert store.read(lambda reader: list(reader.held_allocations("team"))) == new
+
+
+def test_the_use_of_a_quota_is_that_of_all_its_namespaces(store):
+    write(
+        store,
+        lambda change: change.put_quota(SMALL),
+        *(
+            lambda change, name=name, quota=quota: change.put_namespace(
+                Namespace(name=name, quota=quota)
+            )
+            for name, quota in (("team", "small"), ("other", "small"), ("free", ""))
+        ),
+        *(
+            lambda change, row=row: change.put_allocation(row)
+            for row in (held(1), held(2, "other"), held(3, "free"))
+        ),
+    )
+    assert store.read(lambda reader: quota_of(reader, "team")) == SMALL
+    assert store.read(lambda reader: quota_of(reader, "free")) is None
+    one = held(1).allocated_resources
+    assert store.read(lambda reader: use_of_quota(reader, "small")) == QuotaAmounts(
+        cpu=2 * one.tasks["web"].cpu.cpu_shares,
+        memory_mb=2 * one.tasks["web"].memory.memory_mb,
+        disk_mb=2 * one.shared.disk_mb,
+        allocations=2,
+    )
