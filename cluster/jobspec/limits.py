@@ -1,7 +1,12 @@
 """How much a job document may hold; checked before any work is spent on it.
 
-In: a decoded JSON document. Out: the problems of its size. Knows no field but the task groups.
+In: a decoded JSON document, or one that is being decoded. Out: the problems of its size. Knows no
+field but the task groups.
 """
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
 
 from cluster.jobspec.problems import JobProblems, Problem
 
@@ -10,6 +15,20 @@ MAX_GROUPS = 1_000
 #: Objects (groups, tasks, constraints, ...), and values of any kind, in one document.
 MAX_OBJECTS = 10_000
 MAX_VALUES = 100_000
+
+_TOO_MANY_OBJECTS = Problem("", f"a job holds at most {MAX_OBJECTS} objects")
+
+
+def object_limit() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """An `object_hook` that stops the decoding of a text with too many objects."""
+    numbers = count(1)
+
+    def keep(found: dict[str, Any]) -> dict[str, Any]:
+        if next(numbers) > MAX_OBJECTS:
+            raise JobProblems([_TOO_MANY_OBJECTS], malformed=True)
+        return found
+
+    return keep
 
 
 def refuse_oversized(document: object) -> None:
@@ -39,7 +58,7 @@ def _amount_problems(document: object) -> list[Problem]:
         inner = list(value.values()) if isinstance(value, dict) else value
         values += len(inner)
         if objects > MAX_OBJECTS:
-            return [Problem("", f"a job holds at most {MAX_OBJECTS} objects")]
+            return [_TOO_MANY_OBJECTS]
         if values > MAX_VALUES:
             return [Problem("", f"a job holds at most {MAX_VALUES} values")]
         pending.extend(inner)

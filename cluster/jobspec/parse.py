@@ -13,7 +13,7 @@ from typing import Any
 from cluster.jobspec.canonicalize import canonicalize
 from cluster.jobspec.hcl.job_file import read_job_file
 from cluster.jobspec.json_places import places
-from cluster.jobspec.limits import refuse_oversized
+from cluster.jobspec.limits import object_limit, refuse_oversized
 from cluster.jobspec.problems import JobProblems, Problem
 from cluster.jobspec.request_form import (
     Place,
@@ -147,7 +147,7 @@ def _unwrapped(document: Any) -> tuple[Any, Steps]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, object_hook=object_limit())
     except json.JSONDecodeError as error:
         problem = Problem("", f"invalid JSON: {error.msg}", error.lineno, error.colno)
         raise JobProblems([problem], malformed=True) from None

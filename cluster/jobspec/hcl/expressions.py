@@ -19,9 +19,14 @@ _PRECEDENCE = {
     "||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6,
     "/": 6, "%": 6,
 }  # fmt: skip
+#: A whole expression of the kind that most are: a plain text, a word or a small number, and behind
+#: it what can only end it. In brackets a line's end is no end.
+_PLAIN = r'(?:"([^"\\$%\n]*)"|(\d{1,15})(?![.\w])|(true|false|null)(?![\w-]))'
+_PLAIN_TO_LINE_END = re.compile(_PLAIN + r"(?=[ \t]*[\n,\]})])", re.ASCII)
+_PLAIN_IN_BRACKETS = re.compile(_PLAIN + r"(?=[ \t]*[,\]})])", re.ASCII)
 _WORDS = {"true": True, "false": False, "null": None}
 #: Operators of one file; a job has a handful.
-_MOST_OPERATORS = 20_000
+_MOST_OPERATORS = 5_000
 _LARGEST_EXPONENT = 4000
 _LONGEST_NUMBER = 2000
 
@@ -37,6 +42,21 @@ class ExpressionParser(TemplateParser):
 
     def expression(self) -> syntax.Expression:
         """One expression, as long as it goes."""
+        self.skip()
+        plain = _PLAIN_IN_BRACKETS if self.newlines_ignored else _PLAIN_TO_LINE_END
+        match = plain.match(self.text, self.position)
+        return self._composed() if match is None else self._plain(match)
+
+    def _plain(self, match: re.Match[str]) -> syntax.Expression:
+        self.count()
+        self.position = match.end()
+        text, number, word = match.groups()
+        value: object = text
+        if text is None:
+            value = _WORDS[word] if number is None else int(number)
+        return syntax.Literal(match.start(), match.end(), value)
+
+    def _composed(self) -> syntax.Expression:
         with self.deeper():
             self.skip()
             start = self.position
@@ -69,11 +89,7 @@ class ExpressionParser(TemplateParser):
             self.position = match.end()
             self._operators += 1
             if self._operators > _MOST_OPERATORS:
-                problem = self.problem(
-                    "Too much work", f"At most {_MOST_OPERATORS} operators are read."
-                )
-                problem.is_final = True
-                raise problem
+                raise self.end("Too much work", f"At most {_MOST_OPERATORS} operators are read.")
             with self.deeper():
                 self.skip()
                 right = self._binary(level + 1)
@@ -97,6 +113,8 @@ class ExpressionParser(TemplateParser):
     def _steps(self, *, in_splat: bool) -> list[syntax.Step]:
         steps: list[syntax.Step] = []
         while True:
+            if steps:
+                self.count()
             # In brackets a way may go on in the next line, but not behind a blank elsewhere.
             before = self.position
             if self.newlines_ignored:
@@ -137,6 +155,7 @@ class ExpressionParser(TemplateParser):
         while self.text.startswith(".", self.position) and not self.text.startswith(
             ".*", self.position
         ):
+            self.count()
             start = self.position
             self.position += 1
             steps.append(self._dot_step(start))

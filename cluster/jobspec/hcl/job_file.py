@@ -17,7 +17,7 @@ from cluster.jobspec.hcl.schema import SCHEMAS, Entry, Schema
 from cluster.jobspec.hcl.scope import Scope
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.variables import Variables
-from cluster.jobspec.limits import refuse_oversized
+from cluster.jobspec.limits import object_limit, refuse_oversized
 from cluster.jobspec.problems import JobProblems, Problem
 from cluster.jobspec.request_form import Place, RequestForm, Steps
 
@@ -105,7 +105,7 @@ def _read(source: Source) -> syntax.Body:
 
 def _read_json(source: Source) -> JsonBody:
     try:
-        refuse_oversized(json.loads(source.text))
+        refuse_oversized(json.loads(source.text, object_hook=object_limit()))
     except json.JSONDecodeError as error:
         message = f"{source.name}:{error.lineno},{error.colno}: Invalid JSON; {error.msg}"
         problem = Problem("", message, error.lineno, error.colno)

@@ -6,29 +6,25 @@ Reads the blanks, comments and names that every part of the language shares.
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from cluster.jobspec.hcl import syntax
+from cluster.jobspec.hcl.escapes import MULTI_LINE, unescaped
+from cluster.jobspec.hcl.nesting import MAX_NESTING, Nesting
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.syntax_problem import SyntaxProblem
 
-#: How deep blocks and expressions may nest together; bounds every recursion over the tree.
-MAX_NESTING = 40
 #: Terms and parts to fill in of one file, and how many of them a block is worth.
 MAX_PIECES, BLOCK_PIECES = 20_000, 4
 
 _BLANK = re.compile(r"(?:[ \t]+|\r(?=\n)|/\*.*?\*/|(?:#|//)[^\n]*)+", re.DOTALL)
 _BLANK_LINES = re.compile(r"(?:[ \t\r\n]+|/\*.*?\*/|(?:#|//)[^\n]*)+", re.DOTALL)
+_BLANK_BEGINNINGS = frozenset(" \t\r\n/#")
 _NAME = re.compile(r"[^\W\d][\w-]*")
 _PLAIN_IN_QUOTES = re.compile(r'(?:[^"\\$%\n]+|\\.|\$(?!\$?\{)|%(?!%?\{))+')
 _PLAIN_IN_HEREDOC = re.compile(r"(?:[^$%\n]+|\$(?!\$?\{)|%(?!%?\{))*\n?")
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)")
 _HEREDOC_HEAD = re.compile(r"<<(-?)([^\W\d][\w.-]*)\r?\n")
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f"}
-_NATIVE_ESCAPES = frozenset('nrt"\\')
-_MULTI_LINE = "Quoted strings may not be split over multiple lines."
 
 
 @dataclass(slots=True)
@@ -44,6 +40,20 @@ class _Directive:
     strips_right: bool
 
 
+class _Newlines(AbstractContextManager[None]):
+    """Whether a line's end means nothing, for a while."""
+
+    __slots__ = ("_before", "_parser")
+
+    def __init__(self, parser: "TemplateParser", *, ignored: bool) -> None:
+        self._parser = parser
+        self._before = parser.newlines_ignored
+        parser.newlines_ignored = ignored
+
+    def __exit__(self, *_error: object) -> None:
+        self._parser.newlines_ignored = self._before
+
+
 class TemplateParser:
     """Position in one text, and the reading of its quoted parts."""
 
@@ -54,58 +64,49 @@ class TemplateParser:
         #: JSON has more escapes, and no multi-line worries.
         self.reads_json = False
         self.newlines_ignored = False
-        self._depth = 0
+        self._level = Nesting(self.end)
         self._pieces = 0
 
     @abstractmethod
     def expression(self) -> syntax.Expression:
         """One expression, as long as it goes."""
 
-    @contextmanager
-    def deeper(self) -> Iterator[None]:
+    def deeper(self) -> AbstractContextManager[None]:
         """Count one level of nesting."""
-        self._depth += 1
-        if self._depth > MAX_NESTING:
-            problem = self.problem("Nesting too deep", f"At most {MAX_NESTING} levels are read.")
-            problem.is_final = True
-            raise problem
-        try:
-            yield
-        finally:
-            self._depth -= 1
+        return self._level
 
     def count(self, pieces: int = 1) -> None:
         """Count pieces of the file; too many end it."""
         self._pieces += pieces
         if self._pieces > MAX_PIECES:
-            problem = self.problem("Too much work", "The file has too many blocks and values.")
-            problem.is_final = True
-            raise problem
+            detail = (
+                "The file has too many blocks and values:"
+                f" at most {MAX_PIECES} are read, where a block counts as {BLOCK_PIECES}."
+            )
+            raise self.end("Too much work", detail)
 
-    @contextmanager
-    def ignoring_newlines(self) -> Iterator[None]:
+    def ignoring_newlines(self) -> AbstractContextManager[None]:
         """Inside brackets, where a line's end means nothing."""
-        before, self.newlines_ignored = self.newlines_ignored, True
-        try:
-            yield
-        finally:
-            self.newlines_ignored = before
+        return _Newlines(self, ignored=True)
 
-    @contextmanager
-    def minding_newlines(self) -> Iterator[None]:
+    def minding_newlines(self) -> AbstractContextManager[None]:
         """Inside braces, where a line's end separates."""
-        before, self.newlines_ignored = self.newlines_ignored, False
-        try:
-            yield
-        finally:
-            self.newlines_ignored = before
+        return _Newlines(self, ignored=False)
 
     def problem(self, summary: str, detail: str) -> SyntaxProblem:
         """A mistake at the present position."""
         return SyntaxProblem(self.position, self.position + 1, summary, detail)
 
+    def end(self, summary: str, detail: str) -> SyntaxProblem:
+        """A mistake at the present position behind which nothing is read."""
+        problem = self.problem(summary, detail)
+        problem.is_final = True
+        return problem
+
     def skip(self, *, newlines: bool = False) -> None:
         """Go over blanks and comments, and over line ends where they mean nothing."""
+        if self.text[self.position : self.position + 1] not in _BLANK_BEGINNINGS:
+            return
         blank = _BLANK_LINES if newlines or self.newlines_ignored else _BLANK
         match = blank.match(self.text, self.position)
         if match:
@@ -176,7 +177,7 @@ class TemplateParser:
                 return self._assembled(start, parts)
             if character in ("", "\n"):
                 problem = SyntaxProblem(
-                    start, self.position, "Invalid multi-line string", _MULTI_LINE
+                    start, self.position, "Invalid multi-line string", MULTI_LINE
                 )
                 raise problem
             self._part(parts, _PLAIN_IN_QUOTES, in_quotes=True)
@@ -204,25 +205,8 @@ class TemplateParser:
             self.position = match.end() if match and match.end() > start else start + 1
             text = self.text[start : self.position]
             if in_quotes and "\\" in text:
-                text = self._unescaped(text, start)
+                text = unescaped(text, start, is_json=self.reads_json)
         parts.append(syntax.Literal(start, self.position, text))
-
-    def _unescaped(self, text: str, offset: int) -> str:
-        def character(match: re.Match[str]) -> str:
-            code = match[0][1:]
-            if len(code) > 1:
-                return chr(int(code[1:], 16)) if int(code[1:], 16) < 0x110000 else "\ufffd"
-            if code in _ESCAPES and (self.reads_json or code in _NATIVE_ESCAPES):
-                return _ESCAPES[code]
-            start = offset + match.start()
-            detail = f'The symbol "{code}" is not a valid escape sequence selector.'
-            raise SyntaxProblem(start, start + 2, "Invalid escape sequence", detail)
-
-        if text == "\\":
-            raise SyntaxProblem(offset, offset + 1, "Invalid multi-line string", _MULTI_LINE)
-        plain = _ESCAPE.sub(character, text)
-        # Two escapes may spell the halves of one character; a lone half is none at all.
-        return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def _fill(self) -> syntax.Expression:
         start = self.position
@@ -234,7 +218,7 @@ class TemplateParser:
         strips_right = self._strip_mark()
         if not self.text.startswith("}", self.position):
             if self.text.find("\n", start, self.position + 1) >= 0:
-                raise SyntaxProblem(start, self.position, "Invalid multi-line string", _MULTI_LINE)
+                raise SyntaxProblem(start, self.position, "Invalid multi-line string", MULTI_LINE)
             detail = "Expected a closing brace to end the interpolation expression."
             raise self.problem("Extra characters after interpolation expression", detail)
         self.position += 1
@@ -253,6 +237,7 @@ class TemplateParser:
         return False
 
     def _directive(self) -> "_Directive":
+        self.count()
         start = self.position
         self.position += 2
         strips_left = self._strip_mark()
