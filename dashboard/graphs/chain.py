@@ -26,6 +26,11 @@ RADIUS = 50.0
 BELOW = 12.0
 
 
+def graph_key(eval_id: str, *, is_tidy: bool = False) -> str:
+    """The name of a chain's graph: the tidied one is another, so that the grown one stays."""
+    return f"chain-tidy-{eval_id}" if is_tidy else f"chain-{eval_id}"
+
+
 class ChainLayout(ChainPlaces):
     """The places of one chain, drawn."""
 

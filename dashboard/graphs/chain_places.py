@@ -144,6 +144,46 @@ class ChainPlaces:
             lane += 1
         return lane
 
+    def tidy(self) -> None:
+        """Place all anew, once: a branch keeps its lanes together, no arrow crosses another.
+
+        What comes later is placed beside it as ever.
+        """
+        self.place_folds()
+        children = self._children()
+        self.spots.clear()
+        self.taken.clear()
+        free = 0
+        waiting = [(root, 1, -1) for root in reversed(children.pop("", []))]
+        # A loop of links in damaged data hangs on no root: its oldest member becomes one.
+        loops = list(reversed(children))
+        while waiting or loops:
+            key, column, lane = waiting.pop() if waiting else (loops.pop(), 1, -1)
+            if key in self.spots:
+                continue
+            lane = free if lane < 0 else lane
+            free = max(free, lane + 1)
+            self._claim(key, column, lane)
+            below = [child for child in children.get(key, []) if child not in self.spots]
+            # The first stands in the lane of its parent, the others under all that hangs on it.
+            waiting += [(child, column + 1, -1) for child in reversed(below[1:])]
+            waiting += [(child, column + 1, lane) for child in below[:1]]
+
+    def _children(self) -> dict[str, list[str]]:
+        """What hangs on each drawn node, oldest first; the roots, by event, under ""."""
+        events: dict[str, dict[str, None]] = {}
+        told: dict[str, dict[str, None]] = {}
+        for member in sorted(self.members.values(), key=lambda item: (item.created_at, item.id)):
+            key, parent = self.folded_into.get(member.id, member.id), self.parent_of(member)
+            if parent:
+                told.setdefault(parent, {})[key] = None
+            if parent and parent not in self.members:
+                key = parent
+            if key == parent or not parent:
+                events.setdefault(member.event_key or key, {})[key] = None
+        roots = [key for keys in events.values() for key in keys]
+        return {"": roots} | {parent: list(keys) for parent, keys in told.items()}
+
     def place_folds(self) -> None:
         """Give each folded node its place, once."""
         for member_id, key in self.folded_into.items():

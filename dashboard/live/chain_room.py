@@ -8,7 +8,7 @@ from dashboard.chains import (
     newest_steps,
     tombstone_of,
 )
-from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain import ChainLayout, graph_key
 from dashboard.graphs.chain_tree import chain_tree
 from dashboard.graphs.geometry import patch_between
 from dashboard.live.messages import Drawing, Html, Piece, Redrawing
@@ -25,7 +25,10 @@ class ChainRoom(Room):
     def __init__(self, subscription: Subscription) -> None:
         """See Room."""
         super().__init__(subscription)
-        self.layout = ChainLayout(f"chain-{subscription.key}", selected=subscription.key)
+        self._is_tidy = subscription.kind == "tidy"
+        self.layout = ChainLayout(
+            graph_key(subscription.key, is_tidy=self._is_tidy), selected=subscription.key
+        )
         self.evaluations: dict[str, Evaluation] = {}
         self.newest: dict[str, LifecycleStep] = {}
         self._is_redrawn = False
@@ -37,6 +40,8 @@ class ChainRoom(Room):
         self.evaluations = chain.evaluations
         self.newest = newest_steps(reader, chain)
         self.layout.update(members_of(chain, self.newest))
+        if self._is_tidy:
+            self.layout.tidy()
         self._drawn = self.layout.graph()
 
     def concerns(self, event: StateEvent) -> bool:

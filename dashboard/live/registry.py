@@ -18,7 +18,8 @@ ROOMS: dict[str, type[Room]] = {
     "navigation": NavigationRoom,
     "nodes": NodesRoom,
     "overview": OverviewRoom,
-    # Its members are those of the chain; only its panel differs.
+    # Their members are those of the chain; the one lays them out tidily, the other has a panel.
+    "tidy": ChainRoom,
     "timeline": ChainRoom,
 }
 

@@ -12,8 +12,8 @@ from scheduler.ports import StateReader
 from scheduler.structs.identity import JobKey
 
 Kind = Literal[
-    "overview", "jobs", "job", "evaluations", "evaluation", "chain", "timeline", "allocations",
-    "allocation", "nodes", "node", "drains", "navigation",
+    "overview", "jobs", "job", "evaluations", "evaluation", "chain", "timeline", "tidy",
+    "allocations", "allocation", "nodes", "node", "drains", "navigation",
 ]  # fmt: skip
 
 #: The key is a namespace, or `*`.
@@ -21,7 +21,9 @@ LISTS: frozenset[str] = frozenset({"overview", "jobs", "evaluations", "allocatio
 #: Nodes belong to no namespace: whoever may sign in may see them.
 CLUSTER_WIDE: frozenset[str] = frozenset({"nodes", "node", "drains"})
 #: Kinds whose key is an id.
-BY_ID: frozenset[str] = frozenset({"evaluation", "chain", "timeline", "allocation", "node"})
+BY_ID: frozenset[str] = frozenset(
+    {"evaluation", "chain", "timeline", "tidy", "allocation", "node"}
+)
 #: More topics than any page needs.
 MAX_TOPICS = 12
 MAX_TOPIC_LENGTH = 300

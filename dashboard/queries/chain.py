@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dashboard.chains import Chain, chain_of, members_of, newest_steps
-from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain import ChainLayout, graph_key
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.chain_tree import chain_tree
 from dashboard.graphs.mermaid import graph_mermaid
@@ -30,10 +30,12 @@ _ORDER = (
 )  # fmt: skip
 
 
-def chain_page(reader: StateReader, viewer: Viewer, *, eval_id: str, view: str) -> dict[str, Any]:
+def chain_page(
+    reader: StateReader, viewer: Viewer, *, eval_id: str, view: str, is_tidy: bool = False
+) -> dict[str, Any]:
     """The context of the page; raises Absent for an id that was never seen."""
     chain = _seen(reader, viewer, eval_id)
-    layout = _layout(reader, chain, eval_id)
+    layout = _layout(reader, chain, eval_id, is_tidy=is_tidy)
     graph = layout.graph()
     start = chain.evaluations.get(eval_id) or chain.stubs[eval_id]
     shown = view if view in VIEWS else "graph"
@@ -44,6 +46,7 @@ def chain_page(reader: StateReader, viewer: Viewer, *, eval_id: str, view: str) 
         "mermaid": graph_mermaid(graph),
         "tree": chain_tree(layout),
         "view": shown,
+        "is_tidy": is_tidy,
         "views": [
             {"word": word, "url": f"?view={key}", "is_current": key == shown}
             for key, word in VIEWS.items()
@@ -53,7 +56,7 @@ def chain_page(reader: StateReader, viewer: Viewer, *, eval_id: str, view: str) 
             (short_id(eval_id), f"/evaluations/{eval_id}/"),
             ("Chain", ""),
         ),
-        "live_topics": f"chain:{eval_id}",
+        "live_topics": f"chain:{eval_id}" + (f",tidy:{eval_id}" if is_tidy else ""),
         **_told(chain, layout, eval_id),
         **_timed(reader, viewer, chain, eval_id=eval_id, view=shown),
         "page_index": reader.index,
@@ -101,9 +104,13 @@ def _seen(reader: StateReader, viewer: Viewer, eval_id: str) -> Chain:
     return chain
 
 
-def _layout(reader: StateReader, chain: Chain, eval_id: str) -> ChainLayout:
-    layout = ChainLayout(f"chain-{eval_id}", selected=eval_id)
+def _layout(
+    reader: StateReader, chain: Chain, eval_id: str, *, is_tidy: bool = False
+) -> ChainLayout:
+    layout = ChainLayout(graph_key(eval_id, is_tidy=is_tidy), selected=eval_id)
     layout.update(members_of(chain, newest_steps(reader, chain)))
+    if is_tidy:
+        layout.tidy()
     return layout
 
 

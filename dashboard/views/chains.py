@@ -14,7 +14,12 @@ _TYPES = {"mmd": "text/plain; charset=utf-8", "json": "application/json"}
 @page
 async def chain(request: HttpRequest, viewer: Viewer, eval_id: str) -> HttpResponse:
     """Graph, tree and table of one chain."""
-    query = partial(chain_page, eval_id=eval_id, view=request.GET.get("view", ""))
+    query = partial(
+        chain_page,
+        eval_id=eval_id,
+        view=request.GET.get("view", ""),
+        is_tidy=request.GET.get("layout") == "tidy",
+    )
     return await shown(request, viewer, "dashboard/chain.html", query)
 
 

@@ -1,6 +1,8 @@
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_places import ChainMember
@@ -91,6 +93,78 @@ def test_a_placed_node_never_moves():
             key: at for key, at in before.items() if key in now
         }
         before = now
+
+
+TANGLED = (
+    member("a", at=1, **LOST),
+    member("b", at=2, **LOST),
+    member("c", at=3, previous_eval="b"),
+    member("d", at=4, previous_eval="a"),
+    member("e", at=5, previous_eval="a"),
+    member("f", at=6, previous_eval="zzzzzzzz-gone"),
+    member("g", at=7, previous_eval="g"),
+)
+
+
+def lanes(layout):
+    return {key: (spot.column, int(spot.lane)) for key, spot in layout.spots.items()}
+
+
+def test_tidied_a_branch_keeps_its_lanes_together():
+    layout = ChainLayout("chain-x")
+    layout.update(TANGLED)
+    layout.tidy()
+    assert lanes(layout) == {
+        "a": (1, 0),
+        "d": (2, 0),
+        "e": (2, 1),
+        "b": (1, 2),
+        "c": (2, 2),
+        "zzzzzzzz-gone": (1, 3),
+        "f": (2, 3),
+        "g": (1, 4),
+    }
+
+
+def test_what_comes_after_tidying_moves_nothing():
+    layout = ChainLayout("chain-x")
+    layout.update(TANGLED)
+    layout.tidy()
+    before = lanes(layout)
+    layout.update([member("h", at=8, previous_eval="a"), member("i", at=9, previous_eval="e")])
+    assert lanes(layout) == before | {"h": (2, 4), "i": (3, 1)}
+
+
+def test_a_loop_of_links_is_tidied_too():
+    layout = ChainLayout("chain-x")
+    layout.update([member("a", at=1, previous_eval="b"), member("b", at=2, previous_eval="a")])
+    layout.tidy()
+    assert lanes(layout) == {"a": (2, 0), "b": (1, 0)}
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=60))
+def test_tidied_arrows_never_cross(parents):
+    layout = ChainLayout("chain-x")
+    layout.update(
+        member(
+            f"e{place}",
+            at=place,
+            previous_eval=f"e{parent}" if parent < place else "",
+            event_key=f"event {parent % 3}" if parent >= place else "",
+            outcome=str(place % 3),
+        )
+        for place, parent in enumerate(parents)
+    )
+    layout.tidy()
+    spots = layout.spots
+    assert len(set(spots.values())) == len(spots)
+    made = sorted(
+        (spots[key].column, spots[key].lane, spots[source].lane)
+        for source, key in arrows(layout)
+        if not source.startswith("event")
+    )
+    for (column, _, above), (next_column, _, below) in itertools.pairwise(made):
+        assert column != next_column or above <= below
 
 
 def test_no_two_nodes_share_a_place():

@@ -227,6 +227,16 @@ def test_a_chain_is_shown_over_time(browser, chain):
     assert f'data-live="chain:{FIRST},timeline:{FIRST}' in answer.text
 
 
+def test_a_tidied_chain_is_a_graph_of_its_own(store, browser, chain):
+    answer = browser.get(f"/chains/{FIRST}/", layout="tidy")
+    assert f'data-graph="chain-tidy-{FIRST}"' in answer.text
+    assert f'data-live="chain:{FIRST},tidy:{FIRST}' in answer.text
+    room = room_for(Subscription("tidy", FIRST, frozenset({"default"})))
+    store.read(room.load)
+    drawing, _tree = room.standing(SOME_MOMENT)
+    assert drawing.graph == answer.context["graph"]
+
+
 def test_the_timeline_follows_its_chain(store, panels, chain):
     room = room_for(Subscription("timeline", FIRST, frozenset({"default"})))
     store.read(room.load)
