@@ -6,7 +6,7 @@ from typing import Any
 from dashboard.live.rooms import register_panel, register_rows
 from dashboard.queries.chain import chain_panel
 from dashboard.queries.drains import drain_panel, drains_panel
-from dashboard.queries.evaluation import evaluation_panel
+from dashboard.queries.evaluation import decision_panel, head_panel, raw_panel
 from dashboard.queries.evaluations import row_context
 from dashboard.queries.nodes import node_panel
 from dashboard.queries.timeline import timeline_panel
@@ -28,12 +28,12 @@ def _register_evaluations() -> None:
         context = partial(_evaluation_row, container=container)
         register_rows(kind, Topic.EVALUATION, container, row, context)
     watched = (Topic.EVALUATION, Topic.ALLOCATION, Topic.LIFECYCLE)
-    for target, template in (
-        ("evaluation-head", "_evaluation_head.html"),
-        ("decision", "_decision.html"),
-        ("raw", "_raw.html"),
+    for target, template, query in (
+        ("evaluation-head", "_evaluation_head.html", head_panel),
+        ("decision", "_decision.html", decision_panel),
+        ("raw", "_raw.html", raw_panel),
     ):
-        register_panel("evaluation", target, _PARTIALS + template, evaluation_panel, *watched)
+        register_panel("evaluation", target, _PARTIALS + template, query, *watched)
     sentence = f"{_PARTIALS}_chain_sentence.html"
     register_panel("chain", "chain-sentence", sentence, chain_panel, *watched)
     register_panel("chain", "chain-rows", f"{_PARTIALS}_chain_rows.html", chain_panel, *watched)

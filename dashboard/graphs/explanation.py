@@ -69,12 +69,19 @@ class ExplanationView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explanation_view(
-    found: GroupExplanation, node_names: Mapping[str, str], *, chosen: str = ""
+    found: GroupExplanation,
+    node_names: Mapping[str, str],
+    *,
+    chosen: str = "",
+    most: int = MOST_NAMED,
 ) -> ExplanationView:
-    """The view of one group; `chosen` is the node that its newest decision took, if any."""
+    """The view of one group; `chosen` is the node that its newest decision took, if any.
+
+    Under each reason at most `most` nodes are named.
+    """
     columns = score_columns(found.best)
-    exhausted = tuple(_exhausted(item, node_names) for item in found.exhausted)
-    filtered = tuple(_filtered(item, node_names) for item in found.refused)
+    exhausted = tuple(_exhausted(item, node_names, most) for item in found.exhausted)
+    filtered = tuple(_filtered(item, node_names, most) for item in found.refused)
     return ExplanationView(
         group=found.task_group,
         sentence=_sentence(found),
@@ -86,17 +93,17 @@ def explanation_view(
     )
 
 
-def nodes_named(found: GroupExplanation) -> frozenset[str]:
+def nodes_named(found: GroupExplanation, most: int = MOST_NAMED) -> frozenset[str]:
     """The ids of all nodes that the view names."""
     reasons: Iterable[Shortfall | RefusedNodes] = (*found.exhausted, *found.refused)
-    listed = {node_id for reason in reasons for node_id in reason.node_ids[:MOST_NAMED]}
+    listed = {node_id for reason in reasons for node_id in reason.node_ids[:most]}
     return frozenset(listed | {score.node_id for score in found.best})
 
 
-def _exhausted(shortfall: Shortfall, names: Mapping[str, str]) -> Verdict:
+def _exhausted(shortfall: Shortfall, names: Mapping[str, str], most: int) -> Verdict:
     unit = _UNITS.get(shortfall.dimension, "")
-    listed = shortfall.node_ids[:MOST_NAMED]
-    missing = shortfall.missing[:MOST_NAMED] if unit else ()
+    listed = shortfall.node_ids[:most]
+    missing = shortfall.missing[:most] if unit else ()
     if len(missing) < len(listed):
         return _verdict("exhausted", shortfall.dimension, shortfall.count, _named(listed, names))
     lacking = sorted(
@@ -110,8 +117,8 @@ def _exhausted(shortfall: Shortfall, names: Mapping[str, str]) -> Verdict:
     return _verdict("exhausted", shortfall.dimension, shortfall.count, nodes)
 
 
-def _filtered(refused: RefusedNodes, names: Mapping[str, str]) -> Verdict:
-    nodes = _named(refused.node_ids[:MOST_NAMED], names)
+def _filtered(refused: RefusedNodes, names: Mapping[str, str], most: int) -> Verdict:
+    nodes = _named(refused.node_ids[:most], names)
     return _verdict("filtered", refused.reason.rstrip(), refused.count, nodes)
 
 

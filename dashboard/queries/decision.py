@@ -9,7 +9,12 @@ from typing import Any
 
 import msgspec
 
-from dashboard.graphs.explanation import ExplanationView, explanation_view, nodes_named
+from dashboard.graphs.explanation import (
+    MOST_NAMED,
+    ExplanationView,
+    explanation_view,
+    nodes_named,
+)
 from dashboard.graphs.mermaid import placement_mermaid
 from dashboard.graphs.placement import PlacementView, placement_view
 from dashboard.outcomes import outcome_of
@@ -20,6 +25,9 @@ from scheduler.structs.explanation import GroupExplanation
 
 #: Placements shown one by one; the rest is counted.
 MAX_PLACEMENTS = 24
+#: Nodes named under all reasons of an evaluation with many groups, and under one at least.
+MAX_NAMED = 1200
+LEAST_NAMED = 6
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,22 +56,23 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     #: They are not kept any more.
     is_forgotten: bool = False
 
+    @property
+    def named(self) -> int:
+        """How many nodes are named under one reason."""
+        reasons = sum(len(kept.exhausted) + len(kept.refused) for kept in self.groups.values())
+        return max(LEAST_NAMED, min(MOST_NAMED, MAX_NAMED // max(reasons, 1)))
+
 
 def decision(
     reader: StateReader, evaluation: Evaluation, steps: Sequence[LifecycleStep]
 ) -> dict[str, Any]:
     """What it decided, in a sentence, and node by node."""
-    placed = [
-        alloc
-        for alloc in reader.allocations_by_eval(evaluation.id)
-        if alloc.create_index >= evaluation.create_index
-    ]
+    placed = _placed(reader, evaluation)
     shown = placed[:MAX_PLACEMENTS]
     found = _found(reader, evaluation, has_placed=bool(placed))
     names = _node_names(reader, evaluation, shown, found)
     return {
-        "outcome": outcome_of(evaluation, placed),
-        "took": _took(evaluation, steps),
+        **_result(evaluation, placed, steps),
         "waiting": _wishes(evaluation, found, placed, names),
         "placed": [_explained(alloc, names) for alloc in shown],
         "more_placed": max(len(placed) - MAX_PLACEMENTS, 0),
@@ -72,6 +81,35 @@ def decision(
         "is_forgotten": found.is_forgotten,
         "updates": _updates(evaluation),
     }
+
+
+def result(
+    reader: StateReader, evaluation: Evaluation, steps: Sequence[LifecycleStep]
+) -> dict[str, Any]:
+    """What it decided, in a sentence alone."""
+    return _result(evaluation, _placed(reader, evaluation), steps)
+
+
+def _result(
+    evaluation: Evaluation, placed: Sequence[Allocation], steps: Sequence[LifecycleStep]
+) -> dict[str, Any]:
+    return {"outcome": outcome_of(evaluation, placed), "took": _took(evaluation, steps)}
+
+
+def _placed(reader: StateReader, evaluation: Evaluation) -> list[Allocation]:
+    return [
+        alloc
+        for alloc in reader.allocations_by_eval(evaluation.id)
+        if alloc.create_index >= evaluation.create_index
+    ]
+
+
+def _took(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> int:
+    """From creation to the end, ns; 0 while it lasts."""
+    if not evaluation.is_terminal:
+        return 0
+    end = steps[-1].at if steps else evaluation.modify_time
+    return max(end - (steps[0].at if steps else evaluation.create_time), 0)
 
 
 def _found(reader: StateReader, evaluation: Evaluation, *, has_placed: bool) -> Found:
@@ -99,18 +137,10 @@ def _node_names(
     metrics = [*evaluation.failed_task_groups.values(), *(alloc.metrics for alloc in placed)]
     wanted = {score.node_id for metric in metrics for score in metric.score_meta_data}
     wanted |= {alloc.node_id for alloc in placed}
-    wanted = wanted.union(*map(nodes_named, found.groups.values()))
+    wanted = wanted.union(*(nodes_named(kept, found.named) for kept in found.groups.values()))
     reader.preload(nodes=wanted)
     nodes = (reader.node(node_id) for node_id in wanted)
     return {node.id: node.name for node in nodes if node is not None}
-
-
-def _took(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> int:
-    """From creation to the end, ns; 0 while it lasts."""
-    if not evaluation.is_terminal:
-        return 0
-    end = steps[-1].at if steps else evaluation.modify_time
-    return max(end - (steps[0].at if steps else evaluation.create_time), 0)
 
 
 def _wishes(
@@ -123,19 +153,21 @@ def _wishes(
             title=group,
             view=(view := placement_view(metric, names)),
             mermaid=placement_mermaid(view, group),
-            explanation=_explanation(found.groups.get(group), placed, names),
+            explanation=_explanation(found, group, placed, names),
         )
         for place, (group, metric) in enumerate(evaluation.failed_task_groups.items(), 1)
     ]
 
 
 def _explanation(
-    kept: GroupExplanation | None, placed: Sequence[Allocation], names: dict[str, str]
+    found: Found, group: str, placed: Sequence[Allocation], names: dict[str, str]
 ) -> ExplanationView | None:
+    kept = found.groups.get(group)
     if kept is None:
         return None
     newest = _newest(kept, placed)
-    return explanation_view(kept, names, chosen=newest.node_id if newest else "")
+    chosen = newest.node_id if newest else ""
+    return explanation_view(kept, names, chosen=chosen, most=found.named)
 
 
 def _newest(kept: GroupExplanation, placed: Sequence[Allocation]) -> Allocation | None:
@@ -174,12 +206,11 @@ def _placed_whole(
     told = []
     whole = found.groups.keys() - evaluation.failed_task_groups.keys()
     for place, group in enumerate(sorted(whole), 1):
-        kept = found.groups[group]
-        newest = _newest(kept, placed)
+        newest = _newest(found.groups[group], placed)
         item = _explained(newest, names) if newest else Explained(key="", title=group)
         told.append(
             msgspec.structs.replace(
-                item, key=f"group-{place}", explanation=_explanation(kept, placed, names)
+                item, key=f"group-{place}", explanation=_explanation(found, group, placed, names)
             )
         )
     return told

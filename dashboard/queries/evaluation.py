@@ -22,7 +22,7 @@ from dashboard.graphs.lifecycle import (
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.live.rooms import life_of, made_by
 from dashboard.live.subscriptions import Subscription
-from dashboard.queries.decision import decision
+from dashboard.queries.decision import decision, result
 from dashboard.viewer import Absent, Viewer, crumbs
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
@@ -55,8 +55,9 @@ def evaluation_page(reader: StateReader, viewer: Viewer, eval_id: str) -> dict[s
     }
 
 
-def evaluation_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
-    """What a live frame renders again: head, decision and facts."""
+def head_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
+    """Head and sentence, rendered again at each change; nodes are not asked for."""
+    del now
     evaluation = reader.evaluation(subscription.key)
     if evaluation is None:
         return _collected(reader, subscription.key)
@@ -66,9 +67,28 @@ def evaluation_panel(reader: StateReader, subscription: Subscription, now: int) 
         "state": current_state(life_of(evaluation, steps, ())),
         "crumbs": _crumbs(evaluation),
         "page_index": reader.index,
-        "raw": raw(evaluation, steps),
-        **decision(reader, evaluation, steps),
+        "raw": True,
+        **result(reader, evaluation, steps),
     }
+
+
+def decision_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
+    """Decision and facts."""
+    del now
+    evaluation = reader.evaluation(subscription.key)
+    if evaluation is None:
+        return _collected(reader, subscription.key)
+    steps = tuple(reader.lifecycle(subscription.key))
+    return {"evaluation": evaluation, **decision(reader, evaluation, steps)}
+
+
+def raw_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
+    """The JSON."""
+    del now
+    evaluation = reader.evaluation(subscription.key)
+    if evaluation is None:
+        return _collected(reader, subscription.key)
+    return {"raw": raw(evaluation, tuple(reader.lifecycle(subscription.key)))}
 
 
 def raw(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> str:

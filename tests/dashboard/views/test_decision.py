@@ -128,6 +128,16 @@ def test_a_group_placed_whole_shows_its_scores_with_the_chosen_node(store, brows
     assert f"{NODES[1].name} 0.50 0.50 \N{MINUS SIGN}0.25" in said
 
 
+def test_of_many_groups_fewer_nodes_are_named_under_each_reason(store, browser):
+    groups = [
+        GroupExplanation(task_group=f"g{place}", candidates=79, refused=WAITS.refused)
+        for place in range(100)
+    ]
+    write(store, DECIDED, explained=[stored(DECIDED, group) for group in groups])
+    told = page(browser, DECIDED)
+    assert told.count("and 67 more") == 100
+
+
 def test_what_waits_shows_what_its_job_found_last(store, browser):
     write(store, DECIDED, BLOCKED, explained=[stored(DECIDED, WAITS)])
     said = words(page(browser, BLOCKED))
