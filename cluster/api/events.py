@@ -46,6 +46,7 @@ _SILENT = frozenset(
         WriteKind.SCHEDULER_SETTINGS_UPDATED,
         WriteKind.LIFECYCLE_RECORDED,
         WriteKind.COLLECTED,
+        WriteKind.COLLECTION_DEMANDED,
     }
 )
 _EVERYTHING = "*"

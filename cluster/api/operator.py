@@ -14,6 +14,7 @@ from cluster.api.request import Call
 from cluster.api.respond import Found, answer_empty, answer_write, read_meta
 from cluster.api.watches import watch_row, watch_table
 from cluster.operations.errors import OperationRefused
+from cluster.operations.garbage import demand_collection
 from cluster.operations.namespaces import delete_namespace, put_namespace
 from cluster.operations.scheduler_settings import set_scheduler_settings
 from scheduler.ports import StateReader
@@ -60,8 +61,9 @@ async def write_scheduler_settings(call: Call) -> HttpResponse:
 
 
 async def collect_garbage(call: Call) -> HttpResponse:
-    """PUT /v1/system/gc: taken; collection runs by itself."""
+    """PUT /v1/system/gc: the leader collects all that may go; nobody waits for it."""
     call.caller.require_management()
+    await call.write(demand_collection, ids=False)
     return answer_empty()
 
 

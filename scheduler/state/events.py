@@ -58,6 +58,7 @@ class WriteKind(StrEnum):
     SCHEDULER_SETTINGS_UPDATED = "SchedulerSettingsUpdated"
     LIFECYCLE_RECORDED = "LifecycleRecorded"
     COLLECTED = "Collected"
+    COLLECTION_DEMANDED = "CollectionDemanded"
 
 
 class StateEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from scheduler.commands import Collect, Command
 from scheduler.ports import Change, IDSource, StateReader
-from scheduler.state.events import EventFrame
+from scheduler.state.events import EventFrame, WriteKind
 from scheduler.state.writes.evaluations import collect, write_evaluations
 from scheduler.state.writes.jobs import purge_job
 from scheduler.state.writes.node_evaluations import node_evaluations
@@ -73,7 +73,9 @@ class GarbageCollector:
         self._is_forced = False
 
     def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
-        """Nothing: age alone matters."""
+        """An operator's demand; otherwise age alone matters."""
+        if frame.kind is WriteKind.COLLECTION_DEMANDED:
+            self.force()
 
     def force(self) -> None:
         """Collect everything that may go, with the next tick."""

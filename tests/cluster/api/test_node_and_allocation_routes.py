@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler.state.events import WriteKind
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import LifecycleStep, Step
@@ -274,7 +275,14 @@ async def test_namespaces_come_and_go(api):
     assert (await api.get("/v1/namespace/team")).status == 404
 
 
-async def test_collection_is_taken_with_an_empty_answer(api):
+async def test_collection_is_demanded_of_the_leader_with_an_empty_answer(api, store):
+    settings = await store.aread(lambda reader: reader.scheduler_settings())
+    index = await store.aread(lambda reader: reader.index)
+
     answer = await api.put("/v1/system/gc")
 
     assert (answer.status, answer.content) == (200, b"")
+    assert [frame.kind for frame in await store.aframes_since(index)] == [
+        WriteKind.COLLECTION_DEMANDED
+    ]
+    assert await store.aread(lambda reader: reader.scheduler_settings()) == settings
