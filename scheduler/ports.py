@@ -16,7 +16,7 @@ from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
-from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
 Result = TypeVar("Result")
@@ -62,9 +62,6 @@ class StateReader(Protocol):
     def live_allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
         """Some of the job's allocations that neither side is done with, if there are any."""
 
-    def held_allocations(self, namespace: str) -> Iterable[Allocation]:
-        """Those of a namespace that their nodes are not done with, in order of creation."""
-
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]: ...
     def allocations_by_eval(self, eval_id: str) -> Sequence[Allocation]: ...
     def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]: ...
@@ -108,6 +105,9 @@ class StateReader(Protocol):
 
     def namespace(self, name: str) -> Namespace | None: ...
     def namespaces(self) -> Iterable[Namespace]: ...
+    def namespace_use(self, namespace: str) -> QuotaAmounts:
+        """What those of a namespace's allocations take that their nodes are not done with."""
+
     def quota(self, name: str) -> QuotaSpec | None: ...
     def quotas(self) -> Iterable[QuotaSpec]: ...
     def node_pool(self, name: str) -> NodePool | None: ...

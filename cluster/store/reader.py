@@ -13,6 +13,7 @@ from cluster.store import codec, statements
 from cluster.store.codec import Noun
 from scheduler.ports import StateReader
 from scheduler.state.node_use import NodeUse, shared
+from scheduler.state.quota_use import sum_held
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
@@ -20,7 +21,7 @@ from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
-from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.wire import Wire
 
@@ -47,6 +48,7 @@ class DjangoStateReader(StateReader):
         self._is_sqlite = connection.vendor == "sqlite"
         self._index = index
         self._seen: dict[tuple[str, tuple[Any, ...]], Wire | None] = {}
+        self._namespace_uses: dict[str, QuotaAmounts] = {}
 
     @property
     def index(self) -> int:
@@ -143,10 +145,6 @@ class DjangoStateReader(StateReader):
         """Some of the job's allocations that neither side is done with."""
         return self._ids(statements.LIVE_ALLOCATIONS, *key, at_most)
 
-    def held_allocations(self, namespace: str) -> Iterable[Allocation]:
-        """Those of a namespace that their nodes are not done with, in order of creation."""
-        return self.select(codec.ALLOCATION, _HELD, (namespace,), _BY_CREATION)
-
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         return self.select(codec.ALLOCATION, "node_id = %s", (node_id,), _BY_CREATION)
@@ -220,6 +218,15 @@ class DjangoStateReader(StateReader):
     def namespaces(self) -> Iterable[Namespace]:
         """By name."""
         return sorted(self.select(codec.NAMESPACE), key=lambda namespace: namespace.name)
+
+    def namespace_use(self, namespace: str) -> QuotaAmounts:
+        """What a namespace holds; summed once per reader."""
+        if namespace not in self._namespace_uses:
+            self._cursor.execute(statements.select(codec.ALLOCATION, _HELD), (namespace,))
+            # Row by row: a large namespace is never held whole.
+            held = (codec.ALLOCATION.decode(body) for (body,) in self._cursor)
+            self._namespace_uses[namespace] = sum_held(held)
+        return self._namespace_uses[namespace]
 
     def quota(self, name: str) -> QuotaSpec | None:
         """A quota."""

@@ -231,7 +231,7 @@ class EvalContext:
             case ChangeKind.PLACEMENT:
                 state.placed = alloc if sign > 0 else None
         if self.quota is not None:
-            self.quota.follow(before, state.effective)
+            self.quota.follow(alloc.namespace, before, state.effective)
         row = self.table.row_of(alloc.node_id)
         if row >= 0:
             self._move(row, before, state.effective)

@@ -5,8 +5,15 @@ group would exceed (placement.md 6.13). Which nodes have room is not known here.
 """
 
 from scheduler.ports import StateReader
-from scheduler.state.node_use import UseSum, use_of
-from scheduler.state.quota_use import exceeded, moved, namespaces_of, quota_of, use_of_quota
+from scheduler.state.node_use import UseSum
+from scheduler.state.quota_use import (
+    exceeded,
+    namespaces_of,
+    quota_of,
+    replaced,
+    use_of_quota,
+    with_use,
+)
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 
@@ -22,17 +29,12 @@ class QuotaAccount:
 
     def exceeded_by(self, ask: UseSum) -> tuple[str, ...]:
         """One text per limit that would be exceeded with the ask added."""
-        return exceeded(self._limits, moved(self._use, ask, 1))
+        return exceeded(self._limits, with_use(self._use, ask))
 
-    def follow(self, before: Allocation | None, after: Allocation | None) -> None:
+    def follow(self, namespace: str, before: Allocation | None, after: Allocation | None) -> None:
         """Count an allocation of any namespace as it would be now instead of as it was."""
-        for alloc, sign in ((before, -1), (after, 1)):
-            if (
-                alloc is not None
-                and alloc.namespace in self._namespaces
-                and not alloc.is_client_terminal
-            ):
-                self._use = moved(self._use, use_of(alloc), sign)
+        if namespace in self._namespaces:
+            self._use = replaced(self._use, before, after)
 
 
 def open_account(reader: StateReader, namespace: str) -> QuotaAccount | None:

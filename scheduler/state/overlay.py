@@ -10,6 +10,7 @@ from typing import TypeVar
 from scheduler.ports import StateReader
 from scheduler.state.events import Topic
 from scheduler.state.node_use import NodeUse
+from scheduler.state.quota_use import replaced
 from scheduler.state.record import created, version_key
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
@@ -18,7 +19,7 @@ from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
-from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.wire import Wire
 
@@ -166,13 +167,6 @@ class Overlay(StateReader):
             found += [alloc_id for alloc_id in base if alloc_id not in puts]
         return found[:at_most]
 
-    def held_allocations(self, namespace: str) -> Iterable[Allocation]:
-        """Those of a namespace that their nodes are not done with, in order of creation."""
-        base = self._base.held_allocations(namespace)
-        both = self._all(Allocation, base, lambda alloc: alloc.id)
-        held = (alloc for alloc in both if not alloc.is_client_terminal)
-        return sorted((alloc for alloc in held if alloc.namespace == namespace), key=created)
-
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         base = self._base.allocations_by_node(node_id)
@@ -295,6 +289,17 @@ class Overlay(StateReader):
     def namespaces(self) -> Iterable[Namespace]:
         """By name."""
         return self._all(Namespace, self._base.namespaces(), lambda item: item.name)
+
+    def namespace_use(self, namespace: str) -> QuotaAmounts:
+        """What a namespace holds: what the base says, moved by what was put."""
+        use = self._base.namespace_use(namespace)
+        for name, put in self._puts[Topic.ALLOCATION].items():
+            assert isinstance(name, str)
+            assert put is None or isinstance(put, Allocation)
+            before = self._base.allocation(name)
+            if namespace in {alloc.namespace for alloc in (before, put) if alloc is not None}:
+                use = replaced(use, before, put)
+        return use
 
     def quota(self, name: str) -> QuotaSpec | None:
         """A quota."""

@@ -1,11 +1,15 @@
 """What the namespaces of a quota hold, and which of its limits an amount would exceed.
 
-In: a reader, a quota's name; amounts. Out: sums over held allocations, and the text of every limit
-exceeded (placement.md 6.13). The sum is taken anew each time: only namespaces with a quota pay.
+In: a reader, a quota's name; amounts and allocations. Out: sums over held allocations, and a text
+for every limit exceeded (placement.md 6.13). A namespace's sum is taken anew at each index, from
+its allocations: only namespaces with a quota pay.
 """
+
+from collections.abc import Iterable
 
 from scheduler.ports import StateReader
 from scheduler.state.node_use import UseSum, use_of
+from scheduler.structs.allocation import Allocation
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 
 #: Names of the dimensions, as they are told, by the field of the amount.
@@ -29,15 +33,39 @@ def namespaces_of(reader: StateReader, quota: str) -> tuple[str, ...]:
 
 
 def use_of_quota(reader: StateReader, quota: str) -> QuotaAmounts:
-    """What all namespaces of the quota hold: what is told to stop counts until it has ended."""
-    use = QuotaAmounts()
+    """What all namespaces of the quota hold."""
+    cpu = memory_mb = disk_mb = allocations = 0
     for namespace in namespaces_of(reader, quota):
-        for alloc in reader.held_allocations(namespace):
-            use = moved(use, use_of(alloc), 1)
+        use = reader.namespace_use(namespace)
+        cpu += use.cpu
+        memory_mb += use.memory_mb
+        disk_mb += use.disk_mb
+        allocations += use.allocations
+    return QuotaAmounts(cpu=cpu, memory_mb=memory_mb, disk_mb=disk_mb, allocations=allocations)
+
+
+def sum_held(allocs: Iterable[Allocation]) -> QuotaAmounts:
+    """What those of the allocations take that still count."""
+    use = QuotaAmounts()
+    for alloc in allocs:
+        use = replaced(use, None, alloc)
     return use
 
 
-def moved(amounts: QuotaAmounts, use: UseSum, sign: int) -> QuotaAmounts:
+def replaced(
+    amounts: QuotaAmounts, before: Allocation | None, after: Allocation | None
+) -> QuotaAmounts:
+    """The amounts with an allocation as it is after in the place of what it was before.
+
+    What is told to stop counts until its node is done with it; then it counts no more.
+    """
+    for alloc, sign in ((before, -1), (after, 1)):
+        if alloc is not None and not alloc.is_client_terminal:
+            amounts = with_use(amounts, use_of(alloc), sign)
+    return amounts
+
+
+def with_use(amounts: QuotaAmounts, use: UseSum, sign: int = 1) -> QuotaAmounts:
     """The amounts with one use added (`sign` 1) or taken away (-1)."""
     return QuotaAmounts(
         cpu=amounts.cpu + sign * use.cpu,

@@ -10,6 +10,7 @@ from itertools import islice
 from scheduler.ports import StateReader
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.node_use import NodeUse
+from scheduler.state.quota_use import sum_held
 from scheduler.state.stub import evaluation_stub
 from scheduler.state.table import Key, Table, Value
 from scheduler.state.topics import TABLE_OF_TOPIC
@@ -20,7 +21,7 @@ from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
-from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
 #: A stored version: job, incarnation (its CreateIndex), version.
@@ -178,14 +179,6 @@ class Record(StateReader):
         live = (alloc.id for alloc in bucket if not alloc.is_terminal)
         return list(islice(live, at_most))
 
-    def held_allocations(self, namespace: str) -> Iterable[Allocation]:
-        """Those of a namespace that their nodes are not done with, in order of creation."""
-        return [
-            alloc
-            for alloc in self.allocations()
-            if alloc.namespace == namespace and not alloc.is_client_terminal
-        ]
-
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         return sorted(self._allocations.bucket("node", node_id), key=created)
@@ -256,6 +249,11 @@ class Record(StateReader):
     def namespaces(self) -> Iterable[Namespace]:
         """By name."""
         return sorted(self._namespaces.values(), key=lambda namespace: namespace.name)
+
+    def namespace_use(self, namespace: str) -> QuotaAmounts:
+        """What a namespace holds."""
+        every = self._allocations.values()
+        return sum_held(alloc for alloc in every if alloc.namespace == namespace)
 
     def quota(self, name: str) -> QuotaSpec | None:
         """A quota."""

@@ -48,6 +48,21 @@ def held(number, namespace="team", **fields):
     return make_allocation(job, number, **(defaults | fields))
 
 
+def use_of_team(reader):
+    return reader.namespace_use("team")
+
+
+def times(number):
+    """What so many allocations of these tests take."""
+    one = held(1).allocated_resources
+    return QuotaAmounts(
+        cpu=number * one.tasks["web"].cpu.cpu_shares,
+        memory_mb=number * one.tasks["web"].memory.memory_mb,
+        disk_mb=number * one.shared.disk_mb,
+        allocations=number,
+    )
+
+
 def test_a_namespace_holds_what_its_nodes_are_not_done_with(store):
     rows = [
         held(3),
@@ -59,17 +74,18 @@ def test_a_namespace_holds_what_its_nodes_are_not_done_with(store):
         held(7, "other"),
     ]
     write(store, *(lambda change, row=row: change.put_allocation(row) for row in rows))
-    expected = [rows[1], rows[2], rows[0]]
-    assert store.read(lambda reader: list(reader.held_allocations("team"))) == expected
+    assert store.read(use_of_team) == times(3)
 
-    def end_one_and_start_another(change):
+    def end_two_and_start_another(change):
         change.put_allocation(rows[0].changed(client_status=ClientStatus.COMPLETE))
+        change.delete_allocation(rows[1].id)
+        ended = use_of_team(change)
         change.put_allocation(held(8))
-        return list(change.held_allocations("team"))
+        change.put_allocation(held(9, "other"))
+        return ended, use_of_team(change)
 
-    new = [rows[1], rows[2], held(8)]
-    assert store.write(KIND, end_one_and_start_another, now=1)[1] == new
-    assert store.read(lambda reader: list(reader.held_allocations("team"))) == new
+    assert store.write(KIND, end_two_and_start_another, now=1)[1] == (times(1), times(2))
+    assert store.read(use_of_team) == times(2)
 
 
 def test_the_use_of_a_quota_is_that_of_all_its_namespaces(store):
@@ -89,10 +105,4 @@ def test_the_use_of_a_quota_is_that_of_all_its_namespaces(store):
     )
     assert store.read(lambda reader: quota_of(reader, "team")) == SMALL
     assert store.read(lambda reader: quota_of(reader, "free")) is None
-    one = held(1).allocated_resources
-    assert store.read(lambda reader: use_of_quota(reader, "small")) == QuotaAmounts(
-        cpu=2 * one.tasks["web"].cpu.cpu_shares,
-        memory_mb=2 * one.tasks["web"].memory.memory_mb,
-        disk_mb=2 * one.shared.disk_mb,
-        allocations=2,
-    )
+    assert store.read(lambda reader: use_of_quota(reader, "small")) == times(2)

@@ -5,8 +5,7 @@ takes no more than is held already is never refused, also above a limit that was
 """
 
 from scheduler.ports import StateReader
-from scheduler.state.node_use import use_of
-from scheduler.state.quota_use import exceeded, moved, namespaces_of, quota_of, use_of_quota
+from scheduler.state.quota_use import exceeded, namespaces_of, quota_of, replaced, use_of_quota
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.plan import Plan
 
@@ -22,10 +21,9 @@ def plan_exceeds_quota(reader: StateReader, plan: Plan) -> bool:
     before = after = use_of_quota(reader, quota.name)
     for alloc_id, planned in _touched(plan).items():
         stored = reader.allocation(alloc_id)
-        if stored is not None and stored.namespace in namespaces and _is_held(stored):
-            after = moved(after, use_of(stored), -1)
-        if planned is not None and planned.namespace in namespaces and _is_held(planned):
-            after = moved(after, use_of(planned), 1)
+        either = planned or stored
+        if either is not None and either.namespace in namespaces:
+            after = replaced(after, stored, planned)
     return bool(exceeded(quota.limits, after, before))
 
 
@@ -36,9 +34,6 @@ def _touched(plan: Plan) -> dict[str, Allocation | None]:
         alloc.id: None for allocs in leaving for alloc in allocs
     }
     # What is updated wins over what is stopped, as where the plan was made.
-    touched |= {alloc.id: alloc for allocs in plan.node_allocation.values() for alloc in allocs}
-    return touched
-
-
-def _is_held(alloc: Allocation) -> bool:
-    return not alloc.is_client_terminal
+    return touched | {
+        alloc.id: alloc for allocs in plan.node_allocation.values() for alloc in allocs
+    }

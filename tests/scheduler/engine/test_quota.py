@@ -4,6 +4,8 @@ import msgspec
 import pytest
 
 from scheduler.engine.plan.evaluate import evaluate_plan
+from scheduler.messages import QueuedPlan
+from scheduler.plan_applier import PlanApplier
 from scheduler.state.events import WriteKind
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
@@ -17,6 +19,7 @@ from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSett
 from scheduler.structs.task_group import EphemeralDisk
 from tests.builders import (
     SOME_MOMENT,
+    CountingIDs,
     make_allocation,
     make_evaluation,
     make_job,
@@ -253,3 +256,23 @@ def test_a_select_of_one_node_is_bound_by_the_quota_too():
     assert outcome.evaluation.failed_task_groups["web"].quota_exhausted == (
         "cpu exhausted (500 needed > 100 limit)",
     )
+
+
+def test_of_two_plans_judged_together_the_one_that_exceeds_the_quota_is_refused():
+    cluster = cluster_with(QuotaAmounts(cpu=1000), job_of(), make_evaluation())
+    plans = [
+        msgspec.structs.replace(
+            plan_of(running(job_of(), number, create_index=0)),
+            id=f"p{number}",
+            eval_id=make_evaluation().id,
+            job_version=0,
+        )
+        for number in range(3)
+    ]
+    outcomes = PlanApplier(CountingIDs()).apply(
+        cluster.store, [QueuedPlan(plan=plan) for plan in plans], now=SOME_MOMENT, monotonic=0.0
+    )
+    committed = [outcome.result for outcome in outcomes]
+    assert [len(result.node_allocation) for result in committed if result] == [1, 1, 0]
+    assert committed[2] == PlanResult(refresh_index=cluster.store.index)
+    assert len(cluster.store.allocations_by_job(job_of().key)) == 2
