@@ -60,6 +60,7 @@ class Head(msgspec.Struct):
     topic: str = ""
     since: int = 0
     index: int = 0
+    reason: str = ""
 
 
 _heads = msgspec.json.Decoder(Head)
@@ -77,8 +78,8 @@ class Page:
     gaps: int = 0
     #: Messages that told the page to load again.
     reloads: int = 0
-    #: Handshakes that failed, topics that were refused.
-    refused: int = 0
+    #: Handshakes that failed and topics that were refused, each with its reason.
+    refused: list[str] = field(default_factory=list)
     #: Codes with which the server closed the line.
     closed: list[int] = field(default_factory=list)
     opened: int = 0
@@ -92,7 +93,8 @@ class Page:
         """Where it stands, for whoever wonders why."""
         return (
             f"at {self.have}, opened {self.opened} times, closed with {self.closed[-3:]},"
-            f" {self.messages} messages, {self.gaps} gaps, {self.reloads} reloads"
+            f" {self.messages} messages, {self.gaps} gaps, {self.reloads} reloads,"
+            f" refused with {self.refused[-3:]}"
         )
 
     def take(self, text: str | bytes, at: int) -> bool:
@@ -112,7 +114,7 @@ class Page:
             self.reloads += 1
             self.have = dict.fromkeys(self.have, head.index)
         elif head.type == "refused":
-            self.refused += 1
+            self.refused.append(head.reason)
         return True
 
 
@@ -186,8 +188,8 @@ class Audience:
             try:
                 async with gate:
                     line = await self._connected(page)
-            except (OSError, TimeoutError, InvalidHandshake):
-                page.refused += 1
+            except (OSError, TimeoutError, InvalidHandshake) as error:
+                page.refused.append(f"{type(error).__name__}: {error}")
             else:
                 page.opened += 1
                 opened.set()

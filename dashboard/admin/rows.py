@@ -88,7 +88,7 @@ class ReadOnlyDesk(_ModelAdmin):
         fields = msgspec.to_builtins(self.noun.decode(row.body))
         told = {key: value for key, value in fields.items() if key not in _SECRET}
         text = msgspec.json.format(msgspec.json.encode(told), indent=2).decode()
-        return format_html('<pre class="record">{}</pre>', text)
+        return format_html('<pre class="record" tabindex="0">{}</pre>', text)
 
 
 def badge(kind: str, status: str) -> SafeString:

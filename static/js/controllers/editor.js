@@ -31,6 +31,8 @@ function attachEditor(holder) {
       timer = setTimeout(() => check(holder, editor, area), PAUSE_MS);
     },
   });
+  // The box around the text scrolls; who has no mouse reaches it by the text, which must say so.
+  mount.querySelector(".cm-content").tabIndex = 0;
   attachButtons(holder, editor, area);
   area.form?.addEventListener("submit", () => delete holder.dataset.unsaved);
   addEventListener("beforeunload", (event) => "unsaved" in holder.dataset && event.preventDefault());

@@ -1,0 +1,163 @@
+"""Every page, looked over by axe with all of its rules: light and dark, wide and narrow.
+
+Pages are found by their addresses, so that a new one is looked over without being named here.
+"""
+
+import signal
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from django.urls import NoReverseMatch, reverse
+from playwright.sync_api import expect
+
+from dashboard.urls import urlpatterns
+from tests.live.fleet_process import FleetProcess
+from tests.live.pages import SubmitPage
+from tests.live.visitor import NARROW, WIDE
+from tests.live.world import MOCK, job, until
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+
+SCHEMES = ("light", "dark")
+SIZES = (WIDE, NARROW)
+ADMIN = (
+    "/admin/", "/admin/cluster/noderow/", "/admin/cluster/evaluationrow/",
+    "/admin/cluster/noderow/{node_id}/change/", "/admin/cluster/noderow/drain/?ids={node_id}",
+    "/admin/auth/user/", "/admin/auth/user/add/",
+)  # fmt: skip
+TOO_LARGE = {"Resources": {"CPU": 90_000, "MemoryMB": 64}}
+#: Sheets are not loaded once more: axe would put them into the page, which our policy refuses.
+_RUN = """async () => {
+  const fading = document.getAnimations().filter(item => item instanceof CSSTransition);
+  await Promise.allSettled(fading.map(item => item.finished));
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false });
+  return violations.map(({ id, impact, nodes }) =>
+    [id, impact, nodes.slice(0, 3).map(node => `${node.target} ${node.failureSummary}`)]);
+}"""
+
+
+@pytest.fixture(scope="module")
+def signed_in(world, visitor):
+    visitor.sign_in(world)
+    return visitor
+
+
+@pytest.fixture(scope="module")
+def ids(world):
+    """One of everything that has a page: running and waiting work, a drained node."""
+    fleet = FleetProcess(world.stack, nodes=2, cpu=4000, memory=4096)
+    fleet.start()
+    try:
+        drained = until(lambda: sims(world), "simulated nodes")[0]
+        world.register({**job("seen", count=2, task=MOCK), "Meta": {"kind": "shown"}})
+        world.register(job("waiting", task={**MOCK, **TOO_LARGE}))
+        alloc = world.running("seen", 2)[0]
+        world.evaluation("waiting", "queued-allocs", "blocked")
+        drain = {"DrainSpec": {"Deadline": 60_000_000_000}, "MarkEligible": True}
+        assert world.api.put(f"/v1/node/{drained['ID']}/drain", json=drain).is_success
+        yield {
+            "eval_id": alloc["EvalID"],
+            "alloc_id": alloc["ID"],
+            "node_id": drained["ID"],
+            "namespace": "default",
+            "job_id": "seen",
+            **deployment_of(world),
+        }
+    finally:
+        fleet.end(signal.SIGTERM)
+        fleet.log.close()
+
+
+def sims(world):
+    return [
+        node
+        for node in world.get("nodes")
+        if node["Name"].startswith("sim") and node["Status"] == "ready"
+    ]
+
+
+def deployment_of(world) -> dict[str, str]:
+    answer = world.api.get("/v1/deployments")
+    listed = answer.json() if answer.is_success else []
+    return {"deployment_id": listed[0]["ID"]} if listed else {}
+
+
+def pages(visitor, ids: dict[str, str]) -> list[str]:
+    """The addresses that answer a reader with a page."""
+    found = []
+    for pattern in urlpatterns:
+        wanted = set(pattern.pattern.converters)
+        if not wanted <= set(ids):
+            continue
+        try:
+            path = reverse(pattern.name, kwargs={name: ids[name] for name in wanted})
+        except NoReverseMatch:
+            continue
+        answer = visitor.context.request.get(path, max_redirects=0)
+        if answer.status == 200 and answer.headers["content-type"].startswith("text/html"):
+            found.append(path)
+    return found + [path.format(**ids) for path in ADMIN]
+
+
+def findings(page) -> list[str]:
+    """What axe finds wrong in the page as it stands, in every theme and size."""
+    found = []
+    page.evaluate(AXE_SCRIPT)
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        for size in SIZES:
+            page.set_viewport_size(size)
+            for rule, impact, places in page.evaluate(_RUN):
+                found.append(f"{page.url} {scheme} {size['width']}: {impact} {rule} {places}")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(WIDE)
+    return found
+
+
+def test_no_page_keeps_anybody_out(signed_in, ids, page):
+    found = []
+    listed = pages(signed_in, ids)
+    assert len(listed) >= 20, listed
+    for path in listed:
+        signed_in.open(path)
+        if page.locator("[data-live-badge]").count() and page.locator("body[data-live]").count():
+            signed_in.expect_live()
+        found += findings(page)
+    assert not found, "\n".join(found)
+
+
+def test_no_dialog_or_menu_keeps_anybody_out(signed_in, ids, page):
+    found = []
+    for key in ("?", "ControlOrMeta+k"):
+        signed_in.open("/jobs/")
+        signed_in.expect_live()
+        page.keyboard.press(key)
+        expect(page.locator("dialog[open]")).to_be_visible()
+        found += findings(page)
+    signed_in.open(f"/allocations/{ids['alloc_id']}/")
+    page.locator(".page-head").get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    found += findings(page)
+    assert not found, "\n".join(found)
+
+
+def test_a_reviewed_job_and_its_problems_keep_nobody_out(signed_in, ids, page):
+    submit = SubmitPage(page)
+    submit.open()
+    submit.use_example("too-big")
+    submit.plan()
+    expect(submit.review.first).to_be_visible()
+    found = findings(page)
+    submit.paste("{")
+    expect(submit.problems.first).to_be_visible()
+    found += findings(page)
+    assert not found, "\n".join(found)
+
+
+def test_the_door_keeps_nobody_out(world, browser):
+    context = browser.new_context(base_url=world.stack.address)
+    page = context.new_page()
+    page.goto("/login/")
+    found = findings(page)
+    context.close()
+    assert not found, "\n".join(found)
