@@ -72,6 +72,9 @@ class StateReader(Protocol):
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
 
+    def blocked_evaluations(self, key: JobKey) -> Sequence[Evaluation]:
+        """Those of the job that wait for room, in order of creation."""
+
     def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
         """Some of the job's evaluations, or of those that have not ended, if there are any."""
 

@@ -29,6 +29,7 @@ Value = TypeVar("Value", bound=Wire)
 
 _BY_CREATION = "create_index, id"
 _IS_OPEN = "status IN ('pending', 'blocked')"
+_IS_BLOCKED = "status = 'blocked'"
 _IS_NEWEST_OF_OPEN = (
     "(eval_id, number) IN (SELECT eval_id, MAX(number) FROM lifecycle"  # noqa: S608 - our own text
     f" WHERE eval_id IN (SELECT id FROM evaluation WHERE {_IS_OPEN}) GROUP BY eval_id)"
@@ -172,6 +173,10 @@ class DjangoStateReader(StateReader):
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
         return self.select(codec.EVALUATION, _OF_JOB, key, _BY_CREATION)
+
+    def blocked_evaluations(self, key: JobKey) -> Sequence[Evaluation]:
+        """Those of the job that wait for room, in order of creation."""
+        return self.select(codec.EVALUATION, f"{_OF_JOB} AND {_IS_BLOCKED}", key, _BY_CREATION)
 
     def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
         """Some of the job's evaluations, or of those that have not ended."""

@@ -14,7 +14,7 @@ from scheduler.state.quota_use import replaced
 from scheduler.state.record import created, version_key
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
-from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
@@ -196,6 +196,13 @@ class Overlay(StateReader):
         base = self._base.evaluations_by_job(key)
         place = ("eval of job", key)
         return self._bucket(Evaluation, base, place, lambda evaluation: evaluation.job_key)
+
+    def blocked_evaluations(self, key: JobKey) -> Sequence[Evaluation]:
+        """Those of the job that wait for room, in order of creation."""
+        base = self._base.blocked_evaluations(key)
+        place = ("eval of job", key)
+        rows = self._bucket(Evaluation, base, place, lambda evaluation: evaluation.job_key)
+        return [row for row in rows if row.status is EvalStatus.BLOCKED]
 
     def evaluations(self) -> Iterable[Evaluation]:
         """All, in order of creation."""

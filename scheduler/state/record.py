@@ -16,7 +16,7 @@ from scheduler.state.table import Key, Table, Value
 from scheduler.state.topics import TABLE_OF_TOPIC
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
-from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
@@ -206,6 +206,11 @@ class Record(StateReader):
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
         return sorted(self._evaluations.bucket("job", key), key=created)
+
+    def blocked_evaluations(self, key: JobKey) -> Sequence[Evaluation]:
+        """Those of the job that wait for room, in order of creation."""
+        of_job = self.evaluations_by_job(key)
+        return [row for row in of_job if row.status is EvalStatus.BLOCKED]
 
     def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
         """Some of the job's evaluations, or of those that have not ended."""

@@ -185,6 +185,7 @@ def everything(reader):
         [reader.job_summary(key) for key in keys],
         [reader.allocations_by_job(key) for key in keys],
         [reader.evaluations_by_job(key) for key in keys],
+        [reader.blocked_evaluations(key) for key in keys],
         list(reader.open_evaluations()),
         [reader.evaluation_stub(eval_id) for eval_id in evaluations],
         [reader.live_allocation_ids(key, 100) == [] for key in keys],

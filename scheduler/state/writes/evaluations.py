@@ -79,13 +79,12 @@ def _cause(evaluation: Evaluation, before: Evaluation | None) -> Cause | None:
 
 
 def _cancel_blocked(change: Change, done: Evaluation) -> None:
-    for other in change.evaluations_by_job(done.job_key):
-        if other.status is EvalStatus.BLOCKED:
-            change.put_evaluation(
-                other.changed(
-                    status=EvalStatus.CANCELED,
-                    status_description=f'evaluation "{done.id}" successful',
-                    modify_index=change.index,
-                    modify_time=done.modify_time,
-                )
+    for other in change.blocked_evaluations(done.job_key):
+        change.put_evaluation(
+            other.changed(
+                status=EvalStatus.CANCELED,
+                status_description=f'evaluation "{done.id}" successful',
+                modify_index=change.index,
+                modify_time=done.modify_time,
             )
+        )
