@@ -181,6 +181,23 @@ def test_the_history_that_is_handed_on_is_bounded(policy, past, kept, delay):
     assert newest == RescheduleEvent(SOME_MOMENT, alloc.id, alloc.node_id, delay * SECOND)
 
 
+@pytest.mark.parametrize(
+    ("wait_until", "triggers"),
+    [
+        pytest.param(0, ["queued-allocs", "alloc-reschedule"], id="at-once"),
+        pytest.param(SOME_MOMENT - 1, ["queued-allocs"], id="delayed-itself"),
+        pytest.param(SOME_MOMENT + MINUTE, [], id="delayed-and-before-its-time"),
+    ],
+)
+def test_an_evaluation_that_was_delayed_makes_no_more_delayed_ones(wait_until, triggers):
+    policy = ReschedulePolicy(unlimited=True, delay=HOUR, delay_function="constant")
+    job = job_of(2, cpu=90_000, reschedule_policy=policy)
+    cluster = Cluster().put(NODES[0], job, failed(job, at=SOME_MOMENT))
+    outcome = cluster.run(make_evaluation(triggered_by="node-update", wait_until=wait_until))
+    assert [made.triggered_by for made in outcome.created] == triggers
+    assert ended(outcome) == (EvalStatus.COMPLETE, 1, bool(triggers))
+
+
 @pytest.mark.parametrize("is_asked_for", [False, True], ids=["G41-not-asked", "G41-asked-for"])
 def test_within_a_deployment_only_what_it_asks_for_is_replaced(is_asked_for):
     job = job_of(2, reschedule_policy=ONCE, update=UpdateStrategy(max_parallel=2))

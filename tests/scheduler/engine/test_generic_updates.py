@@ -9,7 +9,7 @@ from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation, ClientStatus, DeploymentHealth, DesiredStatus
 from scheduler.structs.job import Job
 from scheduler.structs.network import AllocatedPort, NetworkResource, Port
-from scheduler.structs.node import NodeStatus
+from scheduler.structs.node import DriverInfo, NodeStatus
 from scheduler.structs.policies import HOUR, UpdateStrategy
 from scheduler.structs.resources import Resources
 from scheduler.structs.task_group import EphemeralDisk
@@ -126,8 +126,10 @@ def test_g20_an_update_in_place_joins_the_deployment_and_keeps_its_ports():
 def test_g21_only_a_changed_run_limit_touches_nothing_else():
     old = job_of(job={"type": "batch"}, max_run_duration=HOUR)
     new = version_after(old, group={"max_run_duration": 2 * HOUR})
+    # A node that would not do any more: that is not asked.
+    sick = make_node(1, drivers={"mock_driver": DriverInfo(detected=True, healthy=False)})
     (before,) = running(old, 0, **with_ports(old))
-    cluster = Cluster().put(NODES[0], old, new, before)
+    cluster = Cluster().put(sick, old, new, before)
     assert ended(cluster.run(make_evaluation(type="batch"))) == DONE
     (plan,) = cluster.plans
     assert stops(plan) == []
@@ -219,15 +221,15 @@ def test_g45_beside_an_unpromoted_canary_the_old_version_is_kept_up():
     assert (alloc.name, alloc.job_version, alloc.deployment_id) == ("web.web[1]", 0, "old")
 
 
-#: Versions that never got past their canaries.
-UNPROMOTED = frozenset({4, 5, 6})
+#: Versions that never got past their canaries; version 8 has none, and 9 comes after the row.
+UNPROMOTED = frozenset({4, 5, 6, 9})
 
 
 @pytest.mark.parametrize(
     ("version", "chosen"),
     [
         pytest.param(version, chosen, id=f"G46-version-{version}")
-        for version, chosen in enumerate((1, 2, 3, 3, 3, 3, 7, 8), start=1)
+        for version, chosen in enumerate((1, 2, 3, 3, 3, 3, 7, 8, 8), start=1)
     ],
 )
 def test_a_lost_alloc_is_placed_from_the_newest_version_that_was_promoted(version, chosen):
@@ -255,6 +257,22 @@ def test_a_lost_alloc_is_placed_from_the_newest_version_that_was_promoted(versio
     assert [(alloc.job_version, alloc.deployment_id) for alloc in again] == [
         (chosen, f"v{chosen}")
     ]
+
+
+def test_a_lost_alloc_is_never_placed_from_a_version_before_its_own():
+    first = job_of(2, update=UpdateStrategy(max_parallel=1, canary=1))
+    second = version_after(first, group={"meta": {"release": "1"}})
+    third = version_after(second, group={"meta": {"release": "2"}})
+    deployments = (
+        rollout(first, id="v0", status="successful", state={"promoted": True}),
+        rollout(second, id="v1", status="cancelled", state={"desired_canaries": 1}),
+        rollout(third, id="v2", state={"desired_canaries": 1}),
+    )
+    held = [*running(first, 0), *running(second, 1, node=DOWN)]
+    cluster = Cluster().put(NODES[0], DOWN, first, second, third, *deployments, *held)
+    cluster.run(make_evaluation(triggered_by="node-update"))
+    again = [alloc for alloc in placements(cluster.plans[0]) if alloc.name == "web.web[1]"]
+    assert [(alloc.job_version, alloc.deployment_id) for alloc in again] == [(2, "v2")]
 
 
 def test_g51_namesakes_of_a_batch_job_are_stopped_and_one_is_kept_as_it_was():
