@@ -41,6 +41,11 @@ def complete_form(value: msgspec.Struct) -> dict[str, Plain]:
     return _struct_writer(type(value), omits=False)(value)
 
 
+def chosen_form(value: msgspec.Struct, fields: frozenset[str]) -> dict[str, Plain]:
+    """As `complete_form`, with these fields only; the others are not looked at."""
+    return _struct_writer(type(value), omits=False, only=fields)(value)
+
+
 def instant_text(at: int) -> str | None:
     """RFC 3339 with up to nine fractional digits; None for the unset instant."""
     if at == 0:
@@ -57,7 +62,9 @@ def writer_of(struct: type) -> ObjectWriter:
 
 
 @cache
-def _struct_writer(struct: type, *, omits: bool) -> ObjectWriter:
+def _struct_writer(
+    struct: type, *, omits: bool, only: frozenset[str] | None = None
+) -> ObjectWriter:
     hints = typing.get_type_hints(struct, include_extras=True)
     fields = [
         (
@@ -67,9 +74,9 @@ def _struct_writer(struct: type, *, omits: bool) -> ObjectWriter:
             omits and (struct, field.name) not in KEPT_EMPTY,
         )
         for field in msgspec.structs.fields(struct)
-        if (struct, field.name) not in LEFT_OUT
+        if (struct, field.name) not in LEFT_OUT and (only is None or field.name in only)
     ]
-    constants = CONSTANTS.get(struct, {})
+    constants = CONSTANTS.get(struct, {}) if only is None else {}
     computed = COMPUTED.get(struct)
     additions = ADDITIONS.get(struct, {})
 

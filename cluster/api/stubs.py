@@ -7,26 +7,26 @@ from typing import Any
 
 import msgspec
 
-from cluster.api.encode import Plain, complete_form, to_plain, writer_of
+from cluster.api.encode import Plain, chosen_form, complete_form, to_plain, writer_of
 from scheduler.ports import StateReader
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, JobSummary
 from scheduler.structs.node import Node
-from scheduler.structs.resources import AllocatedResources, AllocatedTaskResources
+from scheduler.structs.resources import AllocatedTaskResources
 
 _EVAL_STUB = (
     "ID", "Namespace", "Priority", "Type", "TriggeredBy", "JobID", "NodeID", "DeploymentID",
     "Status", "StatusDescription", "WaitUntil", "NextEval", "PreviousEval", "BlockedEval",
     "CreateIndex", "ModifyIndex", "CreateTime", "ModifyTime",
 )  # fmt: skip
-_ALLOC_STUB = (
-    "id", "eval_id", "name", "namespace", "node_id", "node_name", "job_id", "job_type",
-    "job_version", "task_group", "desired_description", "client_description", "desired_transition",
-    "deployment_status", "followup_eval_id", "next_allocation", "reschedule_tracker",
-    "preempted_allocations", "preempted_by_allocation", "create_index", "modify_index",
-    "create_time", "modify_time", "desired_status", "client_status",
-)  # fmt: skip
+_ALLOC_STUB = frozenset({
+    "id", "eval_id", "name", "namespace", "node_id", "node_name", "job_id", "task_group",
+    "desired_description", "client_description", "desired_transition", "deployment_status",
+    "followup_eval_id", "next_allocation", "reschedule_tracker", "preempted_allocations",
+    "preempted_by_allocation", "create_index", "modify_index", "create_time", "modify_time",
+    "desired_status", "client_status",
+})  # fmt: skip
 _NODE_STUB = (
     "ID", "Datacenter", "Name", "NodePool", "NodeClass", "Drain", "SchedulingEligibility",
     "Status", "StatusDescription", "Drivers", "HostVolumes", "LastDrain", "CreateIndex",
@@ -59,7 +59,9 @@ def summary_form(reader: StateReader, job: Job) -> dict[str, Plain]:
         create_index=job.create_index,
         modify_index=job.modify_index,
     )
-    return to_plain(summary) | {"Summary": to_plain(summary)["Summary"] or {}}
+    form = to_plain(summary)
+    form["Summary"] = form["Summary"] or {}
+    return form
 
 
 def evaluation_stub(evaluation: Evaluation) -> dict[str, Plain]:
@@ -72,27 +74,12 @@ def allocation_stub(
     alloc: Allocation, *, with_resources: bool = False, with_states: bool = True
 ) -> dict[str, Plain]:
     """An allocation in a list."""
-    shown = complete_form(
-        msgspec.structs.replace(
-            alloc,
-            task_states=alloc.task_states if with_states else {},
-            allocated_resources=alloc.allocated_resources
-            if with_resources
-            else AllocatedResources(),
-        )
-    )
-    stub = {name: shown[name] for name in _ALLOC_STUB_NAMES if name in shown}
+    fields = _ALLOC_STUB | {"task_states"} if with_states else _ALLOC_STUB
+    stub = chosen_form(alloc, fields | {"allocated_resources"} if with_resources else fields)
     stub["JobType"] = alloc.job_type
     stub["JobVersion"] = alloc.job_version
-    stub["TaskStates"] = shown["TaskStates"]
-    if with_resources:
-        stub["AllocatedResources"] = shown["AllocatedResources"]
+    stub.setdefault("TaskStates", None)
     return stub
-
-
-_ALLOC_STUB_NAMES = tuple(
-    field.encode_name for field in msgspec.structs.fields(Allocation) if field.name in _ALLOC_STUB
-)
 
 
 def node_stub(node: Node, *, with_resources: bool, with_os: bool) -> dict[str, Plain]:
