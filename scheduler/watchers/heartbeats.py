@@ -119,10 +119,12 @@ class Heartbeats:
                 self._timers.push(node.id, monotonic + self._longest_patience())
 
     def next_deadline(self, *, now: int, monotonic: float) -> float | None:
-        """While there are timers, the beats are looked at each second."""
-        if not self._timers:
+        """While there are timers, the beats are looked at each second, and when one is due."""
+        due, look = self._timers.next_due(), self._looked_at + LOOK_INTERVAL
+        if due is None:
             return None
-        return self._looked_at + LOOK_INTERVAL
+        # What was due at the last look already waits for a listener.
+        return min(due, look) if due > self._looked_at else look
 
     def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
         """Report overdue nodes."""

@@ -109,6 +109,7 @@ def test_nodes_that_died_beside_a_living_web_process_go_down_in_time(world):
         return [node["Status"] for node in world.get("nodes")] == ["down"] * NODES
 
     until(are_down, 20, "they are down")
-    # The last beat came up to a batch before their death; looking costs a moment too.
-    assert time.monotonic() - died_at < 2 * TTL_S + GRACE_S + 1.5
+    took_s = time.monotonic() - died_at
+    # A second is for writing beats and looking at them, the rest for a busy machine.
+    assert took_s < 2 * TTL_S + GRACE_S + 1 + 2, f"{took_s:.1f} s"
     world.evaluation("steady", "node-update")

@@ -181,3 +181,12 @@ def test_without_nodes_nothing_is_looked_at() -> None:
     assert Clinic().watcher.next_deadline(now=SOME_MOMENT, monotonic=5.0) is None
     clinic = Clinic(A)
     assert clinic.watcher.next_deadline(now=SOME_MOMENT, monotonic=0.5) == 1.0
+
+
+def test_the_leader_looks_at_the_moment_a_node_is_due_but_not_again_and_again() -> None:
+    clinic = Clinic(A)
+    clinic.watcher.hear({A.id: (SOME_MOMENT, SECOND // 2)}, {"web": 1}, monotonic=0.0)
+    clinic.at(10.0)
+    assert clinic.watcher.next_deadline(now=SOME_MOMENT, monotonic=10.2) == 10.5
+    assert clinic.at(10.5) == []
+    assert clinic.watcher.next_deadline(now=SOME_MOMENT, monotonic=10.6) == 11.5
