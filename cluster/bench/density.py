@@ -1,7 +1,8 @@
 """Scenario density: how few nodes a mixed workload needs, beside sampling a few candidates.
 
 In: options. Out: nodes used over the lower bound, the same for the sampling rule, how full the
-cluster is when the first task fits nowhere, and the share of plans refused with two workers.
+cluster is when the first task fits nowhere, and the share of placements refused when two workers
+place at once.
 """
 
 import math
@@ -20,6 +21,7 @@ from cluster.bench.offline import (
     run_to_plan,
     store_of,
 )
+from cluster.bench.rush_load import refused_in_rush
 from cluster.bench.scenario import Figures, Options
 from scheduler.engine.plan.evaluate import evaluate_plan
 from scheduler.engine.rank.binpack import fit_scores
@@ -65,8 +67,8 @@ def run(options: Options) -> Figures:
     packed.place(load)
     used, bound = packed.nodes_used, load.lower_bound
     sampled = _nodes_of_sampling(load, nodes, math.ceil(math.log2(nodes)))
-    shared = _Packing(nodes)
-    shared.place(load, workers=_WORKERS)
+    lockstep = _Packing(nodes)
+    lockstep.place(load, workers=_WORKERS)
     return {
         "lower_bound": float(bound),
         "nodes_used": float(used),
@@ -74,8 +76,9 @@ def run(options: Options) -> Figures:
         "nodes_used_by_sampling": float(sampled),
         "over_sampling": used / sampled,
         "fill_at_first_failure": _fill(nodes),
-        "two_workers_nodes_used": float(shared.nodes_used),
-        "two_workers_refused_share": shared.refused / max(1, shared.judged),
+        "lockstep_nodes_used": float(lockstep.nodes_used),
+        "lockstep_refused_share": lockstep.refused / max(1, lockstep.judged),
+        **refused_in_rush(options, workers=_WORKERS),
         "compaction_over_lower_bound": _compaction(max(20, nodes // 10), max(100, tasks // 10)),
     }
 
@@ -111,7 +114,11 @@ class _Packing:
         return max(cpu, sum(use.memory_mb for use in uses) / (nodes * _NODE_MB))
 
     def place(self, load: Load, workers: int = 1) -> bool:
-        """Place the tasks in order, job by job; False when one fits nowhere."""
+        """Place the tasks in order, job by job; False when one fits nowhere.
+
+        Several workers go in lockstep: they always look at the same state, and never at what the
+        others are about to take. No real worker does; it is the worst that can be.
+        """
         waiting = [self._register(part) for part in _parts(load)]
         while waiting:
             snapshot, tried = self._store.snapshot(), waiting[:workers]

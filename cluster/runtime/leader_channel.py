@@ -9,6 +9,7 @@ import os
 import socket
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import redis
@@ -128,7 +129,7 @@ class LeaderChannel:
             popped = self._redis.blpop([self.reply], timeout=max(timeout_s, 0.01))
             if popped is None:
                 return []
-            raws = [popped[1], *(self._redis.lpop(self.reply, _BATCH) or ())]
+            raws = [popped[1], *self._waiting()]
         except redis.RedisError:
             self._redis.connection_pool.disconnect()
             time.sleep(0.2)
@@ -138,10 +139,14 @@ class LeaderChannel:
     def poll(self) -> list[Answer]:
         """Answers that are there already. Waits for none, and sends nothing."""
         try:
-            return self._received(self._redis.lpop(self.reply, _BATCH) or ())
+            return self._received(self._waiting())
         except redis.RedisError:
             self._redis.connection_pool.disconnect()
             return []
+
+    def _waiting(self) -> list[Any]:
+        """What lies on the list of answers, raw."""
+        return [*(self._redis.lpop(self.reply, _BATCH) or ())]
 
     def _received(self, raws: Sequence[bytes]) -> list[Answer]:
         answers = [answer for raw in raws if (answer := _answer_in(raw)) is not None]
