@@ -34,6 +34,8 @@ _IS_NEWEST_OF_OPEN = (
     "(eval_id, number) IN (SELECT eval_id, MAX(number) FROM lifecycle"  # noqa: S608 - our own text
     f" WHERE eval_id IN (SELECT id FROM evaluation WHERE {_IS_OPEN}) GROUP BY eval_id)"
 )
+#: The second half lets the planner see that the partial index will do.
+_OF_DEPLOYMENT = "deployment_id = %s AND NOT (deployment_id = '')"
 _OF_JOB = "namespace = %s AND job_id = %s"
 _HELD = "namespace = %s AND client_status NOT IN ('complete', 'failed', 'lost')"
 #: SQLite takes at least 999 parameters in one statement.
@@ -156,7 +158,7 @@ class DjangoStateReader(StateReader):
 
     def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]:
         """In order of creation."""
-        return self.select(codec.ALLOCATION, "deployment_id = %s", (deployment_id,), _BY_CREATION)
+        return self.select(codec.ALLOCATION, _OF_DEPLOYMENT, (deployment_id,), _BY_CREATION)
 
     def evaluation(self, eval_id: str) -> Evaluation | None:
         """An evaluation that was not collected."""

@@ -14,7 +14,7 @@ from scheduler.commands import Command, FailDeployment, PromoteDeployment, StepD
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.deployment import Deployment, DeploymentStatus
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.watchers import deployment_rules as rules
 from scheduler.watchers.deployment_tally import DeploymentTally
 
@@ -68,6 +68,8 @@ class Deployments:
             if not deployment.is_active:
                 continue
             self._follow(deployment)
+            if not any(map(_has_judged, deployment.task_groups.values())):
+                continue
             tally = self._rollouts[deployment.id].tally
             for alloc in reader.allocations_by_deployment(deployment.id):
                 tally.take(alloc)
@@ -188,3 +190,7 @@ class Deployments:
             is_late=self._rollouts[deployment.id].is_late,
             rolls_back=rolls_back,
         )
+
+
+def _has_judged(group: GroupRollout) -> bool:
+    return bool(group.healthy_allocs or group.unhealthy_allocs)

@@ -218,7 +218,7 @@ def test_d01_an_ended_rollout_is_watched_no_more():
 )
 def test_what_was_followed_is_what_a_new_leader_finds(told):
     scene = Scene()
-    scene.put(require_progress_by=scene.due_in)
+    scene.put(require_progress_by=scene.due_in, unhealthy_allocs=1)
     for health in told:
         scene.put_health(health)
     followed = scene.tick() + scene.tick(BATCH_WAIT)
