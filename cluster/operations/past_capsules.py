@@ -16,8 +16,9 @@ from scheduler.engine.capsule import Capsule
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep, Step
-from scheduler.structs.job import Job
+from scheduler.structs.job import Job, Namespace
 from scheduler.structs.node import Node, NodePool
+from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.worker import seed_of
 
@@ -64,6 +65,7 @@ def _capsule(
     ]
     deployments = past.rows(Deployment, reader.deployments_by_job(key))
     settings = past.rows(SchedulerSettings, (reader.scheduler_settings(),))
+    limited = tuple(space for space in past.rows(Namespace, reader.namespaces()) if space.quota)
     return Capsule(
         name=evaluation.id,
         now=evaluation.modify_time,
@@ -71,6 +73,8 @@ def _capsule(
         index=past.index,
         scheduler_config=settings[0] if settings else SchedulerSettings(),
         node_pools=tuple(past.rows(NodePool, reader.node_pools())),
+        namespaces=limited,
+        quotas=tuple(past.rows(QuotaSpec, reader.quotas())) if limited else (),
         nodes=tuple(replace(node, secret_id="") for node in past.rows(Node, reader.nodes())),
         jobs=tuple(_jobs(reader, past, evaluation, allocs)),
         allocations=tuple(allocs),

@@ -14,13 +14,24 @@ from scheduler.state.events import StateEvent, Topic
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
-from scheduler.structs.job import Job
+from scheduler.structs.job import Job, Namespace
 from scheduler.structs.node import Node, NodePool
+from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
-Row = Allocation | Deployment | Evaluation | Job | Node | NodePool | SchedulerSettings
+_Named = Namespace | NodePool | QuotaSpec
+Row = Allocation | Deployment | Evaluation | Job | Node | SchedulerSettings | _Named
 Value = TypeVar(
-    "Value", Allocation, Deployment, Evaluation, Job, Node, NodePool, SchedulerSettings
+    "Value",
+    Allocation,
+    Deployment,
+    Evaluation,
+    Job,
+    Namespace,
+    Node,
+    NodePool,
+    QuotaSpec,
+    SchedulerSettings,
 )
 
 _TOPIC_OF: dict[type[Row], Topic] = {
@@ -28,8 +39,10 @@ _TOPIC_OF: dict[type[Row], Topic] = {
     Deployment: Topic.DEPLOYMENT,
     Evaluation: Topic.EVALUATION,
     Job: Topic.JOB,
+    Namespace: Topic.NAMESPACE,
     Node: Topic.NODE,
     NodePool: Topic.NODE_POOL,
+    QuotaSpec: Topic.QUOTA,
     SchedulerSettings: Topic.SCHEDULER_SETTINGS,
 }
 _TOPICS = frozenset(_TOPIC_OF.values())
@@ -141,7 +154,7 @@ def name_of(topic: str, row: Row) -> RowName:
     """The name of a row in the event log."""
     if isinstance(row, SchedulerSettings):
         return RowName(topic, "", codec.SETTINGS_NAME)
-    if isinstance(row, NodePool):
+    if isinstance(row, _Named):
         return RowName(topic, "", row.name)
     namespace = "" if isinstance(row, Node) else row.namespace
     return RowName(topic, namespace, row.id)

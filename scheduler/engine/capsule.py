@@ -27,6 +27,7 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, Namespace
 from scheduler.structs.node import Node, NodePool
 from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.wire import Nanoseconds, Wire, without_nulls
 
@@ -54,6 +55,9 @@ class Capsule(Wire, frozen=True, kw_only=True):
     index: int = 0
     scheduler_config: SchedulerSettings = SchedulerSettings()
     node_pools: tuple[NodePool, ...] = ()
+    #: Ours: those that name a quota, and the quotas.
+    namespaces: tuple[Namespace, ...] = ()
+    quotas: tuple[QuotaSpec, ...] = ()
     nodes: tuple[Node, ...] = ()
     jobs: tuple[Job, ...] = ()
     allocations: tuple[Allocation, ...] = ()
@@ -160,6 +164,10 @@ class _World:
 
 def _put_all(change: OpenChange, capsule: Capsule) -> None:
     change.put_scheduler_settings(capsule.scheduler_config)
+    for quota in capsule.quotas:
+        change.put_quota(quota)
+    for namespace in capsule.namespaces:
+        change.put_namespace(namespace)
     for pool in capsule.node_pools:
         change.put_node_pool(pool)
     for node in capsule.nodes:

@@ -9,13 +9,17 @@ from msgspec.structs import replace
 
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations.errors import NotFound
+from cluster.operations.namespaces import put_namespace
 from cluster.operations.past_capsules import capsule_of
+from cluster.operations.quotas import put_quota
 from cluster.store.retention import trim_events
 from cluster.store.snapshot_cache import SnapshotCache
 from scheduler.state.writes.jobs import purge_job, write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger
+from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodeStatus
+from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.resources import Resources
 from tests.builders import make_evaluation, make_job, make_node, make_task, make_task_group
 from tests.cluster.operations.live_run import LiveRun
@@ -136,6 +140,25 @@ def test_a_past_evaluation_is_decided_again_alike(run, job, tmp_path):
         assert decision["Evaluation"]["Status"] == "complete"
         assert placements(decision) == before[evaluation.id]
     assert stops(decision) == stopped
+
+
+def test_a_quota_is_taken_along_as_it_was(run, job, tmp_path):
+    put_quota(run.store, QuotaSpec(name="q", limits=QuotaAmounts(cpu=1200)), now=NOW)
+    put_namespace(run.store, Namespace(name="default", quota="q"), now=NOW)
+    evaluation = begin(run, job)
+    before = placed_by(run, evaluation)
+    put_quota(run.store, QuotaSpec(name="q", limits=QuotaAmounts(cpu=9000)), now=NOW)
+    put_namespace(run.store, Namespace(name="default"), now=NOW)
+
+    capsule = capsule_from(run, evaluation)
+    decision = decide(capsule, tmp_path)
+    assert capsule["Missing"] == []
+    assert [(item["Name"], item["Limits"]["CPU"]) for item in capsule["Quotas"]] == [("q", 1200)]
+    assert (len(before), placements(decision)) == (2, before)
+    failure = decision["Evaluation"]["FailedTGAllocs"]["web"]
+    assert failure["QuotaExhausted"] == ["cpu exhausted (1500 needed > 1200 limit)"]
+    (blocked,) = decision["CreatedEvals"]
+    assert blocked["QuotaLimitReached"] == "q"
 
 
 def test_what_was_being_judged_meanwhile_counts_again(run, tmp_path):
