@@ -3,9 +3,12 @@
 import pytest
 
 from scheduler.broker.blocked_evals import BlockedEvals, BlockedStats, Released
+from scheduler.broker.eval_broker import EvalBroker
+from scheduler.broker.leader_settings import LeaderSettings
+from scheduler.broker.places import BrokerStats
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
-from tests.builders import make_evaluation
+from tests.builders import CountingIDs, make_evaluation
 
 NOTHING = BlockedStats()
 ONE = BlockedStats(total_blocked=1)
@@ -96,6 +99,8 @@ def test_room_in_a_class(
 def test_room_in_a_quota(fields: dict[str, object], quota: str, *, is_released: bool) -> None:
     tracker = make_tracker(make_blocked(**fields))
     assert ids(tracker.unblock_quota(quota, 1000, 0.0)) == ([E.id] if is_released else [])
+    waits = not is_released and "quota_limit_reached" in fields
+    assert tracker.stats().total_quota_limit == int(waits)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +173,20 @@ def test_49_a_quota_that_moved_meanwhile_was_missed() -> None:
     assert ids(tracker.block(make_blocked(quota_limit_reached="q", snapshot_index=900))) == [E.id]
 
 
-def test_51_a_reblocked_evaluation_keeps_its_token() -> None:
+def test_51_a_reblocked_evaluation_is_ready_only_after_its_run() -> None:
+    broker = EvalBroker(CountingIDs(), lambda: 0.5, LeaderSettings())
+    broker.set_enabled(enabled=True)
+    broker.enqueue(E, monotonic=0)
+    (delivery,) = broker.dequeue((E.type,), monotonic=0)
     tracker = make_tracker()
-    tracker.block(E, "token")
-    assert tracker.unblock("a", 1000, 0.0) == (Released(E, "token", "room on a node of class a"),)
+    tracker.block(E, delivery.token)
+    released = tracker.unblock("a", 1000, 0.0)
+    assert released == (Released(E, delivery.token, "room on a node of class a"),)
+    for freed in released:
+        broker.enqueue(freed.evaluation, monotonic=0, token=freed.token)
+    assert broker.stats() == BrokerStats(total_unacked=1, by_scheduler={E.type: (0, 1)})
+    broker.ack(E.id, delivery.token, monotonic=0)
+    assert broker.stats() == BrokerStats(total_ready=1, by_scheduler={E.type: (1, 0)})
 
 
 def test_52_those_that_gave_up_try_again_and_can_be_blocked_again() -> None:
@@ -190,7 +205,8 @@ def test_52_those_that_gave_up_try_again_and_can_be_blocked_again() -> None:
 
 
 def test_53_those_that_wait_for_room_do_not() -> None:
-    assert make_tracker(E).unblock_failed() == ()
+    tracker = make_tracker(E)
+    assert (tracker.unblock_failed(), tracker.stats()) == ((), ONE)
 
 
 def test_54_a_placed_job_is_untracked_without_a_run() -> None:
@@ -228,6 +244,17 @@ def test_56_a_missing_volume_appears() -> None:
     assert ids(tracker.unblock_resources([volume], 1001, 0.0)) == [E.id]
     late = make_blocked(3, job_id="y", snapshot_index=1000, **fields)
     assert ids(tracker.block(late)) == [late.id]
+
+
+def test_60_many_that_wait_for_anything_are_released_at_once() -> None:
+    count = 10_000
+    tracker = make_tracker(
+        *(make_blocked(n, job_id=f"j{n}", escaped_computed_class=True) for n in range(count))
+    )
+    assert tracker.stats() == BlockedStats(total_blocked=count, total_escaped=count)
+    assert len(tracker.unblock("a", 1000, 0.0)) == count
+    assert [tracker.unblock(f"c{n}", 1001 + n, 0.0) for n in range(100)] == [()] * 100
+    assert tracker.stats() == NOTHING
 
 
 def test_the_same_evaluation_again_is_no_duplicate_of_itself() -> None:

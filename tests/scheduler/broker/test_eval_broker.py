@@ -218,11 +218,11 @@ def test_14_priority_then_creation_with_latecomers() -> None:
 def test_15_the_newest_of_a_job_goes_first() -> None:
     broker = make_broker()
     enqueue(broker, of_job(9, "web"))
-    waiting = [(50, 3), (100, 2), (50, 1)]
+    waiting = [(50, 3), (100, 2), (50, 1), (30, 4)]
     enqueue(broker, *(of_job(m, "web", priority=p, modify_index=m) for p, m in waiting))
     broker.ack(*take(broker), monotonic=0)
     assert take(broker)[0] == make_evaluation(2).id
-    assert [e.modify_index for e in broker.take_cancelable(9)] == [3, 1]
+    assert [e.modify_index for e in broker.take_cancelable(9)] == [3, 1, 4]
 
 
 def test_16_types_of_equal_urgency_take_turns_by_chance() -> None:

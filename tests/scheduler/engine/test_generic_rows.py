@@ -191,6 +191,16 @@ def test_g11_plans_that_are_refused_whole_leave_a_failed_evaluation_and_a_blocke
     assert (evaluation.blocked_eval, evaluation.deployment_id) == (blocked.id, "")
 
 
+def test_a_deployment_that_was_written_is_progress_once():
+    """Row 78 of evaluations.md 17, whose plans are refused node by node."""
+    job = job_of(update=UpdateStrategy(max_parallel=1))
+    cluster = Cluster(refusing=frozenset({NODES[0].id})).put(NODES[0], job)
+    outcome = cluster.run(make_evaluation())
+    assert len(cluster.plans) == 6
+    (blocked,) = outcome.created
+    assert (blocked.triggered_by, outcome.evaluation.deployment_id) == ("max-plan-attempts", "")
+
+
 @pytest.mark.parametrize(("job_type", "attempts"), [("service", 5), ("batch", 2)])
 @pytest.mark.parametrize("has_progress", [False, True], ids=["G12-never", "G12-once"])
 def test_progress_at_the_last_attempt_grants_as_many_again(job_type, attempts, has_progress):
