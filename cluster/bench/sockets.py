@@ -27,7 +27,7 @@ from scheduler.state.events import Topic
 NODES = 10
 SLOW = 20
 PATHS = ("/evaluations/", "/", "/allocations/", "/nodes/")
-#: Of each page's topic, whose rows' commits it shows.
+#: Of each page's own topic, whose rows' commits it shows; what all pages follow is not counted.
 _SHOWN = {
     "evaluations": Topic.EVALUATION,
     "overview": Topic.EVALUATION,
@@ -93,7 +93,7 @@ def _storm(
     since = moments.index()
     for page in audience.pages:
         page.arrivals.clear()
-    troubled = _troubles(audience.pages)
+    troubled, before = _troubles(audience.pages), _web_mb(aim)
     meter = Meter({"web": aim.pids["web"]})
     began = _CLOCK.monotonic()
     for status in ("down", "ready"):
@@ -102,7 +102,7 @@ def _storm(
     took = _CLOCK.monotonic() - began
     _all_at(aim, audience.pages, moments.index())
     commits = moments.commits(since)
-    spans = _spans(audience.pages, commits)
+    spans = spans_of(audience.pages, commits)
     shown = sum(len(_shown(topic, commits)) for page in audience.pages for topic in page.have)
     return {
         f"{name}_s": took,
@@ -116,22 +116,21 @@ def _storm(
         f"{name}_p95_ms": percentile(spans, 0.95),
         f"{name}_p99_ms": percentile(spans, 0.99),
         f"{name}_web_cpu_s": meter.cpu_s()["web_cpu_s"],
+        f"{name}_web_grew_mb": _web_mb(aim) - before,
     }
 
 
 def _with_slow_ones(
     aim: Target, moments: Moments, audience: Audience, fleet: PassiveFleet, seats: Sequence[Seat]
 ) -> Figures:
-    index, before = moments.index(), _web_mb(aim)
+    index = moments.index()
     slow = audience.stop_reading([Seat(seat.topics, index) for seat in seats[:SLOW]])
     figures = _storm(aim, moments, audience, fleet, "slow_storm")
-    after = _web_mb(aim)
     began = _CLOCK.monotonic()
     audience.read_again(slow)
     _all_at(aim, slow, moments.index())
     return figures | {
         "slow_readers": len(slow),
-        "memory_per_slow_reader_kb": (after - before) * 1024 / len(slow),
         "slow_readers_dropped": sum(bool(page.closed) for page in slow),
         "slow_readers_whole_after_s": _CLOCK.monotonic() - began,
     }
@@ -172,11 +171,11 @@ def _troubles(pages: Sequence[Page]) -> int:
 
 
 def _shown(topic: str, commits: Sequence[Commit]) -> list[Commit]:
-    wanted = _SHOWN[topic.partition(":")[0]]
+    wanted = _SHOWN.get(topic.partition(":")[0])
     return [commit for commit in commits if wanted in commit.rows]
 
 
-def _spans(pages: Sequence[Page], commits: Sequence[Commit]) -> list[float]:
+def spans_of(pages: Sequence[Page], commits: Sequence[Commit]) -> list[float]:
     """Milliseconds from each shown commit to its arrival, page by page."""
     shown = {topic: _shown(topic, commits) for page in pages for topic in page.have}
     indexes = {topic: [commit.index for commit in of] for topic, of in shown.items()}
