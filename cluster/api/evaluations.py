@@ -140,11 +140,11 @@ async def evaluation_capsule(call: Call, eval_id: str) -> HttpResponse:
 
 
 def relatives(reader: StateReader, start: Evaluation) -> list[Evaluation]:
-    """Every evaluation that next, previous and blocked links lead to, without `start`."""
+    """Every evaluation that next, previous and blocked links lead to, nearest first."""
     found: dict[str, Evaluation] = {start.id: start}
     waiting = [start]
     while waiting:
-        each = waiting.pop()
+        each = waiting.pop(0)
         for eval_id in (each.next_eval, each.previous_eval, each.blocked_eval):
             if eval_id and eval_id not in found:
                 linked = reader.evaluation(eval_id)
