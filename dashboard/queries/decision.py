@@ -97,11 +97,13 @@ def _result(
 
 
 def _placed(reader: StateReader, evaluation: Evaluation) -> list[Allocation]:
-    return [
+    """By group and number, the second before the tenth."""
+    placed = (
         alloc
         for alloc in reader.allocations_by_eval(evaluation.id)
         if alloc.create_index >= evaluation.create_index
-    ]
+    )
+    return sorted(placed, key=lambda alloc: (alloc.task_group, len(alloc.name), alloc.name))
 
 
 def _took(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> int:

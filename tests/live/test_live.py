@@ -128,7 +128,8 @@ def test_what_fits_nowhere_waits_with_its_reason(world, visitor, page):
     eval_id = submit.run()
     evaluation.expect_state("complete")
     expect(evaluation.sentence).to_contain_text("0 of 1 placed")
-    expect(evaluation.decision).to_contain_text("memory")
+    expect(evaluation.decision).to_contain_text("1 node lacks")
+    expect(evaluation.decision.get_by_role("link", name="first", exact=True)).to_be_visible()
     blocked = world.evaluation("too-big", "queued-allocs", "blocked")
     assert blocked["PreviousEval"] == eval_id
     evaluation.expect_in_chain("blocked")
