@@ -35,7 +35,7 @@ TRIGGER_WORDS: dict[str, str] = {
     EvalTrigger.JOB_SCALING: "somebody changed the count of a group",
     EvalTrigger.MAX_DISCONNECT_TIMEOUT: "a disconnected node was waited for long enough",
     EvalTrigger.RECONNECT: "a disconnected node came back",
-    EvalTrigger.ALLOC_RESCHEDULE: "a delayed replacement of a failed allocation is due",
+    EvalTrigger.ALLOC_RESCHEDULE: "a failed allocation is replaced after its delay",
 }
 #: Dimensions whose stored word is not how people write it.
 _DIMENSIONS = {"cpu": "CPU"}

@@ -58,6 +58,11 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     strong: str
     reason: str
 
+    @property
+    def at(self) -> int:
+        """Since when it waits, or until when where that is known."""
+        return self.evaluation.wait_until or self.evaluation.create_time
+
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
     """Something that may need a person."""
@@ -245,10 +250,8 @@ class Overview:
             return Waiting(evaluation=item, state="blocked", strong=strong, reason=reason)
         strong = TRIGGER_WORDS.get(item.triggered_by, item.triggered_by)
         if item.wait_until or state == "delayed":
-            when = clock_time(item.wait_until)
-            return Waiting(
-                evaluation=item, state="delayed", strong=strong, reason=f"runs at {when}"
-            )
+            until = f"waits until {clock_time(item.wait_until)}" if item.wait_until else "delayed"
+            return Waiting(evaluation=item, state="delayed", strong=until, reason=strong)
         if other := at_work.get(item.job_key):
             reason = f"waits for its own job: {short_id(other)} is at work"
         else:

@@ -50,7 +50,7 @@ class DrainForm(forms.Form):
         max_length=20,
         required=False,
         label="Custom deadline",
-        help_text="Such as 90m or 1h30m. Counts when the deadline is custom.",
+        help_text="Such as 90m or 1h30m. Used when the deadline is custom.",
         widget=forms.TextInput(attrs={"size": 8, "placeholder": "90m"}),
     )
     ignore_system_jobs = forms.BooleanField(

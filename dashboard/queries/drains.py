@@ -181,7 +181,7 @@ def on_board(allocs: Iterable[Allocation], last: LastDrain) -> list[Allocation]:
 
 def _blocked(reader: StateReader, moving: Iterable[Allocation]) -> dict[JobKey, Evaluation]:
     """By job, the evaluation that waits for room."""
-    ids = sorted({item.job_id for item in moving if not item.is_client_terminal})
+    ids = sorted({item.job_id for item in moving if item.job_type == JobType.SERVICE})
     if not ids:
         return {}
     where = f"status = 'blocked' AND job_id IN ({placeholders(len(ids))})"
@@ -191,7 +191,9 @@ def _blocked(reader: StateReader, moving: Iterable[Allocation]) -> dict[JobKey, 
 def _card(reader: StateReader, node: Node, alloc: Allocation, blocker: Evaluation | None) -> Card:
     after = reader.allocation(alloc.next_allocation) if alloc.next_allocation else None
     column, tone, strong, text = _place(node, alloc, after)
-    if tone != "blocked":
+    if column == "stopped" and blocker is not None and alloc.job_type == JobType.SERVICE:
+        text = "its replacement waits for room:"
+    elif tone != "blocked":
         blocker = None
     elif blocker is not None:
         text = f"its job waits for room: {why_waiting(blocker.failed_task_groups.values())}"

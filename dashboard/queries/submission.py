@@ -4,6 +4,7 @@ In: the text of an editor, the record. Out: a Draft (what the text says), and a 
 Nothing is stored here.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -28,6 +29,8 @@ from scheduler.structs.plan_annotations import DesiredUpdates
 #: Placements told one by one; the rest is counted.
 MAX_PLACEMENTS = 40
 _GLOBAL = "global"
+#: How a message of the HCL reader begins: file, line and columns.
+_PLACE = re.compile(r"^\S+:\d+,\d+(-\d+)?(,\d+)?: ")
 
 #: Field of DesiredUpdates, kind of label, in the order people ask.
 _CHANGES = (
@@ -167,7 +170,7 @@ def review(snapshot: Snapshot, job: Job, *, now: int, ids: IDSource) -> Review:
     strong, rest = _sentence(planned, groups, unplaced)
     return Review(
         groups=groups,
-        placements=planned.placements[:MAX_PLACEMENTS],
+        placements=tuple(sorted(planned.placements, key=_in_turn)[:MAX_PLACEMENTS]),
         more_placements=max(len(planned.placements) - MAX_PLACEMENTS, 0),
         stops=tuple(
             (alloc.id, alloc.name, names.get(alloc.node_id) or alloc.node_name)
@@ -183,6 +186,13 @@ def review(snapshot: Snapshot, job: Job, *, now: int, ids: IDSource) -> Review:
         strong=strong,
         rest=rest,
     )
+
+
+def _in_turn(placement: PlannedPlacement) -> tuple[str, int]:
+    """`web[2]` before `web[10]`."""
+    group, _, place = placement.name.rpartition("[")
+    digits = place.removesuffix("]")
+    return group, int(digits) if digits.isdecimal() else 0
 
 
 def refusal_findings(refused: OperationRefused) -> tuple[Finding, ...]:
@@ -240,7 +250,7 @@ def _sentence(
         waits = count_of(unplaced, "waits", "wait")
         return strong, f"{waits} until there is room; see why below."
     if not parts:
-        return "Nothing would change.", "Running it only has the job looked at again."
+        return "Nothing would change.", "Running it only has the job evaluated again."
     return f"The plan fits: {told}.", ""
 
 
@@ -272,7 +282,10 @@ def _driver_warnings(reader: StateReader, job: Job, parsed: ParsedText) -> list[
 def _findings(problems: Iterable[Problem], severity: str) -> tuple[Finding, ...]:
     return tuple(
         Finding(
-            message=problem.message.strip(),
+            # The place is told beside the message, as a link into the text.
+            message=_PLACE.sub("", problem.message.strip())
+            if problem.line
+            else problem.message.strip(),
             severity=severity,
             path=problem.path,
             line=problem.line,

@@ -54,7 +54,7 @@ async def start_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
 @action
 async def evaluate(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /jobs/evaluate/: look at it again."""
-    return await _ordered(request, viewer, _evaluate, "{} is looked at again.")
+    return await _ordered(request, viewer, _evaluate, "{} is evaluated again.")
 
 
 @action

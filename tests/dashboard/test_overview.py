@@ -125,3 +125,19 @@ def test_a_quiet_cluster_says_so(live):
     assert overview.sentence()[0] == "No node has joined yet."
     write(put(make_node()))
     assert overview.sentence()[0] == "The cluster is empty."
+
+
+@pytest.mark.parametrize(
+    ("wait", "told"),
+    [
+        pytest.param(60 * SECOND, "waits until ", id="known"),
+        pytest.param(0, "a job was registered or changed", id="none"),
+    ],
+)
+def test_the_waiting_room_says_until_when_where_that_is_known(live, wait, told):
+    overview, write = live
+    until = SOME_MOMENT + wait if wait else 0
+    write(lambda change: change.put_evaluation(EVAL.changed(wait_until=until)))
+    (waiting,) = overview.waiting()
+    assert waiting.strong.startswith(told)
+    assert waiting.at == (until or EVAL.create_time)

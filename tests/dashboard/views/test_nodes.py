@@ -192,6 +192,22 @@ def test_the_board_leads_to_the_evaluation_that_holds_an_allocation_up(
     assert 'href="/evaluations/waits/"' in answer.text
 
 
+def test_a_replacement_that_waits_for_room_is_led_to(store, browser, node, drain):
+    job = make_job(id="web")
+    alloc = make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING)
+    put(store, alloc)
+    drain()
+    ended = SOME_MOMENT + 2 * SECOND
+    put(store, replace(alloc, client_status=ClientStatus.COMPLETE, modify_time=ended))
+    waits = Evaluation(id="waits", job_id="web", status=EvalStatus.BLOCKED)
+    store.write(
+        WriteKind.PLAN_RESULT, lambda change: change.put_evaluation(waits), now=SOME_MOMENT
+    )
+    answer = browser.get(f"/drains/{node.id}/")
+    assert columns(answer) == {"stopped": ["web.web[0]"]}
+    assert 'href="/evaluations/waits/"' in answer.text
+
+
 def test_names_of_hidden_namespaces_stay_off_the_board(store, guest, node, drain):
     job = make_job(id="sealed-job", namespace="other")
     put(store, make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING))

@@ -62,6 +62,18 @@ def test_a_plan_names_changes_nodes_and_scores_and_stores_nothing(browser, node,
     assert store.read(lambda reader: reader.job(KEY)) is None
 
 
+def test_a_plan_counts_up(browser, node):
+    _, review, _ = plan(browser, TEXT.replace("count = 2", "count = 11"))
+    names = [placement.name for placement in review.placements]
+    assert names == [f"web.web[{place}]" for place in range(11)]
+
+
+def test_the_place_of_a_problem_is_said_once(browser, node):
+    answer = browser.post("/jobs/new/", text=TEXT.replace("count", "cuont"), step="plan")
+    (problem,) = answer.context["draft"].problems
+    assert (problem.line, problem.message[:21]) == (3, "Unsupported argument;")
+
+
 def test_what_was_reviewed_is_run_and_leads_to_its_evaluation(browser, node, store):
     _, review, digest = plan(browser)
     answer = run(browser, index=review.job_modify_index, digest=digest)
