@@ -21,7 +21,12 @@ class Rule:
 
 #: Tests that must notice, by folder; whatever is not here is noticed by the whole engine's tests.
 TESTS_OF = {
-    "reconcile": ("scheduler/engine/reconcile", "scheduler/engine/test_generic.py"),
+    "reconcile": (
+        "scheduler/engine/reconcile",
+        "scheduler/engine/test_generic.py",
+        "scheduler/engine/test_generic_lost.py",
+        "scheduler/engine/test_generic_reschedule.py",
+    ),
     "feasibility": ("scheduler/engine/feasibility", "scheduler/engine/test_stack.py"),
     "measure": ("scheduler/engine/measure", "scheduler/engine/feasibility"),
     "rank": ("scheduler/engine/rank", "scheduler/engine/test_stack.py"),
