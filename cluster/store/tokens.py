@@ -71,10 +71,10 @@ def find_api_token(store: DjangoStateStore, secret: str, *, now: Nanoseconds) ->
         row = cursor.fetchone() if secret else None
     if row is None:
         return None
-    *texts, capabilities, created, expires = row
+    accessor_id, name, kind, capabilities, created, expires = row
     if expires and expires <= now:
         return None
-    return ApiToken(*texts, _CAPABILITIES.decode(capabilities), created, expires)
+    return ApiToken(accessor_id, name, kind, _CAPABILITIES.decode(capabilities), created, expires)
 
 
 def list_api_tokens(store: DjangoStateStore) -> list[ApiToken]:
