@@ -22,12 +22,12 @@ from cluster.runtime.leader_channel import (
     LeaderUnreachable,
     process_name,
 )
-from cluster.store.access import StoreAccess, the_store
+from cluster.store.access import mirrored_store
 from cluster.store.leases import HeldLease, LeaseKeeper, epoch_of
 from scheduler.errors import Fenced
 from scheduler.messages import PlanOutcome, QueuedPlan
 from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
-from scheduler.ports import Change, Fence
+from scheduler.ports import Change, Fence, StateStore
 from scheduler.state.events import WriteKind
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class PlanDrainer:
         calm_collector()
         self.process = process_name("applier")
         self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
-        self.store = the_store()
+        self.store = mirrored_store()
         self.applier = PlanApplier(RandomIDs())
         self.keeper = LeaseKeeper("applier", self.process)
         self._clock = SystemClock()
@@ -116,7 +116,7 @@ class _UnderLeader:
     Its successor delivers the evaluations again, and a late plan would place them twice.
     """
 
-    def __init__(self, store: StoreAccess, epoch: int) -> None:
+    def __init__(self, store: StateStore, epoch: int) -> None:
         self._store = store
         self._epoch = epoch
 

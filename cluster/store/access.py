@@ -14,7 +14,8 @@ from django.conf import settings
 from django.db import connections
 
 from cluster.store.hints import IndexHints
-from cluster.store.snapshot_cache import MirrorSnapshot, SnapshotCache
+from cluster.store.node_mirror import MirrorSnapshot, NodeMirror
+from cluster.store.snapshot_cache import SnapshotCache
 from cluster.store.writer import DjangoStateStore
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame
@@ -34,8 +35,8 @@ class StoreAccess(DjangoStateStore):
         self._hints = hints
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
-        #: The mirror of the nodes, for dry runs, lives on a thread of its own.
-        self._mirror = ThreadPoolExecutor(1, thread_name_prefix="store-mirror")
+        #: Dry runs share a mirror of the nodes, which lives on a thread of its own.
+        self._dry_runs = ThreadPoolExecutor(1, thread_name_prefix="store-mirror")
         self._snapshots = SnapshotCache(alias)
 
     async def aread(self, work: Callable[[StateReader], Result]) -> Result:
@@ -72,7 +73,7 @@ class StoreAccess(DjangoStateStore):
             with self._snapshots.batch():
                 return question(self._snapshots.snapshot_at(), *args, **options)
 
-        return await self._run(self._mirror, ask)
+        return await self._run(self._dry_runs, ask)
 
     async def acall(self, work: Callable[[], Result]) -> Result:
         """Run any database work (sessions, tokens) on the writer thread."""
@@ -84,8 +85,8 @@ class StoreAccess(DjangoStateStore):
 
     def close(self) -> None:
         """End the threads and close their connections."""
-        self._mirror.submit(self._snapshots.close)
-        for pool, count in ((self._readers, _READERS), (self._writer, 1), (self._mirror, 1)):
+        self._dry_runs.submit(self._snapshots.close)
+        for pool, count in ((self._readers, _READERS), (self._writer, 1), (self._dry_runs, 1)):
             # Each thread of the pool waits for the others, so that each gets exactly one of these.
             everyone = threading.Barrier(count)
             for _ in range(count):
@@ -115,6 +116,11 @@ def the_store() -> StoreAccess:
 def process_store() -> StoreAccess:
     """The same, for processes that call it synchronously on their own threads."""
     return the_store()
+
+
+def mirrored_store() -> DjangoStateStore:
+    """A store for a thread that writes all the time: its changes read nodes from a mirror."""
+    return DjangoStateStore(publish=IndexHints(settings.BIVOUAC_REDIS_URL), mirror=NodeMirror())
 
 
 def close_the_store() -> None:

@@ -12,6 +12,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import event_log, statements
+from cluster.store.node_mirror import NodeMirror
 from cluster.store.reader import DjangoStateReader
 from cluster.store.row_writer import RowWriter
 from cluster.store.transactions import read_transaction, write_transaction, writes_patiently
@@ -27,9 +28,14 @@ class DjangoStateStore(StateStore):
     """The record behind one database alias. Each thread works on a connection of its own."""
 
     def __init__(
-        self, alias: str = "default", publish: Callable[[int], None] | None = None
+        self,
+        alias: str = "default",
+        publish: Callable[[int], None] | None = None,
+        mirror: NodeMirror | None = None,
     ) -> None:
         self.alias = alias
+        #: Of a process that writes on one thread: its changes read nodes from here.
+        self._mirror = mirror
         self._publish = publish or (lambda _index: None)
 
     def write(
@@ -42,6 +48,10 @@ class DjangoStateStore(StateStore):
     ) -> tuple[int, Result]:
         """See `StateStore.write`. Raises OperationalError after 5 s behind other writers."""
         connection = connections[self.alias]
+        if self._mirror is not None:
+            # Most of the way without the lock, so that little is left while others wait for it.
+            with read_transaction(connection):
+                self._reader_at(connection, _index_of(connection))
         write_once = partial(self._write_once, connection, kind, work, now, fence)
         # Inside someone else's transaction nothing can be tried again.
         run = write_once if connection.in_atomic_block else partial(writes_patiently, write_once)
@@ -81,7 +91,7 @@ class DjangoStateStore(StateStore):
             before = _lock_index(connection)
             if fence is not None:
                 _check_fence(connection, fence)
-            change = OpenChange(DjangoStateReader(connection, before), now)
+            change = OpenChange(self._reader_at(connection, before), now)
             result = work(change)
             if not change.events:
                 # On PostgreSQL the counter was moved to lock it: nothing put, no index taken.
@@ -93,6 +103,11 @@ class DjangoStateStore(StateStore):
                 with connection.cursor() as cursor:
                     cursor.execute(statements.SET_INDEX, (frame.index,))
             return frame.index, result, True
+
+    def _reader_at(self, connection: BaseDatabaseWrapper, index: int) -> StateReader:
+        if self._mirror is None:
+            return DjangoStateReader(connection, index)
+        return self._mirror.reader_at(connection, index)
 
 
 def _lock_index(connection: BaseDatabaseWrapper) -> int:

@@ -4,12 +4,15 @@ import threading
 
 import pytest
 from django.db import InterfaceError, OperationalError, connections
+from msgspec.structs import replace
 
 from cluster.store.leases import HeldLease, LeaseKeeper
+from cluster.store.node_mirror import NodeMirror
 from cluster.store.writer import DjangoStateStore
 from scheduler.errors import Fenced
 from scheduler.state.events import WriteKind
-from tests.builders import make_node
+from scheduler.structs.node import NodeStatus
+from tests.builders import make_allocation, make_node
 
 KIND = WriteKind.NODE_REGISTRATION
 
@@ -46,6 +49,44 @@ def test_the_new_index_is_published_after_the_commit_only(record):
     with pytest.raises(ZeroDivisionError):
         store.write(KIND, lambda change: change.put_node(make_node(9)) or 1 / 0, now=1)
     assert published == [(2, 2)]
+
+
+def test_a_mirrored_writer_sees_what_others_wrote_and_what_came_to_nothing(record):
+    mirrored = DjangoStateStore(record.alias, mirror=NodeMirror())
+    seen = []
+
+    def look(change):
+        seen.append(
+            (
+                [(node.id, node.status) for node in change.nodes()],
+                [change.node_use(make_node(n).id).held.alloc_count for n in (1, 2)],
+            )
+        )
+
+    def place(change):
+        look(change)
+        change.put_allocation(make_allocation(number=1, node_id=make_node(1).id))
+        look(change)
+
+    first, second = make_node(1), make_node(2)
+    record.write(KIND, lambda change: change.put_node(first), now=1)
+    mirrored.write(KIND, look, now=1)
+    with pytest.raises(ZeroDivisionError):
+        mirrored.write(KIND, lambda change: place(change) or 1 / 0, now=1)
+    mirrored.write(KIND, place, now=1)
+    record.write(KIND, lambda change: change.put_node(second), now=1)
+    gone = replace(first, status=NodeStatus.DOWN)
+    record.write(KIND, lambda change: change.put_node(gone), now=1)
+    mirrored.write(KIND, look, now=1)
+    alone = [(first.id, first.status)]
+    assert seen == [
+        (alone, [0, 0]),
+        (alone, [0, 0]),
+        (alone, [1, 0]),
+        (alone, [0, 0]),
+        (alone, [1, 0]),
+        ([(first.id, NodeStatus.DOWN), (second.id, second.status)], [1, 0]),
+    ]
 
 
 def test_a_write_under_an_old_epoch_is_refused(record):
