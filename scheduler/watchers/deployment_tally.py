@@ -36,6 +36,11 @@ class DeploymentTally(msgspec.Struct):
                 living.add(alloc.id)
         return True
 
+    @property
+    def has_judged(self) -> bool:
+        """Whether any allocation has been healthy or is unhealthy."""
+        return bool(self.newest_healthy_index or self.unhealthy)
+
     def healthy_count(self, group: str) -> int:
         """How many of a group are healthy and not terminal."""
         return len(self._living.get(group, ()))

@@ -21,7 +21,7 @@ from scheduler.watchers.deployment_tally import DeploymentTally
 SECOND = 1_000_000_000
 #: Seconds that progress of one deployment is gathered for.
 BATCH_WAIT = 1.0
-#: Everything is looked at again this often, should a command have failed.
+#: What asked for a command is looked at again this often, should the command have failed.
 LOOK_AGAIN = 10.0
 
 
@@ -120,13 +120,13 @@ class Deployments:
         """Look where something changed; hand out what is due."""
         if monotonic >= self._looked_at + LOOK_AGAIN:
             self._looked_at = monotonic
-            self._dirty |= set(self._rollouts)
+            self._dirty |= {key for key, each in self._rollouts.items() if each.tally.has_judged}
         commands: list[Command] = []
         dirty, self._dirty = sorted(self._dirty), set()
         for deployment_id in dirty:
             commands += self._look(reader, deployment_id, now, monotonic)
         for deployment_id in self._deadlines.pop_due(now):
-            commands += self._meet_deadline(reader, deployment_id)
+            commands += self._meet_deadline(reader, deployment_id, now)
         due = [key for key, gathered in self._gathered.items() if gathered.due <= monotonic]
         steps = {key: tuple(self._gathered.pop(key).replaced) for key in due}
         if steps:
@@ -173,7 +173,7 @@ class Deployments:
         if cutoff:
             self._deadlines.push(deployment.id, cutoff)
 
-    def _meet_deadline(self, reader: StateReader, deployment_id: str) -> list[Command]:
+    def _meet_deadline(self, reader: StateReader, deployment_id: str, now: int) -> list[Command]:
         deployment = reader.deployment(deployment_id)
         if deployment is None or deployment.status is DeploymentStatus.PAUSED:
             return []
@@ -181,6 +181,8 @@ class Deployments:
         lagging = rules.lagging_groups(deployment)
         if not lagging:
             return []
+        # Met again until the record shows that it has failed.
+        self._deadlines.push(deployment_id, now + round(LOOK_AGAIN * SECOND))
         rolls_back = any(group.auto_revert for group in lagging)
         return [self._failure(deployment, rolls_back=rolls_back)]
 

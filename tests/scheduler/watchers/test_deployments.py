@@ -10,7 +10,7 @@ from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.policies import ReschedulePolicy
-from scheduler.watchers.deployments import BATCH_WAIT, Deployments
+from scheduler.watchers.deployments import BATCH_WAIT, LOOK_AGAIN, Deployments
 from tests.builders import (
     SECOND,
     FixedClock,
@@ -141,6 +141,18 @@ def test_d09_a_rollout_without_progress_ends_at_its_deadline():
     scene.put(require_progress_by=scene.due_in)
     assert scene.tick() + scene.tick(9.9) == []
     assert scene.tick(0.1) == [FailDeployment(deployment_id="deployment", is_late=True)]
+
+
+def test_a_failure_that_was_not_recorded_is_asked_for_again():
+    scene = Scene()
+    scene.put(require_progress_by=scene.due_in)
+    failure = FailDeployment(deployment_id="deployment", is_late=True)
+    scene.tick()
+    assert scene.tick(10.0) == [failure]
+    assert scene.tick(LOOK_AGAIN - 0.1) == []
+    assert scene.tick(0.1) == [failure]
+    scene.put(status=DeploymentStatus.FAILED)
+    assert scene.tick(LOOK_AGAIN) == []
 
 
 @pytest.mark.parametrize(
