@@ -178,26 +178,23 @@ def _conditions(
 ) -> list[_Condition]:
     """What a row must fulfil.
 
-    Columns that are not `leading` are hidden from the database's choice of an index: for one page
-    it would rather read and sort a whole namespace than walk along the order.
+    Columns that are not `leading` are hidden from SQLite's choice of an index: for one page it
+    would rather read and sort a whole namespace than walk along the order.
     """
     conditions: list[_Condition] = []
     if listing.prefix:
         conditions.append(_prefixed(reader, order.prefixed, listing.prefix))
     if listing.namespaces is not None and order.noun is not codec.NODE:
         names = sorted(listing.namespaces)
-        shown = _shown("namespace", leading)
-        conditions.append((f"{shown} IN ({placeholders(len(names))})", list(names)))
+        column = "namespace" if "namespace" in leading else reader.hidden("namespace")
+        conditions.append((f"{column} IN ({placeholders(len(names))})", list(names)))
     for column, value in listing.equals.items():
         assert column in order.noun.columns, f"{order.noun.table} has no column {column}"
-        conditions.append((f"{_shown(column, leading)} = %s", [value]))
+        shown = column if column in leading else reader.hidden(column)
+        conditions.append((f"{shown} = %s", [value]))
         if order.noun is codec.EVALUATION and column in leading and value in _OPEN_STATUSES:
             conditions.append((_IS_OPEN, []))
     return conditions
-
-
-def _shown(column: str, leading: Collection[str]) -> str:
-    return column if column in leading else f"{column} || ''"
 
 
 def _prefixed(reader: DjangoStateReader, column: str, prefix: str) -> _Condition:

@@ -276,6 +276,13 @@ class DjangoStateReader(StateReader):
             return f"{column} >= %s AND {column} < %s || char(1114111)"
         return f"starts_with({column}, %s)"
 
+    def hidden(self, column: str) -> str:
+        """SQL of a column that no index of it is used for, where indexes are chosen blindly.
+
+        PostgreSQL chooses by what it knows of the values; hiding would take that away.
+        """
+        return f"+{column}" if self._is_sqlite else column
+
     def _row(self, noun: Noun[Value], *key: Any) -> Value | None:
         name = (noun.table, key)
         if name in self._seen:
