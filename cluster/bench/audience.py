@@ -19,14 +19,17 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from cluster.runtime.clock import SystemClock
+from cluster.runtime.clock import SystemClock, chance
 
 _CLOCK = SystemClock()
 Result = TypeVar("Result")
 
 #: As static/js/live/socket.js: messages seen are reported this often, a lost line tried after.
 _REPORT_S = 0.5
+_REPORT_LENGTH = 16_384
 _RETRY_S = 0.25
+_RETRY_GROWTH = 1.7
+_LONGEST_RETRY_S = 10.0
 _HANDSHAKE_S = 20
 #: Handshakes at once while the audience comes in.
 _AT_ONCE = 16
@@ -184,6 +187,7 @@ class Audience:
 
     async def _live(self, page: Page, gate: asyncio.Semaphore, opened: asyncio.Event) -> None:
         """Connect, follow, and come back for as long as the audience stays."""
+        pause = _RETRY_S
         while True:
             try:
                 async with gate:
@@ -192,11 +196,13 @@ class Audience:
                 page.refused.append(f"{type(error).__name__}: {error}")
             else:
                 page.opened += 1
+                pause = _RETRY_S
                 opened.set()
                 async with line:
                     await self._follow(page, line)
             opened.set()
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(pause * (0.75 + chance() / 2))
+            pause = min(pause * _RETRY_GROWTH, _LONGEST_RETRY_S)
 
     async def _connected(self, page: Page) -> ClientConnection:
         query = urlencode({"index": page.index, "topics": ",".join(page.have)})
@@ -217,26 +223,48 @@ class Audience:
 
     async def _follow(self, page: Page, line: ClientConnection) -> None:
         await page.reads.wait()
-        received = page.messages
-        reporting = asyncio.create_task(_report(page, line, received))
+        seen = _Seen(line)
+        reporting = asyncio.create_task(seen.say_regularly())
         try:
-            while page.take(await line.recv(), _CLOCK.now()):
-                pass
+            goes_on = True
+            while goes_on:
+                text = await line.recv()
+                goes_on = page.take(text, _CLOCK.now())
+                await seen.add(len(text))
         except ConnectionClosed as end:
             page.closed.append(end.rcvd.code if end.rcvd is not None else 0)
         finally:
             reporting.cancel()
 
 
+class _Seen:
+    """Tells the server how many messages of one line were seen."""
+
+    def __init__(self, line: ClientConnection) -> None:
+        self._line = line
+        self._count = 0
+        self._reported = 0
+        self._length = 0
+
+    async def add(self, length: int) -> None:
+        """One more message; long ones are reported at once."""
+        self._count += 1
+        self._length += length
+        if self._length >= _REPORT_LENGTH:
+            await self._say()
+
+    async def say_regularly(self) -> None:
+        """Until the line ends."""
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                await asyncio.sleep(_REPORT_S)
+                if self._count > self._reported:
+                    await self._say()
+
+    async def _say(self) -> None:
+        self._reported, self._length = self._count, 0
+        await self._line.send(str(self._count))
+
+
 def _page(seat: Seat) -> Page:
     return Page(dict.fromkeys(seat.topics, seat.index))
-
-
-async def _report(page: Page, line: ClientConnection, before: int) -> None:
-    reported = 0
-    with contextlib.suppress(ConnectionClosed):
-        while True:
-            await asyncio.sleep(_REPORT_S)
-            if page.messages - before > reported:
-                reported = page.messages - before
-                await line.send(str(reported))

@@ -133,9 +133,12 @@ class _Supervisor:
             f"{shlex.quote(python)} -m celery --app cluster worker --without-gossip"
             " --without-mingle --without-heartbeat --loglevel WARNING"
         )
+        # Pages that all come back at once to a busy machine wait for each other's handshakes;
+        # given up after Daphne's 5 s they would only try again.
         web = shlex.split(
             f"{shlex.quote(python)} -m daphne --bind {settings.BIVOUAC_HOST}"
             f" --port {settings.BIVOUAC_PORT} --no-server-name --access-log {os.devnull}"
+            " --websocket_connect_timeout 30"
         )
         commands: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
             ("web", (*web, "cluster.asgi:application"), {}),
