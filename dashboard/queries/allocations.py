@@ -51,7 +51,8 @@ def note_of(alloc: Allocation) -> str:
         return alloc.client_description
     if alloc.is_server_terminal and alloc.desired_description:
         return alloc.desired_description
-    return f"restarted {count_of(restarts, 'time')}" if restarts else ""
+    times = "once" if restarts == 1 else count_of(restarts, "time")
+    return f"restarted {times}" if restarts else ""
 
 
 def row_context(alloc: Allocation, now: int) -> dict[str, Any]:

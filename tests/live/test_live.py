@@ -159,7 +159,7 @@ def test_a_killed_task_is_restarted_then_replaced_elsewhere_in_time(world, visit
     after = until(
         lambda: (found := task_process(alloc["ID"])).pid != before.pid and found, "a restart"
     )
-    expect(allocation.tasks).to_contain_text("restarted 1 time")
+    expect(allocation.tasks).to_contain_text("restarted once")
     after.kill()
     allocation.expect_event("Not Restarting")
     expect(allocation.state).to_have_text("failed")
