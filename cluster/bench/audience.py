@@ -26,7 +26,6 @@ Result = TypeVar("Result")
 
 #: As static/js/live/socket.js: messages seen are reported this often, a lost line tried after.
 _REPORT_S = 0.5
-_REPORT_LENGTH = 16_384
 _RETRY_S = 0.25
 _RETRY_GROWTH = 1.7
 _LONGEST_RETRY_S = 10.0
@@ -223,48 +222,25 @@ class Audience:
 
     async def _follow(self, page: Page, line: ClientConnection) -> None:
         await page.reads.wait()
-        seen = _Seen(line)
-        reporting = asyncio.create_task(seen.say_regularly())
+        reporting = asyncio.create_task(_report(page, line, page.messages))
         try:
-            goes_on = True
-            while goes_on:
-                text = await line.recv()
-                goes_on = page.take(text, _CLOCK.now())
-                await seen.add(len(text))
+            while page.take(await line.recv(), _CLOCK.now()):
+                pass
         except ConnectionClosed as end:
             page.closed.append(end.rcvd.code if end.rcvd is not None else 0)
         finally:
             reporting.cancel()
 
 
-class _Seen:
-    """Tells the server how many messages of one line were seen."""
-
-    def __init__(self, line: ClientConnection) -> None:
-        self._line = line
-        self._count = 0
-        self._reported = 0
-        self._length = 0
-
-    async def add(self, length: int) -> None:
-        """One more message; long ones are reported at once."""
-        self._count += 1
-        self._length += length
-        if self._length >= _REPORT_LENGTH:
-            await self._say()
-
-    async def say_regularly(self) -> None:
-        """Until the line ends."""
-        with contextlib.suppress(ConnectionClosed):
-            while True:
-                await asyncio.sleep(_REPORT_S)
-                if self._count > self._reported:
-                    await self._say()
-
-    async def _say(self) -> None:
-        self._reported, self._length = self._count, 0
-        await self._line.send(str(self._count))
-
-
 def _page(seat: Seat) -> Page:
     return Page(dict.fromkeys(seat.topics, seat.index))
+
+
+async def _report(page: Page, line: ClientConnection, before: int) -> None:
+    reported = 0
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            await asyncio.sleep(_REPORT_S)
+            if page.messages - before > reported:
+                reported = page.messages - before
+                await line.send(str(reported))
