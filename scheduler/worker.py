@@ -16,12 +16,16 @@ from scheduler.errors import SchedulerError
 from scheduler.messages import Delivery, FinishRequest, PlanOutcome
 from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, Snapshot
 from scheduler.state.pending_use import PendingUse, View
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.explanation import StoredExplanation, pack
 from scheduler.structs.plan import Plan, PlanResult
 
 #: A snapshot at or after the index; raises StaleSnapshot when there is none in time.
 SnapshotSupplier = Callable[[int], MirroredSnapshot]
+
+#: A run held so often looks at the record alone from then on: two runs whose plans are refused
+#: again and again must not keep each other from ending.
+HOLDS_AT_MOST = 2
 
 
 class SchedulerFactory(Protocol):
@@ -62,9 +66,9 @@ class Batch:
     `answer` as outcomes arrive, until `is_done`. A run that breaks is nacked with its reason; the
     others go on.
 
-    Each run counts what plans of the batch that are out would take. When it finds too little room
-    beside them, it is run again once they are answered, on the record alone: nobody must wait for
-    room that a refused plan never took.
+    Each run counts what plans of the batch that are out would take. One that finds too little room
+    beside them is held until they are answered. When they were committed whole it was right; else
+    it is run again on the record alone: nobody must wait for room a refused plan never took.
     """
 
     def __init__(self, tools: WorkerTools, deliveries: Sequence[Delivery]) -> None:
@@ -144,27 +148,42 @@ class Batch:
         self._pending.drop(plan.id)
         if result is not None:
             self._reached = max(self._reached, result.alloc_index, result.refresh_index)
+        was_whole = result is not None and result.is_full_commit_of(plan)
         for work in self._works.values():
-            work.leans_on.discard(plan.id)
+            if plan.id in work.leans_on:
+                work.leans_on.discard(plan.id)
+                work.was_misled |= not was_whole
 
     def _go_on(self, eval_id: str, result: PlanResult) -> Turn:
         work = self._works[eval_id]
         try:
             if not result.refresh_index:
                 return self._advance(work, PlanAnswer(result=result))
-            view = self._pending.over(self._newest(work))
+            newest = self._newest(work)
+            view = View(newest) if work.holds >= HOLDS_AT_MOST else self._pending.over(newest)
             work.look_at(view)
             return self._advance(work, PlanAnswer(result=result, snapshot=view.snapshot))
         except Exception as error:
             return self._nack(eval_id, error)
 
     def _start_over(self, now: int) -> list[Turn]:
-        """Run those again that want it and lean on nothing any more."""
-        ready = [work for work in self._works.values() if work.is_held and not work.leans_on]
-        return [self._begin_alone(work, now) for work in ready]
+        """Go on with those that are held and lean on nothing any more."""
+        ready = [work for work in self._works.values() if work.held and not work.leans_on]
+        return [
+            self._begin_alone(work, now) if work.was_misled else self._finish(work, *work.held)
+            for work in ready
+            if work.held is not None
+        ]
 
     def _begin_alone(self, work: "_Work", now: int) -> Turn:
-        work.is_held = work.has_leaned = False
+        assert work.held is not None, "only what is held is run again"
+        stamp, outcome = work.held
+        work.promised += [
+            stamp.on_creation(each)
+            for each in outcome.created
+            if each.status is not EvalStatus.BLOCKED
+        ]
+        work.held, work.was_misled = None, False
         try:
             return self._start(work, View(self._newest(work)), now)
         except Exception as error:
@@ -190,18 +209,24 @@ class Batch:
         return Turn(plans=(plan,))
 
     def _end(self, work: "_Work", stamp: "Stamp", outcome: Outcome) -> Turn:
-        if work.has_leaned and outcome.waits_for_room:
-            work.is_held = True
+        if outcome.waits_for_room and (work.leans_on or work.was_misled):
+            work.hold(stamp, outcome)
             return Turn()
+        return self._finish(work, stamp, outcome)
+
+    def _finish(self, work: "_Work", stamp: "Stamp", outcome: Outcome) -> Turn:
         self._close(work.eval_id)
         delivery = work.delivery
+        update = outcome.evaluation and stamp.on_update(outcome.evaluation)
+        if update is not None and work.promised and not update.next_eval:
+            update = update.changed(next_eval=work.promised[-1].id)
         return Turn(
             finishes=(
                 FinishRequest(
                     eval_id=work.eval_id,
                     token=delivery.token,
-                    update=outcome.evaluation and stamp.on_update(outcome.evaluation),
-                    created=tuple(map(stamp.on_creation, outcome.created)),
+                    update=update,
+                    created=(*work.promised, *map(stamp.on_creation, outcome.created)),
                     reblocked=outcome.reblocked and stamp.on_update(outcome.reblocked),
                     explanations=_packed(delivery.evaluation, outcome),
                 ),
@@ -236,9 +261,14 @@ class _Work:
         self.seen_index = 0
         #: Unanswered plans of others that its run counted as taken.
         self.leans_on: set[str] = set()
-        self.has_leaned = False
-        #: It found too little room, and waits for those answers before it is run again.
-        self.is_held = False
+        #: One of them was not committed whole.
+        self.was_misled = False
+        #: It found too little room, and waits for those answers with its outcome.
+        self.held: tuple[Stamp, Outcome] | None = None
+        #: How often it was held.
+        self.holds = 0
+        #: Delayed evaluations of held runs: allocations in committed plans name them already.
+        self.promised: list[Evaluation] = []
 
     @property
     def eval_id(self) -> str:
@@ -249,7 +279,11 @@ class _Work:
         """Its next attempt sees this."""
         self.seen_index = view.snapshot.index
         self.leans_on |= view.plan_ids
-        self.has_leaned |= bool(view.plan_ids)
+
+    def hold(self, stamp: "Stamp", outcome: Outcome) -> None:
+        """Keep an outcome until it is known whether there was room after all."""
+        self.held = stamp, outcome
+        self.holds += 1
 
 
 class Stamp:

@@ -1,13 +1,21 @@
 """Runs of one batch see each other's plans, and a refused plan leaves nobody waiting."""
 
-import pytest
+import itertools
+from collections import deque
+from collections.abc import Generator
 
+import pytest
+from msgspec.structs import replace
+
+from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.messages import PlanOutcome
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
-from scheduler.structs.allocation import Allocation
+from scheduler.structs.allocation import Allocation, ClientStatus, TaskState
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.job import Job
+from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.policies import HOUR, ReschedulePolicy
 from scheduler.structs.resources import (
     AllocatedCpu,
     AllocatedResources,
@@ -101,18 +109,88 @@ def test_room_that_a_refused_plan_did_not_take_is_found() -> None:
     assert [len(blocked(world, name)) for name in ("large", "small")] == [1, 0]
 
 
-def test_a_run_without_room_looks_again_when_the_plans_before_it_are_committed() -> None:
+def test_a_run_without_room_was_right_when_the_plans_before_it_are_committed() -> None:
     world = World()
     world.put_nodes(make_node())
-    batch, _, evaluations = begin(world, job("large", 3000), job("small", 2000))
+    batch, turn, evaluations = begin(world, job("large", 3000), job("small", 2000))
+    assert turn.finishes == ()
     answer(world, batch)
     assert batch.is_done
     assert [len(placed(world, name)) for name in ("large", "small")] == [1, 0]
     (waiting,) = blocked(world, "small")
     small = world.stored(evaluations[1])
-    assert (small.blocked_eval, small.counted_evals) == (waiting.id, ())
-    (large,) = placed(world, "large")
-    assert waiting.snapshot_index >= large.create_index
+    assert (small.blocked_eval, small.counted_evals) == (waiting.id, (evaluations[0].id,))
+
+
+def test_what_a_held_run_promised_for_later_is_kept_when_it_is_run_again() -> None:
+    world = World()
+    world.put_nodes(make_node())
+    later = ReschedulePolicy(attempts=1, interval=24 * HOUR, delay=HOUR, delay_function="constant")
+    small = job("small", 1500, count=2)
+    group = replace(small.task_groups[0], reschedule_policy=later)
+    world.put_job(job("large", 2600))
+    evaluation = world.put_job(replace(small, task_groups=(group,)))
+    put_failed(world, small)
+    batch = world.new_batch(WORKER)
+    world.hand_in(WORKER, batch.begin_all(now=world.clock.now()))
+    occupy(world, 1500)
+    while not batch.is_done:
+        answer(world, batch)
+    first, second = sorted(placed(world, "small"), key=lambda alloc: alloc.client_status)
+    assert (first.client_status, second.client_status) == ("failed", "pending")
+    promised = world.store.evaluation(first.followup_eval_id)
+    assert promised is not None
+    assert promised.triggered_by == "alloc-reschedule"
+    assert world.stored(evaluation).next_eval == promised.id
+
+
+def put_failed(world: World, of: Job) -> None:
+    """The first allocation of a stored job has just failed."""
+    stored = world.store.job(of.key)
+    assert stored is not None
+    ending = TaskState(state="dead", failed=True, finished_at=world.clock.now())
+    alloc = make_allocation(
+        stored, number=7, client_status=ClientStatus.FAILED, task_states={"web": ending}
+    )
+
+    def work(change: Change) -> None:
+        change.put_allocation(alloc)
+
+    world.store.write(WriteKind.PLAN_RESULT, work, now=world.clock.now())
+    world.follow()
+
+
+class Fruitless:
+    """A scheduler whose plans are never accepted: five attempts, then it waits for room."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def process(self, evaluation: Evaluation) -> Generator[Plan, PlanAnswer, Outcome]:
+        for _ in range(5):
+            alloc = make_allocation(id=f"{next(NUMBERS):036d}", create_index=0)
+            yield Plan(node_allocation={make_node().id: (alloc,)})
+        waiting = replace(evaluation, id=f"{next(NUMBERS):036d}", status=EvalStatus.BLOCKED)
+        return Outcome(evaluation=evaluation, created=(waiting,))
+
+
+NUMBERS = itertools.count()
+
+
+def test_runs_whose_plans_are_always_refused_do_not_keep_each_other_alive() -> None:
+    world = World(factory=Fruitless)
+    world.put_nodes(make_node())
+    batch, turn, _ = begin(world, job("one", 100), job("two", 100))
+    out, answers, finishes = deque(turn.plans), 0, []
+    while not batch.is_done:
+        refused = PlanResult(refresh_index=world.store.index)
+        outcome = PlanOutcome(plan_id=out.popleft().id, result=refused)
+        turn = batch.answer(outcome, now=world.clock.now())
+        out += turn.plans
+        finishes += turn.finishes
+        answers += 1
+        assert answers <= 40
+    assert [finish.ack for finish in finishes] == [True, True]
 
 
 @pytest.mark.parametrize("way", ["error", "give-up"])
