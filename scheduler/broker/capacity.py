@@ -90,6 +90,9 @@ class CapacityHooks:
         node = self._nodes.get(alloc.node_id)
         if node is not None:
             freed.ended[node.computed_class, quota] = None
+        elif quota:
+            # The node is gone; what was taken of the quota is free all the same.
+            freed.quotas[quota] = None
 
     def _observe_namespace(self, event: StateEvent, space: Namespace, freed: Freed) -> None:
         before = self._quotas.pop(space.name, "")

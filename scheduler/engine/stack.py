@@ -126,15 +126,13 @@ class ServiceStack:
 
         When a constraint escapes its class, eligibility is left out but for `even_if_escaped`.
         """
-        over = [state.quota_limit_reached for state in self._used if state.quota_limit_reached]
-        # Where the quota answered before any node was looked at, no class has been escaped.
-        seen = [
-            Seen(state.verdict, state.looked_at)
-            for state in self._used
-            if not state.quota_limit_reached or state.looked_at.any()
-        ]
+        seen = [Seen(state.verdict, state.looked_at) for state in self._used]
         report = _report(self._context, seen, even_if_escaped=even_if_escaped)
-        return report._replace(quota_limit_reached=over[0] if over else "")
+        over = [state.quota_limit_reached for state in self._used if state.quota_limit_reached]
+        if not over:
+            return report
+        # What was found out about nodes must not keep from it that the quota has room again.
+        return report._replace(has_escaped=False, eligibility={}, quota_limit_reached=over[0])
 
 
 class SystemStack:

@@ -184,6 +184,19 @@ def test_an_escaped_constraint_does_not_hide_that_the_quota_was_in_the_way():
     assert blocked.quota_limit_reached == "q"
 
 
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param("${node.unique.name}", id="escaped"), pytest.param("${node.class}", id="class")],
+)
+def test_what_was_found_out_about_nodes_does_not_hide_the_quota(target):
+    only_first = Constraint(l_target=target, operand="!=", r_target="node-2")
+    cluster = cluster_with(QuotaAmounts(cpu=600), job_of(count=2, constraints=(only_first,)))
+    (blocked,) = cluster.run(make_evaluation()).created
+    assert placed(cluster) == 1
+    assert (blocked.escaped_computed_class, blocked.class_eligibility) == (False, {})
+    assert blocked.quota_limit_reached == "q"
+
+
 def test_a_system_job_takes_what_fits_and_waits_for_the_rest_as_for_a_full_node():
     cluster = cluster_with(QuotaAmounts(cpu=900), job_of(type="system"))
     outcome = cluster.run(make_evaluation(type="system"))
