@@ -30,14 +30,21 @@ class Listeners:
 
         A new beat is a sign as well. Who looks seldom finds many signs, and so no silence.
         """
-        given = max((count - self._signs.get(name, 0) for name, count in signs.items()), default=0)
-        self._signs = signs
         was_known = self._heard_until is not None
+        given = max((self._given(name, count) for name, count in signs.items()), default=0)
+        self._signs = signs
         if given <= 0 and not (has_beats and was_known):
             return False
         ended = self._silence(monotonic) - given * SIGN_INTERVAL > SILENT_AFTER
         self._heard_until = monotonic
         return ended
+
+    def _given(self, name: str, count: int) -> int:
+        """Since the last look; what a new one gave before it was seen says nothing of now."""
+        before = self._signs.get(name)
+        if before is None and self._heard_until is not None:
+            return 1
+        return count - (before or 0)
 
     def are_silent(self, monotonic: float) -> bool:
         """Whether no sign was seen for too long."""

@@ -29,6 +29,11 @@ def ends_of_silence(*looks: Look) -> list[float]:
             id="one-of-two-stays",
         ),
         pytest.param([(0.0, {}), (600.0, {"a": 1})], [], id="none-was-known"),
+        pytest.param(
+            [(0.0, {"a": 7}), (600.0, {"a": 7, "b": 9000})],
+            [600.0],
+            id="one-whose-row-was-forgotten",
+        ),
         pytest.param([(0.0, {"a": 7}), (600.0, {}), (601.0, {"b": 1})], [601.0], id="forgotten"),
     ],
 )
