@@ -157,6 +157,10 @@ def _never_taken(reader: DjangoStateReader, past: Past, evaluation: Evaluation) 
         was_refused = any(row.nodes for row in answers)
         if was_refused or not _first_placed(reader, past, eval_id):
             yield f"what a plan of evaluation {eval_id} was to take and did not get"
+        # The run counted their room alone; here they are rows, which quotas count as well.
+        space = reader.namespace(evaluation.namespace)
+        if space is not None and space.quota:
+            yield f"that evaluation {eval_id} took nothing of quota {space.quota} yet"
 
 
 def _between_attempts(refusals: Iterable[LifecycleStep]) -> Iterator[str]:

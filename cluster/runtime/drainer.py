@@ -128,7 +128,7 @@ class Drainer:
             self._send(batch.give_up(eval_id, answer.error, now=self._clock.now()))
         else:
             outcome = msgspec.msgpack.decode(answer.body, type=PlanOutcome)
-            refused = outcome.result is None or bool(outcome.result.rejected_nodes)
+            refused = outcome.result is None or bool(outcome.result.refresh_index)
             self._size.note(was_refused=refused)
             self._send(batch.answer(outcome, now=self._clock.now()))
 
