@@ -1,6 +1,8 @@
 """The sign of life of a web process: a row that counts up while its loop and its writer go on."""
 
 import asyncio
+import sys
+from types import SimpleNamespace
 
 import pytest
 from django.db import connections
@@ -48,9 +50,15 @@ async def test_one_that_cannot_be_written_does_not_end_it(store, sign, caplog):
     assert await signs_when(store, 2) == [2]
 
 
-async def test_where_no_server_is_loading_it_nothing_begins(store, sign):
+@pytest.mark.parametrize("is_loading", [True, False])
+async def test_it_begins_with_the_server_that_is_loading_it(monkeypatch, sign, is_loading):
+    calls = []
+    reactor = SimpleNamespace(callLater=lambda *call: calls.append(call))
+    monkeypatch.delitem(sys.modules, "twisted.internet.reactor", raising=False)
+    if is_loading:
+        monkeypatch.setitem(sys.modules, "twisted.internet.reactor", reactor)
     sign.begin_with_server()
-    assert sign._task is None
+    assert calls == ([(0, sign.begin)] if is_loading else [])
 
 
 def join(store, node):
