@@ -85,6 +85,9 @@ class Outbox:
         before = entry.acknowledged
         if report == before and alloc_id not in self._forced:
             return None, False
-        status = before.client_status if before else ClientStatus.PENDING
-        urgent = report.client_status != status or alloc_id in self._forced
-        return report, urgent
+        if before is None:
+            # Many begin together, so their first news travels together, unless it is bad.
+            urgent = report.client_status is ClientStatus.FAILED
+        else:
+            urgent = report.client_status is not before.client_status
+        return report, urgent or alloc_id in self._forced

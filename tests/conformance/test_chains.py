@@ -31,9 +31,6 @@ NOT_YET = {
 #: Everywhere: the numbers of refusals are the API's own (http-api.md), not the chain's.
 NEVER_COMPARED = ("Replies/*/Status",)
 
-#: This agent reports a first `running` at once, the recorded one with its next full second. The
-#: verdict over it comes later by so much, and the play is over before.
-_LATE_VERDICT = "agent: the first report does not wait for a full second (node-agent.md 4.3)"
 #: The play goes on for a deployment beside it, whose allocation was judged at the same time.
 _EARLY_VERDICT = "agent: judged at the same time as its neighbour; the recorded one is not"
 #: The recorded server forgets the states of an allocation that a plan stops, this one keeps
@@ -47,10 +44,6 @@ _SOONER_OVER = "agent: returns sooner, so that the play ends before the verdict"
 
 #: Everything that is not as recorded, by scenario and path, with the reason.
 DEVIATIONS = {
-    "node-new-system": {
-        "Allocations/all.run[0]@n3#1/Healthy": _LATE_VERDICT,
-        "Allocations/sys.run[0]@n3#1/Healthy": _LATE_VERDICT,
-    },
     "seed-node-miss-plain": {"Allocations/sys.run[0]@n1#2/Healthy": _EARLY_VERDICT},
     "disconnect-mixed-jobs": {
         "Allocations/keeps.web[0]#1/FollowupEvalID": _HISTORY_KEPT,
