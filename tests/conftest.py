@@ -1,6 +1,9 @@
-"""What every test session prints: how much of the specification's scenario tables is tested."""
+"""What every session shares: a migrated file to copy, and a count of scenario rows at its end."""
 
 from tests.scenario_rows import report
+from tests.store_fixtures import sqlite_template
+
+__all__ = ["sqlite_template"]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -5,7 +5,6 @@ from tests.store_fixtures import (
     postgres_database,
     postgres_store,
     sqlite_store,
-    sqlite_template,
     store,
 )
 
@@ -14,6 +13,5 @@ __all__ = [
     "postgres_database",
     "postgres_store",
     "sqlite_store",
-    "sqlite_template",
     "store",
 ]

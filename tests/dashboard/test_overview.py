@@ -7,9 +7,9 @@ from scheduler.state.events import WriteKind
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.node import NodeEligibility, NodeStatus
 from tests.builders import SECOND, SOME_MOMENT, make_evaluation, make_node
-from tests.dashboard.views.conftest import migrated_file, store
+from tests.process_store import store
 
-__all__ = ["migrated_file", "store"]
+__all__ = ["store"]
 
 EVAL = make_evaluation(create_index=0)
 NAMES = (Step.CREATED, Step.ENQUEUED, Step.DEQUEUED, Step.PLAN_SUBMITTED, Step.PLAN_ANSWERED)

@@ -1,5 +1,5 @@
 """Operations on stores that hold a fresh record."""
 
-from tests.store_fixtures import sqlite_store, sqlite_template
+from tests.store_fixtures import sqlite_store
 
-__all__ = ["sqlite_store", "sqlite_template"]
+__all__ = ["sqlite_store"]

@@ -13,9 +13,9 @@ from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import JobStatus
 from tests.builders import make_allocation, make_evaluation, make_job
-from tests.cluster.api.conftest import migrated_file, store
+from tests.process_store import store
 
-__all__ = ["migrated_file", "store"]
+__all__ = ["store"]
 
 PATIENCE_S = 20.0
 

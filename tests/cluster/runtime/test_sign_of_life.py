@@ -12,10 +12,10 @@ from cluster.runtime.sign_of_life import SignOfLife
 from cluster.store.beats import read_signs
 from scheduler.state.events import WriteKind
 from tests.builders import make_node
-from tests.cluster.agent.conftest import migrated_file, store
+from tests.cluster.agent.conftest import bare_store, store
 from tests.cluster.agent.deadline import PATIENCE_S, until
 
-__all__ = ["migrated_file", "store"]
+__all__ = ["bare_store", "store"]
 
 
 @pytest.fixture

@@ -7,14 +7,12 @@ from tests.store_fixtures import (
     postgres_database,
     postgres_store,
     sqlite_store,
-    sqlite_template,
 )
 
 __all__ = [
     "postgres_database",
     "postgres_store",
     "sqlite_store",
-    "sqlite_template",
 ]
 
 
