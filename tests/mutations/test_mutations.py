@@ -14,8 +14,17 @@ from tests.mutations.rules import DRAWN, EVERYTHING, RULES, SEED, TESTS_OF, Rule
 
 ROOT = Path(__file__).parents[2]
 ENGINE = Path("scheduler") / "engine"
-_COPIED = ("scheduler", "cluster", "tests", "pyproject.toml", "manage.py")
-_IGNORED = shutil.ignore_patterns("__pycache__", "capsules", "live", "node_modules")
+#: What Django wants to find when the tests begin comes along.
+_COPIED = (
+    "scheduler",
+    "cluster",
+    "dashboard",
+    "templates",
+    "tests",
+    "pyproject.toml",
+    "manage.py",
+)
+_IGNORED = shutil.ignore_patterns("__pycache__", "capsules", "vendor", "node_modules")
 
 
 def drawn() -> list[Rule]:
@@ -50,6 +59,12 @@ def tree(tmp_path_factory):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("places", [*TESTS_OF.values(), EVERYTHING], ids=lambda it: it[0])
+def test_nothing_fails_in_a_whole_copy(places, tree):
+    assert not fails(tree, places)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("rule", drawn(), ids=name_of)
 def test_a_broken_rule_is_noticed(rule, tree):
     file = tree / ENGINE / rule.file
@@ -73,5 +88,9 @@ def fails(tree: Path, places: tuple[str, ...]) -> bool:
         text=True,
         check=False,
     )
-    assert ended.returncode in {0, 1}, ended.stdout[-2000:] + ended.stderr[-2000:]
-    return ended.returncode != 0
+    told = ended.stdout[-2000:] + ended.stderr[-2000:]
+    assert ended.returncode in {0, 1}, told
+    # A test that ran and failed, not one that could not be set up.
+    has_failed = "\nFAILED " in ended.stdout
+    assert has_failed is (ended.returncode == 1), told
+    return has_failed
