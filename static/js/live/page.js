@@ -6,6 +6,8 @@ import { applyPieces, say } from "./swap.js";
 const ICONS = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "pause" };
 const TONES = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "paused" };
 const BANNER_AFTER = 1500;
+// Loading again did not help: the next time is not at once.
+const RELOAD_PAUSE = 10_000;
 const NARROW_SPACE = "\u202f";
 
 export function startLive(body = document.body) {
@@ -36,7 +38,7 @@ class LivePage {
         state: (state, measure) => this.#show(state, measure),
         pieces: (pieces) => this.#queue(pieces),
         gap: (topic, have, since) => console.info(`live: gap in ${topic}, ${have} to ${since}`),
-        reload: (reason) => this.#reload(reason),
+        reload: (reason, index) => this.#reload(reason, index),
         refused: (topic, reason) => console.info(`live: ${topic} refused, ${reason}`),
       },
     });
@@ -146,18 +148,28 @@ class LivePage {
     if (wasStale && before) say("Live again.");
   }
 
-  #reload(reason) {
+  #reload(reason, index) {
     this.socket.close();
+    console.info(`live: ${reason}`);
+    // Loading again would throw away what somebody wrote, or send a form a second time.
+    const isKept = "posted" in document.body.dataset || document.querySelector("[data-unsaved]");
+    if (isKept) this.#goOnFrom(index);
     const last = Number(sessionStorage.getItem("live-reloaded") ?? 0);
-    const isLoop = Date.now() - last < 10_000;
-    if (isLoop || document.querySelector("[data-unsaved]")) {
-      this.#show("offline", 10_000);
-      console.info(`live: ${reason}`);
-      setTimeout(() => this.socket.open(), 10_000);
+    if (Date.now() - last < RELOAD_PAUSE) {
+      this.#show("offline", RELOAD_PAUSE);
+      setTimeout(() => this.socket.open(), RELOAD_PAUSE);
       return;
     }
     sessionStorage.setItem("live-reloaded", String(Date.now()));
-    location.reload();
+    if (isKept) this.socket.open();
+    else location.reload();
+  }
+
+  #goOnFrom(index) {
+    this.socket.skipTo(index);
+    const notice = document.querySelector("[data-older-notice]");
+    if (notice) notice.hidden = false;
+    say("Parts of this page are older.");
   }
 }
 

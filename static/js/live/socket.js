@@ -46,6 +46,12 @@ export class LiveSocket {
     this.#start("seen", () => this.#report(), SEEN_EVERY, true);
   }
 
+  // Give up what lies between: every topic goes on from this index.
+  skipTo(index) {
+    for (const [topic, have] of this.#have) this.#have.set(topic, Math.max(have, index));
+    this.newest = Math.max(this.newest, index);
+  }
+
   close() {
     for (const name of [...this.#timers.keys()]) this.#stop(name);
     const socket = this.#socket;
@@ -66,7 +72,7 @@ export class LiveSocket {
       case "hint":
         return this.on.pieces(message.pieces, message);
       case "reload":
-        return this.on.reload(message.reason);
+        return this.on.reload(message.reason, message.index);
       case "refused":
         this.#have.delete(message.topic);
         return this.on.refused(message.topic, message.reason);

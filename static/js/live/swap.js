@@ -3,6 +3,7 @@
 import { drawGraph, flashEdges, patchGraph } from "../graphs/svg.js";
 
 const ROW_LIMIT = 200;
+const FOCUSABLE = "a, button, input, select, summary, textarea, [tabindex]";
 const newest = new WeakMap();
 let spokenAt = -Infinity;
 
@@ -93,29 +94,32 @@ function exchange(element, html) {
   swapped(fresh);
 }
 
-// What a person has opened stays open.
+// What a person has opened stays open, what was closed stays closed.
 function keepOpen(old, fresh) {
-  for (const details of old.querySelectorAll("details[id][open]")) {
-    fresh.querySelector(`#${CSS.escape(details.id)}`)?.setAttribute("open", "");
+  for (const details of old.querySelectorAll("details[id]")) {
+    const same = fresh.querySelector(`#${CSS.escape(details.id)}`);
+    if (same) same.open = details.open;
   }
 }
 
 function focusPlace(element) {
   const focused = document.activeElement;
   if (!focused || !element.contains(focused)) return null;
-  const all = [element, ...element.querySelectorAll("a, button, input, select, textarea, [tabindex]")];
+  const all = [element, ...element.querySelectorAll(FOCUSABLE)];
   return {
     id: focused.id,
+    fold: focused.matches("summary") ? focused.parentElement.id : "",
     key: focused.closest("[data-key]")?.dataset.key,
     position: all.indexOf(focused),
   };
 }
 
 function restoreFocus(fresh, place) {
-  const all = [fresh, ...fresh.querySelectorAll("a, button, input, select, textarea, [tabindex]")];
+  const all = [fresh, ...fresh.querySelectorAll(FOCUSABLE)];
   const byId = place.id && document.getElementById(place.id);
+  const byFold = place.fold && fresh.querySelector(`#${CSS.escape(place.fold)} > summary`);
   const byKey = place.key && fresh.querySelector(`[data-key="${CSS.escape(place.key)}"]`);
-  (byId || byKey || all[place.position])?.focus({ preventScroll: true });
+  (byId || byFold || byKey || all[place.position])?.focus({ preventScroll: true });
 }
 
 // New rows above the reader are told by a pill, so that the text under the eye does not jump.

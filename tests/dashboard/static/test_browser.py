@@ -1,6 +1,7 @@
 """The browser's half in a real browser, under the policy: drawing, keys, socket, editor."""
 
 import json
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -46,6 +47,9 @@ window.WebSocket = class {
 };
 window.tell = (message) => window.sockets.at(-1).onmessage({ data: JSON.stringify(message) });
 """
+
+
+URLS = "window.sockets.map((socket) => socket.url)"
 
 
 def until(tab, condition):
@@ -163,14 +167,23 @@ def test_arrow_keys_run_along_edges_with_one_tab_stop(shown):
 
 
 @pytest.fixture
-def live(tab, address, pages):
-    pages["/live-page"] = render_to_string(
-        "base.html", {"live_topics": "evaluation:a,nodes", "page_index": 7}
-    )
+def opened(tab, address, pages):
+    """A live page; calling it says what else the template knows."""
     tab.add_init_script(SOCKET)
-    tab.goto(f"{address}/live-page")
-    until(tab, "window.sockets.length === 1")
-    return tab
+
+    def opened(**context):
+        context = {"live_topics": "evaluation:a,nodes", "page_index": 7, **context}
+        pages["/live-page"] = render_to_string("base.html", context)
+        tab.goto(f"{address}/live-page")
+        until(tab, "window.sockets.length === 1")
+        return tab
+
+    return opened
+
+
+@pytest.fixture
+def live(opened):
+    return opened()
 
 
 def frame(since, index, *pieces, topic="nodes"):
@@ -222,6 +235,73 @@ def test_a_page_whose_person_signed_out_does_not_knock_again(live):
     assert "signed out" in live.locator("[data-live-badge]").inner_text()
     live.evaluate("new Promise((done) => setTimeout(done, 600))")
     assert live.evaluate("window.sockets.length") == 1
+
+
+def reload(index):
+    return {"type": "reload", "reason": "too far behind", "index": index}
+
+
+UNSAVED = "document.body.insertAdjacentHTML('beforeend', '<div data-unsaved></div>')"
+
+
+@pytest.mark.parametrize(
+    ("method", "prepare"),
+    [
+        pytest.param("POST", "", id="answers-a-form"),
+        pytest.param("GET", UNSAVED, id="holds-unsaved-text"),
+    ],
+)
+def test_a_page_that_may_not_load_again_goes_on_from_the_newest_index(opened, method, prepare):
+    tab = opened(request=SimpleNamespace(method=method, path="/"))
+    tab.evaluate(f"() => {{ window.untouched = true; {prepare} }}")
+    assert tab.locator("[data-older-notice]").is_hidden()
+    tab.evaluate("(message) => window.tell(message)", reload(40))
+    assert [url.partition("?")[2][:9] for url in tab.evaluate(URLS)] == ["index=7&t", "index=40&"]
+    tab.evaluate("(message) => window.tell(message)", frame(40, 41))
+    assert tab.locator("[data-live-badge]").inner_text().startswith("live")
+    assert tab.locator("[data-older-notice]").is_visible()
+    assert tab.evaluate("window.untouched")
+    # Told so again at once, it waits a while.
+    tab.evaluate("(message) => window.tell(message)", reload(50))
+    assert tab.locator("[data-live-badge]").inner_text().startswith("offline")
+    assert tab.evaluate("window.sockets.length") == 2
+
+
+def test_any_other_page_is_loaded_again(live):
+    live.evaluate("window.untouched = true")
+    with live.expect_navigation():
+        live.evaluate("(message) => window.tell(message)", reload(40))
+    assert live.evaluate("window.untouched") is None
+    assert live.locator("[data-older-notice]").is_hidden()
+
+
+FOLDS = """<div id="reasons">
+  <details id="r-a" open><summary>first</summary>a</details>
+  <details id="r-b"><summary>second</summary>b</details>
+  <details id="r-c" open><summary>third</summary>c</details></div>"""
+#: The same reasons, otherwise ordered.
+REORDERED = """<div id="reasons">
+  <details id="r-c" open><summary>third</summary>c</details>
+  <details id="r-a" open><summary>first</summary>a</details>
+  <details id="r-b"><summary>second</summary>b</details></div>"""
+
+
+def test_reasons_stay_open_closed_and_focused_as_their_reader_left_them(live):
+    live.evaluate(
+        """(html) => {
+      document.getElementById("content").insertAdjacentHTML("beforeend", html);
+      document.querySelector("#r-a").open = false;
+      document.querySelector("#r-b").open = true;
+      document.querySelector("#r-b > summary").focus();
+    }""",
+        FOLDS,
+    )
+    piece = {"kind": "html", "target": "reasons", "html": REORDERED}
+    live.evaluate("(message) => window.tell(message)", frame(7, 8, piece))
+    until(live, "document.querySelector('#reasons > details').id === 'r-c'")
+    folds = "[...document.querySelectorAll('#reasons > details')].map((it) => [it.id, it.open])"
+    assert live.evaluate(folds) == [["r-c", True], ["r-a", False], ["r-b", True]]
+    assert live.evaluate("document.activeElement.parentElement.id") == "r-b"
 
 
 def test_pieces_change_the_page_and_keep_the_focus(live):

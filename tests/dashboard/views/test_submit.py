@@ -62,6 +62,11 @@ def test_a_plan_names_changes_nodes_and_scores_and_stores_nothing(browser, node,
     assert store.read(lambda reader: reader.job(KEY)) is None
 
 
+def test_a_page_that_answers_a_form_says_so(browser, node):
+    opened, (planned, _, _) = browser.get("/jobs/new/"), plan(browser)
+    assert [" data-posted" in answer.text for answer in (opened, planned)] == [False, True]
+
+
 def test_a_plan_counts_up(browser, node):
     _, review, _ = plan(browser, TEXT.replace("count = 2", "count = 11"))
     names = [placement.name for placement in review.placements]
