@@ -5,6 +5,7 @@ counts add up to the candidates. Filtered = could never; exhausted = no room now
 """
 
 from collections.abc import Iterable, Mapping
+from zlib import crc32
 
 import msgspec
 
@@ -39,6 +40,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NamedNode, ...] = ()
 
     @property
+    def slug(self) -> str:
+        """Names it in a page whatever its place: a reason may hold what an id may not."""
+        return f"{self.kind}-{crc32(self.reason.encode()):08x}"
+
+    @property
     def is_amount(self) -> bool:
         """Whether the nodes lack so much of something, the nearest one first."""
         return bool(self.nodes and self.nodes[0].lacks)
@@ -58,10 +64,12 @@ class ExplanationView(msgspec.Struct, frozen=True, kw_only=True):
     """One group's explanation, ready to be written."""
 
     group: str
-    #: Such as: `20 nodes: 16 exhausted, 3 filtered, 1 with room for one more.`.
+    #: Such as: `20 nodes: 16 exhausted, 3 filtered, 1 with room for one more.`, after the quota.
     sentence: str
     #: As a sentence; "" for a group that was placed whole.
     nearest_miss: str
+    #: Not the nodes, but its namespace's quota keeps the group waiting; `nearest_miss` names it.
+    is_over_quota: bool = False
     verdicts: tuple[Verdict, ...]
     with_room: int
     columns: tuple[str, ...]
@@ -85,7 +93,8 @@ def explanation_view(
     return ExplanationView(
         group=found.task_group,
         sentence=_sentence(found),
-        nearest_miss=_capital(found.nearest_miss),
+        nearest_miss=_nearest_miss(found),
+        is_over_quota=bool(found.quota_exhausted),
         verdicts=exhausted + filtered,
         with_room=found.with_room,
         columns=columns,
@@ -135,7 +144,21 @@ def _name(node_id: str, names: Mapping[str, str]) -> str:
     return names.get(node_id) or short_id(node_id)
 
 
+def _nearest_miss(found: GroupExplanation) -> str:
+    """Of a quota the limits alone: the page's own word stands before them."""
+    if found.nearest_miss and found.quota_exhausted:
+        return _capital("; ".join(found.quota_exhausted))
+    return _capital(found.nearest_miss)
+
+
 def _sentence(found: GroupExplanation) -> str:
+    told = _nodes_told(found)
+    if not found.quota_exhausted:
+        return told
+    return f"Quota reached: {'; '.join(found.quota_exhausted)}. {told}"
+
+
+def _nodes_told(found: GroupExplanation) -> str:
     if not found.candidates:
         return "No node was looked at."
     parts = [

@@ -51,7 +51,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     groups: dict[str, GroupExplanation] = {}
     #: The evaluation that found them, where it is another one; of what is forgotten, the newest
-    #: one of the job that is explained.
+    #: one of the job that is explained, if any is.
     by: str = ""
     #: They are not kept any more.
     is_forgotten: bool = False

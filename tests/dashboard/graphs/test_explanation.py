@@ -91,6 +91,19 @@ def test_each_reason_names_its_nodes_the_nearest_with_what_it_lacks():
             ("No node was looked at.", "No node of pool gpu is ready."),
             id="nothing-ready",
         ),
+        pytest.param(
+            GroupExplanation(
+                candidates=2,
+                with_room=2,
+                quota_exhausted=("cpu over", "memory over"),
+                nearest_miss="quota: cpu over; memory over",
+            ),
+            (
+                "Quota reached: cpu over; memory over. 2 nodes: 2 with room for one more.",
+                "Cpu over; memory over.",
+            ),
+            id="quota",
+        ),
     ],
 )
 def test_the_total_is_a_sentence(found, told):
