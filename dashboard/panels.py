@@ -4,12 +4,11 @@ from functools import partial
 from typing import Any
 
 from dashboard.live.rooms import register_panel, register_rows
-from dashboard.queries.chain import chain_panel
+from dashboard.queries.chain import chain_panel, chain_timeline_panel
 from dashboard.queries.drains import drain_panel, drains_panel
 from dashboard.queries.evaluation import decision_panel, head_panel, raw_panel
 from dashboard.queries.evaluations import row_context
 from dashboard.queries.nodes import node_panel
-from dashboard.queries.timeline import timeline_panel
 from scheduler.state.events import Topic
 from scheduler.structs.evaluation import Evaluation
 
@@ -27,18 +26,20 @@ def _register_evaluations() -> None:
     for kind, container in (("overview", "newest"), ("evaluations", "evaluation-rows")):
         context = partial(_evaluation_row, container=container)
         register_rows(kind, Topic.EVALUATION, container, row, context)
-    watched = (Topic.EVALUATION, Topic.ALLOCATION, Topic.LIFECYCLE)
-    for target, template, query in (
-        ("evaluation-head", "_evaluation_head.html", head_panel),
-        ("decision", "_decision.html", decision_panel),
-        ("raw", "_raw.html", raw_panel),
+    told = (Topic.EVALUATION, Topic.LIFECYCLE)
+    for target, template, query, watched in (
+        ("evaluation-head", "_evaluation_head.html", head_panel, (*told, Topic.ALLOCATION)),
+        ("decision", "_decision.html", decision_panel, (*told, Topic.ALLOCATION)),
+        ("raw", "_raw.html", raw_panel, told),
     ):
         register_panel("evaluation", target, _PARTIALS + template, query, *watched)
     sentence = f"{_PARTIALS}_chain_sentence.html"
-    register_panel("chain", "chain-sentence", sentence, chain_panel, *watched)
-    register_panel("chain", "chain-rows", f"{_PARTIALS}_chain_rows.html", chain_panel, *watched)
+    for kind in ("chain", "tidy"):
+        register_panel(kind, "chain-sentence", sentence, chain_panel, *told)
+        register_panel(kind, "chain-rows", f"{_PARTIALS}_chain_rows.html", chain_panel, *told)
     timeline = f"{_PARTIALS}_timeline.html"
-    register_panel("timeline", "chain-timeline", timeline, timeline_panel, *watched)
+    for target, template in (("chain-sentence", sentence), ("chain-timeline", timeline)):
+        register_panel("timeline", target, template, chain_timeline_panel, *told)
 
 
 def _register_nodes() -> None:
@@ -46,6 +47,7 @@ def _register_nodes() -> None:
     for target, template in (("node-head", "_node_head.html"), ("node-body", "_node_body.html")):
         register_panel("node", target, _PARTIALS + template, node_panel, *watched)
     register_panel("drains", "drain-list", f"{_PARTIALS}_drain_list.html", drains_panel, *watched)
+    watched = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
     for target, template in (("drain-head", "_drain_head.html"), ("board", "_drain_board.html")):
         register_panel("drain", target, _PARTIALS + template, drain_panel, *watched)
 

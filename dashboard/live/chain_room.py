@@ -1,6 +1,10 @@
-"""The chain of one evaluation, live: members join as they are made, states follow each step."""
+"""The chain of one evaluation, live: members join as they are made, states follow each step.
+
+One room per way of showing it: over time, as it grew, tidied. Each brings what its page shows.
+"""
 
 from dashboard.chains import (
+    Chain,
     chain_of,
     links_of,
     member_of,
@@ -10,7 +14,7 @@ from dashboard.chains import (
 )
 from dashboard.graphs.chain import ChainLayout, graph_key
 from dashboard.graphs.chain_tree import chain_tree
-from dashboard.graphs.geometry import patch_between
+from dashboard.graphs.geometry import Graph, patch_between
 from dashboard.live.messages import Drawing, Html, Piece, Redrawing
 from dashboard.live.rooms import Room, rendered
 from dashboard.live.subscriptions import Subscription
@@ -19,30 +23,22 @@ from scheduler.state.events import StateEvent, Topic
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
 
-class ChainRoom(Room):
-    """Keeps one layout, so that a node once placed stays where every viewer saw it."""
+class TimelineRoom(Room):
+    """Knows the members; its panels are rendered again when one of them changes."""
 
     def __init__(self, subscription: Subscription) -> None:
         """See Room."""
         super().__init__(subscription)
-        self._is_tidy = subscription.kind == "tidy"
-        self.layout = ChainLayout(
-            graph_key(subscription.key, is_tidy=self._is_tidy), selected=subscription.key
-        )
         self.evaluations: dict[str, Evaluation] = {}
-        self.newest: dict[str, LifecycleStep] = {}
-        self._is_redrawn = False
-        self._drawn = self.layout.graph()
 
     def load(self, reader: StateReader) -> None:
         """Gather the chain as it is."""
+        self._gathered(reader)
+
+    def _gathered(self, reader: StateReader) -> Chain:
         chain = chain_of(reader, self.subscription.key)
         self.evaluations = chain.evaluations
-        self.newest = newest_steps(reader, chain)
-        self.layout.update(members_of(chain, self.newest))
-        if self._is_tidy:
-            self.layout.tidy()
-        self._drawn = self.layout.graph()
+        return chain
 
     def concerns(self, event: StateEvent) -> bool:
         """Members, their steps, and evaluations that a member names or that name a member."""
@@ -58,14 +54,41 @@ class ChainRoom(Room):
 
     def _note(self, event: StateEvent, index: int) -> None:
         super()._note(event, index)
+        if isinstance(event.value, Evaluation) and event.deleted:
+            self.evaluations.pop(event.key, None)
+        elif isinstance(event.value, Evaluation):
+            self.evaluations[event.key] = event.value
+
+
+class ChainRoom(TimelineRoom):
+    """Keeps one layout, so that a node once placed stays where every viewer saw it."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        """See Room."""
+        super().__init__(subscription)
+        self.layout = ChainLayout(graph_key(subscription.key), selected=subscription.key)
+        self.newest: dict[str, LifecycleStep] = {}
+        self._is_redrawn = False
+        self._drawn = self.layout.graph()
+
+    def load(self, reader: StateReader) -> None:
+        """Gather the chain as it is, and place its members."""
+        chain = self._gathered(reader)
+        self.newest = newest_steps(reader, chain)
+        self.layout.update(members_of(chain, self.newest))
+        self._drawn = self._laid_out()
+
+    def _laid_out(self) -> Graph:
+        return self.layout.graph()
+
+    def _note(self, event: StateEvent, index: int) -> None:
+        super()._note(event, index)
         if isinstance(event.value, LifecycleStep):
             self.observe_step(event.value)
         elif isinstance(event.value, Evaluation) and event.deleted:
-            self.evaluations.pop(event.key, None)
             self.layout.update([tombstone_of(event.value)])
             self._is_redrawn = True
         elif isinstance(event.value, Evaluation):
-            self.evaluations[event.key] = event.value
             self._redraw(event.key)
 
     def observe_step(self, step: LifecycleStep) -> bool:
@@ -92,9 +115,21 @@ class ChainRoom(Room):
         if not self._is_redrawn:
             return pieces
         self._is_redrawn = False
-        before, self._drawn = self._drawn, self.layout.graph()
+        before, self._drawn = self._drawn, self._laid_out()
         return (*pieces, Redrawing(patch=patch_between(before, self._drawn)), self._tree())
 
     def _tree(self) -> Html:
         context = {"branches": chain_tree(self.layout), "is_root": True, "id": "tree"}
         return Html(target="tree", html=rendered("dashboard/partials/_tree.html", context))
+
+
+class TidyRoom(ChainRoom):
+    """Places all anew at each change, as the page does that somebody opens now."""
+
+    def _laid_out(self) -> Graph:
+        members = tuple(self.layout.members.values())
+        key = self.subscription.key
+        self.layout = ChainLayout(graph_key(key, is_tidy=True), selected=key)
+        self.layout.update(members)
+        self.layout.tidy()
+        return self.layout.graph()

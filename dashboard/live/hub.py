@@ -75,6 +75,12 @@ class Group:
         self._whole: tuple[int, tuple[Piece, ...]] | None = None
         self._returns: dict[int, str] = {}
 
+    def begun_anew(self, room: Room, index: int) -> "Group":
+        """The same viewers before another room."""
+        group = Group(room, index)
+        group.viewers = self.viewers
+        return group
+
     def returning(self, since: int) -> str | None:
         """What brings a viewer from `since` to now, if another one has just come from there."""
         return self._returns.get(since)
@@ -97,6 +103,7 @@ class Group:
             self._pieces = self.room.flush(reader, now)
         except Exception:
             logger.exception("action=live-render-failed topic=%s", self.room.subscription.topic)
+            self.room.forget_told()
             self._pieces = None
 
     def send_rendered(self, index: int, at: int, *, is_hint: bool) -> None:
@@ -172,6 +179,9 @@ class Hub:
             group = self.groups.get(subscription)
             if group is None:
                 group = await self._opened(subscription)
+            if since > self.index:
+                # Its page was read ahead of us: what is old here may be news to it.
+                group.room.forget_told()
             await self._catch_up(viewer, group, since)
             group.viewers.add(viewer)
 
@@ -211,7 +221,7 @@ class Hub:
         if known is not None:
             viewer.deliver(known)
             return
-        frames = await self._between(since)
+        frames = await self._between(since) if group.room.needs_frames else []
         if frames is None:
             viewer.deliver(encoded(Reload(reason="too far behind", index=self.index)))
             return
@@ -341,8 +351,17 @@ class Hub:
         self._tell_all(Beat(index=self.index, at=_ms(self._now())))
 
     async def _lose_track(self) -> None:
-        """The log was trimmed past us: everybody loads again, and the rooms with them."""
-        self.index = await self._frames().read(lambda reader: reader.index)
+        """The log was trimmed past us: the rooms are read anew, and everybody loads again."""
+        rooms = {subscription: room_for(subscription) for subscription in self.groups}
+
+        def load(reader: StateReader) -> int:
+            for room in rooms.values():
+                room.load(reader)
+            return reader.index
+
+        self.index = await self._frames().read(load)
+        for subscription, room in rooms.items():
+            self.groups[subscription] = self.groups[subscription].begun_anew(room, self.index)
         self._recent.clear()
         self._tell_all(Reload(reason="the event log was trimmed", index=self.index))
 

@@ -19,6 +19,9 @@ from scheduler.structs.node import Node
 class NavigationRoom(Room):
     """Loaded once, then counted on; no flush asks the database."""
 
+    #: The counts are told whole, whatever a page has missed.
+    needs_frames = False
+
     def __init__(self, subscription: Subscription) -> None:
         """See Room."""
         super().__init__(subscription)

@@ -1,6 +1,6 @@
 """Which kind of subscription opens which room. Wiring only."""
 
-from dashboard.live.chain_room import ChainRoom
+from dashboard.live.chain_room import ChainRoom, TidyRoom, TimelineRoom
 from dashboard.live.drain_room import DrainRoom
 from dashboard.live.jobs_room import JobsRoom
 from dashboard.live.navigation_room import NavigationRoom
@@ -18,9 +18,8 @@ ROOMS: dict[str, type[Room]] = {
     "navigation": NavigationRoom,
     "nodes": NodesRoom,
     "overview": OverviewRoom,
-    # Their members are those of the chain; the one lays them out tidily, the other has a panel.
-    "tidy": ChainRoom,
-    "timeline": ChainRoom,
+    "tidy": TidyRoom,
+    "timeline": TimelineRoom,
 }
 
 

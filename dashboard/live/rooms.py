@@ -17,7 +17,7 @@ from dashboard.live.subscriptions import Subscription
 from dashboard.wording import short_id
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent, Topic
-from scheduler.structs.evaluation import CauseKind, Evaluation, LifecycleStep
+from scheduler.structs.evaluation import CauseKind, EvalStatus, Evaluation, LifecycleStep
 
 #: A panel: partial, and the query that gives its context from a reader and the topic's key.
 Query = Callable[[StateReader, Subscription, int], Mapping[str, Any]]
@@ -78,16 +78,26 @@ def register_rows(
     lists.append(RowList(topic, container, template, context))
 
 
+def panels_of(kind: str) -> list[Panel]:
+    """What is registered for pages that follow `kind`."""
+    return PANELS.get(kind, [])
+
+
 class Room:
     """The panels and rows of one subscription."""
+
+    #: Whether a viewer who comes back must be told of the frames it missed; else `standing` does.
+    needs_frames = True
 
     def __init__(self, subscription: Subscription) -> None:
         """Nothing is read before `load`."""
         self.subscription = subscription
-        self.panels = PANELS.get(subscription.kind, [])
+        self.panels = panels_of(subscription.kind)
         self.lists = ROWS.get(subscription.kind, [])
         self._stale: set[str] = set()
         self._rows: dict[tuple[str, str], _Row] = {}
+        #: What each panel was when its viewers were told last.
+        self._told_panels: dict[str, Html] = {}
 
     def load(self, reader: StateReader) -> None:
         """Read what the room must know before its first frame."""
@@ -139,8 +149,11 @@ class Room:
 
     def everything(self, reader: StateReader, now: int) -> tuple[Piece, ...]:
         """The whole room for a viewer who comes back: panels and drawings as they are now."""
-        panels = tuple(self._panel(panel, reader, now) for panel in self.panels)
-        return panels + self.standing(now)
+        return (*self._rendered(self.panels, reader, now), *self.standing(now))
+
+    def forget_told(self) -> None:
+        """Tell every panel at its next change, even if it has come back to what it was."""
+        self._told_panels.clear()
 
     def replay(
         self, frames: Sequence[EventFrame], reader: StateReader, now: int
@@ -163,13 +176,26 @@ class Room:
         ]
         if reader is not None:
             stale = [panel for panel in self.panels if panel.target in self._stale]
-            pieces += [self._panel(panel, reader, now) for panel in stale]
+            pieces += self._news(self._rendered(stale, reader, now))
             self._stale.clear()
         return tuple(pieces)
 
-    def _panel(self, panel: Panel, reader: StateReader, now: int) -> Html:
-        context = dict(panel.query(reader, self.subscription, now)) | {"now": now}
-        return Html(target=panel.target, html=rendered(panel.template, context))
+    def _rendered(self, panels: Sequence[Panel], reader: StateReader, now: int) -> list[Html]:
+        """The panels as they are; those with the same query share its answer."""
+        answers: dict[Query, Mapping[str, Any]] = {}
+        pieces = []
+        for panel in panels:
+            if panel.query not in answers:
+                answers[panel.query] = panel.query(reader, self.subscription, now)
+            context = {**answers[panel.query], "now": now}
+            pieces.append(Html(target=panel.target, html=rendered(panel.template, context)))
+        return pieces
+
+    def _news(self, panels: Sequence[Html]) -> list[Html]:
+        """Those that are not what the viewers were told last."""
+        news = [piece for piece in panels if self._told_panels.get(piece.target) != piece]
+        self._told_panels |= {piece.target: piece for piece in news}
+        return news
 
 
 def _row_piece(row: _Row, now: int) -> Html:
@@ -212,13 +238,21 @@ class EvaluationRoom(Room):
                 self._note_made(other)
 
     def concerns(self, event: StateEvent) -> bool:
-        """Its own row and steps, what it made, what it placed."""
+        """Its own row and steps, what it made and placed; while blocked, what its job finds."""
         eval_id = self.subscription.key
         if event.topic is Topic.LIFECYCLE:
             return event.key.partition("/")[0] == eval_id
         if event.topic is Topic.EVALUATION:
-            return event.key == eval_id or made_by(event.value, eval_id)
+            is_own = event.key == eval_id or made_by(event.value, eval_id)
+            return is_own or self._borrows_from(event.value)
         return getattr(event.value, "eval_id", "") == eval_id
+
+    def _borrows_from(self, value: object) -> bool:
+        """Whether an evaluation may explain why this one waits (queries/decision.py)."""
+        waiting = self.evaluation
+        if waiting is None or waiting.status is not EvalStatus.BLOCKED:
+            return False
+        return isinstance(value, Evaluation) and value.job_key == waiting.job_key
 
     def _note(self, event: StateEvent, index: int) -> None:
         super()._note(event, index)
@@ -226,17 +260,19 @@ class EvaluationRoom(Room):
             self.steps[event.value.number] = event.value
             self._is_redrawn = True
         elif isinstance(event.value, Evaluation) and not event.deleted:
-            if event.key == self.subscription.key:
+            is_own = event.key == self.subscription.key
+            if is_own:
                 self.evaluation = event.value
-            else:
-                self._note_made(event.value)
-            self._is_redrawn = True
+            self._is_redrawn |= self._note_made(event.value) or is_own
 
-    def _note_made(self, other: Evaluation) -> None:
-        if made_by(other, self.subscription.key):
-            self.made[other.id] = MadeEvaluation(
-                id=other.id, trigger=other.triggered_by, at=other.create_time
-            )
+    def _note_made(self, other: Evaluation) -> bool:
+        """Whether this one made it."""
+        if not made_by(other, self.subscription.key):
+            return False
+        self.made[other.id] = MadeEvaluation(
+            id=other.id, trigger=other.triggered_by, at=other.create_time
+        )
+        return True
 
     def observe_step(self, step: LifecycleStep) -> bool:
         """A hint counts until the record says the same step."""

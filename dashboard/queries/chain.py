@@ -56,7 +56,8 @@ def chain_page(
             (short_id(eval_id), f"/evaluations/{eval_id}/"),
             ("Chain", ""),
         ),
-        "live_topics": f"chain:{eval_id}" + (f",tidy:{eval_id}" if is_tidy else ""),
+        # One topic a page: each brings what its page shows, and no graph that is not there.
+        "live_topics": f"{'tidy' if is_tidy else 'chain'}:{eval_id}",
         **_told(chain, layout, eval_id),
         **_timed(reader, viewer, chain, eval_id=eval_id, view=shown),
         "page_index": reader.index,
@@ -69,7 +70,7 @@ def _timed(
     if view != "timeline":
         return {}
     return {
-        "live_topics": f"chain:{eval_id},timeline:{eval_id}",
+        "live_topics": f"timeline:{eval_id}",
         **timeline_context(reader, chain, eval_id=eval_id, now=viewer.now),
     }
 
@@ -79,6 +80,17 @@ def chain_panel(reader: StateReader, subscription: Subscription, _now: int) -> d
     chain = chain_of(reader, subscription.key)
     layout = _layout(reader, chain, subscription.key)
     return _told(chain, layout, subscription.key)
+
+
+def chain_timeline_panel(
+    reader: StateReader, subscription: Subscription, now: int
+) -> dict[str, Any]:
+    """Sentence and timeline, rendered again when a member changes."""
+    eval_id = subscription.key
+    chain = chain_of(reader, eval_id)
+    layout = _layout(reader, chain, eval_id)
+    timed = timeline_context(reader, chain, eval_id=eval_id, now=now)
+    return {**_told(chain, layout, eval_id), **timed}
 
 
 def chain_record(reader: StateReader, viewer: Viewer, *, eval_id: str) -> dict[str, Any]:

@@ -179,9 +179,14 @@ def on_board(allocs: Iterable[Allocation], last: LastDrain) -> list[Allocation]:
     ]
 
 
+def may_be_held_up(alloc: Allocation) -> bool:
+    """Whether it waits for a replacement, which an evaluation of its job may find no room for."""
+    return alloc.job_type == JobType.SERVICE
+
+
 def _blocked(reader: StateReader, moving: Iterable[Allocation]) -> dict[JobKey, Evaluation]:
     """By job, the evaluation that waits for room."""
-    ids = sorted({item.job_id for item in moving if item.job_type == JobType.SERVICE})
+    ids = sorted({item.job_id for item in moving if may_be_held_up(item)})
     if not ids:
         return {}
     where = f"status = 'blocked' AND job_id IN ({placeholders(len(ids))})"
@@ -191,7 +196,7 @@ def _blocked(reader: StateReader, moving: Iterable[Allocation]) -> dict[JobKey, 
 def _card(reader: StateReader, node: Node, alloc: Allocation, blocker: Evaluation | None) -> Card:
     after = reader.allocation(alloc.next_allocation) if alloc.next_allocation else None
     column, tone, strong, text = _place(node, alloc, after)
-    if column == "stopped" and blocker is not None and alloc.job_type == JobType.SERVICE:
+    if column == "stopped" and blocker is not None and may_be_held_up(alloc):
         text = "its replacement waits for room:"
     elif tone != "blocked":
         blocker = None

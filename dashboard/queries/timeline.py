@@ -8,22 +8,15 @@ from typing import Any
 
 from cluster.store import codec
 from cluster.store.statements import placeholders
-from dashboard.chains import Chain, chain_of
+from dashboard.chains import Chain
 from dashboard.graphs.lifecycle import Life, life_rows
 from dashboard.graphs.timeline import Stretch, timeline_of
-from dashboard.live.subscriptions import Subscription
 from dashboard.viewer import own
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
 #: Rows drawn; the newest ones, because they still move.
 MAX_LIVES = 120
-
-
-def timeline_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
-    """The timeline, rendered again when a member changes."""
-    chain = chain_of(reader, subscription.key)
-    return timeline_context(reader, chain, eval_id=subscription.key, now=now)
 
 
 def timeline_context(

@@ -1,4 +1,5 @@
-from dashboard.live.chain_room import ChainRoom
+from dashboard.graphs.chain import ChainLayout, graph_key
+from dashboard.live.chain_room import ChainRoom, TidyRoom, TimelineRoom
 from dashboard.live.subscriptions import Subscription
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.state.memory_store import MemoryStateStore
@@ -8,12 +9,13 @@ from tests.builders import SOME_MOMENT, make_evaluation
 ROOT, CHILD, STRANGER = (make_evaluation(number) for number in range(1, 4))
 
 
-def loaded_room():
+def loaded_room(kind="chain"):
     store = MemoryStateStore()
     store.write(
         WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(ROOT), now=SOME_MOMENT
     )
-    room = ChainRoom(Subscription("chain", ROOT.id, frozenset({"default"})))
+    rooms = {"chain": ChainRoom, "tidy": TidyRoom, "timeline": TimelineRoom}
+    room = rooms[kind](Subscription(kind, ROOT.id, frozenset({"default"})))
     room.load(store)
     return room
 
@@ -68,3 +70,38 @@ def test_a_collected_member_becomes_a_stub_in_its_place():
     after = drawn(room)[ROOT.id]
     assert after.is_tombstone
     assert (after.x, after.y) == (before.x, before.y)
+
+
+def test_a_tidied_chain_stays_as_a_page_that_is_opened_now_has_it():
+    first, second = (
+        make_evaluation(number, previous_eval=ROOT.id, create_time=SOME_MOMENT + number)
+        for number in (2, 3)
+    )
+    # The oldest branch grows last: as it grew, its second child stands under the other branch.
+    below = [
+        make_evaluation(number, previous_eval=first.id, create_time=SOME_MOMENT + number)
+        for number in (4, 5)
+    ]
+    tidied, grown = loaded_room("tidy"), loaded_room("chain")
+    for evaluation in (first, second, *below):
+        for room in (tidied, grown):
+            room.observe(frame(changed(evaluation)))
+            room.flush(None, SOME_MOMENT)
+    opened = ChainLayout(graph_key(ROOT.id, is_tidy=True), selected=ROOT.id)
+    opened.update(grown.layout.members.values())
+    opened.tidy()
+    assert tidied.standing(SOME_MOMENT)[0].graph == opened.graph()
+    assert tidied.layout.spots != grown.layout.spots
+
+
+def test_over_time_nothing_is_drawn():
+    room = loaded_room("timeline")
+    child = CHILD.changed(previous_eval=ROOT.id)
+    assert [room.concerns(changed(item)) for item in (child, STRANGER)] == [True, False]
+    room.observe(frame(changed(child)))
+    step = LifecycleStep(eval_id=CHILD.id, number=4, step=Step.DEQUEUED, at=SOME_MOMENT)
+    assert not room.observe_step(step)
+    assert room.concerns(
+        StateEvent(topic=Topic.LIFECYCLE, key=f"{CHILD.id}/4", namespace="default", value=step)
+    )
+    assert room.flush(None, SOME_MOMENT) == room.standing(SOME_MOMENT) == ()

@@ -117,6 +117,19 @@ async def test_a_topic_one_may_not_follow_is_refused_and_others_go_on(kim):
     await page.disconnect()
 
 
+@pytest.mark.usefixtures("hub")
+async def test_the_counts_of_a_namespace_one_may_not_see_are_refused():
+    ada = await User.objects.acreate_user("ada")
+    page = page_of(ada, "index=2&topics=navigation:sealed,nodes")
+    await page.connect()
+    assert json.loads(await page.receive_from(5)) == {
+        "type": "refused", "topic": "navigation:sealed",
+        "reason": "namespace sealed is unknown here",
+    }  # fmt: skip
+    assert json.loads(await page.receive_from(5))["topic"] == "nodes"
+    await page.disconnect()
+
+
 async def test_a_page_that_reads_too_slowly_is_dropped_to_resync(source, hub, kim, monkeypatch):
     monkeypatch.setattr(consumers, "MAX_UNSEEN", 3)
     page = page_of(kim, f"index=2&topics=evaluation:{EVALUATION.id}")

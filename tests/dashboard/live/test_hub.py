@@ -3,9 +3,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from dashboard.live import rooms
 from dashboard.live.hub import Hub
+from dashboard.live.navigation_room import NavigationRoom
 from dashboard.live.subscriptions import Subscription
-from scheduler.state.events import WriteKind
+from scheduler.state.events import Topic, WriteKind
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from tests.builders import SOME_MOMENT, FixedClock, make_evaluation
 from tests.dashboard.live.world import MemoryFrames, Page
@@ -190,6 +192,29 @@ async def test_an_index_before_the_log_asks_for_a_reload():
     ]
 
 
+@pytest.fixture
+def whole_room(monkeypatch):
+    """The navigation's room over a record in memory, which it cannot count."""
+    monkeypatch.setattr(NavigationRoom, "load", lambda _room, _reader: None)
+    return Subscription("navigation", "*", None)
+
+
+async def test_what_stands_whole_is_told_without_frames_or_a_read(whole_room):
+    source = MemoryFrames()
+    for _ in range(3):
+        record(source)
+    source.trimmed_before = 3
+    first, later = Page(), Page()
+    async with hub_with(source) as hub:
+        await hub.join(first, whole_room, source.store.index)
+        reads = source.reads
+        await hub.join(later, whole_room, 1)
+        assert source.reads == reads
+    (told,) = later.messages
+    assert (told["type"], told["since"], told["index"]) == ("frame", 1, source.store.index)
+    assert [piece["kind"] for piece in told["pieces"]] == ["facts"]
+
+
 async def test_a_follower_that_lost_frames_makes_every_page_reload():
     source = MemoryFrames()
     record(source)
@@ -200,6 +225,45 @@ async def test_a_follower_that_lost_frames_makes_every_page_reload():
             listener(None)
         (message,) = await page.told("reload")
     assert message["index"] == source.store.index
+
+
+async def test_rooms_whose_frames_were_lost_are_read_anew():
+    source = MemoryFrames()
+    record(source, EVALUATION, step(1, Step.CREATED))
+    page, later = Page(), Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        listeners, source.listeners = source.listeners, []
+        record(source, EVALUATION, step(2, Step.DEQUEUED))
+        source.listeners = listeners
+        for listener in listeners:
+            listener(None)
+        (message,) = await page.told("reload")
+        # Somebody who does not load again, beside one who stays.
+        await hub.join(later, ONE, message["index"])
+        record(source, EVALUATION, step(3, Step.PLAN_SUBMITTED))
+        (standing, _), (_, changed) = await later.told("frame", 2), await page.told("frame", 2)
+    assert (current(standing), current(changed)) == (["scheduling"], ["applying"])
+
+
+async def test_who_was_ahead_is_told_what_is_old_to_the_others(monkeypatch):
+    panel = rooms.Panel(
+        "head", "dashboard/partials/_facts.html", lambda *_: {}, frozenset({Topic.EVALUATION})
+    )
+    monkeypatch.setitem(rooms.PANELS, "evaluation", [panel])
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        for count in (2, 3):
+            record(source)
+            await page.told("frame", count)
+        await hub.join(Page(), ONE, source.store.index + 1)
+        record(source)
+        frames = await page.told("frame", 4)
+    told = [{piece.get("target") for piece in frame["pieces"]} for frame in frames]
+    assert ["head" in targets for targets in told] == [False, True, False, True]
 
 
 async def test_a_quiet_page_is_told_the_index_by_a_beat():
@@ -245,9 +309,6 @@ async def test_leaving_ends_the_following_although_news_come_in_that_moment(turn
 
 @pytest.mark.parametrize("namespace", ["default", "secret"])
 async def test_rows_of_other_namespaces_never_reach_a_list(namespace):
-    from dashboard.live import rooms
-    from scheduler.state.events import Topic
-
     source = MemoryFrames()
     page = Page()
     subscription = Subscription("evaluations", "*", frozenset({"default"}))
@@ -255,7 +316,7 @@ async def test_rows_of_other_namespaces_never_reach_a_list(namespace):
     room.lists = [
         rooms.RowList(
             Topic.EVALUATION, "rows", "dashboard/partials/_state.html",
-            lambda value, now: {"label": ("x", "x", "x"), "word": value.id},
+            lambda value, *_: {"label": ("x", "x", "x"), "word": value.id},
         )
     ]  # fmt: skip
     async with hub_with(source) as hub:

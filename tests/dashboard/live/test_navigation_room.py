@@ -1,6 +1,7 @@
 """The counts of the navigation follow the record, and say so only when they change."""
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
 from dashboard.live.messages import Facts
@@ -8,6 +9,7 @@ from dashboard.live.navigation_room import NavigationRoom
 from dashboard.live.subscriptions import Subscription
 from dashboard.queries.navigation import nav_fact, navigation
 from scheduler.state.events import WriteKind
+from scheduler.state.writes.jobs import write_job
 from scheduler.state.writes.nodes import write_node
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
@@ -58,6 +60,10 @@ def counts(jobs="0", evaluations="", nodes="0", drains=""):
     }
 
 
+def of_namespace(namespace):
+    return make_job(id="web", namespace=namespace)
+
+
 def test_jobs_are_counted_as_they_come_and_go(sqlite_store, follow, ids):
     told = follow()
     registration = JobRegistration(job=make_job(id="web"))
@@ -94,10 +100,31 @@ def test_an_evaluation_counts_while_it_is_blocked(write, follow):
     assert told() == [counts()]
 
 
-def test_other_namespaces_do_not_count(sqlite_store, follow, ids):
+def test_other_namespaces_do_not_count(sqlite_store, write, follow, ids):
     told = follow(frozenset({"team"}))
     register_job(sqlite_store, JobRegistration(job=make_job(id="web")), now=SOME_MOMENT, ids=ids)
+    waits = Evaluation(id="e", job_id="web", status=EvalStatus.BLOCKED)
+    write(lambda change: change.put_evaluation(waits))
     assert told() == []
+    write(lambda change: change.put_evaluation(replace(waits, id="f", namespace="team")))
+    assert told() == [counts(evaluations="1 blocked")]
+
+
+def test_a_job_that_leaves_takes_no_namesake_along(write, follow):
+    told = follow()
+    for namespace in ("default", "team"):
+        write(lambda change, namespace=namespace: write_job(change, of_namespace(namespace)))
+    assert told() == [counts(jobs="2")]
+    write(lambda change: change.delete_job(JobKey("team", "web")))
+    assert told() == [counts(jobs="1")]
+
+
+def test_a_blocked_evaluation_that_is_collected_counts_no_more(write, follow):
+    waits = Evaluation(id="e", job_id="web", namespace="team", status=EvalStatus.BLOCKED)
+    write(lambda change: change.put_evaluation(waits))
+    told, elsewhere = follow(), follow(frozenset({"default"}))
+    write(lambda change: change.delete_evaluation("e"))
+    assert (told(), elsewhere()) == ([counts()], [])
 
 
 def test_page_and_frame_say_the_same(sqlite_store, write, ids):

@@ -1,10 +1,12 @@
 import pytest
 
 from dashboard.live.messages import Html
-from dashboard.live.rooms import NEW_ROWS, Room, RowList
+from dashboard.live.rooms import NEW_ROWS, EvaluationRoom, Panel, Room, RowList
 from dashboard.live.subscriptions import Subscription
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
-from tests.builders import make_allocation, make_evaluation, make_job, make_node
+from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.evaluation import EvalStatus
+from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 
 
 class OneRow(RowList):
@@ -102,3 +104,69 @@ def test_a_room_concerns_itself_with_its_own_subject(kind, key, value, topic, ex
     room = Room(Subscription(kind, key, None))
     (event,) = frame(1, value, topic=topic).events
     assert room.concerns(event) == expected
+
+
+@pytest.fixture
+def asked():
+    """Room with two panels of one query, which tells what is in `asked.words`."""
+
+    class Asked:
+        def __init__(self):
+            self.words, self.count = "first", 0
+            self.room = Room(Subscription("node", NODE.id, None))
+            template = "dashboard/partials/_facts.html"
+            self.room.panels = [
+                Panel(target, template, self.query, frozenset({Topic.NODE}))
+                for target in ("head", "body")
+            ]
+
+        def query(self, _reader, _subscription, _now):
+            self.count += 1
+            return {"facts": [{"word": "told", "value": self.words}]}
+
+        def flush(self, words):
+            self.words = words
+            self.room.observe(frame(1, NODE, topic=Topic.NODE))
+            return [piece.target for piece in self.room.flush(MemoryStateStore(), 0)]
+
+    return Asked()
+
+
+def test_panels_of_one_query_share_its_answer(asked):
+    assert (asked.flush("first"), asked.count) == (["head", "body"], 1)
+
+
+def test_a_panel_that_stays_as_it_was_is_not_told_again(asked):
+    told = [asked.flush(words) for words in ("first", "first", "second", "first")]
+    assert told == [["head", "body"], [], ["head", "body"], ["head", "body"]]
+    everything = asked.room.everything(MemoryStateStore(), 0)
+    assert [piece.target for piece in everything] == ["head", "body"]
+
+
+def test_a_page_read_ahead_of_the_room_is_told_although_nothing_changed_here(asked):
+    asked.flush("first")
+    asked.room.forget_told()
+    assert asked.flush("first") == ["head", "body"]
+
+
+@pytest.mark.parametrize(
+    ("status", "job_id", "expected"),
+    [
+        pytest.param(EvalStatus.BLOCKED, "web", True, id="waits-and-its-job-was-looked-at"),
+        pytest.param(EvalStatus.BLOCKED, "other", False, id="waits-of-another-job"),
+        pytest.param(EvalStatus.COMPLETE, "web", False, id="has-ended"),
+    ],
+)
+def test_what_waits_follows_what_its_job_finds(status, job_id, expected):
+    store = MemoryStateStore()
+    waits = make_evaluation(1, status=status)
+    store.write(
+        WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(waits), now=SOME_MOMENT
+    )
+    room = EvaluationRoom(Subscription("evaluation", waits.id, None))
+    room.load(store)
+    newer = frame(9, make_evaluation(2, job_id=job_id, status=EvalStatus.COMPLETE))
+    assert room.concerns(newer.events[0]) == expected
+    room.observe(newer)
+    # What it made has not changed.
+    assert room.flush(None, SOME_MOMENT) == ()

@@ -2,14 +2,17 @@
 
 import html
 import re
+from zlib import crc32
 
 import pytest
+from msgspec.structs import replace
 
 from dashboard.live.registry import room_for
 from dashboard.live.subscriptions import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.evaluations import write_explanations
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
+from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.explanation import (
     GroupExplanation,
@@ -114,7 +117,11 @@ def test_a_group_that_waits_is_told_node_by_node(store, browser):
     # What jobs are called, and what they ask for, is text.
     assert "<img" not in told
     assert "<b>" not in told
-    assert re.findall(r"<details[^>]* id=\"(waits[^\"]+)\"", told) == ["waits-1-1", "waits-1-2"]
+    # A reason keeps its name in the page when their order changes.
+    assert re.findall(r'<details[^>]* id="(waits[^"]+)"', told) == [
+        f"waits-1-{kind}-{crc32(reason.encode()):08x}"
+        for kind, reason in (("exhausted", "memory"), ("filtered", WAITS.refused[0].reason))
+    ]
 
 
 def test_a_group_placed_whole_shows_its_scores_with_the_chosen_node(store, browser):
@@ -151,6 +158,8 @@ def test_an_older_evaluation_says_that_only_counts_are_left(store, browser, newe
     write(store, DECIDED, other, explained=[stored(other, WHOLE)] if newer else [])
     told = page(browser, DECIDED)
     assert "Counts only." in told
+    assert ("this one is older than those" in told) is newer
+    assert ("Which node failed which check was not kept." in told) is not newer
     assert "3 nodes exhausted: <strong>memory</strong>" in told
     assert (f'<a class="button" href="/evaluations/{other.id}/">' in told) is newer
 
@@ -167,6 +176,62 @@ def test_an_older_evaluation_says_that_only_counts_are_left(store, browser, newe
 def test_an_evaluation_without_decisions_misses_nothing(store, browser, evaluation):
     write(store, evaluation)
     assert "Counts only." not in page(browser, evaluation)
+
+
+def test_a_group_that_a_quota_holds_says_so_before_the_nodes(store, browser):
+    limit = "cpu exhausted (600 needed > 500 limit)"
+    held = GroupExplanation(
+        task_group=HOSTILE, candidates=20, with_room=20, quota_exhausted=(limit,), failed=1,
+        nearest_miss=f"quota: {limit}",
+    )  # fmt: skip
+    write(store, DECIDED, explained=[stored(DECIDED, held)])
+    said = html.unescape(words(page(browser, DECIDED)))
+    assert f"wait? Quota reached: {limit}. 20 nodes: 20 with room for one more." in said
+    assert f"Quota Cpu{limit[3:]}." in said
+    assert "Nearest miss" not in said
+
+
+def followed(store, evaluation, *writes):
+    """What an open page of the evaluation is told after each write."""
+    room = room_for(Subscription("evaluation", evaluation.id, frozenset({"default"})))
+    store.read(room.load)
+    for make in writes:
+        since = store.index
+        make()
+        for frame in store.frames_since(since):
+            room.observe(frame)
+        pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
+        yield {getattr(piece, "target", ""): getattr(piece, "html", "") for piece in pieces}
+
+
+def test_an_open_page_of_what_waits_follows_what_its_job_finds(store, panels):
+    write(store, DECIDED, BLOCKED, explained=[stored(DECIDED, WAITS)])
+    newer = make_evaluation(3, status=EvalStatus.COMPLETE, create_index=2)
+    nearer = replace(WAITS, nearest_miss="1 node lacks 20 MiB of memory")
+    (told,) = followed(
+        store, BLOCKED, lambda: write(store, newer, explained=[stored(newer, nearer)])
+    )
+    assert "1 node lacks 20 MiB of memory." in told["decision"]
+    assert f"/evaluations/{newer.id}/" in told["decision"]
+
+
+def test_a_change_of_its_allocations_resends_only_what_it_changes(store, panels):
+    write(store, DECIDED, explained=[stored(DECIDED, WAITS)])
+    alloc = make_allocation(eval_id=DECIDED.id, node_id=NODES[0].id, task_group="web")
+    first, second = followed(
+        store,
+        DECIDED,
+        *(
+            lambda status=status: store.write(
+                WriteKind.ALLOCATION_UPDATED,
+                lambda change: change.put_allocation(replace(alloc, client_status=status)),
+                now=SOME_MOMENT,
+            )
+            for status in (ClientStatus.RUNNING, ClientStatus.COMPLETE)
+        ),
+    )
+    assert ("decision" in first, "decision" in second) == (True, False)
+    assert "raw" not in first | second
 
 
 def test_the_explanation_comes_with_the_frame_that_ends_the_evaluation(store, panels):

@@ -224,21 +224,31 @@ def test_a_chain_is_shown_over_time(browser, chain):
         [("blocked", answer.context["lives"][1]["took"] // SECOND)],
     ]  # fmt: skip
     assert [life["is_open"] for life in answer.context["lives"]] == [False, True]
-    assert f'data-live="chain:{FIRST},timeline:{FIRST}' in answer.text
+    assert f'data-live="timeline:{FIRST},navigation:*"' in answer.text
 
 
 def test_a_tidied_chain_is_a_graph_of_its_own(store, browser, chain):
     answer = browser.get(f"/chains/{FIRST}/", layout="tidy")
     assert f'data-graph="chain-tidy-{FIRST}"' in answer.text
-    assert f'data-live="chain:{FIRST},tidy:{FIRST}' in answer.text
+    assert f'data-live="tidy:{FIRST},navigation:*"' in answer.text
     room = room_for(Subscription("tidy", FIRST, frozenset({"default"})))
     store.read(room.load)
     drawing, _tree = room.standing(SOME_MOMENT)
     assert drawing.graph == answer.context["graph"]
 
 
-def test_the_timeline_follows_its_chain(store, panels, chain):
-    room = room_for(Subscription("timeline", FIRST, frozenset({"default"})))
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        pytest.param("chain", ["chain-sentence", "chain-rows", "graph", "tree"], id="graph"),
+        pytest.param("tidy", ["chain-sentence", "chain-rows", "graph", "tree"], id="tidied"),
+        pytest.param("timeline", ["chain-sentence", "chain-timeline"], id="timeline"),
+    ],
+)
+def test_each_way_of_showing_a_chain_brings_what_its_page_has(
+    store, panels, chain, kind, expected
+):
+    room = room_for(Subscription(kind, FIRST, frozenset({"default"})))
     store.read(room.load)
     since = store.read(lambda reader: reader.index)
     store.write(
@@ -249,8 +259,10 @@ def test_the_timeline_follows_its_chain(store, panels, chain):
     for frame in store.frames_since(since):
         room.observe(frame)
     pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT + 9 * SECOND))
-    (told,) = (piece.html for piece in pieces if getattr(piece, "target", "") == "chain-timeline")
-    assert 'data-state="canceled"' in told
+    told = {getattr(piece, "target", "graph"): piece for piece in pieces}
+    assert list(told) == expected
+    assert "1 complete, 1 canceled." in told["chain-sentence"].html
+    assert 'data-state="canceled"' in told[expected[1]].html
 
 
 def test_a_chain_is_there_for_scripts(browser, chain):

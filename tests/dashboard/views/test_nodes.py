@@ -5,6 +5,8 @@ from django.contrib.auth.models import User
 from msgspec.structs import replace
 
 from cluster.operations.nodes import DrainRequest, drain_node
+from dashboard.live.registry import room_for
+from dashboard.live.subscriptions import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
@@ -190,6 +192,38 @@ def test_the_board_leads_to_the_evaluation_that_holds_an_allocation_up(
     answer = browser.get(f"/drains/{node.id}/")
     assert answer.context["strong"] == "web.web[0] waits: its job waits for room."
     assert 'href="/evaluations/waits/"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "is_told"),
+    [
+        pytest.param(None, True, id="who-sees-all"),
+        pytest.param(frozenset({"team"}), False, id="who-sees-others"),
+    ],
+)
+def test_an_open_board_follows_what_holds_an_allocation_up(
+    store, panels, node, drain, namespaces, is_told
+):
+    job = make_job(id="web")
+    put(store, make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING))
+    drain()
+    room = room_for(Subscription("drains", node.id, namespaces))
+    store.read(room.load)
+    told = []
+    for status in (EvalStatus.BLOCKED, EvalStatus.CANCELED):
+        since = store.index
+        waits = Evaluation(id="waits", job_id="web", status=status)
+        store.write(
+            WriteKind.PLAN_RESULT,
+            lambda change, waits=waits: change.put_evaluation(waits),
+            now=SOME_MOMENT,
+        )
+        for frame in store.frames_since(since):
+            room.observe(frame)
+        pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
+        told.append({piece.target: "its job waits for room" in piece.html for piece in pieces})
+    changed = [{"drain-head": True, "board": True}, {"drain-head": False, "board": False}]
+    assert told == (changed if is_told else [{}, {}])
 
 
 def test_a_replacement_that_waits_for_room_is_led_to(store, browser, node, drain):
