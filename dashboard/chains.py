@@ -13,7 +13,7 @@ from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.lifecycle import STATE_OF
 from dashboard.labels import label_for
 from dashboard.outcomes import is_repaired_next
-from dashboard.wording import clock_time, count_of
+from dashboard.wording import clock_time, count_of, dimension_word
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import (
     CauseKind,
@@ -159,7 +159,7 @@ def outcome_words(evaluation: Evaluation) -> str:
                 for name in metric.dimension_exhausted
             }
         )
-        return dimensions[0] if dimensions else ""
+        return dimension_word(dimensions[0]) if dimensions else ""
     return ""
 
 

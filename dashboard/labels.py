@@ -161,15 +161,3 @@ def label_for(kind: str, status: str) -> Label:
     if kind == "event":
         return Label(status, "event", "event")
     return LABELS[kind].get(status) or Label(status or "unknown", "unknown", "unknown")
-
-
-def outcome_label(placed: int, wanted: int) -> Label:
-    """What a finished evaluation achieved, in place of a bare `complete`."""
-    if not wanted:
-        return Label("no-op", "canceled", "minus")
-    words = f"{placed} of {wanted} placed"
-    if placed < wanted:
-        return Label(
-            words, "complete" if placed else "blocked", "complete" if placed else "blocked"
-        )
-    return Label(words, "complete", "complete")

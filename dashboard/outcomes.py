@@ -1,19 +1,19 @@
-"""What an evaluation achieved, as a sentence: what, how many, why, on which node.
+"""What an evaluation achieved, as a sentence and in few words: what, how many, why.
 
-In: an evaluation and what it placed. Out: an Outcome. `complete` alone is never said: an
-evaluation that placed nothing completes too.
+In: an evaluation and what it placed. Out: an Outcome, or the words of a cell; both count alike.
+`complete` alone is never said: an evaluation that placed nothing completes too.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from dashboard.labels import Label, label_for, outcome_label
-from dashboard.wording import clock_time, count_of, number, short_id
+from dashboard.wording import clock_time, count_of, dimension_word, number, short_id
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
+from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
 from scheduler.structs.job import JobType
 
 #: What each trigger means, for people.
@@ -37,148 +37,204 @@ TRIGGER_WORDS: dict[str, str] = {
     EvalTrigger.RECONNECT: "a disconnected node came back",
     EvalTrigger.ALLOC_RESCHEDULE: "a failed allocation is replaced after its delay",
 }
-#: Dimensions whose stored word is not how people write it.
-_DIMENSIONS = {"cpu": "CPU"}
+#: Of an evaluation that found everything as it should be.
+_NOTHING = "nothing had to change"
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The first clause strong, the rest after it, and a badge."""
+    """The first clause strong, the rest after it."""
 
     strong: str
     rest: str = ""
-    label: Label
+
+
+class _Work(NamedTuple):
+    """What a plan did, all groups together; of the first three, `waiting` found no place."""
+
     placed: int = 0
+    replaced: int = 0
+    moved: int = 0
+    updated: int = 0
+    stopped: int = 0
     waiting: int = 0
 
+    @property
+    def meant(self) -> int:
+        """Allocations it meant to make."""
+        return self.placed + self.replaced + self.moved
 
-def outcome_of(evaluation: Evaluation, placed: Sequence[Allocation] | None = None) -> Outcome:
+    def parts(self) -> Iterator[str]:
+        """`2 of 3 placed`, `1 stopped`: what there was of each."""
+        waiting = self.waiting
+        for count, word in (
+            (self.placed, "placed"), (self.replaced, "replaced"), (self.moved, "moved"),
+        ):  # fmt: skip
+            missing = min(waiting, count)
+            waiting -= missing
+            if count:
+                done = number(count - missing)
+                yield f"{done} of {number(count)} {word}" if missing else f"{done} {word}"
+        for count, word in ((self.updated, "updated in place"), (self.stopped, "stopped")):
+            if count:
+                yield f"{number(count)} {word}"
+
+
+def outcome_of(evaluation: Evaluation, placed: Sequence[Allocation] = ()) -> Outcome:
     """What is to be said of an evaluation first.
 
     Without the allocations it placed, their number is what its plan meant to place.
     """
+    return _TOLD[evaluation.status](evaluation, _work(evaluation, len(placed)))
+
+
+def short_outcome(evaluation: Evaluation) -> str:
+    """The same in the few words of a table's cell: `6 placed`, `2 of 3 placed, 1 waits: ...`."""
+    match evaluation.status:
+        case EvalStatus.COMPLETE:
+            work = _work(evaluation)
+            waits = [_waits(evaluation, work.waiting)] if work.waiting else []
+            return ", ".join([*work.parts(), *waits]) or _NOTHING
+        case EvalStatus.BLOCKED:
+            return _waits(evaluation, _missing(evaluation))
+        case EvalStatus.PENDING if evaluation.wait_until:
+            return f"waits until {clock_time(evaluation.wait_until)}"
+        case EvalStatus.PENDING:
+            return "on its way"
+        case EvalStatus.FAILED if is_repaired_next(evaluation):
+            return "its follow-up repairs it"
+        case EvalStatus.FAILED:
+            return evaluation.status_description or "its attempts were used up"
+        case EvalStatus.CANCELED:
+            return evaluation.status_description or "a newer evaluation does its work"
+
+
+def told_of(evaluation: Evaluation) -> dict[Step, str]:
+    """What its newest run saw, asked for and came to, by the step that did it."""
+    told = {}
+    if evaluation.snapshot_index:
+        told[Step.DEQUEUED] = f"saw the cluster at index {number(evaluation.snapshot_index)}"
+    if evaluation.plan_annotations is not None:
+        told[Step.PLAN_SUBMITTED] = _asked(_work(evaluation))
+    if evaluation.status is EvalStatus.COMPLETE:
+        told[Step.COMPLETE] = short_outcome(evaluation)
+    return told
+
+
+def _asked(work: _Work) -> str:
+    """`a plan of 6 placements, 2 stops`."""
+    parts = [
+        count_of(count, word)
+        for count, word in (
+            (work.meant - work.waiting, "placement"),
+            (work.updated, "update"),
+            (work.stopped, "stop"),
+        )
+        if count
+    ]
+    return f"a plan of {', '.join(parts)}" if parts else "a plan"
+
+
+def _work(evaluation: Evaluation, made: int = 0) -> _Work:
+    """What its plan meant to do; `made` is how many allocations are known to have come of it."""
     waiting = sum(evaluation.queued_allocations.values())
-    count = _meant_to_place(evaluation, waiting) if placed is None else len(placed)
-    told = _TOLD[evaluation.status](evaluation, count, waiting)
-    return msgspec.structs.replace(told, placed=count, waiting=waiting)
-
-
-def _meant_to_place(evaluation: Evaluation, waiting: int) -> int:
-    if evaluation.plan_annotations is None:
-        return 0
-    groups = evaluation.plan_annotations.desired_updates.values()
-    meant = sum(
-        group.place + group.migrate + group.destructive_update + group.canary for group in groups
-    )
+    annotations = evaluation.plan_annotations
+    groups = tuple(annotations.desired_updates.values()) if annotations is not None else ()
+    placed = sum(group.place + group.canary for group in groups)
     if evaluation.type in (JobType.SYSTEM, JobType.SYSBATCH):
         # Their plans count what is already in place among the placements.
-        meant -= sum(group.ignore for group in groups)
-    return max(meant - waiting, 0)
+        placed = max(placed - sum(group.ignore for group in groups), 0)
+    work = _Work(
+        placed=placed,
+        replaced=sum(group.destructive_update for group in groups),
+        moved=sum(group.migrate for group in groups),
+        updated=sum(group.in_place_update for group in groups),
+        stopped=sum(group.stop for group in groups),
+        waiting=waiting,
+    )
+    # The plan is the newest one: earlier ones may have placed a part. Allocations may have been
+    # collected since.
+    wanted = max(work.meant, made + waiting)
+    return work._replace(placed=wanted - work.replaced - work.moved)
+
+
+def _waits(evaluation: Evaluation, waiting: int) -> str:
+    """`2 wait: memory is exhausted on 9 nodes`."""
+    reason = why_waiting(evaluation.failed_task_groups.values())
+    told = count_of(waiting, "waits", "wait") if waiting else "waits for room"
+    return told + (f": {reason}" if reason else "")
+
+
+def _missing(evaluation: Evaluation) -> int:
+    """Allocations that a blocked evaluation waits with."""
+    failed = evaluation.failed_task_groups.values()
+    return sum(evaluation.queued_allocations.values()) or sum(
+        metric.coalesced_failures + 1 for metric in failed
+    )
 
 
 def why_waiting(metrics: Iterable[AllocMetric]) -> str:
-    """Why groups found no place: `memory exhausted on 9 nodes, 3 filtered by ...`."""
+    """Why groups found no place: `memory is exhausted on 9 nodes, 3 nodes filtered by ...`."""
     exhausted: Counter[str] = Counter()
     filtered: Counter[str] = Counter()
-    evaluated = 0
+    evaluated: int | None = None
     for metric in metrics:
         exhausted.update(metric.dimension_exhausted)
         filtered.update(metric.constraint_filtered)
-        evaluated += metric.nodes_evaluated
+        evaluated = (evaluated or 0) + metric.nodes_evaluated
         if metric.quota_exhausted:
             exhausted.update(metric.quota_exhausted)
     parts = []
     if exhausted:
         name, count = exhausted.most_common(1)[0]
-        parts.append(f"{_DIMENSIONS.get(name, name)} is exhausted on {count_of(count, 'node')}")
+        parts.append(f"{dimension_word(name)} is exhausted on {count_of(count, 'node')}")
     if filtered:
         name, count = filtered.most_common(1)[0]
         parts.append(f"{count_of(count, 'node')} filtered by {name}")
-    if not parts and not evaluated:
+    if not parts and evaluated == 0:
         return "no node is ready for it"
     return ", ".join(parts)
 
 
-def _complete(evaluation: Evaluation, placed: int, waiting: int) -> Outcome:
-    wanted = placed + waiting
-    if not wanted:
-        return Outcome(
-            strong=_changes(evaluation) or "Complete: nothing had to change.",
-            label=outcome_label(0, 0) if not _changes(evaluation) else _label("complete"),
-        )
-    rest = ""
-    if waiting:
-        reason = why_waiting(evaluation.failed_task_groups.values())
-        rest = f"{count_of(waiting, 'waits', 'wait')}" + (f": {reason}." if reason else ".")
+def _complete(evaluation: Evaluation, work: _Work) -> Outcome:
     return Outcome(
-        strong=f"Complete: {number(placed)} of {number(wanted)} placed.",
-        rest=rest,
-        label=outcome_label(placed, wanted),
+        strong=f"Complete: {', '.join(work.parts()) or _NOTHING}.",
+        rest=f"{_waits(evaluation, work.waiting)}." if work.waiting else "",
     )
 
 
-def _changes(evaluation: Evaluation) -> str:
-    """`Complete: stopped 3, updated 2 in place.`, for one that placed nothing."""
-    if evaluation.plan_annotations is None:
-        return ""
-    groups = evaluation.plan_annotations.desired_updates.values()
-    stopped = sum(group.stop for group in groups)
-    updated = sum(group.in_place_update for group in groups)
-    moved = sum(group.migrate for group in groups)
-    parts = [
-        text
-        for count, text in (
-            (stopped, f"{number(stopped)} stopped"),
-            (moved, f"{number(moved)} moved"),
-            (updated, f"{number(updated)} updated in place"),
-        )
-        if count
-    ]
-    return f"Complete: {', '.join(parts)}." if parts else ""
-
-
-def _blocked(evaluation: Evaluation, _placed: int, waiting: int) -> Outcome:
+def _blocked(evaluation: Evaluation, _work: _Work) -> Outcome:
     reason = why_waiting(evaluation.failed_task_groups.values())
-    groups = sum(
-        metric.coalesced_failures + 1 for metric in evaluation.failed_task_groups.values()
-    )
-    count = waiting or groups
+    count = _missing(evaluation)
     return Outcome(
         strong=f"Waits for room for {count_of(count, 'allocation')}."
         if count
         else "Waits for room.",
         rest=(reason[:1].upper() + reason[1:] + ". " if reason else "")
         + "It runs again by itself when there is more.",
-        label=_label("blocked"),
     )
 
 
-def _pending(evaluation: Evaluation, _placed: int, _waiting: int) -> Outcome:
+def _pending(evaluation: Evaluation, _work: _Work) -> Outcome:
     if evaluation.wait_until:
         return Outcome(
             strong=f"Waits until {clock_time(evaluation.wait_until)}.",
             rest=TRIGGER_WORDS.get(evaluation.triggered_by, "").capitalize(),
-            label=_label("delayed"),
         )
-    return Outcome(
-        strong="On its way: a worker takes it as soon as one is free.",
-        label=_label("pending"),
-    )
+    return Outcome(strong="On its way: a worker takes it as soon as one is free.")
 
 
-def _failed(evaluation: Evaluation, _placed: int, _waiting: int) -> Outcome:
+def _failed(evaluation: Evaluation, _work: _Work) -> Outcome:
     if is_repaired_next(evaluation):
         return Outcome(
             strong="Failed as expected: its follow-up repairs it.",
             rest="The node was back and not yet ready, so its plans were refused. Evaluation "
             f"{short_id(evaluation.blocked_eval)}, or the node's own, takes the allocation back.",
-            label=_label("failed"),
         )
     follow_up = evaluation.blocked_eval or evaluation.next_eval
     rest = _sentence(evaluation.status_description) or "Its attempts were used up."
     return Outcome(
         strong="Failed.",
         rest=f"{rest} Evaluation {short_id(follow_up)} tries again." if follow_up else rest,
-        label=_label("failed"),
     )
 
 
@@ -191,20 +247,15 @@ def is_repaired_next(evaluation: Evaluation) -> bool:
     )
 
 
-def _canceled(evaluation: Evaluation, _placed: int, _waiting: int) -> Outcome:
+def _canceled(evaluation: Evaluation, _work: _Work) -> Outcome:
     return Outcome(
         strong="Canceled: a newer evaluation does its work.",
         rest=_sentence(evaluation.status_description),
-        label=_label("canceled"),
     )
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
-
-
-def _label(status: str) -> Label:
-    return label_for("evaluation", status)
 
 
 _TOLD = {

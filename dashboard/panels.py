@@ -10,7 +10,7 @@ from dashboard.queries.evaluation import decision_panel, head_panel, raw_panel
 from dashboard.queries.evaluations import row_context
 from dashboard.queries.nodes import node_panel
 from scheduler.state.events import Topic
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
 _PARTIALS = "dashboard/partials/"
 
@@ -52,5 +52,7 @@ def _register_nodes() -> None:
         register_panel("drain", target, _PARTIALS + template, drain_panel, *watched)
 
 
-def _evaluation_row(evaluation: Evaluation, _now: int, *, container: str) -> dict[str, Any]:
-    return {"container": container, **row_context(evaluation)}
+def _evaluation_row(
+    evaluation: Evaluation, now: int, newest: LifecycleStep | None, *, container: str
+) -> dict[str, Any]:
+    return {"container": container, **row_context(evaluation, now, newest)}

@@ -9,8 +9,11 @@ from datetime import UTC, datetime
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
+TIMES = "\N{MULTIPLICATION SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
+#: Dimensions whose stored word is not how people write it.
+_DIMENSIONS = {"cpu": "CPU"}
 _NS = 1_000_000_000
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -24,6 +27,12 @@ def number(value: float) -> str:
 def short_id(value: str) -> str:
     """The first eight characters of an id."""
     return value[:8]
+
+
+def short_actor(value: str) -> str:
+    """Who took a step: of a worker's name only its last part, such as `worker f689866f`."""
+    kind, _, name = value.partition(" ")
+    return f"{kind} {name.rpartition('/')[2]}" if name else kind
 
 
 def span(nanoseconds: int) -> str:
@@ -83,6 +92,11 @@ def _moment(instant: int) -> datetime:
 def amount(value: float, unit: str) -> str:
     """A number with its unit, kept together."""
     return f"{number(value)}\N{NO-BREAK SPACE}{unit}"
+
+
+def dimension_word(name: str) -> str:
+    """A dimension of room as a sentence names it: `CPU` for `cpu`."""
+    return _DIMENSIONS.get(name, name)
 
 
 def count_of(count: int, one: str, many: str = "") -> str:

@@ -10,6 +10,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -79,8 +80,12 @@ class ReadOnlyDesk(_ModelAdmin):
     @admin.display(description="Live page")
     def live_page(self, row: Any) -> SafeString:
         """A link out of the admin."""
-        address = self.address.format(row=row)
+        address = self.address_of(row)
         return format_html('<a href="{}">{}</a>', address, address)
+
+    def address_of(self, row: Any) -> str:
+        """Where its live page is."""
+        return self.address.format(row=row)
 
     @admin.display(description="Record")
     def record(self, row: Any) -> SafeString:
@@ -103,11 +108,14 @@ class JobDesk(ReadOnlyDesk):
 
     noun = codec.JOB
     words = "job", "jobs"
-    address = "/jobs/{row.namespace}/{row.job_id}/"
     list_display = ("job_id", "namespace", "type", "state", "priority", "modify_index")
     list_filter = ("type", "status", "namespace")
     search_fields = ("job_id",)
     ordering = ("namespace", "job_id")
+
+    def address_of(self, row: Any) -> str:
+        """Ids may hold what an address may not."""
+        return reverse("job", args=[row.namespace, row.job_id])
 
     @admin.display(description="Status", ordering="status")
     def state(self, row: Any) -> SafeString:

@@ -9,8 +9,8 @@ from zlib import crc32
 
 import msgspec
 
-from dashboard.graphs.placement import Candidate, ranked, score_columns
-from dashboard.wording import amount, count_of, number, short_id
+from dashboard.graphs.placement import Candidate, has_bars, ranked, score_columns
+from dashboard.wording import amount, count_of, dimension_word, number, short_id
 from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
 
 #: Nodes named under one reason; the rest is counted.
@@ -18,7 +18,7 @@ MOST_NAMED = 60
 #: A reason with this many nodes or fewer shows them without being asked.
 SHOWN_AT_ONCE = 6
 #: Beside a shortfall; the words of the nearest miss use the same.
-_UNITS = {"cpu": "MHz", "memory": "MB", "disk": "MB"}
+_UNITS = {"cpu": "MHz", "memory": "MiB", "disk": "MiB"}
 
 
 class NamedNode(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class NamedNode(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
-    #: What it lacks: `200 MB`; "" where the reason is no amount.
+    #: What it lacks: `200 MiB`; "" where the reason is no amount.
     lacks: str = ""
 
 
@@ -75,6 +75,11 @@ class ExplanationView(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...]
     candidates: tuple[Candidate, ...]
 
+    @property
+    def has_bars(self) -> bool:
+        """Whether any of the scores is above 0."""
+        return has_bars(self.candidates)
+
 
 def explanation_view(
     found: GroupExplanation,
@@ -111,10 +116,11 @@ def nodes_named(found: GroupExplanation, most: int = MOST_NAMED) -> frozenset[st
 
 def _exhausted(shortfall: Shortfall, names: Mapping[str, str], most: int) -> Verdict:
     unit = _UNITS.get(shortfall.dimension, "")
+    word = dimension_word(shortfall.dimension)
     listed = shortfall.node_ids[:most]
     missing = shortfall.missing[:most] if unit else ()
     if len(missing) < len(listed):
-        return _verdict("exhausted", shortfall.dimension, shortfall.count, _named(listed, names))
+        return _verdict("exhausted", word, shortfall.count, _named(listed, names))
     lacking = sorted(
         (lacks, _name(node_id, names), node_id)
         for lacks, node_id in zip(missing, listed, strict=True)
@@ -123,7 +129,7 @@ def _exhausted(shortfall: Shortfall, names: Mapping[str, str], most: int) -> Ver
         NamedNode(id=node_id, name=name, lacks=amount(lacks, unit))
         for lacks, name, node_id in lacking
     )
-    return _verdict("exhausted", shortfall.dimension, shortfall.count, nodes)
+    return _verdict("exhausted", word, shortfall.count, nodes)
 
 
 def _filtered(refused: RefusedNodes, names: Mapping[str, str], most: int) -> Verdict:

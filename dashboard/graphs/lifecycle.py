@@ -1,8 +1,7 @@
 """One evaluation's life: as rows, as a state graph with the path taken, and as bars over time.
 
-In: its recorded steps, the evaluations it made, `now`. Out: geometry. Also the map of all
-evaluations: counts per state and moves per arrow. Which states exist and where they stand is
-`machine`'s business.
+In: its recorded steps, the evaluations it made, `now`. Out: rows and geometry. Which states exist
+and where they stand is `machine`'s business.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from dashboard.graphs.geometry import (
     circle_lines,
     stadium_lines,
 )
-from dashboard.wording import clipped, number, short_id, span
+from dashboard.wording import clipped, count_of, short_id, span
 from scheduler.structs.evaluation import LifecycleStep, Step
 
 #: The state a step leads to. A nack leads nowhere by itself: the step after it says where.
@@ -40,8 +39,6 @@ STATE_OF: dict[Step, str] = {
     Step.DELETED: "deleted",
 }
 TERMINAL = frozenset({"complete", "failed", "canceled", "deleted"})
-#: Moves in the window from which an arrow of the map is drawn strong.
-HOT = 20
 _DISCS_PER_ARROW = 3
 _DISC_PITCH = 24
 
@@ -65,6 +62,8 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     event: tuple[str, ...] = ("Cluster", "event")
     #: The stored status, where steps do not reach back far enough to say.
     status: str = ""
+    #: What the newest run of each of these steps did, where the step itself does not say.
+    told: Mapping[Step, str] = {}
 
 
 class LifeRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -98,11 +97,13 @@ def life_rows(life: Life) -> tuple[LifeRow, ...]:
     entries: list[LifeRow] = []
     handed_back = ""
     steps = _unblocked_told(sorted(life.steps, key=lambda item: item.number))
+    newest = {step.step: step for step, _ in steps}
     for step, state in steps:
         if step.step is Step.NACKED:
             handed_back = step.reason or "handed back"
             continue
-        reason = ", ".join(part for part in (handed_back, step.reason) if part)
+        told = step.reason or _derived(step, life, is_newest=newest[step.step] is step)
+        reason = ", ".join(part for part in (handed_back, told) if part)
         handed_back = ""
         if entries and entries[-1].state == state:
             entries[-1] = _continued(entries[-1], step, reason)
@@ -123,6 +124,14 @@ def life_rows(life: Life) -> tuple[LifeRow, ...]:
             msgspec.structs.replace(last, duration_ns=0 if last.state in TERMINAL else None)
         )
     return _numbered(own, life.made)
+
+
+def _derived(step: LifecycleStep, life: Life, *, is_newest: bool) -> str:
+    """What a step did that gives no reason, from what else is recorded."""
+    if step.step is Step.PLAN_ANSWERED:
+        rejected = len(step.nodes)
+        return f"{count_of(rejected, 'node')} rejected" if rejected else "committed"
+    return life.told.get(step.step, "") if is_newest else ""
 
 
 def _unblocked_told(steps: Sequence[LifecycleStep]) -> list[tuple[LifecycleStep, str]]:
@@ -323,77 +332,4 @@ def _described(rows: Sequence[LifeRow], life: Life) -> str:
             told.append(row.state + (f" for {span(row.duration_ns)}" if row.duration_ns else ""))
     return (
         f"Created by {life.trigger or 'an event'}: {', then '.join(told) or 'no steps recorded'}."
-    )
-
-
-def lifecycle_map(
-    counts: Mapping[str, int], flows: Mapping[str, int], *, window: str = "last minute"
-) -> Graph:
-    """Where every evaluation is, and how many moved along each arrow (keys of `machine`)."""
-    x, y, radius = machine.EVENT_PLACE
-    nodes = [
-        GraphNode(
-            key=machine.EVENT, state="event", name="Cluster event", shape=CIRCLE, x=x, y=y,
-            width=2 * radius, height=2 * radius, lines=circle_lines(x, y, ("Cluster", "event")),
-        )
-    ]  # fmt: skip
-    for state, place in machine.PLACES.items():
-        nodes.append(_counted_node(state, place, counts.get(state)))
-    edges = tuple(
-        _flow_edge(arrow, flows.get(arrow.key, 0))
-        for arrow in machine.ARROWS
-        if arrow.key not in machine.RARE or flows.get(arrow.key)
-    )
-    return Graph(
-        key="map",
-        title="Lifecycle map",
-        description="Every evaluation state with the number of evaluations in it now, "
-        f"and how many moved along each arrow in the {window}.",
-        view=machine.VIEW,
-        nodes=tuple(nodes),
-        edges=edges,
-        labels=(Label(x=machine.BUS.x, y=machine.BUS.y, text="new evaluation"),),
-    )
-
-
-def _counted_node(state: str, place: machine.Place, count: int | None) -> GraphNode:
-    told = "" if count is None else number(count)
-    return GraphNode(
-        key=state,
-        state=state,
-        name=f"{state}: {told} evaluations" if told else state,
-        x=place.x,
-        y=place.y,
-        width=place.width,
-        height=machine.HEIGHT,
-        icon=state,
-        is_quasi=place.is_quasi,
-        is_current=bool(count) and state in ("scheduling", "applying"),
-        lines=stadium_lines(
-            (place.x, place.y), (place.width, machine.HEIGHT), state, right=("count", told)
-        ),
-        href=f"/evaluations/?status={state}",
-    )
-
-
-def _flow_edge(arrow: machine.Arrow, moved: int) -> GraphEdge:
-    spot = arrow.spot
-    flow = number(moved) if moved else ""
-    words = arrow.words or (("",) if flow else ())
-    labels = tuple(
-        Label(
-            x=spot.x, y=spot.y + 14 * line, text=text, anchor=spot.anchor,
-            flow=flow if line == len(words) - 1 else "",
-        )
-        for line, text in enumerate(words)
-    ) if spot.x else ()  # fmt: skip
-    return GraphEdge(
-        key=arrow.key,
-        source=arrow.source,
-        target=arrow.target,
-        kind=arrow.kind,
-        path="hot" if moved >= HOT else "",
-        line=arrow.line,
-        labels=labels,
-        text=", ".join(arrow.words) or arrow.meaning,
     )

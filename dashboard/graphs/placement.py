@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from dashboard.wording import count_of, number, short_id
+from dashboard.wording import TIMES, count_of, dimension_word, number, short_id
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 
 #: The scores in the order they are computed; others follow by name.
@@ -68,6 +68,11 @@ class PlacementView(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
     @property
+    def has_bars(self) -> bool:
+        """Whether any of the scores is above 0."""
+        return has_bars(self.candidates)
+
+    @property
     def had_room(self) -> int:
         """Nodes that could have taken it."""
         return max(self.evaluated - self.filtered_count - self.exhausted_count, 0)
@@ -93,6 +98,11 @@ def placement_view(
         coalesced=metric.coalesced_failures,
         sentence=_sentence(metric),
     )
+
+
+def has_bars(candidates: Sequence[Candidate]) -> bool:
+    """Whether any bar would show something: none does where no score is above 0."""
+    return any(candidate.bar for candidate in candidates)
 
 
 def score_columns(scores: Sequence[NodeScore]) -> tuple[str, ...]:
@@ -140,7 +150,7 @@ def _filter_reasons(metric: AllocMetric) -> dict[str, int]:
 
 
 def _exhaust_reasons(metric: AllocMetric) -> dict[str, int]:
-    reasons = dict(metric.dimension_exhausted)
+    reasons = {dimension_word(name): count for name, count in metric.dimension_exhausted.items()}
     left = metric.nodes_exhausted - sum(reasons.values())
     if left > 0:
         reasons["other dimensions"] = left
@@ -155,7 +165,7 @@ def _refusals(kind: str, reasons: Mapping[str, int], looked: int) -> tuple[Refus
 
 
 def _sentence(metric: AllocMetric) -> str:
-    """Such as: `12 nodes: 9 exhausted (cpu 8, memory 1), 1 filtered, 2 had room`."""
+    """Such as: `12 nodes: 9 exhausted (8 x CPU, 1 x memory), 1 filtered, 2 had room`."""
     parts = []
     if metric.nodes_exhausted:
         parts.append(
@@ -181,7 +191,7 @@ def _sentence(metric: AllocMetric) -> str:
 def _listed(reasons: Mapping[str, int]) -> str:
     ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:3]
     return (
-        f" ({', '.join(f'{reason} {number(count)}' for reason, count in ordered)})"
+        f" ({', '.join(f'{number(count)} {TIMES} {reason}' for reason, count in ordered)})"
         if ordered
         else ""
     )

@@ -14,6 +14,7 @@ from django.template.loader import render_to_string
 from dashboard.graphs.lifecycle import Life, MadeEvaluation, life_bars, life_rows, lifecycle_graph
 from dashboard.live.messages import Drawing, Html, Piece
 from dashboard.live.subscriptions import Subscription
+from dashboard.outcomes import told_of
 from dashboard.wording import short_id
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent, Topic
@@ -21,8 +22,9 @@ from scheduler.structs.evaluation import CauseKind, EvalStatus, Evaluation, Life
 
 #: A panel: partial, and the query that gives its context from a reader and the topic's key.
 Query = Callable[[StateReader, Subscription, int], Mapping[str, Any]]
-#: A row of a list: partial, and the context of one changed row.
-RowContext = Callable[[Any, int], Mapping[str, Any]]
+#: The context of one changed row: from the value and `now`, and for an evaluation from the newest
+#: step that came with it, if any did.
+RowContext = Callable[..., Mapping[str, Any]]
 
 #: More changed rows than this are rendered off the event loop.
 ROWS_ON_THE_LOOP = 60
@@ -96,6 +98,8 @@ class Room:
         self.lists = ROWS.get(subscription.kind, [])
         self._stale: set[str] = set()
         self._rows: dict[tuple[str, str], _Row] = {}
+        #: The newest step of each evaluation since the last flush.
+        self._newest: dict[str, LifecycleStep] = {}
         #: What each panel was when its viewers were told last.
         self._told_panels: dict[str, Html] = {}
 
@@ -131,6 +135,8 @@ class Room:
 
     def _note(self, event: StateEvent, index: int) -> None:
         self._stale |= {panel.target for panel in self.panels if event.topic in panel.topics}
+        if isinstance(event.value, LifecycleStep):
+            self._newest[event.value.eval_id] = event.value
         for rows in self.lists:
             if rows.topic is event.topic:
                 key = rows.container, event.key
@@ -172,8 +178,9 @@ class Room:
         # Of more new rows than a page shows, the older ones would be pushed out again at once.
         surplus = {row.event.key for row in [row for row in rows if row.is_new][:-NEW_ROWS]}
         pieces: list[Piece] = [
-            _row_piece(row, now) for row in rows if row.event.key not in surplus
+            self._row_piece(row, now) for row in rows if row.event.key not in surplus
         ]
+        self._newest.clear()
         if reader is not None:
             stale = [panel for panel in self.panels if panel.target in self._stale]
             pieces += self._news(self._rendered(stale, reader, now))
@@ -197,17 +204,17 @@ class Room:
         self._told_panels |= {piece.target: piece for piece in news}
         return news
 
-
-def _row_piece(row: _Row, now: int) -> Html:
-    """A new row goes on top; a changed one only where it is shown."""
-    rows, event, is_new = row
-    target = f"{rows.container}-{event.key}"
-    if event.deleted:
-        return Html(target=target, mode="remove")
-    html = rendered(rows.template, {**rows.context(event.value, now), "now": now})
-    if not is_new:
-        return Html(target=target, html=html)
-    return Html(target=target, mode="upsert", html=html, container=rows.container)
+    def _row_piece(self, row: _Row, now: int) -> Html:
+        """A new row goes on top; a changed one only where it is shown."""
+        rows, event, is_new = row
+        target = f"{rows.container}-{event.key}"
+        if event.deleted:
+            return Html(target=target, mode="remove")
+        known = (self._newest.get(event.key),) if rows.topic is Topic.EVALUATION else ()
+        html = rendered(rows.template, {**rows.context(event.value, now, *known), "now": now})
+        if not is_new:
+            return Html(target=target, html=html)
+        return Html(target=target, mode="upsert", html=html, container=rows.container)
 
 
 def _job_of(event: StateEvent) -> str:
@@ -332,6 +339,7 @@ def life_of(
         made=made,
         event=event,
         status=evaluation.status.value,
+        told=told_of(evaluation),
     )
 
 

@@ -8,18 +8,20 @@ from typing import Any
 
 import msgspec
 
+from cluster.store.reader import DjangoStateReader
 from dashboard.chains import Chain, chain_of, members_of, newest_steps
 from dashboard.graphs.chain import ChainLayout, graph_key
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.chain_tree import chain_tree
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.live.subscriptions import Subscription
-from dashboard.outcomes import outcome_of
+from dashboard.outcomes import short_outcome
+from dashboard.queries.progress import newest_steps_of, took
 from dashboard.queries.timeline import timeline_context
-from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.viewer import Absent, Viewer, crumbs, own
 from dashboard.wording import count_of, number, short_id
 from scheduler.ports import StateReader
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
 #: Rows of the table; the graph and the files show every member.
 MAX_ROWS = 300
@@ -58,7 +60,7 @@ def chain_page(
         ),
         # One topic a page: each brings what its page shows, and no graph that is not there.
         "live_topics": f"{'tidy' if is_tidy else 'chain'}:{eval_id}",
-        **_told(chain, layout, eval_id),
+        **_told(own(reader), chain, layout, eval_id),
         **_timed(reader, viewer, chain, eval_id=eval_id, view=shown),
         "page_index": reader.index,
     }
@@ -79,7 +81,7 @@ def chain_panel(reader: StateReader, subscription: Subscription, _now: int) -> d
     """Sentence and rows, rendered again when a member changes."""
     chain = chain_of(reader, subscription.key)
     layout = _layout(reader, chain, subscription.key)
-    return _told(chain, layout, subscription.key)
+    return _told(own(reader), chain, layout, subscription.key)
 
 
 def chain_timeline_panel(
@@ -90,7 +92,7 @@ def chain_timeline_panel(
     chain = chain_of(reader, eval_id)
     layout = _layout(reader, chain, eval_id)
     timed = timeline_context(reader, chain, eval_id=eval_id, now=now)
-    return {**_told(chain, layout, eval_id), **timed}
+    return {**_told(own(reader), chain, layout, eval_id), **timed}
 
 
 def chain_record(reader: StateReader, viewer: Viewer, *, eval_id: str) -> dict[str, Any]:
@@ -126,12 +128,16 @@ def _layout(
     return layout
 
 
-def _told(chain: Chain, layout: ChainLayout, eval_id: str) -> dict[str, Any]:
+def _told(
+    reader: DjangoStateReader, chain: Chain, layout: ChainLayout, eval_id: str
+) -> dict[str, Any]:
     everyone = sorted(
         [*chain.evaluations.values(), *chain.stubs.values()],
         key=lambda item: (item.create_time, item.id),
     )
-    rows = [_row(item, layout.members[item.id], eval_id) for item in everyone[:MAX_ROWS]]
+    shown = everyone[:MAX_ROWS]
+    newest = newest_steps_of(reader, shown)
+    rows = [_row(item, layout.members[item.id], eval_id, newest.get(item.id)) for item in shown]
     return {
         "rows": rows,
         "hidden": max(len(everyone) - MAX_ROWS, 0),
@@ -156,14 +162,15 @@ def _states(layout: ChainLayout) -> str:
     return ", ".join(parts) + "." if parts else ""
 
 
-def _row(evaluation: Evaluation, member: ChainMember, eval_id: str) -> dict[str, Any]:
-    outcome = outcome_of(evaluation)
+def _row(
+    evaluation: Evaluation, member: ChainMember, eval_id: str, newest: LifecycleStep | None
+) -> dict[str, Any]:
     return {
         "evaluation": evaluation,
         "state": "collected" if member.is_tombstone else member.state,
         "is_selected": evaluation.id == eval_id,
         "made_by": evaluation.previous_eval or member.cause_eval,
         "event": " ".join(member.event_lines[:2]),
-        "told": member.outcome if member.is_tombstone else f"{outcome.strong} {outcome.rest}",
-        "took": evaluation.modify_time - evaluation.create_time if evaluation.is_terminal else 0,
+        "told": member.outcome if member.is_tombstone else short_outcome(evaluation),
+        "took": took(evaluation, newest),
     }

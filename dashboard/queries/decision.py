@@ -18,6 +18,7 @@ from dashboard.graphs.explanation import (
 from dashboard.graphs.mermaid import placement_mermaid
 from dashboard.graphs.placement import PlacementView, placement_view
 from dashboard.outcomes import outcome_of
+from dashboard.queries.progress import took
 from scheduler.ports import StateReader
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
@@ -71,10 +72,13 @@ def decision(
     shown = placed[:MAX_PLACEMENTS]
     found = _found(reader, evaluation, has_placed=bool(placed))
     names = _node_names(reader, evaluation, shown, found)
+    explained = [_explained(alloc, names) for alloc in shown]
     return {
         **_result(evaluation, placed, steps),
         "waiting": _wishes(evaluation, found, placed, names),
-        "placed": [_explained(alloc, names) for alloc in shown],
+        "placed": explained,
+        "placed_told": _same_told(explained),
+        "placed_count": len(placed),
         "more_placed": max(len(placed) - MAX_PLACEMENTS, 0),
         "explained": _placed_whole(evaluation, found, placed, names),
         "found_by": found.by,
@@ -93,7 +97,10 @@ def result(
 def _result(
     evaluation: Evaluation, placed: Sequence[Allocation], steps: Sequence[LifecycleStep]
 ) -> dict[str, Any]:
-    return {"outcome": outcome_of(evaluation, placed), "took": _took(evaluation, steps)}
+    return {
+        "outcome": outcome_of(evaluation, placed),
+        "took": took(evaluation, steps[-1] if steps else None),
+    }
 
 
 def _placed(reader: StateReader, evaluation: Evaluation) -> list[Allocation]:
@@ -104,14 +111,6 @@ def _placed(reader: StateReader, evaluation: Evaluation) -> list[Allocation]:
         if alloc.create_index >= evaluation.create_index
     )
     return sorted(placed, key=lambda alloc: (alloc.task_group, len(alloc.name), alloc.name))
-
-
-def _took(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> int:
-    """From creation to the end, ns; 0 while it lasts."""
-    if not evaluation.is_terminal:
-        return 0
-    end = steps[-1].at if steps else evaluation.modify_time
-    return max(end - (steps[0].at if steps else evaluation.create_time), 0)
 
 
 def _found(reader: StateReader, evaluation: Evaluation, *, has_placed: bool) -> Found:
@@ -197,6 +196,12 @@ def _explained(alloc: Allocation, names: dict[str, str]) -> Explained:
         node_id=alloc.node_id,
         node_name=names.get(alloc.node_id) or alloc.node_name or alloc.node_id[:8],
     )
+
+
+def _same_told(explained: Sequence[Explained]) -> str:
+    """What all of these decisions say alike; "" where they differ."""
+    told = {item.view.sentence for item in explained if item.view is not None}
+    return told.pop() if len(told) == 1 else ""
 
 
 def _placed_whole(

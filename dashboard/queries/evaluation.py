@@ -6,6 +6,7 @@ that does not grow with the cluster. A collected evaluation keeps a page, made f
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -52,6 +53,7 @@ def evaluation_page(reader: StateReader, viewer: Viewer, eval_id: str) -> dict[s
         **_chain(reader, eval_id),
         **decision(reader, evaluation, steps),
         "raw": raw(evaluation, steps),
+        "has_raw": True,
     }
 
 
@@ -67,7 +69,7 @@ def head_panel(reader: StateReader, subscription: Subscription, now: int) -> dic
         "state": current_state(life_of(evaluation, steps, ())),
         "crumbs": _crumbs(evaluation),
         "page_index": reader.index,
-        "raw": True,
+        "has_raw": True,
         **result(reader, evaluation, steps),
     }
 
@@ -120,13 +122,14 @@ def _collected(reader: StateReader, eval_id: str) -> dict[str, Any]:
         "crumbs": _crumbs(stub) if stub else [],
         "page_index": reader.index,
         "raw": raw(stub, steps) if stub else "",
+        "has_raw": stub is not None,
     }
 
 
 def _crumbs(evaluation: Evaluation) -> list[dict[str, str]]:
     return crumbs(
         ("Evaluations", "/evaluations/"),
-        (evaluation.job_id, f"/evaluations/?job={evaluation.job_id}"),
+        (evaluation.job_id, f"/evaluations/?{urlencode({'job': evaluation.job_id})}"),
         (evaluation.id[:8], ""),
     )
 

@@ -4,7 +4,7 @@ In: a reader and an EvaluationFilter. Out: the context of `evaluations.html`, on
 Quasi-statuses can be asked for as well; those are found among the pending ones by their steps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,9 +15,10 @@ from cluster.store.listing import page as rows_of
 from cluster.store.reader import DjangoStateReader
 from cluster.store.tallies import evaluation_tally, newest_steps_of_pending
 from dashboard.graphs.lifecycle import STATE_OF
-from dashboard.outcomes import outcome_of
+from dashboard.outcomes import short_outcome
+from dashboard.queries.progress import newest_steps_of, state_of, took
 from dashboard.viewer import Viewer
-from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
+from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, LifecycleStep
 
 PAGE_SIZE = 50
 STORED = tuple(status.value for status in EvalStatus)
@@ -68,7 +69,7 @@ class EvaluationFilter(msgspec.Struct, frozen=True, kw_only=True):
 def evaluations_page(
     reader: DjangoStateReader, viewer: Viewer, *, wanted: EvaluationFilter
 ) -> dict[str, Any]:
-    """The context of the page, in five reads."""
+    """The context of the page, in six reads."""
     namespaces = _namespaces(viewer, wanted.namespace)
     newest = newest_steps_of_pending(reader)
     quasi = {key: STATE_OF.get(step.step, "pending") for key, step in newest.items()}
@@ -82,7 +83,7 @@ def evaluations_page(
     counts = evaluation_tally(reader, viewer.namespaces)
     return {
         "wanted": wanted,
-        "rows": [row_context(item, state=quasi.get(item.id, "")) for item in found[:PAGE_SIZE]],
+        "rows": evaluation_rows(reader, found[:PAGE_SIZE], viewer.now),
         "next_url": wanted.address(after=f"{more.create_index}.{more.id}") if more else "",
         "first_url": wanted.address() if wanted.after else "",
         "states": _states(wanted, counts, quasi),
@@ -94,19 +95,23 @@ def evaluations_page(
     }
 
 
-def row_context(evaluation: Evaluation, *, state: str = "") -> dict[str, Any]:
-    """One row, the same on the page and in a frame."""
-    outcome = outcome_of(evaluation)
+def evaluation_rows(
+    reader: DjangoStateReader, shown: Sequence[Evaluation], now: int
+) -> list[dict[str, Any]]:
+    """The rows of a list, with what their newest steps say, in one read."""
+    newest = newest_steps_of(reader, shown)
+    return [row_context(item, now, newest.get(item.id)) for item in shown]
+
+
+def row_context(
+    evaluation: Evaluation, now: int, newest: LifecycleStep | None = None
+) -> dict[str, Any]:
+    """One row, the same on the page and in a frame, which may not know the newest step."""
     return {
         "evaluation": evaluation,
-        "state": state or evaluation.status.value,
-        "outcome": outcome,
-        "done": f"{outcome.placed} of {outcome.placed + outcome.waiting} placed"
-        if outcome.placed
-        else outcome.strong.removeprefix("Complete: ").removesuffix("."),
-        "took": max(evaluation.modify_time - evaluation.create_time, 0)
-        if evaluation.is_terminal
-        else 0,
+        "state": state_of(evaluation, newest, now),
+        "outcome": short_outcome(evaluation),
+        "took": took(evaluation, newest),
     }
 
 
@@ -168,7 +173,6 @@ def _states(
         choices.append(
             {
                 "word": "collected" if state == COLLECTED else state,
-                "state": state,
                 "count": count,
                 "url": wanted.address(status=state),
                 "is_current": wanted.status == state,

@@ -14,9 +14,11 @@ from cluster.store import codec
 from cluster.store.reader import DjangoStateReader
 from dashboard.live.rooms import register_panel, register_rows
 from dashboard.live.subscriptions import Subscription
-from dashboard.outcomes import outcome_of, why_waiting
+from dashboard.outcomes import why_waiting
 from dashboard.queries.allocations import cell_context, newest_of_job, open_of_job, row_context
 from dashboard.queries.differences import DiffLine, diff_lines
+from dashboard.queries.evaluations import evaluation_rows
+from dashboard.queries.evaluations import row_context as evaluation_row
 from dashboard.queries.jobs import Counts, group_counts, status_of, total
 from dashboard.queries.rollout import rollout_of
 from dashboard.viewer import Absent, Viewer, crumbs, own
@@ -24,7 +26,7 @@ from dashboard.wording import count_of
 from scheduler.ports import StateReader
 from scheduler.state.events import Topic
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.evaluation import EvalStatus, Evaluation
+from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobType
 from scheduler.structs.task_group import TaskGroup
@@ -84,7 +86,7 @@ def job_page(reader: DjangoStateReader, viewer: Viewer, key: JobKey, tab: str) -
         "live_topics": f"job:{key.namespace}/{key.job_id}",
         "namespace": key.namespace,
         **_standing(reader, job),
-        **_READ[chosen](reader, job),
+        **_READ[chosen](reader, job, viewer.now),
     }
     return context | {"now": viewer.now}
 
@@ -167,7 +169,7 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
     return strong, (rest[:1].upper() + rest[1:] + "." if rest else "")
 
 
-def _overview(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
+def _overview(reader: DjangoStateReader, job: Job, now: int) -> dict[str, Any]:
     allocations = newest_of_job(reader, job.key, MAX_ALLOCATIONS)
     evaluations = reader.select(
         codec.EVALUATION,
@@ -179,7 +181,7 @@ def _overview(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
         **_groups_context(reader, job),
         "allocations": [row_context(alloc, 0) for alloc in allocations[:MAX_ALLOCATIONS]],
         "has_more_allocations": len(allocations) > MAX_ALLOCATIONS,
-        "evaluations": [evaluation_row(each, 0) for each in evaluations[:MAX_EVALUATIONS]],
+        "evaluations": evaluation_rows(reader, evaluations[:MAX_EVALUATIONS], now),
         "has_more_evaluations": len(evaluations) > MAX_EVALUATIONS,
     }
 
@@ -210,35 +212,7 @@ def _groups(reader: DjangoStateReader, job: Job) -> tuple[GroupLine, ...]:
     )
 
 
-def evaluation_row(evaluation: Evaluation, now: int) -> dict[str, Any]:
-    """Of `_job_evaluation_row.html`, from the changed value alone."""
-    return {"evaluation": evaluation, "outcome": _short_outcome(evaluation), "now": now}
-
-
-def _short_outcome(evaluation: Evaluation) -> str:
-    if evaluation.status is not EvalStatus.COMPLETE:
-        return outcome_of(evaluation).strong
-    waiting = sum(evaluation.queued_allocations.values())
-    parts = [f"{count} {word}" for count, word in _done(evaluation) if count]
-    parts += [count_of(waiting, "waits", "wait")] if waiting else []
-    return ", ".join(parts) or "nothing to change"
-
-
-def _done(evaluation: Evaluation) -> tuple[tuple[int, str], ...]:
-    """What its plan meant to do, all groups together."""
-    annotations = evaluation.plan_annotations
-    groups = tuple(annotations.desired_updates.values()) if annotations is not None else ()
-    waiting = sum(evaluation.queued_allocations.values())
-    return (
-        (max(sum(group.place + group.canary for group in groups) - waiting, 0), "placed"),
-        (sum(group.destructive_update for group in groups), "replaced"),
-        (sum(group.migrate for group in groups), "moved"),
-        (sum(group.in_place_update for group in groups), "updated in place"),
-        (sum(group.stop for group in groups), "stopped"),
-    )
-
-
-def _versions(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
+def _versions(reader: DjangoStateReader, job: Job, _now: int) -> dict[str, Any]:
     versions: Sequence[Job] = reader.job_versions(job.key)
     older = [*versions[1:], None]
     return {
@@ -253,7 +227,7 @@ def _versions(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
     }
 
 
-def _definition(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
+def _definition(reader: DjangoStateReader, job: Job, _now: int) -> dict[str, Any]:
     text, language, is_source = source_of(reader, job)
     return {
         "source": text,

@@ -202,6 +202,10 @@ def node_parts(
         "strong": _node_sentence(node, use),
         "allocations": [{"alloc": item, "state": state_of(item)} for item in shown],
         "hidden": len(everyone) - len(shown),
+        "drain_notes": [
+            (_NOTE_WORDS.get(key, key), value)
+            for key, value in (node.last_drain.meta if node.last_drain else {}).items()
+        ],
         "events": list(reversed(node.events)),
         "can_open": node.scheduling_eligibility is NodeEligibility.INELIGIBLE
         and node.drain_strategy is None,
@@ -210,6 +214,10 @@ def node_parts(
         "attributes": sorted(node.attributes.items()),
         "meta": sorted(node.meta.items()),
     }
+
+
+#: What people call the notes that a drain from the admin keeps; others keep their own word.
+_NOTE_WORDS = {"message": "Reason", "by": "By"}
 
 
 def _live_first(allocs: Iterable[Allocation]) -> list[Allocation]:

@@ -8,10 +8,10 @@ from typing import Any
 from cluster.store.listing import Listing
 from cluster.store.listing import page as rows_of
 from cluster.store.reader import DjangoStateReader
-from dashboard.graphs.lifecycle import lifecycle_map
+from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.overview import Overview
-from dashboard.queries.evaluations import row_context
+from dashboard.queries.evaluations import evaluation_rows
 from dashboard.viewer import Viewer
 
 #: The newest evaluations under the map.
@@ -23,11 +23,12 @@ def overview_page(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
     overview = Overview(viewer.namespaces)
     overview.load(reader)
     newest = Listing(namespaces=viewer.namespaces, limit=NEWEST, reverse=True)
+    shown = rows_of(reader, "evaluations", newest)[:NEWEST]
     parts = overview_parts(overview, viewer.now)
     return {
         **parts,
         "map_mermaid": graph_mermaid(parts["map"]),
-        "newest": [row_context(item) for item in rows_of(reader, "evaluations", newest)[:NEWEST]],
+        "newest": evaluation_rows(reader, shown, viewer.now),
         "live_topics": "overview:*",
     }
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.graphs.lifecycle import lifecycle_map
+from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.outcomes import TRIGGER_WORDS
 from dashboard.viewer import Viewer
@@ -89,6 +89,8 @@ ALLOCATION_STATES = (
     ("failed", "A task failed for good; a replacement follows the group's rules."),
     ("lost", "Its node is down or gone."),
     ("unknown", "Its node is disconnected and may still come back."),
+    ("stopped", "Ended because it was no longer wanted here."),
+    ("evicted", "Ended to make room for a more important job."),
 )
 NODE_STATES = (
     ("ready", "Answers, and takes new allocations."),

@@ -104,6 +104,11 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     strong: str
     rest: str
 
+    @property
+    def has_bars(self) -> bool:
+        """Whether any of the scores is above 0."""
+        return any(placement.norm_score > 0 for placement in self.placements)
+
 
 def read_text(text: str, variables: str = "") -> tuple[Draft, ParsedText | None]:
     """Everything the text itself says; needs no record."""

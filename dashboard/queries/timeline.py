@@ -11,6 +11,7 @@ from cluster.store.statements import placeholders
 from dashboard.chains import Chain
 from dashboard.graphs.lifecycle import Life, life_rows
 from dashboard.graphs.timeline import Stretch, timeline_of
+from dashboard.queries.progress import took
 from dashboard.viewer import own
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
@@ -33,6 +34,7 @@ def timeline_context(
         _collected(item) if item.id in chain.stubs else _life(item, steps.get(item.id, ()))
         for item in shown
     ]
+    newest = {key: told[-1] for key, told in steps.items()}
     drawn = timeline_of(lives, now)
     states = dict.fromkeys(stretch.state for life in lives for stretch in life)
     return {
@@ -43,8 +45,8 @@ def timeline_context(
                 "state": life[-1].state,
                 "is_selected": item.id == eval_id,
                 "segments": segments,
-                "took": sum(segment.lasted for segment in segments),
-                "is_open": bool(segments) and segments[-1].is_open,
+                "took": took(item, newest.get(item.id)),
+                "is_open": segments[-1].is_open,
             }
             for item, life, segments in zip(shown, lives, drawn.lives, strict=True)
         ],

@@ -11,16 +11,18 @@ from typing import Any
 
 from django import template
 from django.contrib.staticfiles import finders
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard import wording
-from dashboard.labels import Label, label_for, outcome_label
+from dashboard.labels import Label, label_for
 
 register = template.Library()
 
 register.filter("number", wording.number)
 register.filter("short_id", wording.short_id)
+register.filter("short_actor", wording.short_actor)
 register.filter("span", wording.span)
 register.filter("clock_time", wording.clock_time)
 register.filter("full_time", wording.full_time)
@@ -86,12 +88,6 @@ def badge(kind: str, status: str, word: str = "", *, large: bool = False) -> dic
     return _mark(label_for(kind, status), word) | {"is_large": large}
 
 
-@register.inclusion_tag("dashboard/partials/_badge.html")
-def outcome(placed: int, wanted: int, *, large: bool = False) -> dict[str, Any]:
-    """What an evaluation achieved: `4 of 5 placed`, `no-op`."""
-    return _mark(outcome_label(placed, wanted), "") | {"is_large": large}
-
-
 @register.inclusion_tag("dashboard/partials/_state.html")
 def state(kind: str, status: str, word: str = "") -> dict[str, Any]:
     """A status in a table cell: icon and word, no edge."""
@@ -135,6 +131,14 @@ def meter(
 def identifier(value: str, url: str = "", *, copy: bool = True) -> dict[str, Any]:
     """An id: eight characters, the whole in the title, a link and a copy button."""
     return {"full": value, "short": wording.short_id(value), "url": url, "has_copy": copy}
+
+
+@register.simple_tag
+def job_link(namespace: str, job_id: str) -> SafeString:
+    """A job by its id, whatever characters that has; the dash where there is none."""
+    if not job_id:
+        return _none()
+    return format_html('<a href="{}">{}</a>', reverse("job", args=[namespace, job_id]), job_id)
 
 
 @register.simple_tag

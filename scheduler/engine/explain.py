@@ -13,7 +13,9 @@ from scheduler.engine.attempt import Attempt
 from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
 from scheduler.structs.job import Job
 
-_AMOUNTS = {"cpu": "{} MHz of cpu", "memory": "{} MB of memory", "disk": "{} MB of disk"}
+_AMOUNTS = {"cpu": "{} MHz of CPU", "memory": "{} MiB of memory", "disk": "{} MiB of disk"}
+#: As the pages group digits: a narrow no-break space.
+_GROUPING = "\N{NARROW NO-BREAK SPACE}"
 
 
 class Explainer(Protocol):
@@ -60,7 +62,7 @@ def _lack(shortfall: Shortfall) -> str:
     verb = "lacks" if shortfall.count == 1 else "lack"
     if shortfall.dimension not in _AMOUNTS or not shortfall.missing:
         return f"{_nodes(shortfall.count)} {verb} room: {shortfall.dimension}"
-    amount = _AMOUNTS[shortfall.dimension].format(shortfall.least_missing)
+    amount = _AMOUNTS[shortfall.dimension].format(_number(shortfall.least_missing))
     is_same = len(shortfall.missing) == shortfall.count and len(set(shortfall.missing)) == 1
     return f"{_nodes(shortfall.count)} {verb} {amount}{'' if is_same else ' or more'}"
 
@@ -73,4 +75,8 @@ def _refusal(refused: RefusedNodes) -> str:
 
 
 def _nodes(count: int) -> str:
-    return f"{count} node" if count == 1 else f"{count} nodes"
+    return "1 node" if count == 1 else f"{_number(count)} nodes"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}".replace(",", _GROUPING)

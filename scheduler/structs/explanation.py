@@ -20,7 +20,7 @@ class Shortfall(Wire, frozen=True):
     #: How many nodes; `node_ids` may list fewer.
     count: int = 0
     node_ids: tuple[str, ...] = ()
-    #: Beside `node_ids`: MHz or MB each lacks; empty where the dimension is no amount.
+    #: Beside `node_ids`: MHz or MiB each lacks; empty where the dimension is no amount.
     missing: tuple[int, ...] = ()
 
     @property

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.labels import LABELS, Label, label_for, outcome_label
+from dashboard.labels import LABELS, Label, label_for
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.deployment import DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus
@@ -37,9 +37,3 @@ def test_every_tone_and_icon_exists(kind):
 def test_an_unknown_status_keeps_its_word():
     assert label_for("node", "melted") == Label("melted", "unknown", "unknown")
     assert label_for("event", "node-update") == Label("node-update", "event", "event")
-
-
-def test_outcomes_say_what_was_achieved():
-    assert outcome_label(4, 5) == Label("4 of 5 placed", "complete", "complete")
-    assert outcome_label(0, 3) == Label("0 of 3 placed", "blocked", "blocked")
-    assert outcome_label(0, 0) == Label("no-op", "canceled", "minus")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dashboard.outcomes import TRIGGER_WORDS, outcome_of, why_waiting
+from dashboard.outcomes import TRIGGER_WORDS, outcome_of, short_outcome, told_of, why_waiting
 from scheduler.structs.alloc_metric import AllocMetric
-from scheduler.structs.evaluation import EvalStatus, EvalTrigger
+from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Step
 from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation
 
@@ -16,77 +16,124 @@ def annotated(**updates):
 
 
 @pytest.mark.parametrize(
-    ("fields", "placed", "strong", "rest", "badge"),
+    ("fields", "placed", "strong", "rest", "short"),
     [
         pytest.param(
             {"status": EvalStatus.COMPLETE, "queued_allocations": {"web": 1},
              "failed_task_groups": MEMORY},
-            2, "Complete: 2 of 3 placed.", "1 waits: memory is exhausted on 4 nodes.",
-            "2 of 3 placed", id="part-of-it-placed",
+            0, "Complete: 0 of 1 placed.", "1 waits: memory is exhausted on 4 nodes.",
+            "0 of 1 placed, 1 waits: memory is exhausted on 4 nodes", id="nothing-placed",
         ),
         pytest.param(
-            {"status": EvalStatus.COMPLETE}, 0, "Complete: nothing had to change.", "", "no-op",
-            id="no-op",
+            {"status": EvalStatus.COMPLETE, "queued_allocations": {"web": 1},
+             "failed_task_groups": MEMORY, "plan_annotations": annotated(place=3)},
+            2, "Complete: 2 of 3 placed.", "1 waits: memory is exhausted on 4 nodes.",
+            "2 of 3 placed, 1 waits: memory is exhausted on 4 nodes", id="part-of-it-placed",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE, "queued_allocations": {"web": 1},
+             "failed_task_groups": MEMORY, "plan_annotations": annotated(migrate=2)},
+            1, "Complete: 1 of 2 moved.", "1 waits: memory is exhausted on 4 nodes.",
+            "1 of 2 moved, 1 waits: memory is exhausted on 4 nodes", id="part-of-it-moved",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE,
+             "plan_annotations": annotated(place=1, canary=1, destructive_update=2, migrate=1,
+                                           in_place_update=3, stop=4)},
+            5, "Complete: 2 placed, 2 replaced, 1 moved, 3 updated in place, 4 stopped.", "",
+            "2 placed, 2 replaced, 1 moved, 3 updated in place, 4 stopped", id="all-of-it",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE, "plan_annotations": annotated(place=6)}, 0,
+            "Complete: 6 placed.", "", "6 placed", id="its-allocations-are-collected",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE, "type": "system",
+             "plan_annotations": annotated(place=5, ignore=4)}, 1,
+            "Complete: 1 placed.", "", "1 placed", id="system-counts-what-is-in-place",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE}, 0, "Complete: nothing had to change.", "",
+            "nothing had to change", id="no-op",
         ),
         pytest.param(
             {"status": EvalStatus.COMPLETE, "plan_annotations": annotated(stop=2)}, 0,
-            "Complete: 2 stopped.", "", "complete", id="only-stops",
+            "Complete: 2 stopped.", "", "2 stopped", id="only-stops",
         ),
         pytest.param(
             {"status": EvalStatus.BLOCKED, "failed_task_groups": MEMORY}, 0,
             "Waits for room for 1 allocation.",
             "Memory is exhausted on 4 nodes. It runs again by itself when there is more.",
-            "blocked", id="blocked",
+            "1 waits: memory is exhausted on 4 nodes", id="blocked",
+        ),
+        pytest.param(
+            {"status": EvalStatus.BLOCKED, "triggered_by": "max-plan-attempts"}, 0,
+            "Waits for room.", "It runs again by itself when there is more.", "waits for room",
+            id="blocked-after-refused-plans",
+        ),
+        pytest.param(
+            {}, 0, "On its way: a worker takes it as soon as one is free.", "", "on its way",
+            id="pending",
         ),
         pytest.param(
             {"wait_until": SOME_MOMENT, "triggered_by": "failed-follow-up"}, 0,
             "Waits until 15:06:40.", "An evaluation failed; this one tries again later",
-            "delayed", id="delayed",
+            "waits until 15:06:40", id="delayed",
         ),
         pytest.param(
             {"status": EvalStatus.FAILED, "status_description": "maximum attempts reached (5)"}, 0,
-            "Failed.", "Maximum attempts reached (5).", "failed", id="failed",
+            "Failed.", "Maximum attempts reached (5).", "maximum attempts reached (5)",
+            id="failed",
         ),
         pytest.param(
             {"status": EvalStatus.FAILED, "triggered_by": "alloc-failure",
              "status_description": "maximum attempts reached (5)", "blocked_eval": "b1b2b3b4-5"},
             0, "Failed.", "Maximum attempts reached (5). Evaluation b1b2b3b4 tries again.",
-            "failed", id="failed-and-followed",
+            "maximum attempts reached (5)", id="failed-and-followed",
         ),
         pytest.param(
             {"status": EvalStatus.FAILED, "triggered_by": "reconnect",
              "blocked_eval": "b1b2b3b4-5"}, 0,
             "Failed as expected: its follow-up repairs it.",
             "The node was back and not yet ready, so its plans were refused. Evaluation b1b2b3b4, "
-            "or the node's own, takes the allocation back.", "failed",
+            "or the node's own, takes the allocation back.", "its follow-up repairs it",
             id="failed-before-its-node-was-ready",
         ),
         pytest.param(
             {"status": EvalStatus.CANCELED}, 0, "Canceled: a newer evaluation does its work.", "",
-            "canceled", id="canceled",
+            "a newer evaluation does its work", id="canceled",
         ),
     ],
 )  # fmt: skip
-def test_an_evaluation_says_what_came_of_it(fields, placed, strong, rest, badge):
-    allocs = [make_allocation(number=number) for number in range(placed)]
-    told = outcome_of(make_evaluation(**fields), allocs)
-    assert (told.strong, told.rest, told.label.word) == (strong, rest, badge)
+def test_an_evaluation_says_what_came_of_it_the_same_at_length_and_in_short(
+    fields, placed, strong, rest, short
+):
+    evaluation = make_evaluation(**fields)
+    told = outcome_of(evaluation, [make_allocation(number=number) for number in range(placed)])
+    assert (told.strong, told.rest, short_outcome(evaluation)) == (strong, rest, short)
 
 
-@pytest.mark.parametrize(
-    ("job_type", "place", "ignore", "placed"),
-    [
-        pytest.param("service", 5, 2, 5, id="service"),
-        pytest.param("system", 5, 4, 1, id="system-counts-what-is-in-place"),
-    ],
-)
-def test_without_its_allocations_the_plan_says_how_many(job_type, place, ignore, placed):
+def test_what_earlier_plans_placed_counts_where_the_allocations_are_known():
     evaluation = make_evaluation(
-        type=job_type,
-        status=EvalStatus.COMPLETE,
-        plan_annotations=annotated(place=place, ignore=ignore),
+        status=EvalStatus.COMPLETE, plan_annotations=annotated(place=2, migrate=1)
     )
-    assert outcome_of(evaluation).placed == placed
+    allocs = [make_allocation(number=number) for number in range(6)]
+    assert outcome_of(evaluation, allocs).strong == "Complete: 5 placed, 1 moved."
+
+
+def test_the_steps_of_a_run_say_what_it_saw_asked_for_and_came_to():
+    ended = make_evaluation(
+        status=EvalStatus.COMPLETE,
+        snapshot_index=1200,
+        queued_allocations={"web": 1},
+        plan_annotations=annotated(place=3, stop=1),
+    )
+    assert told_of(ended) == {
+        Step.DEQUEUED: "saw the cluster at index 1\u202f200",
+        Step.PLAN_SUBMITTED: "a plan of 2 placements, 1 stop",
+        Step.COMPLETE: "2 of 3 placed, 1 stopped, 1 waits",
+    }
+    assert told_of(make_evaluation()) == {}
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,18 @@ SPANS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("actor", "told"),
+    [
+        pytest.param("worker worker@vm/2101/f689866f", "worker f689866f", id="worker"),
+        pytest.param("applier", "applier", id="one-word"),
+        pytest.param("", "", id="nobody"),
+    ],
+)
+def test_a_worker_is_told_by_the_last_part_of_its_name(actor, told):
+    assert wording.short_actor(actor) == told
+
+
 @pytest.mark.parametrize(("nanoseconds", "expected"), SPANS)
 def test_spans_have_two_units_at_most(nanoseconds, expected):
     assert wording.span(nanoseconds) == expected

@@ -61,7 +61,7 @@ def test_an_example_is_planned_run_and_decided_before_the_eyes(world, visitor, p
     for word in ("pending", "scheduling", "applying", "complete"):
         evaluation.expect_step(word)
         evaluation.expect_on_path(word)
-    expect(evaluation.sentence).to_contain_text("2 of 2")
+    expect(evaluation.sentence).to_contain_text("2 placed")
     expect(evaluation.decision).to_contain_text("hello.greeter[0]")
     visitor.expect_stayed()
     text = evaluation.copy_mermaid()

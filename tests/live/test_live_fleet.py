@@ -55,7 +55,7 @@ def test_more_than_fits_is_placed_in_part_and_the_rest_waits_for_room(
     evaluation.expect_state("complete")
     placed = len(world.running("crowd", 2))
     expect(evaluation.sentence).to_contain_text(f"{placed} of 5 placed")
-    expect(evaluation.decision).to_contain_text("cpu")
+    expect(evaluation.decision).to_contain_text("CPU")
     blocked = world.evaluation("crowd", "queued-allocs", "blocked")
     evaluation.open(blocked["ID"])
     evaluation.expect_state("blocked")

@@ -22,7 +22,7 @@ WEB = GroupExplanation(
     refused=(RefusedNodes(reason="missing drivers", count=1, node_ids=("n2",)),),
     exhausted=(Shortfall(dimension="memory", count=1, node_ids=("n1",), missing=(200,)),),
     failed=3,
-    nearest_miss="1 node lacks 200 MB of memory; 1 node: missing drivers",
+    nearest_miss="1 node lacks 200 MiB of memory; 1 node: missing drivers",
 )
 DB = GroupExplanation(task_group="db", candidates=2, with_room=2)
 

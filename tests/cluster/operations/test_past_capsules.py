@@ -230,4 +230,5 @@ def test_a_run_leaves_its_explanation(run, job):
     found = stored.group
     assert (found.candidates, found.with_room, found.failed) == (6, 0, 2)
     assert (found.exhausted[0].dimension, len(found.exhausted[0].missing)) == ("memory", 6)
-    assert found.nearest_miss == f"6 nodes lack {found.exhausted[0].least_missing} MB of memory"
+    lacking = f"{found.exhausted[0].least_missing:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    assert found.nearest_miss == f"6 nodes lack {lacking} MiB of memory"

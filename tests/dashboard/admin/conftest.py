@@ -1,5 +1,5 @@
 """The same record and people as before the pages."""
 
-from tests.dashboard.views.conftest import ids, migrated_file, node, store
+from tests.dashboard.views.conftest import ids, node, store
 
-__all__ = ["ids", "migrated_file", "node", "store"]
+__all__ = ["ids", "node", "store"]

@@ -26,7 +26,7 @@ FOUND = GroupExplanation(
     refused=(RefusedNodes(reason="${meta.gpu} is_set ", count=2, node_ids=("n4", "n5")),),
     best=(BEST,),
     failed=1,
-    nearest_miss="2 nodes lack 200 MB of memory or more",
+    nearest_miss="2 nodes lack 200 MiB of memory or more",
 )
 
 
@@ -35,15 +35,15 @@ def test_each_reason_names_its_nodes_the_nearest_with_what_it_lacks():
     assert view == ExplanationView(
         group="web",
         sentence="6 nodes: 3 exhausted, 2 filtered, 1 with room for one more.",
-        nearest_miss="2 nodes lack 200 MB of memory or more.",
+        nearest_miss="2 nodes lack 200 MiB of memory or more.",
         verdicts=(
             Verdict(
                 kind="exhausted",
                 reason="memory",
                 count=2,
                 nodes=(
-                    NamedNode(id="n1", name="node-01", lacks="200\u00a0MB"),
-                    NamedNode(id="n2", name="n2", lacks="1\u202f200\u00a0MB"),
+                    NamedNode(id="n1", name="node-01", lacks="200\u00a0MiB"),
+                    NamedNode(id="n2", name="n2", lacks="1\u202f200\u00a0MiB"),
                 ),
             ),
             Verdict(

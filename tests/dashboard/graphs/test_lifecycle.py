@@ -10,8 +10,8 @@ from dashboard.graphs.lifecycle import (
     life_bars,
     life_rows,
     lifecycle_graph,
-    lifecycle_map,
 )
+from dashboard.graphs.lifecycle_map import lifecycle_map
 from scheduler.structs.evaluation import LifecycleStep, Step
 
 MS = 1_000_000
@@ -61,6 +61,22 @@ def test_rows_number_the_states_and_what_was_made_in_order_of_time():
         ),
         LifeRow(number=6, state="complete", at=1173 * MS, duration_ns=0, reason="4 of 5 placed"),
     )  # fmt: skip
+
+
+def test_what_a_step_does_not_say_itself_is_told_of_the_newest_of_its_kind():
+    life = Life(
+        eval_id=EVAL_ID,
+        trigger="x",
+        steps=steps(
+            (Step.CREATED, 0, {}), (Step.DEQUEUED, 1, {}), (Step.PLAN_SUBMITTED, 2, {}),
+            (Step.PLAN_ANSWERED, 3, {"nodes": ("n1", "n2")}), (Step.PLAN_SUBMITTED, 4, {}),
+            (Step.PLAN_ANSWERED, 5, {}), (Step.COMPLETE, 6, {}),
+        ),
+        told={Step.DEQUEUED: "saw", Step.PLAN_SUBMITTED: "asked", Step.COMPLETE: "did"},
+    )  # fmt: skip
+    assert [row.reason for row in life_rows(life)] == [
+        "", "saw", "", "2 nodes rejected", "asked", "committed", "did",
+    ]  # fmt: skip
 
 
 def test_taken_arrows_carry_the_row_numbers():

@@ -1,7 +1,9 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.graphs.placement import Candidate, Refusal, placement_view
+from dashboard.wording import TIMES
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 
 METRIC = AllocMetric(
@@ -39,11 +41,25 @@ def test_refusals_are_told_largest_first():
     view = placement_view(METRIC, {})
     assert view.exhausted == (
         Refusal(kind="exhausted", reason="memory", count=5, bar=41.7),
-        Refusal(kind="exhausted", reason="cpu", count=1, bar=8.3),
+        Refusal(kind="exhausted", reason="CPU", count=1, bar=8.3),
     )
-    assert view.sentence == (
-        "12 nodes: 6 exhausted (memory 5, cpu 1), 1 filtered (missing drivers 1), 5 had room."
+    assert view.sentence.replace(TIMES, "x") == (
+        "12 nodes: 6 exhausted (5 x memory, 1 x CPU), 1 filtered (1 x missing drivers), "
+        "5 had room."
     )
+
+
+@pytest.mark.parametrize(
+    ("scores", "has_bars"),
+    [
+        pytest.param((0.5, -0.1), True, id="one-above-zero"),
+        pytest.param((0.0, -0.1), False, id="none-above-zero"),
+        pytest.param((), False, id="none"),
+    ],
+)
+def test_bars_are_drawn_where_one_shows_something(scores, has_bars):
+    found = tuple(NodeScore(node_id="n", norm_score=score) for score in scores)
+    assert placement_view(AllocMetric(score_meta_data=found), {}).has_bars is has_bars
 
 
 def test_no_ready_node_is_said():

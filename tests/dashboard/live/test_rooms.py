@@ -1,11 +1,12 @@
 import pytest
+from msgspec.structs import replace
 
 from dashboard.live.messages import Html
 from dashboard.live.rooms import NEW_ROWS, EvaluationRoom, Panel, Room, RowList
 from dashboard.live.subscriptions import Subscription
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.state.memory_store import MemoryStateStore
-from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 
 
@@ -16,7 +17,7 @@ class OneRow(RowList):
         super().__init__(Topic.EVALUATION, "rows", "dashboard/partials/_facts.html", facts)
 
 
-def facts(value, now):
+def facts(value, now, newest):
     return {"facts": [{"word": "id", "value": value.id}]}
 
 
@@ -62,6 +63,21 @@ def test_a_row_made_and_changed_between_two_flushes_is_still_new():
     room.observe(frame(8, made))
     assert modes(room.flush(None, 0)) == [(f"rows-{made.id}", "upsert")]
     assert room.flush(None, 0) == ()
+
+
+def test_a_row_is_told_of_the_step_that_came_with_it():
+    room = room_of_rows()
+    ended = make_evaluation(1, create_index=3)
+    step = LifecycleStep(eval_id=ended.id, number=6, step=Step.COMPLETE, at=SOME_MOMENT)
+    told = []
+    room.lists[0].context = lambda value, now, newest: told.append(newest) or facts(value, now, 0)
+    event = StateEvent(topic=Topic.LIFECYCLE, key=f"{ended.id}/6", value=step)
+    changed = frame(7, ended)
+    room.observe(replace(changed, events=(*changed.events, event)))
+    room.flush(None, 0)
+    room.observe(frame(8, ended))
+    room.flush(None, 0)
+    assert told == [step, None]
 
 
 def test_a_deleted_row_is_taken_away():

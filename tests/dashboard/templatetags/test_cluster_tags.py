@@ -1,7 +1,7 @@
 import pytest
 from django.template import Context, Template
 
-from dashboard.graphs.lifecycle import lifecycle_map
+from dashboard.graphs.lifecycle_map import lifecycle_map
 
 HOSTILE = '"><script>alert(1)</script>'
 
@@ -32,6 +32,12 @@ def test_an_id_is_short_and_whole():
     assert 'data-copy="3f2a91c4-7d0e"' in html
 
 
+def test_a_job_is_linked_whatever_its_id_holds():
+    html = written("{% job_link namespace job %}", namespace="default", job="a/b#c?d%e&f")
+    assert html == '<a href="/jobs/default/a/b%23c%3Fd%25e&amp;f/">a/b#c?d%e&amp;f</a>'
+    assert written("{% job_link 'default' '' %}") == '<span class="quiet">\N{EN DASH}</span>'
+
+
 def test_a_meter_never_exceeds_its_width():
     html = written('{% meter 30 10 "3 of 1" extra=10 %}')
     assert 'width="75.00%"' in html
@@ -55,6 +61,7 @@ def test_a_graph_is_drawn_with_keys_and_no_inline_style():
     "text",
     [
         '{% badge "evaluation" value %}', '{% state "node" value %}', "{% identifier value %}",
+        "{% job_link value value %}",
         '{% notice "error" value value %}', '{% empty "job" value value value value %}',
         '{% meter 1 2 value %}', "{% icon value value %}",
     ],

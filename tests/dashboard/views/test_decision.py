@@ -42,7 +42,8 @@ WAITS = GroupExplanation(
         ),
     ),
     failed=2,
-    nearest_miss="1 node lacks 200 MB of memory; 79 nodes fail ${attr.kernel.name} = <b>linux</b>",
+    nearest_miss="1 node lacks 200 MiB of memory; "
+    "79 nodes fail ${attr.kernel.name} = <b>linux</b>",
 )
 WHOLE = GroupExplanation(task_group="web", candidates=2, with_room=2, best=SCORES)
 DECIDED = make_evaluation(
@@ -108,10 +109,10 @@ def test_a_group_that_waits_is_told_node_by_node(store, browser):
     said = html.unescape(words(told))
     assert f"Why does {HOSTILE} wait? 80 nodes: 1 exhausted, 79 filtered." in said
     assert (
-        "Nearest miss 1 node lacks 200 MB of memory; "
+        "Nearest miss 1 node lacks 200 MiB of memory; "
         "79 nodes fail ${attr.kernel.name} = <b>linux</b>." in said
     )
-    assert f"{NODES[2].name} 200 MB short" in said.replace("\u00a0", " ")
+    assert f"{NODES[2].name} 200 MiB short" in said.replace("\u00a0", " ")
     assert f'<a href="/nodes/{NODES[2].id}/">{NODES[2].name}</a>' in told
     assert "and 19 more" in said
     # What jobs are called, and what they ask for, is text.
@@ -148,7 +149,7 @@ def test_of_many_groups_fewer_nodes_are_named_under_each_reason(store, browser):
 def test_what_waits_shows_what_its_job_found_last(store, browser):
     write(store, DECIDED, BLOCKED, explained=[stored(DECIDED, WAITS)])
     said = words(page(browser, BLOCKED))
-    assert "Nearest miss 1 node lacks 200 MB of memory" in said
+    assert "Nearest miss 1 node lacks 200 MiB of memory" in said
     assert f"as {DECIDED.id[:8]} found it" in said
 
 

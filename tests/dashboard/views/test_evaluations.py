@@ -8,10 +8,18 @@ import pytest
 from dashboard.live.registry import room_for
 from dashboard.live.subscriptions import Subscription
 from scheduler.state.events import WriteKind
+from scheduler.state.writes.jobs import write_job
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.evaluation import Cause, CauseKind, EvalStatus, LifecycleStep, Step
 from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
-from tests.builders import SECOND, SOME_MOMENT, make_allocation, make_evaluation, make_node
+from tests.builders import (
+    SECOND,
+    SOME_MOMENT,
+    make_allocation,
+    make_evaluation,
+    make_job,
+    make_node,
+)
 
 NODE = make_node()
 #: What one evaluation found: no memory for two of three.
@@ -92,6 +100,56 @@ def test_the_page_says_outcome_first_then_why(browser, chain):
     assert "Complete: 1 of 3 placed.</strong> 2 wait: memory is exhausted on 7 nodes" in told
     assert "7 nodes exhausted: <strong>memory" in told
     assert "2 nodes filtered: <code>${attr.cpu.arch} = arm64" in told
+
+
+def test_every_page_says_the_same_outcome_and_time_of_one_evaluation(store, browser, chain):
+    store.write(
+        WriteKind.JOB_REGISTERED, lambda change: write_job(change, make_job()), now=SOME_MOMENT
+    )
+    rows = {
+        name: [
+            (row["evaluation"].id, row["outcome" if "outcome" in row else "told"], row["took"])
+            for row in browser.get(path).context[name]
+        ]
+        for name, path in (
+            ("newest", "/"), ("rows", "/evaluations/"), ("evaluations", "/jobs/default/web/"),
+        )
+    }  # fmt: skip
+    why = "memory is exhausted on 7 nodes, 2 nodes filtered by ${attr.cpu.arch} = arm64"
+    assert rows["newest"] == [
+        (WAITS, f"2 wait: {why}", 0),
+        (FIRST, f"1 of 3 placed, 2 wait: {why}", 6 * SECOND),
+    ]
+    assert rows["rows"] == rows["newest"]
+    assert rows["evaluations"] == [*reversed(rows["newest"])]
+    listed = browser.get(f"/chains/{FIRST}/").context["rows"]
+    assert [(row["evaluation"].id, row["told"], row["took"]) for row in listed] == [
+        *reversed(rows["newest"])
+    ]
+    lives = browser.get(f"/chains/{FIRST}/", view="timeline").context["lives"]
+    assert [life["took"] for life in lives] == [6 * SECOND, 0]
+    assert browser.get(f"/evaluations/{FIRST}/").context["took"] == 6 * SECOND
+
+
+def test_a_delayed_evaluation_is_told_as_such_with_its_stored_status(store, browser):
+    later = make_evaluation(id=FIRST, create_index=2, wait_until=SOME_MOMENT + 10**9 * SECOND)
+    store.write(
+        WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(later), now=SOME_MOMENT
+    )
+    for path in ("/", "/evaluations/"):
+        assert 'title="stored as pending"' in browser.get(path).text
+
+
+def test_the_steps_say_what_they_did(store, browser, chain):
+    seen = chain[0].changed(snapshot_index=62)
+    store.write(
+        WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(seen), now=SOME_MOMENT
+    )
+    told = browser.get(f"/evaluations/{FIRST}/").context["rows"]
+    assert [row.reason.partition(":")[0] for row in told] == [
+        "", "made", "saw the cluster at index 62", "a plan of 1 placement", "committed",
+        "1 of 3 placed, 2 wait",
+    ]  # fmt: skip
 
 
 def test_the_page_draws_the_path_with_numbers(browser, chain):
@@ -221,8 +279,9 @@ def test_a_chain_is_shown_over_time(browser, chain):
         [
             ("pending", 2), ("scheduling", 1), ("applying", 1), ("scheduling", 1), ("complete", 0),
         ],
-        [("blocked", answer.context["lives"][1]["took"] // SECOND)],
+        [("blocked", answer.context["lives"][1]["segments"][0].lasted // SECOND)],
     ]  # fmt: skip
+    assert "so far" in answer.text
     assert [life["is_open"] for life in answer.context["lives"]] == [False, True]
     assert f'data-live="timeline:{FIRST},navigation:*"' in answer.text
 
