@@ -15,6 +15,7 @@ from cluster.agent.file_answers import FileAnswers
 from cluster.agent.log_rotation import log_numbers
 from cluster.agent.log_stream import Window, framed, plain, read_logs
 from cluster.agent.statistics import allocation_usage, host_statistics
+from cluster.operations.agent_calls import NOT_STARTED
 from scheduler.ports import Clock
 from scheduler.structs.wire import Wire
 
@@ -123,7 +124,7 @@ class Answers:
         name = f"{call.task}.{call.type}"
         logs = directories.task(call.task).logs if directories else None
         if logs is None or (not run.state.started_at and not log_numbers(logs, name)):
-            text = f'task "{call.task}" not started yet. No logs available'
+            text = f'task "{call.task}" {NOT_STARTED}. No logs available'
             raise AnswerRefused(text, 404)
         window = Window(call.offset, from_end=call.origin == "end", follow=call.follow)
         pieces = read_logs(logs, name, window, lambda: run.is_dead)

@@ -13,6 +13,8 @@ import msgspec
 from cluster.operations.errors import NotFound, OperationRefused
 
 Body = dict[str, object]
+#: How an agent refuses the output of a task of which it has none; the pages know it by this.
+NOT_STARTED = "not started yet"
 
 
 class NoPathToNode(NotFound):

@@ -38,6 +38,14 @@ MAX_SELECTED = 200
 Change = Callable[[str], object]
 
 
+class DrainFilter(admin.BooleanFieldListFilter):
+    """By the word for it, not by the column's."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.title = "drain"
+
+
 class NodeDesk(ReadOnlyDesk):
     """Nodes."""
 
@@ -45,7 +53,9 @@ class NodeDesk(ReadOnlyDesk):
     words = "node", "nodes"
     address = "/nodes/{row.id}/"
     list_display = ("name", "state", "allocations", "cpu", "memory", "heard", "place", "board")
-    list_filter = ("status", "eligibility", "is_draining", "datacenter", "node_pool")
+    list_filter = (
+        "status", "eligibility", ("is_draining", DrainFilter), "datacenter", "node_pool",
+    )  # fmt: skip
     search_fields = ("name", "id__startswith")
     ordering = ("name", "id")
     actions = ("drain_selected", "cancel_selected", "set_eligible", "set_ineligible")
@@ -237,7 +247,7 @@ class NodeDesk(ReadOnlyDesk):
         """Where to follow it."""
         if row.is_draining:
             return format_html('<a href="/drains/{}/">drain board</a>', row.pk)
-        return format_html('<a href="/nodes/{}/">page</a>', row.pk)
+        return format_html('<a href="/nodes/{}/">open</a>', row.pk)
 
 
 def _use(row: Any) -> NodeUse:

@@ -185,8 +185,8 @@ def stadium_lines(
     if role == "id" and text:
         lines.append(Line(role, x + width - 16, middle - 3, text))
     elif text:
-        role = "count-long" if len(text) > 5 else role
-        lines.append(Line(role, x + width - 15, middle + 5, text))
+        role = "count-long" if len(text) > 5 or len(title + text) > 13 else role
+        lines.append(Line(role, x + width - 13, middle + 5, text))
     return tuple(lines)
 
 

@@ -26,13 +26,13 @@ EVENT_PLACE = (52.0, 210.0, 44.0)
 PLACES: dict[str, Place] = {
     "pending": Place(154, 186, 144),
     "delayed": Place(284, 298, 144, is_quasi=True),
-    "scheduling": Place(404, 186, 144, is_quasi=True),
+    "scheduling": Place(398, 186, 156, is_quasi=True),
     "applying": Place(644, 186, 144, is_quasi=True),
     "blocked": Place(404, 68, 144),
     "canceled": Place(826, 68, 168),
     "complete": Place(826, 186, 168),
     "failed": Place(826, 298, 168),
-    "deleted": Place(1022, 186, 124, is_quasi=True),
+    "deleted": Place(1022, 186, 132, is_quasi=True),
 }
 
 
@@ -75,7 +75,7 @@ ARROWS: tuple[Arrow, ...] = (
         disc=(300, 95),
         meaning="made blocked",
     ),
-    Arrow("pending", "scheduling", "M298 210H402", ("dequeued",), Spot(350, 201), (350, 226)),
+    Arrow("pending", "scheduling", "M298 210H396", ("dequeued",), Spot(350, 201), (350, 226)),
     Arrow(
         "pending",
         "delayed",
@@ -100,8 +100,8 @@ ARROWS: tuple[Arrow, ...] = (
         Spot(456, 287, "end"),
         (464, 262),
     ),
-    Arrow("scheduling", "applying", "M548 202H642", ("plan",), Spot(595, 193), (584, 173)),
-    Arrow("applying", "scheduling", "M644 219H550", ("answer",), Spot(597, 237), (584, 240)),
+    Arrow("scheduling", "applying", "M554 202H642", ("plan",), Spot(595, 193), (584, 173)),
+    Arrow("applying", "scheduling", "M644 219H556", ("answer",), Spot(597, 237), (584, 240)),
     Arrow(
         "scheduling",
         "complete",

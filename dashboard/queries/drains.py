@@ -120,9 +120,7 @@ def drain_page(reader: StateReader, viewer: Viewer, *, node_id: str) -> dict[str
     node = parts["node"]
     return {
         **parts,
-        "crumbs": crumbs(
-            ("Drains", "/drains/"), (node.name or node.id[:8], f"/nodes/{node.id}/"), ("Drain", "")
-        ),
+        "crumbs": crumbs(("Drains", "/drains/"), (node.name or node.id[:8], "")),
         "live_topics": f"drains:{node_id}",
     }
 
@@ -162,7 +160,11 @@ def drain_parts(
         "ignores_system": bool(node.drain_strategy and node.drain_strategy.ignore_system_jobs),
         "reason": last.meta.get("message") or last.meta.get("reason", ""),
         "by": drained_by(last),
-        "events": [event for event in reversed(node.events) if event.subsystem == "Drain"],
+        "events": [
+            event
+            for event in reversed(node.events)
+            if event.subsystem == "Drain" and event.timestamp >= last.started_at
+        ],
     }
 
 
@@ -201,7 +203,8 @@ def _card(reader: StateReader, node: Node, alloc: Allocation, blocker: Evaluatio
     elif tone != "blocked":
         blocker = None
     elif blocker is not None:
-        text = f"its job waits for room: {why_waiting(blocker.failed_task_groups.values())}"
+        why = why_waiting(blocker.failed_task_groups.values())
+        text = f"its job waits for room{': ' + why if why else ''}"
     return Card(
         alloc=alloc, column=column, icon=_ICONS[column], tone=tone, strong=strong, text=text,
         replacement=after, blocker=blocker,
@@ -284,11 +287,7 @@ def _sentence(
     node: Node, last: LastDrain, cards: Sequence[Card], shown: Sequence[Card]
 ) -> dict[str, str]:
     """Counts are of all; only what the viewer may see is named."""
-    done = _milestones(cards)
-    counts = (
-        f"{number(done['replaced'])} of {number(done['to_replace'])} replacements run, "
-        f"{number(done['drained'])} of {count_of(done['to_drain'], 'allocation')} stopped."
-    )
+    counts = _counts(cards)
     if node.drain_strategy is None:
         if node.last_drain is None:
             return {"strong": "This node has never been drained.", "rest": ""}
@@ -297,14 +296,35 @@ def _sentence(
         return {"strong": f"Complete since {clock_time(last.updated_at)}.", "rest": counts}
     if not cards:
         return {"strong": "Nothing to move:", "rest": "the node is empty."}
-    held = [card for card in shown if card.tone == "blocked"]
-    if held:
-        first = next((card for card in held if card.blocker), held[0])
-        others = f" and {number(len(held) - 1)} more wait" if len(held) > 1 else " waits"
-        why = "its job waits for room" if first.blocker else "for a turn"
-        told = f"{first.alloc.name}{others}{': ' if first.blocker else ' '}{why}."
-        return {"strong": told, "rest": counts}
-    return {"strong": "Moving.", "rest": counts}
+    return {"strong": _held_up(shown) or "Moving.", "rest": counts}
+
+
+def _counts(cards: Sequence[Card]) -> str:
+    done = _milestones(cards)
+    parts = [
+        f"{number(there)} of {count_of(wanted, one)} {verb}"
+        for there, wanted, one, verb in (
+            (done["replaced"], done["to_replace"], "replacement", "run"),
+            (done["drained"], done["to_drain"], "allocation", "stopped"),
+        )
+        if wanted
+    ]
+    return f"{', '.join(parts)}." if parts else "Nothing had to move."
+
+
+def _held_up(cards: Iterable[Card]) -> str:
+    """The first of those that cannot go on, and how many wait for the same; "" without any."""
+    held = [card for card in cards if card.tone == "blocked"]
+    if not held:
+        return ""
+    first = next((card for card in held if card.blocker), held[0])
+    more = sum(card.blocker == first.blocker for card in held) - 1
+    who = (
+        f"{first.alloc.name} and {number(more)} more wait" if more else f"{first.alloc.name} waits"
+    )
+    if first.blocker is None:
+        return f"{who} for a turn."
+    return f"{who}: {'their' if more else 'its'} job waits for room."
 
 
 def _deadline_words(node: Node, now: int) -> str:

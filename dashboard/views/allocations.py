@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
-from cluster.operations.agent_calls import call_agent
+from cluster.operations.agent_calls import NOT_STARTED, call_agent
 from cluster.operations.errors import OperationRefused
 from cluster.store.access import the_store
 from cluster.store.reader import DjangoStateReader
@@ -24,8 +24,6 @@ _TAIL = 50_000
 #: Seconds an answer may be silent before its headers are sent anyway.
 _FIRST_PIECE_S = 1.0
 _NOT_YET = 202
-#: How an agent refuses the output of a task of which it has none.
-_NOT_STARTED = "not started yet"
 _TEXT = "text/plain; charset=utf-8"
 
 
@@ -90,7 +88,7 @@ async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRespo
 
 def _why_none(alloc: Allocation, task: str, refused: str) -> str:
     state = alloc.task_states.get(task)
-    if state is not None and state.started_at and _NOT_STARTED in refused:
+    if state is not None and state.started_at and NOT_STARTED in refused:
         # It did start: its node, or its driver, keeps nothing of what it writes.
         return "no output is kept of this task"
     return f"waiting: {refused}"

@@ -88,11 +88,12 @@ class Visitor:
     def pictures(self, name: str) -> None:
         """Light and dark, wide and narrow, of the page as it is."""
         for scheme in ("light", "dark"):
-            self.page.emulate_media(color_scheme=scheme)
+            # Without motion, or a button would be caught half way between two colours.
+            self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             for size in (WIDE, NARROW):
                 self.page.set_viewport_size(size)
                 self.picture(f"{name}-{scheme}-{size['width']}")
-        self.page.emulate_media(color_scheme="light")
+        self.page.emulate_media(color_scheme="light", reduced_motion="no-preference")
         self.page.set_viewport_size(WIDE)
 
     def close(self) -> None:

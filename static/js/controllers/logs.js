@@ -59,9 +59,9 @@ class Log {
       if (answer.status !== 200) return this.refused(await answer.text());
       this.clear();
       this.failures = 0;
-      this.say("following live");
+      this.say("following live", "Nothing written yet.");
       await this.read(answer.body.getReader());
-      this.say("ended");
+      this.say("ended", "Nothing was written.");
     } catch (error) {
       if (error.name !== "AbortError") this.again("connection lost, trying again");
     }
@@ -100,7 +100,9 @@ class Log {
     this.retry = setTimeout(() => this.open(), RETRY_MS[Math.min(this.failures++, RETRY_MS.length - 1)]);
   }
 
-  say(words) {
+  // `none` stands where the output would be, as long as there is none.
+  say(words, none = words) {
     if (this.status.textContent !== words) this.status.textContent = words;
+    this.text.dataset.none = none;
   }
 }

@@ -9,12 +9,20 @@ export function attachGraph(holder) {
     if (node) makeTabStop(holder, node);
   });
   const tools = document.querySelector(`[data-graph-tools="${CSS.escape(holder.dataset.graph)}"]`);
+  for (const near of ["pointerenter", "focusin"]) tools?.addEventListener(near, () => pictures().catch(() => {}));
   tools?.addEventListener("click", async (event) => {
     const how = event.target.closest?.("[data-zoom]")?.dataset.zoom;
     if (how) zoom(holder, how);
     const kind = event.target.closest?.("[data-picture]")?.dataset.picture;
-    if (kind) (await import("./picture.js")).copyPicture(holder, kind);
+    if (kind) (drawer ?? (await pictures())).copyPicture(holder, kind);
   });
+}
+
+// Here before the click: some browsers refuse the clipboard to what comes after a wait.
+let drawer = null;
+
+async function pictures() {
+  return (drawer ??= await import("./picture.js"));
 }
 
 function onKey(holder, event) {

@@ -5,6 +5,8 @@ import { toast } from "../controllers/toast.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SCALE = 2;
+// Browsers draw no canvas that is longer.
+const LONGEST = 16_384;
 const MARGIN = 16;
 const STYLES = [
   "color", "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity",
@@ -16,15 +18,23 @@ const FOR_THE_PAGE = ["class", "role", "tabindex", "aria-label", "aria-current",
 
 export async function copyPicture(holder, kind) {
   const { text, width, height } = svgText(holder.querySelector("svg.graph"));
+  const picture = kind === "png" ? pngOf(text, width, height) : new Blob([text], { type: "image/svg+xml" });
   try {
     // A browser gives the clipboard only while the click lasts, so the picture is promised, not awaited.
     const plain = new Blob([text], { type: "text/plain" });
-    const item = kind === "png" ? { "image/png": pngOf(text, width, height) } : { "text/plain": plain };
+    const item = kind === "png" ? { "image/png": picture } : { "text/plain": plain };
     await navigator.clipboard.write([new ClipboardItem(item)]);
     toast(`Copied as ${kind.toUpperCase()}`);
   } catch {
-    const picture = kind === "png" ? await pngOf(text, width, height) : new Blob([text], { type: "image/svg+xml" });
-    save(picture, `${holder.dataset.graph}.${kind}`);
+    await saveInstead(picture, `${holder.dataset.graph}.${kind}`);
+  }
+}
+
+async function saveInstead(picture, name) {
+  try {
+    save(await picture, name);
+  } catch {
+    toast("Too large for PNG: copy as SVG");
   }
 }
 
@@ -109,12 +119,13 @@ function symbolCopy(symbol) {
   return copy;
 }
 
-async function pngOf(text, width, height) {
+export async function pngOf(text, width, height) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [width * SCALE, height * SCALE];
+  const scale = Math.min(SCALE, LONGEST / Math.max(width, height));
+  [canvas.width, canvas.height] = [width * scale, height * scale];
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done, failed) => canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("no picture"))), "image/png"));
 }

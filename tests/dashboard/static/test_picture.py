@@ -32,6 +32,15 @@ SHOWN_ALONE = """async (text) => {
 }"""
 
 
+PNG_SIZE = """async ([width, height]) => {
+  const { pngOf } = await import("/static/js/graphs/picture.js");
+  const size = `width="${width}" height="${height}"`;
+  const blob = await pngOf(`<svg xmlns="http://www.w3.org/2000/svg" ${size}/>`, width, height);
+  const image = await createImageBitmap(blob);
+  return [image.width, image.height];
+}"""
+
+
 @pytest.fixture
 def picture(tab, address, pages):
     layout = ChainLayout("chain-x", selected="a")
@@ -54,6 +63,17 @@ def test_it_is_an_image_by_itself(picture, tab):
     width, height = graph.view[2] + 32, graph.view[3] + 32
     assert (told["width"], told["height"]) == (width, height)
     assert tab.evaluate(SHOWN_ALONE, told["text"]) == [round(width), round(height), True]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "painted"),
+    [
+        pytest.param([300, 200], [600, 400], id="twice-the-size"),
+        pytest.param([32768, 64], [16384, 32], id="as-long-as-a-canvas-may-be"),
+    ],
+)
+def test_a_png_is_no_larger_than_browsers_draw(picture, tab, drawn, painted):
+    assert tab.evaluate(PNG_SIZE, drawn) == painted
 
 
 def test_nothing_of_the_page_is_in_it(picture):

@@ -226,6 +226,37 @@ def test_an_open_board_follows_what_holds_an_allocation_up(
     assert told == (changed if is_told else [{}, {}])
 
 
+def test_those_that_wait_for_the_same_are_counted_together(store, browser, node, drain):
+    running = {"node_id": node.id, "client_status": ClientStatus.RUNNING}
+    web, api = make_job(id="web"), make_job(id="api")
+    put(store, *(make_allocation(web, number, **running) for number in range(3)))
+    put(store, make_allocation(api, 7, **running))
+    drain()
+    waits = Evaluation(id="waits", job_id="web", status=EvalStatus.BLOCKED)
+    told = [browser.get(f"/drains/{node.id}/").context["strong"]]
+    store.write(
+        WriteKind.PLAN_RESULT, lambda change: change.put_evaluation(waits), now=SOME_MOMENT
+    )
+    told.append(browser.get(f"/drains/{node.id}/").context["strong"])
+    assert told == [
+        "web.web[0] and 3 more wait for a turn.",
+        "web.web[0] and 2 more wait: their job waits for room.",
+    ]
+
+
+def test_a_drain_tells_its_own_events_and_draws_no_empty_bars(store, browser, node, drain, ids):
+    drain()
+    browser.post(f"/drains/{node.id}/cancel", eligible="yes")
+    first = browser.get(f"/drains/{node.id}/")
+    asked = DrainRequest(strategy=DrainStrategy(), note=NOTE)
+    later = first.context["last"].updated_at + 60 * SECOND
+    drain_node(store, node.id, asked, now=later, ids=ids)
+    second = browser.get(f"/drains/{node.id}/")
+    assert [len(answer.context["events"]) for answer in (first, second)] == [2, 1]
+    assert first.context["rest"] == "Nothing had to move."
+    assert 'class="meter"' not in first.text
+
+
 def test_a_replacement_that_waits_for_room_is_led_to(store, browser, node, drain):
     job = make_job(id="web")
     alloc = make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING)
