@@ -9,7 +9,7 @@ from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation, ClientStatus, DeploymentHealth, DesiredStatus
 from scheduler.structs.job import Job
 from scheduler.structs.network import AllocatedPort, NetworkResource, Port
-from scheduler.structs.node import DriverInfo, NodeStatus
+from scheduler.structs.node import DriverInfo, NodeEligibility, NodeStatus
 from scheduler.structs.policies import HOUR, UpdateStrategy
 from scheduler.structs.resources import Resources
 from scheduler.structs.task_group import EphemeralDisk
@@ -183,6 +183,16 @@ def test_a_replacement_stays_with_its_data_while_the_job_goes_to_the_same_nodes(
     cluster.run(make_evaluation())
     (alloc,) = placements(cluster.plans[0])
     assert alloc.node_id == NODES[1 if stays else 0].id
+
+
+def test_a_replacement_leaves_its_data_behind_where_no_new_work_is_taken():
+    old = job_of(ephemeral_disk=EphemeralDisk(sticky=True))
+    new = version_after(old, group=OTHER_TASK)
+    closed = replace(NODES[1], scheduling_eligibility=NodeEligibility.INELIGIBLE)
+    cluster = Cluster().put(NODES[0], closed, old, new, *running(old, 0, node=closed))
+    cluster.run(make_evaluation())
+    (alloc,) = placements(cluster.plans[0])
+    assert alloc.node_id == NODES[0].id
 
 
 def test_g44_only_what_replaces_somebody_names_a_predecessor():

@@ -172,6 +172,14 @@ def test_d05_a_job_created_anew_starts_a_deployment():
     assert results.deployment.task_groups["web"].desired_total == 5
 
 
+def test_a_version_that_runs_already_starts_one_while_there_is_something_to_replace():
+    current = job(10, update=update(4))
+    both = [*allocs(current, *range(5)), *allocs(older(current), *range(5, 10))]
+    results = reconcile_cluster(situation(current, both, judge_update=old_destructive))
+    assert results.deployment is not None
+    assert results.deployment.task_groups["web"].desired_total == 5
+
+
 def test_d06_an_unchanged_version_starts_none():
     current = job(10, update=update(4))
     results = reconcile_cluster(situation(current, allocs(current, *range(10))))

@@ -107,6 +107,12 @@ LIMITED = policy("constant", unlimited=False, attempts=2, interval=10 * MINUTE)
         pytest.param(failed(5, since=2 * MINUTE), LIMITED, NOW + 5 * SECOND, id="F04-one-left"),
         pytest.param(failed(5, 5, since=2 * MINUTE), LIMITED, None, id="F04-none-left"),
         pytest.param(failed(5, 5, since=HOUR), LIMITED, NOW + 5 * SECOND, id="long-forgotten"),
+        pytest.param(
+            failed(5),
+            policy("constant", unlimited=False, attempts=2, delay=MINUTE, interval=MINUTE),
+            None,
+            id="a-delay-as-long-as-the-interval",
+        ),
         pytest.param(failed(desired_status=STOP), LIMITED, None, id="told-to-stop"),
         pytest.param(
             failed(5, desired_status=STOP).changed(
@@ -159,6 +165,7 @@ BROKEN = {"web": TaskState(state="dead", failed=True)}
             id="F01-lost-but-done",
         ),
         pytest.param("service", {}, True, False, id="F02-running"),
+        pytest.param("service", {"next_allocation": "x"}, True, False, id="came-back-running"),
         pytest.param("service", {"desired_status": STOP}, False, False, id="F02-stopped"),
         pytest.param("service", {"desired_status": EVICT}, False, False, id="F02-evicted"),
         pytest.param("service", {"client_status": COMPLETE}, False, False, id="F02-complete"),
