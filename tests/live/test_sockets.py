@@ -11,6 +11,8 @@ from tests.live.world import MOCK, job, until
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 IDLE_PAGES = 300
+#: So many messages are written within this time, if anything is.
+NOISE, NOISE_S = 300, 60
 #: Three times what libraries with their defaults let an idle socket live.
 IDLE_S = 15
 EVERYTHING = ("evaluations:*", "allocations:*", "jobs:*", "overview:*")
@@ -48,18 +50,22 @@ def test_three_hundred_idle_pages_are_let_in_and_stay(world, cookie):
 
 def test_a_page_that_does_not_read_is_dropped_and_comes_back_whole(world, cookie):
     seat = Seat(EVERYTHING, newest(world))
-    with Audience(world.stack.address, cookie, [seat]) as audience:
-        (reader,) = audience.pages
-        (slow,) = audience.stop_reading([seat])
-        before = reader.messages
-        number = 0
-        while reader.messages < before + 300:
-            world.register(job(f"noise-{number}", task=MOCK))
-            number += 1
-        audience.read_again([slow])
-        until(lambda: slow.closed, "the slow page's line is cut")
-        until(lambda: slow.index >= newest(world), "the slow page is whole")
-        assert (reader.closed, reader.gaps, reader.reloads) == ([], 0, 0)
-        assert (slow.gaps, slow.reloads, slow.refused) == (0, 0, [])
-    for place in range(number):
-        world.purge(f"noise-{place}")
+    noisy: list[str] = []
+    try:
+        with Audience(world.stack.address, cookie, [seat]) as audience:
+            (reader,) = audience.pages
+            (slow,) = audience.stop_reading([seat])
+            wanted = reader.messages + NOISE
+            deadline = time.monotonic() + NOISE_S
+            while reader.messages < wanted:
+                assert time.monotonic() < deadline, f"{reader.messages} of {wanted} messages"
+                noisy.append(f"noise-{len(noisy)}")
+                world.register(job(noisy[-1], task=MOCK))
+            audience.read_again([slow])
+            until(lambda: slow.closed, "the slow page's line is cut")
+            until(lambda: slow.index >= newest(world), "the slow page is whole")
+            assert (reader.closed, reader.gaps, reader.reloads) == ([], 0, 0)
+            assert (slow.gaps, slow.reloads, slow.refused) == (0, 0, [])
+    finally:
+        for name in noisy:
+            world.purge(name)

@@ -16,6 +16,11 @@ CHANGE = """() => {
 }"""
 
 
+#: Notes are taken in the animation frame after a change.
+TWO_FRAMES = """() => new Promise(
+  done => requestAnimationFrame(() => requestAnimationFrame(done)))"""
+
+
 def test_what_changes_is_noted_once_with_its_moment_on_our_clock(browser):
     clock = SystemClock()
     page = browser.new_page()
@@ -27,8 +32,11 @@ def test_what_changes_is_noted_once_with_its_moment_on_our_clock(browser):
     watched.wait_for("new", "pending")
     after = clock.now() / 1e6
     page.evaluate(CHANGE)
+    page.evaluate(TWO_FRAMES)
+    noted = page.evaluate("window.drawn.length")
     drawn = watched.drawn()
     doubt = watched.doubt_ms()
     page.close()
+    assert noted == 2
     assert set(drawn) == {("old", "complete"), ("new", "pending")}
     assert all(before - doubt <= moment <= after + doubt for moment in drawn.values())
