@@ -4,6 +4,7 @@ The real node `first` stays; simulated ones join when room is needed, and are dr
 """
 
 import signal
+from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import expect
@@ -131,17 +132,18 @@ def test_a_page_whose_server_dies_says_so_and_then_tells_all_it_missed(world, si
     evaluation = EvaluationPage(page)
     banner = page.locator("[data-stale-banner]")
     with signed_in.forgiving("WebSocket", "ERR_CONNECTION_REFUSED"):
-        with world.frozen("workers"):
-            eval_id = world.register(job("meanwhile"))
-            evaluation.open(eval_id)
-            evaluation.expect_state("pending")
-            signed_in.expect_live()
-            signed_in.stay()
-            world.stack.kill("web")
-        # Decided while no server was there to tell it.
-        expect(signed_in.live()).to_contain_text("offline")
-        expect(banner).to_be_visible()
-        signed_in.picture("offline")
+        with ExitStack() as outage:
+            with world.frozen("workers"):
+                eval_id = world.register(job("meanwhile"))
+                evaluation.open(eval_id)
+                evaluation.expect_state("pending")
+                signed_in.expect_live()
+                signed_in.stay()
+                outage.enter_context(world.down("web"))
+            # Decided while no server is there to tell it.
+            expect(signed_in.live()).to_contain_text("offline")
+            expect(banner).to_be_visible()
+            signed_in.picture("offline")
         evaluation.expect_state("complete")
         signed_in.expect_live()
         expect(banner).to_be_hidden()

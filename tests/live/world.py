@@ -115,6 +115,17 @@ class World:
         finally:
             os.killpg(group, signal.SIGCONT)
 
+    @contextlib.contextmanager
+    def down(self, process: str) -> Iterator[None]:
+        """A process of the stack is dead, and nobody starts it again before the block ends."""
+        keeper = psutil.Process(self.stack.pids[process]).ppid()
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            self.stack.kill(process)
+            yield
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+
 
 class AgentProcess:
     """A second real agent, which can die and come back: `manage.py runagent`."""
