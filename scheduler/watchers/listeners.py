@@ -10,6 +10,8 @@ from collections.abc import Mapping
 SIGN_INTERVAL = 1.0
 #: Seconds without a sign of any listener after which nodes cannot have been heard.
 SILENT_AFTER = 3.0
+#: From so many signs on a listener is taken to be there to stay.
+SETTLED_AT = 3
 
 
 class Listeners:
@@ -40,11 +42,17 @@ class Listeners:
         return ended
 
     def _given(self, name: str, count: int) -> int:
-        """Since the last look; what a new one gave before it was seen says nothing of now."""
+        """Since the last look; what a new one gave before it was seen says nothing of now.
+
+        The first signs of a process count for nothing: one that dies and starts again and again
+        gives them, and no node ever gets through to it.
+        """
         before = self._signs.get(name)
-        if before is None and self._heard_until is not None:
-            return 1
-        return count - (before or 0)
+        if self._heard_until is None:
+            return count
+        if count < SETTLED_AT:
+            return 0
+        return 1 if before is None else count - before
 
     def are_silent(self, monotonic: float) -> bool:
         """Whether no sign was seen for too long."""

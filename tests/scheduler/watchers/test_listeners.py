@@ -22,7 +22,16 @@ def ends_of_silence(*looks: Look) -> list[float]:
         pytest.param([(0.0, {"a": 7}), (4.1, {"a": 8})], [4.1], id="a-silence"),
         pytest.param([(0.0, {"a": 7}), (60.0, {"a": 66})], [], id="the-leader-slept"),
         pytest.param([(0.0, {"a": 7}), (60.0, {"a": 12})], [60.0], id="both-slept"),
-        pytest.param([(0.0, {"a": 7}), (600.0, {"a": 7, "b": 1})], [600.0], id="a-new-process"),
+        pytest.param(
+            [(0.0, {"a": 7}), *((600.0 + at, {"a": 7, "b": at}) for at in range(1, 6))],
+            [603.0],
+            id="a-new-process",
+        ),
+        pytest.param(
+            [(0.0, {"a": 7}), *((float(at), {f"{at // 2}": at % 2 + 1}) for at in range(2, 20))],
+            [],
+            id="one-that-dies-again-and-again",
+        ),
         pytest.param(
             [(0.0, {"a": 1, "b": 1}), *((float(at), {"a": 1, "b": at}) for at in range(2, 9))],
             [],
@@ -34,7 +43,7 @@ def ends_of_silence(*looks: Look) -> list[float]:
             [600.0],
             id="one-whose-row-was-forgotten",
         ),
-        pytest.param([(0.0, {"a": 7}), (600.0, {}), (601.0, {"b": 1})], [601.0], id="forgotten"),
+        pytest.param([(0.0, {"a": 7}), (600.0, {}), (601.0, {"b": 3})], [601.0], id="forgotten"),
     ],
 )
 def test_when_a_silence_has_ended(looks: list[Look], ends: list[float]) -> None:
@@ -49,6 +58,14 @@ def test_a_silence_lasts_until_somebody_gives_a_sign() -> None:
     assert [listeners.are_silent(at) for at in (103.0, 103.5)] == [False, True]
     listeners.hear({"a": 8}, monotonic=104.0)
     assert not listeners.are_silent(104.0)
+
+
+def test_a_process_that_dies_again_and_again_does_not_end_a_silence() -> None:
+    listeners = Listeners()
+    listeners.hear({"a": 7}, monotonic=0.0)
+    for at in range(1, 10):
+        listeners.hear({f"b{at // 2}": at % 2 + 1}, monotonic=float(at))
+    assert listeners.are_silent(9.0)
 
 
 def test_a_beat_is_a_sign_too() -> None:
