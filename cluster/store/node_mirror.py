@@ -5,7 +5,6 @@ the events since, never loaded anew while they are there. For one thread.
 """
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from typing import Any, TypeVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -15,11 +14,10 @@ from cluster.store.codec import Noun
 from cluster.store.frame_codec import MIRRORED_TOPICS
 from cluster.store.reader import DjangoStateReader
 from scheduler.errors import StaleSnapshot
-from scheduler.ports import MirroredSnapshot, Snapshot
 from scheduler.state.events import StateEvent
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
-from scheduler.state.snapshot import moved_table
+from scheduler.state.snapshot import TableSnapshot, moved_table
 from scheduler.structs.node import Node
 from scheduler.structs.wire import Wire
 
@@ -29,24 +27,13 @@ Value = TypeVar("Value", bound=Wire)
 _FRAMES_AT_MOST = 2000
 
 
-class MirrorSnapshot(DjangoStateReader, MirroredSnapshot):
+class MirrorSnapshot(DjangoStateReader, TableSnapshot):
     """The record at one index. Nodes and their use come from the mirror; lists are kept."""
 
     def __init__(self, connection: BaseDatabaseWrapper, index: int, table: NodeTable) -> None:
         super().__init__(connection, index)
         self._table = table
         self._lists: dict[tuple[str, tuple[Any, ...]], list[Wire]] = {}
-
-    @property
-    def node_table(self) -> NodeTable:
-        """All nodes and what is held of them. Treat as read-only."""
-        return self._table
-
-    def with_node_table(self, table: NodeTable) -> Snapshot:
-        """The same rows beside other columns."""
-        other = copy(self)
-        other._table = table
-        return other
 
     def node(self, node_id: str) -> Node | None:
         """A node."""

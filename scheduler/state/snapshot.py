@@ -15,12 +15,10 @@ from scheduler.state.record import Record
 from scheduler.structs.node import Node
 
 
-class RecordSnapshot(Record, MirroredSnapshot):
-    """A record as it was when this was made."""
+class TableSnapshot(MirroredSnapshot):
+    """The half of a snapshot that is columns; whoever reads the rows sets `_table`."""
 
-    def __init__(self, record: Record, table: NodeTable) -> None:
-        vars(self).update(vars(record.frozen()))
-        self._table = table
+    _table: NodeTable
 
     @property
     def node_table(self) -> NodeTable:
@@ -32,6 +30,14 @@ class RecordSnapshot(Record, MirroredSnapshot):
         other = copy(self)
         other._table = table
         return other
+
+
+class RecordSnapshot(Record, TableSnapshot):
+    """A record as it was when this was made."""
+
+    def __init__(self, record: Record, table: NodeTable) -> None:
+        vars(self).update(vars(record.frozen()))
+        self._table = table
 
 
 def moved_table(

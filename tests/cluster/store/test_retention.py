@@ -72,16 +72,16 @@ def test_old_stubs_go(record):
     assert record.read(lambda reader: reader.evaluation_stub(evaluation.id)) is None
 
 
-def test_a_long_log_is_begun_anew_although_readers_never_pause(record, monkeypatch):
-    if connections[record.alias].vendor != "sqlite":
-        pytest.skip("PostgreSQL keeps its log by itself")
+def test_a_long_log_is_begun_anew_although_readers_never_pause(sqlite_store, monkeypatch):
     monkeypatch.setattr(retention, "_LONG_LOG_PAGES", 8)
     stopping = threading.Event()
 
     def read_on():
-        while not stopping.is_set():
-            record.read(lambda reader: reader.index)
-        connections.close_all()
+        try:
+            while not stopping.is_set():
+                sqlite_store.read(lambda reader: reader.index)
+        finally:
+            connections.close_all()
 
     readers = [threading.Thread(target=read_on) for _ in range(2)]
     for reader in readers:
@@ -89,14 +89,18 @@ def test_a_long_log_is_begun_anew_although_readers_never_pause(record, monkeypat
     try:
         left = []
         for number in range(1, 60):
-            record.write(
+            sqlite_store.write(
                 WriteKind.NODE_REGISTRATION,
                 lambda change, number=number: change.put_node(make_node(number)),
                 now=number,
             )
-            left.append(checkpoint(record))
+            left.append(checkpoint(sqlite_store))
     finally:
         stopping.set()
         for reader in readers:
             reader.join()
     assert 0 in left[10:]
+
+
+def test_postgresql_keeps_its_log_by_itself(postgres_store):
+    assert checkpoint(postgres_store) == 0
