@@ -176,14 +176,14 @@ def why_waiting(metrics: Iterable[AllocMetric]) -> str:
     """Why groups found no place: `memory is exhausted on 9 nodes, 3 nodes filtered by ...`."""
     exhausted: Counter[str] = Counter()
     filtered: Counter[str] = Counter()
+    over: dict[str, None] = {}
     evaluated: int | None = None
     for metric in metrics:
         exhausted.update(metric.dimension_exhausted)
         filtered.update(metric.constraint_filtered)
         evaluated = (evaluated or 0) + metric.nodes_evaluated
-        if metric.quota_exhausted:
-            exhausted.update(metric.quota_exhausted)
-    parts = []
+        over |= dict.fromkeys(metric.quota_exhausted)
+    parts = [f"quota reached, {text}" for text in over]
     if exhausted:
         name, count = exhausted.most_common(1)[0]
         parts.append(f"{dimension_word(name)} is exhausted on {count_of(count, 'node')}")

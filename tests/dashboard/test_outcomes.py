@@ -145,6 +145,11 @@ def test_the_steps_of_a_run_say_what_it_saw_asked_for_and_came_to():
             "3 nodes filtered by missing drivers",
             id="filtered",
         ),
+        pytest.param(
+            AllocMetric(quota_exhausted=("cpu exhausted (1000 needed > 900 limit)",)),
+            "quota reached, cpu exhausted (1000 needed > 900 limit)",
+            id="quota",
+        ),
         pytest.param(AllocMetric(nodes_evaluated=3), "", id="not-recorded"),
     ],
 )
