@@ -7,6 +7,7 @@ crash is rebuilt from the record by `restore`.
 
 from collections.abc import Callable, Sequence
 
+from scheduler.broker.applier_roll import ApplierRoll
 from scheduler.broker.blocked_evals import BlockedEvals
 from scheduler.broker.eval_broker import EvalBroker
 from scheduler.broker.intake import Intake
@@ -70,6 +71,7 @@ class Leader:
         self._lives = Lifecycles()
         self._workers = WorkerRoll(self.settings)
         self._intake = Intake(self.broker, self.blocked, self._lives, self._workers)
+        self._applier = ApplierRoll(self.settings)
         self._desk = PlanDesk()
         self._replies: list[PlanReply] = []
         self._uncanceled: list[CancelEvaluations] = []
@@ -127,7 +129,13 @@ class Leader:
                     previous_deliveries=outstanding.deliveries - 1,
                 )
             )
+        if deliveries:
+            self._applier.expect()
         return tuple(deliveries)
+
+    def worker_sent_away(self, process: str) -> None:
+        """A worker process was told that there is nothing, and sleeps until it is woken."""
+        self._workers.sent_away(process)
 
     def submit_plan(
         self, process: str, plan: Plan, size: int, *, now: int, monotonic: float
@@ -206,12 +214,21 @@ class Leader:
 
         Whoever asks has ended with what was taken before. Observe the frames up to now first.
         """
+        self._applier.asked(monotonic)
         self._settle(self._desk.unanswered(), now=now, monotonic=monotonic)
         queued = []
         for submission in self._desk.take(limit):
             submission.steps = self.take_steps(submission.plan.eval_id)
             queued.append(QueuedPlan(plan=submission.plan, steps=submission.steps))
         return tuple(queued)
+
+    def applier_sent_away(self) -> None:
+        """The applier was told that there is nothing, and sleeps until it is woken."""
+        self._applier.sent_away()
+
+    def take_applier_wake(self, monotonic: float) -> bool:
+        """Whether the applier must be woken now; it counts as woken."""
+        return self._applier.take_wake(self._desk.depth, monotonic)
 
     def plans_done(self, outcomes: Sequence[PlanOutcome], *, now: int, monotonic: float) -> None:
         """Plans were judged and committed; the answers wait in `take_replies`."""

@@ -150,6 +150,13 @@ class Audience:
         self._thread.join()
         self._loop.close()
 
+    def come(self, seats: Sequence[Seat]) -> list[Page]:
+        """Open further pages, which read like the others."""
+        pages = [_page(seat) for seat in seats]
+        self.read_again(pages)
+        self._run(self._open(pages))
+        return pages
+
     def stop_reading(self, seats: Sequence[Seat]) -> list[Page]:
         """Open further pages, which read nothing; see `read_again`."""
         pages = [_page(seat) for seat in seats]

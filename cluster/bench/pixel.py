@@ -6,26 +6,20 @@ until its lifecycle graph shows that it is complete. The one clock is ours.
 """
 
 from contextlib import closing
-from time import sleep
 from typing import Any
 
 from cluster.bench.browser import WatchedPage, signed_in
 from cluster.bench.connection import Connection
 from cluster.bench.job_forms import job_form
 from cluster.bench.moments import Moments
+from cluster.bench.paces import BUSY, CALM, Pace, register_at
 from cluster.bench.scenario import Figures, Options, passive, percentile, require, target
 from cluster.bench.target import Target
 from cluster.fleet.blueprint import FleetOptions
 from cluster.runtime.clock import SystemClock
 
 NODES = 50
-#: Rows changed per second in the record, as the budget names them.
-PACES = {"calm": 50, "busy": 500}
 SECONDS = 20
-#: Rows that a job with this many allocations changes, from its registration to its end: measured,
-#: and only the offered pace depends on it.
-_ALLOCATIONS = {"calm": 1, "busy": 10}
-_ROWS = {"calm": 13, "busy": 45}
 GRAPHS = 15
 _WARM_UP = 20
 _SETTLE_S = 60
@@ -43,18 +37,19 @@ def run(options: Options) -> Figures:
         aim.until_quiet(_SETTLE_S)
         with signed_in(aim.address, aim.stack.login_link) as context:
             figures: Figures = {"nodes": NODES}
-            for name in PACES:
-                figures |= _list(aim, moments, context, name, SECONDS * options.scale)
+            for pace in (CALM, BUSY):
+                figures |= _list(aim, moments, context, pace, SECONDS * options.scale)
             figures |= _graph(aim, moments, context, options.scaled(GRAPHS))
     return figures
 
 
-def _list(aim: Target, moments: Moments, context: Any, name: str, seconds: float) -> Figures:
+def _list(aim: Target, moments: Moments, context: Any, pace: Pace, seconds: float) -> Figures:
+    name = pace.name
     watched = WatchedPage(context.new_page())
     watched.open("/evaluations/", "#evaluation-rows")
     since = moments.index()
     began = _CLOCK.monotonic()
-    sent = _register_at_pace(aim, name, seconds)
+    sent = register_at(pace, aim, seconds)
     aim.until_quiet(_SETTLE_S)
     took = _CLOCK.monotonic() - began
     written = moments.evaluations(since)
@@ -77,19 +72,6 @@ def _list(aim: Target, moments: Moments, context: Any, name: str, seconds: float
         **_shares(f"{name}_list", spans),
         f"{name}_clock_doubt_ms": doubt,
     }
-
-
-def _register_at_pace(aim: Target, name: str, seconds: float) -> int:
-    """Register jobs one by one, as many as make the pace; how many."""
-    pause = _ROWS[name] / PACES[name]
-    count = max(1, round(seconds / pause))
-    began = _CLOCK.monotonic()
-    with closing(aim.connect()) as connection:
-        for number in range(count):
-            sleep(max(0.0, began + number * pause - _CLOCK.monotonic()))
-            form = job_form(f"{name}-{number}", count=_ALLOCATIONS[name], cpu=10)
-            connection.put("/v1/jobs", {"Job": form})
-    return count
 
 
 def _graph(aim: Target, moments: Moments, context: Any, count: int) -> Figures:

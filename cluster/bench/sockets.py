@@ -1,13 +1,14 @@
 """Many pages open while a storm passes: who is served, what is lost, how late it comes (P9, F21).
 
-200 sockets follow the product's list pages; a tenth of the seeds' storm passes twice, the second
-time with some that do not read; at last all lose their line and come back at once. A transition is
-one commit that a page shows.
+200 sockets follow the product's list pages. First rows change at the steady pace of ui.md 6.6;
+then a tenth of the seeds' storm passes twice, as fast as it can, the second time with some that do
+not read; at last all lose their line and come back at once. A transition is one commit that a page
+shows.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import cycle, islice
 from time import sleep
@@ -16,16 +17,19 @@ import httpx
 
 from cluster.bench.audience import Audience, Page, Seat
 from cluster.bench.moments import Commit, Moments
+from cluster.bench.paces import BUSY, register_at
 from cluster.bench.passive_fleet import PassiveFleet
 from cluster.bench.processes import Meter
 from cluster.bench.scenario import Figures, Options, passive, percentile, require, target
 from cluster.bench.storm import fill, fleets
 from cluster.bench.target import NotSettled, Target
+from cluster.fleet.blueprint import FleetOptions
 from cluster.runtime.clock import SystemClock
 from scheduler.state.events import Topic
 
 NODES = 10
 SLOW = 20
+STEADY_S = 20
 PATHS = ("/evaluations/", "/", "/allocations/", "/nodes/")
 #: Of each page's own topic, whose rows' commits it shows; what all pages follow is not counted.
 _SHOWN = {
@@ -34,6 +38,10 @@ _SHOWN = {
     "allocations": Topic.ALLOCATION,
     "nodes": Topic.NODE,
 }
+#: The nodes for what comes steadily: those of the storm are just large enough for it.
+_ELSEWHERE = FleetOptions(
+    nodes=NODES, cpu=(64_000,), memory=(131_072,), datacenters=("steady",), name_prefix="steady"
+)
 _IDLE_S = 10
 _ARRIVED_S = 60
 _BODY = re.compile(r'<body data-live="(?P<topics>[^"]*)" data-index="(?P<index>\d+)"')
@@ -46,15 +54,17 @@ def run(options: Options) -> Figures:
     with target(options) as aim, passive(aim, home) as at_home:
         moments = Moments(aim)
         fill(aim, home.nodes)
-        with passive(aim, spare) as elsewhere:
+        with passive(aim, spare) as elsewhere, passive(aim, _ELSEWHERE):
             aim.until_quiet()
             cookie, seats = _seats(aim, options.viewers)
             before = _web_mb(aim)
             with Audience(aim.address, cookie, seats) as audience:
                 figures = _at_rest(aim, audience, before)
+                figures |= _steady(aim, moments, audience, STEADY_S * options.scale)
                 since = moments.index()
                 figures |= _storm(aim, moments, audience, at_home, "storm")
                 figures |= _with_slow_ones(aim, moments, audience, elsewhere, seats)
+                figures |= _back_alone(aim, moments, audience, seats, since)
                 figures |= _back_at_once(aim, moments, audience, since)
     return figures
 
@@ -86,28 +96,51 @@ def _at_rest(aim: Target, audience: Audience, before: float) -> Figures:
     }
 
 
+def _steady(aim: Target, moments: Moments, audience: Audience, seconds: float) -> Figures:
+    """Jobs are registered at the pace that the budget names."""
+
+    def work() -> None:
+        register_at(BUSY, aim, seconds, _ELSEWHERE.datacenters)
+        aim.until_quiet()
+
+    return _told(aim, moments, audience, work, "steady")
+
+
 def _storm(
     aim: Target, moments: Moments, audience: Audience, fleet: PassiveFleet, name: str
 ) -> Figures:
     """The nodes of a fleet go down and come back; every page gets to know all of it."""
+
+    def work() -> None:
+        for status in ("down", "ready"):
+            fleet.say(status)
+            aim.until_quiet()
+
+    return _told(aim, moments, audience, work, name)
+
+
+def _told(
+    aim: Target, moments: Moments, audience: Audience, work: Callable[[], None], name: str
+) -> Figures:
+    """What the pages are told of the commits that `work` brings about, and when."""
     since = moments.index()
     for page in audience.pages:
         page.arrivals.clear()
     troubled, before = _troubles(audience.pages), _web_mb(aim)
     meter = Meter({"web": aim.pids["web"]})
     began = _CLOCK.monotonic()
-    for status in ("down", "ready"):
-        fleet.say(status)
-        aim.until_quiet()
+    work()
     took = _CLOCK.monotonic() - began
     _all_at(aim, audience.pages, moments.index())
     commits = moments.commits(since)
+    rows = sum(sum(commit.rows.values()) for commit in commits)
     spans = spans_of(audience.pages, commits)
     shown = sum(len(_shown(topic, commits)) for page in audience.pages for topic in page.have)
     return {
         f"{name}_s": took,
         f"{name}_commits": len(commits),
-        f"{name}_rows": sum(sum(commit.rows.values()) for commit in commits),
+        f"{name}_rows": rows,
+        f"{name}_rows_per_s": rows / took,
         f"{name}_delivered": len(spans),
         f"{name}_delivered_per_s": len(spans) / took,
         f"{name}_lost": shown - len(spans),
@@ -133,6 +166,23 @@ def _with_slow_ones(
         "slow_readers": len(slow),
         "slow_readers_dropped": sum(bool(page.closed) for page in slow),
         "slow_readers_whole_after_s": _CLOCK.monotonic() - began,
+    }
+
+
+def _back_alone(
+    aim: Target, moments: Moments, audience: Audience, seats: Sequence[Seat], since: int
+) -> Figures:
+    """One page of each kind comes back, one after the other; the slowest counts."""
+    newest = moments.index()
+    commits = moments.commits(since)
+    spans = []
+    for seat in seats[: len(PATHS)]:
+        began = _CLOCK.monotonic()
+        _all_at(aim, audience.come([Seat(seat.topics, since)]), newest)
+        spans.append(_CLOCK.monotonic() - began)
+    return {
+        "return_missed_rows": sum(sum(commit.rows.values()) for commit in commits),
+        "return_alone_whole_after_s": max(spans),
     }
 
 

@@ -55,7 +55,6 @@ class LeaderDesk:
         self.fence = fence
         self._clock = SystemClock()
         self._parked: list[_Parked] = []
-        self._has_delivered = False
         #: Plan requests by plan id, with the whole plan; answered when the applier has judged.
         self._plans: dict[str, tuple[Request, msgspec.Raw]] = {}
         self._finishes: list[tuple[Request, FinishBody]] = []
@@ -67,16 +66,6 @@ class LeaderDesk:
             "next_plans": self._park_next_plans,
             "plans_done": self._plans_done,
         }
-
-    @property
-    def applier_waits(self) -> bool:
-        """Whether an applier is ready to take plans."""
-        return any(isinstance(item.body, NextPlansBody) for item in self._parked)
-
-    def take_has_delivered(self) -> bool:
-        """Whether evaluations were handed out since this was last asked."""
-        delivered, self._has_delivered = self._has_delivered, False
-        return delivered
 
     def next_deadline(self) -> float | None:
         """When the first parked request must be answered at the latest."""
@@ -99,10 +88,12 @@ class LeaderDesk:
         monotonic, answers, kept = self._clock.monotonic(), [], []
         for item in self._parked:
             found = self._find(item.body, monotonic)
-            if found or monotonic >= item.deadline:
-                answers.append((item.request, found, ""))
-            else:
+            if not found and monotonic < item.deadline:
                 kept.append(item)
+                continue
+            answers.append((item.request, found, ""))
+            if not found:
+                self._send_away(item.body)
         self._parked = kept
         for reply in self.leader.take_replies():
             asked = self._plans.pop(reply.outcome.plan_id, None)
@@ -114,13 +105,17 @@ class LeaderDesk:
     def _find(self, body: DequeueBody | NextPlansBody, monotonic: float) -> object:
         now = self._clock.now()
         if isinstance(body, DequeueBody):
-            found = self.leader.dequeue(
+            return self.leader.dequeue(
                 body.process, body.types, body.limit, now=now, monotonic=monotonic
             )
-            self._has_delivered |= bool(found)
-            return found
         queued = self.leader.next_plans(body.process, body.limit, now=now, monotonic=monotonic)
         return tuple(CarriedPlan(plan=self._plans[q.plan.id][1], steps=q.steps) for q in queued)
+
+    def _send_away(self, body: DequeueBody | NextPlansBody) -> None:
+        if isinstance(body, DequeueBody):
+            self.leader.worker_sent_away(body.process)
+        else:
+            self.leader.applier_sent_away()
 
     def _alive(self, request: Request) -> None:
         body = _body(request, AliveBody)

@@ -28,8 +28,6 @@ POLL_S = 0.25
 RENEW_S = 1.0
 #: A standby looks at the lease this often.
 STANDBY_S = 0.5
-#: An applier that was woken and did not come is woken again.
-WAKE_AGAIN_S = 1.0
 
 
 class LeaderProcess:
@@ -103,7 +101,6 @@ class Leadership:
         self.commands = CommandRoom(store, self.leader, lease)
         self._clock = SystemClock()
         self._renewed_at = 0.0
-        self._applier_woken_at = 0.0
 
     def run(self, stopping: threading.Event) -> None:
         """Serve until told to stop. Raises Fenced when another process took over."""
@@ -180,12 +177,7 @@ class Leadership:
                 raise Fenced("another process took the lease")
 
     def _wake_applier(self) -> None:
-        monotonic = self._clock.monotonic()
-        if self.desk.applier_waits or monotonic - self._applier_woken_at < WAKE_AGAIN_S:
-            return
-        # Woken already when evaluations go out, the applier is there when their plans come in.
-        if self.desk.take_has_delivered() or self.leader.plan_queue_depth:
-            self._applier_woken_at = monotonic
+        if self.leader.take_applier_wake(self._clock.monotonic()):
             wake_applier()
 
     def _publish_hints(self) -> None:

@@ -1,9 +1,9 @@
 """One follower of the event log per process, one room per group, one text per flush.
 
 In: event frames from a FrameSource, step hints, viewers who join and leave. Out: messages put into
-the viewers' outboxes. The first change goes out at once, further ones at most every 50 ms. Nothing
-is queried per viewer after its join, and nothing needs Redis: hints may be lost, frames come from
-the record.
+the viewers' outboxes. A short burst of changes goes out as it comes, a long one at the rate that
+`pace.py` allows. Nothing is queried per viewer after its join, and nothing needs Redis: hints may
+be lost, frames come from the record.
 """
 
 import asyncio
@@ -11,9 +11,11 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from enum import Enum
 from typing import Protocol, TypeVar
 
 from dashboard.live.messages import Beat, Frame, Hint, Message, Piece, Reload, encoded
+from dashboard.live.pace import ANIMATION_FRAME, Pace
 from dashboard.live.registry import room_for
 from dashboard.live.rooms import Room
 from dashboard.live.subscriptions import Subscription
@@ -26,8 +28,6 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-#: Seconds between two flushes: at most 20 a second.
-FLUSH_INTERVAL = 0.05
 #: Seconds after which viewers are told the index although nothing they follow changed.
 BEAT_INTERVAL = 1.0
 #: Frames kept in memory for viewers who come back.
@@ -54,6 +54,14 @@ class FrameSource(Protocol):
 
     async def read(self, work: Callable[[StateReader], Result]) -> Result:
         """Run `work` on one consistent reader, off the event loop."""
+
+
+class Work(Enum):
+    """What one look at the news cost."""
+
+    NONE = "there was nothing"
+    LOOKED = "there was something that nobody is shown"
+    FLUSHED = "somebody was told, or the record was read to find out"
 
 
 class Viewer(Protocol):
@@ -106,8 +114,8 @@ class Group:
             self.room.forget_told()
             self._pieces = None
 
-    def send_rendered(self, index: int, at: int, *, is_hint: bool) -> None:
-        """One text for all viewers, if there is anything to say."""
+    def send_rendered(self, index: int, at: int, *, is_hint: bool) -> bool:
+        """One text for all viewers, if there is anything to say; whether there was."""
         topic = self.room.subscription.topic
         if self._pieces is None:
             self.send(Reload(reason="a change could not be shown", index=index))
@@ -116,6 +124,7 @@ class Group:
         elif self._pieces:
             since, self.sent_index = self.sent_index, index
             self.send(Frame(topic=topic, since=since, index=index, at=at, pieces=self._pieces))
+        return self._pieces is None or bool(self._pieces)
 
     def send(self, message: Message) -> None:
         """One text for all viewers."""
@@ -144,6 +153,7 @@ class Hub:
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._beat_due = 0.0
+        self._pace = Pace()
 
     def wire(self, source: FrameSource, clock: Clock) -> None:
         """Name the record and the clock (the composition root does)."""
@@ -278,11 +288,14 @@ class Hub:
         while True:
             started = loop.time()
             async with self._lock:
-                moved = await self._advance_or_reload()
-            if moved:
-                await asyncio.sleep(max(0.0, started + FLUSH_INTERVAL - loop.time()))
-            else:
+                did = await self._advance_or_reload()
+            if did is Work.NONE:
                 await self._idle()
+                continue
+            pause = ANIMATION_FRAME
+            if did is Work.FLUSHED:
+                pause = self._pace.pause_after(started, len(self._viewers()))
+            await asyncio.sleep(max(0.0, started + pause - loop.time()))
 
     async def _idle(self) -> None:
         """Wait for a commit, a hint or the next beat, whichever comes first."""
@@ -290,24 +303,24 @@ class Hub:
             async with asyncio.timeout(BEAT_INTERVAL):
                 await self._news.wait()
 
-    async def _advance_or_reload(self) -> bool:
+    async def _advance_or_reload(self) -> Work:
         """A fault of the record must not leave pages silent: they load again, the hub goes on."""
         try:
             return await self._advance()
         except Exception:
             logger.exception("action=live-flush-failed index=%d", self.index)
             self._tell_all(Reload(reason="a change could not be shown", index=self.index))
-            return True
+            return Work.FLUSHED
 
-    async def _advance(self) -> bool:
-        """Take what is new and flush it; whether there was anything."""
+    async def _advance(self) -> Work:
+        """Take what is new and flush it."""
         self._news.clear()
         heard, self._inbox = self._inbox, []
         hints, self._hints = self._hints, []
         frames = [frame for frame in heard if frame is not None and frame.index > self.index]
         if None in heard:
             await self._lose_track()
-            return True
+            return Work.FLUSHED
         for frame in frames:
             for group in self.groups.values():
                 group.room.observe(frame)
@@ -315,17 +328,18 @@ class Hub:
         hinted = self._take_hints(hints)
         now = self._now()
         aged = any(group.room.is_due(now) for group in self.groups.values())
+        did = Work.NONE
         if frames or hinted or aged:
-            await self._flush(frames)
+            did = await self._flush(frames)
         self._beat()
-        return bool(frames or hinted)
+        return did
 
     def _take_hints(self, hints: Sequence[LifecycleStep]) -> bool:
         """Whether any room shows a step it did not know."""
         news = [group.room.observe_step(step) for step in hints for group in self.groups.values()]
         return any(news)
 
-    async def _flush(self, frames: Sequence[EventFrame]) -> None:
+    async def _flush(self, frames: Sequence[EventFrame]) -> Work:
         self.index = frames[-1].index if frames else self.index
         now = self._now()
         groups = tuple(self.groups.values())
@@ -338,10 +352,12 @@ class Hub:
 
             await self._frames().read(render_asking)
         at = _ms(frames[-1].at if frames else now)
+        told = False
         for group in groups:
             if group not in asking:
                 group.render(None, now)
-            group.send_rendered(self.index, at, is_hint=not frames)
+            told |= group.send_rendered(self.index, at, is_hint=not frames)
+        return Work.FLUSHED if asking or told else Work.LOOKED
 
     def _beat(self) -> None:
         loop_time = asyncio.get_running_loop().time()
@@ -368,8 +384,11 @@ class Hub:
     def _tell_all(self, message: Message) -> None:
         """Once per viewer, however many groups it is in."""
         text = encoded(message)
-        for viewer in {viewer for group in self.groups.values() for viewer in group.viewers}:
+        for viewer in self._viewers():
             viewer.deliver(text)
+
+    def _viewers(self) -> set[Viewer]:
+        return {viewer for group in self.groups.values() for viewer in group.viewers}
 
     def _frames(self) -> FrameSource:
         assert self._source is not None, "wire() comes before the first viewer"

@@ -21,7 +21,7 @@ class LeaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: A worker process that says nothing for so long is lost.
     lost_worker_after: float = 5.0
     wake_again_after: float = 1.0
-    #: A process that asked for work so recently is awake.
+    #: A process that asked for work so recently, and was not sent away since, is awake.
     awake_after_asking: float = 0.25
     #: Worker processes that exist even when they have not said so yet.
     expected_workers: int = 1

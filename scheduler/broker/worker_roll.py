@@ -63,6 +63,12 @@ class WorkerRoll:
         known.asked_at = monotonic
         known.woken_at = float("-inf")
 
+    def sent_away(self, process: str) -> None:
+        """The process was told that there is nothing: it sleeps, however lately it asked."""
+        known = self._processes.get(process)
+        if known is not None:
+            known.asked_at = float("-inf")
+
     def returned(self, eval_id: str) -> None:
         """Nobody holds the evaluation any more."""
         for process in self._processes.values():
