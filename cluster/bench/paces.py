@@ -25,8 +25,8 @@ class Pace(NamedTuple):
     rows: int
 
 
-CALM = Pace("calm", 50, 1, 13)
-BUSY = Pace("busy", 500, 10, 45)
+CALM = Pace("calm", 50, 1, 17)
+BUSY = Pace("busy", 500, 10, 35)
 
 
 def register_at(

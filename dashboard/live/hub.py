@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
+#: Seconds that a reading waits for the commits that follow, where its viewers were told something
+#: without: one run of an evaluation is a handful, and a reading between them would hold them up.
+READING_DELAY = 0.03
 #: Seconds after which viewers are told the index although nothing they follow changed.
 BEAT_INTERVAL = 1.0
 #: Frames kept in memory for viewers who come back.
@@ -80,6 +83,8 @@ class Group:
         self.sent_index = index
         self.viewers: set[Viewer] = set()
         self._pieces: tuple[Piece, ...] | None = ()
+        #: Something of the present index was told ahead; the frame that says so follows.
+        self._is_ahead = False
         self._whole: tuple[int, tuple[Piece, ...]] | None = None
         self._returns: dict[int, str] = {}
 
@@ -120,11 +125,15 @@ class Group:
         if self._pieces is None:
             self.send(Reload(reason="a change could not be shown", index=index))
         elif self._pieces and is_hint:
+            self._is_ahead = True
             self.send(Hint(topic=topic, pieces=self._pieces))
-        elif self._pieces:
+        elif not is_hint and (self._pieces or self._is_ahead):
+            self._is_ahead = False
             since, self.sent_index = self.sent_index, index
             self.send(Frame(topic=topic, since=since, index=index, at=at, pieces=self._pieces))
-        return self._pieces is None or bool(self._pieces)
+        else:
+            return False
+        return True
 
     def send(self, message: Message) -> None:
         """One text for all viewers."""
@@ -154,6 +163,10 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
         self._beat_due = 0.0
         self._pace = Pace()
+        #: When rooms that must read may do so; None when none must.
+        self._reading_due: float | None = None
+        #: The instant of the newest commit that was told.
+        self._flushed_at = 0
 
     def wire(self, source: FrameSource, clock: Clock) -> None:
         """Name the record and the clock (the composition root does)."""
@@ -298,9 +311,12 @@ class Hub:
             await asyncio.sleep(max(0.0, started + pause - loop.time()))
 
     async def _idle(self) -> None:
-        """Wait for a commit, a hint or the next beat, whichever comes first."""
+        """Wait for a commit, a hint, the next reading or the next beat, whichever comes first."""
+        patience = BEAT_INTERVAL
+        if self._reading_due is not None:
+            patience = max(0.0, self._reading_due - asyncio.get_running_loop().time())
         with suppress(TimeoutError):
-            async with asyncio.timeout(BEAT_INTERVAL):
+            async with asyncio.timeout(patience):
                 await self._news.wait()
 
     async def _advance_or_reload(self) -> Work:
@@ -330,7 +346,9 @@ class Hub:
         aged = any(group.room.is_due(now) for group in self.groups.values())
         did = Work.NONE
         if frames or hinted or aged:
-            did = await self._flush(frames)
+            did = self._flush(frames)
+        if await self._read_what_is_due():
+            did = Work.FLUSHED
         self._beat()
         return did
 
@@ -339,29 +357,50 @@ class Hub:
         news = [group.room.observe_step(step) for step in hints for group in self.groups.values()]
         return any(news)
 
-    async def _flush(self, frames: Sequence[EventFrame]) -> Work:
-        self.index = frames[-1].index if frames else self.index
+    def _flush(self, frames: Sequence[EventFrame]) -> Work:
+        """Tell what needs no reader; where the rest does, that is ahead of the frame."""
         now = self._now()
-        groups = tuple(self.groups.values())
-        asking = [group for group in groups if group.room.needs_reader]
-        if asking:
-
-            def render_asking(reader: StateReader) -> None:
-                for group in asking:
-                    group.render(reader, now)
-
-            await self._frames().read(render_asking)
-        at = _ms(frames[-1].at if frames else now)
+        if frames:
+            self.index, self._flushed_at = frames[-1].index, frames[-1].at
         told = False
-        for group in groups:
-            if group not in asking:
+        for group in self.groups.values():
+            is_asking, has_told = group.room.needs_reader, False
+            if group.room.is_light:
                 group.render(None, now)
-            told |= group.send_rendered(self.index, at, is_hint=not frames)
-        return Work.FLUSHED if asking or told else Work.LOOKED
+                at = _ms(self._flushed_at if frames else now)
+                has_told = group.send_rendered(self.index, at, is_hint=is_asking or not frames)
+            if is_asking:
+                self._read_within(READING_DELAY if has_told else 0.0)
+            told |= has_told
+        return Work.FLUSHED if told else Work.LOOKED
+
+    def _read_within(self, seconds: float) -> None:
+        due = asyncio.get_running_loop().time() + seconds
+        self._reading_due = due if self._reading_due is None else min(due, self._reading_due)
+
+    async def _read_what_is_due(self) -> bool:
+        """Read once for all rooms that ask, when the burst that made them ask is over."""
+        due = self._reading_due
+        if due is None or asyncio.get_running_loop().time() < due:
+            return False
+        self._reading_due = None
+        asking = [group for group in self.groups.values() if group.room.needs_reader]
+        now = self._now()
+
+        def render_asking(reader: StateReader) -> None:
+            for group in asking:
+                group.render(reader, now)
+
+        if asking:
+            await self._frames().read(render_asking)
+        for group in asking:
+            group.send_rendered(self.index, _ms(self._flushed_at), is_hint=False)
+        return bool(asking)
 
     def _beat(self) -> None:
         loop_time = asyncio.get_running_loop().time()
-        if loop_time < self._beat_due:
+        # A beat says that everything up to the index was told.
+        if loop_time < self._beat_due or self._reading_due is not None:
             return
         self._beat_due = loop_time + BEAT_INTERVAL
         self._tell_all(Beat(index=self.index, at=_ms(self._now())))

@@ -147,7 +147,12 @@ class Room:
     @property
     def needs_reader(self) -> bool:
         """Whether the next flush asks the database, or is too long for the event loop."""
-        return bool(self._stale) or len(self._rows) > ROWS_ON_THE_LOOP
+        return bool(self._stale) or not self.is_light
+
+    @property
+    def is_light(self) -> bool:
+        """Whether a flush without a reader is short enough for the event loop."""
+        return len(self._rows) <= ROWS_ON_THE_LOOP
 
     def standing(self, now: int) -> tuple[Piece, ...]:
         """What every viewer gets on joining, so that later pieces meet the same picture."""
@@ -172,7 +177,10 @@ class Room:
         return missed.flush(None, now)
 
     def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
-        """What changed since the last flush. `reader` is given when `needs_reader`."""
+        """What changed since the last flush.
+
+        Without a `reader` all that needs none; the rest waits for a flush with one.
+        """
         rows = list(self._rows.values())
         self._rows.clear()
         # Of more new rows than a page shows, the older ones would be pushed out again at once.

@@ -246,11 +246,50 @@ async def test_rooms_whose_frames_were_lost_are_read_anew():
     assert (current(standing), current(changed)) == (["scheduling"], ["applying"])
 
 
-async def test_who_was_ahead_is_told_what_is_old_to_the_others(monkeypatch):
+@pytest.fixture
+def head(monkeypatch):
+    """A panel of the evaluation page, which asks the reader."""
     panel = rooms.Panel(
         "head", "dashboard/partials/_facts.html", lambda *_: {}, frozenset({Topic.EVALUATION})
     )
     monkeypatch.setitem(rooms.PANELS, "evaluation", [panel])
+
+
+def targets(message):
+    return {piece.get("target", piece["kind"]) for piece in message["pieces"]}
+
+
+@pytest.mark.usefixtures("head")
+async def test_what_needs_no_reader_is_shown_before_the_rest_is_read():
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        record(source)
+        _, frame = await page.told("frame", 2)
+        (hint,) = await page.told("hint")
+    assert page.messages.index(hint) < page.messages.index(frame)
+    assert targets(hint) == {"graph", "steps", "path"}
+    assert (targets(frame), frame["since"], frame["index"]) == ({"head"}, 2, 3)
+
+
+@pytest.mark.usefixtures("head")
+async def test_a_frame_says_the_index_although_all_was_told_ahead():
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    async with hub_with(source) as hub:
+        await hub.join(page, ONE, source.store.index)
+        for count in (2, 3):
+            record(source)
+            await page.told("frame", count)
+    last = (await page.told("frame", 3))[-1]
+    assert (last["pieces"], last["index"]) == ([], 4)
+
+
+@pytest.mark.usefixtures("head")
+async def test_who_was_ahead_is_told_what_is_old_to_the_others():
     source = MemoryFrames()
     record(source)
     page = Page()
@@ -262,8 +301,7 @@ async def test_who_was_ahead_is_told_what_is_old_to_the_others(monkeypatch):
         await hub.join(Page(), ONE, source.store.index + 1)
         record(source)
         frames = await page.told("frame", 4)
-    told = [{piece.get("target") for piece in frame["pieces"]} for frame in frames]
-    assert ["head" in targets for targets in told] == [False, True, False, True]
+    assert ["head" in targets(frame) for frame in frames] == [False, True, False, True]
 
 
 async def test_a_quiet_page_is_told_the_index_by_a_beat():
