@@ -14,7 +14,16 @@ export function attachFilter(field) {
     field.value = "";
     run();
   });
-  body.addEventListener("live:swapped", run);
+  let isDue = false;
+  body.addEventListener("live:swapped", () => {
+    if (isDue) return;
+    isDue = true;
+    // Once per batch of rows, before it is painted.
+    queueMicrotask(() => {
+      isDue = false;
+      run();
+    });
+  });
   run();
 }
 

@@ -5,10 +5,30 @@ import { drawGraph, flashEdges, patchGraph } from "../graphs/svg.js";
 const ROW_LIMIT = 200;
 const FOCUSABLE = "a, button, input, select, summary, textarea, [tabindex]";
 const newest = new WeakMap();
+// Asking an element whether it is scrolled costs a layout of the page; those that were say so themselves.
+const scrolled = new WeakSet();
+// Tables that new rows went into in this batch, and whether their top is out of sight.
+const isAbove = new Map();
 let spokenAt = -Infinity;
 
+document.addEventListener("scroll", (event) => scrolled.add(event.target), { capture: true, passive: true });
+
 export function applyPieces(pieces) {
-  for (const piece of pieces) APPLY[piece.kind]?.(piece);
+  isAbove.clear();
+  for (const piece of withoutSuperseded(pieces)) APPLY[piece.kind]?.(piece);
+}
+
+// Of the pieces that replace the same thing only the last one is ever seen.
+export function withoutSuperseded(pieces) {
+  const last = new Map();
+  for (const piece of pieces) last.set(replaced(piece), piece);
+  return pieces.filter((piece) => replaced(piece) === null || last.get(replaced(piece)) === piece);
+}
+
+function replaced(piece) {
+  if (piece.kind === "graph") return `graph ${piece.graph.key}`;
+  const isWhole = piece.kind === "html" && (piece.mode ?? "replace") === "replace";
+  return isWhole ? `html ${piece.target}` : null;
 }
 
 const APPLY = {
@@ -85,10 +105,10 @@ function exchange(element, html) {
   const [fresh] = parsed(html);
   if (!fresh) return;
   const place = focusPlace(element);
-  const scroll = [element.scrollLeft, element.scrollTop];
+  const scroll = scrolled.has(element) ? [element.scrollLeft, element.scrollTop] : null;
   keepOpen(element, fresh);
   element.replaceWith(fresh);
-  [fresh.scrollLeft, fresh.scrollTop] = scroll;
+  if (scroll) [fresh.scrollLeft, fresh.scrollTop] = scroll;
   newest.set(fresh, html);
   if (place) restoreFocus(fresh, place);
   swapped(fresh);
@@ -125,7 +145,8 @@ function restoreFocus(fresh, place) {
 // New rows above the reader are told by a pill, so that the text under the eye does not jump.
 function announceAbove(container) {
   const table = container.closest("table") ?? container;
-  if (table.getBoundingClientRect().top >= 0) return;
+  if (!isAbove.has(table)) isAbove.set(table, table.getBoundingClientRect().top < 0);
+  if (!isAbove.get(table)) return;
   const holder = table.parentElement;
   let pill = holder.querySelector(":scope > .pill");
   if (!pill) {

@@ -304,6 +304,37 @@ def test_reasons_stay_open_closed_and_focused_as_their_reader_left_them(live):
     assert live.evaluate("document.activeElement.parentElement.id") == "r-b"
 
 
+def test_of_what_is_replaced_twice_in_a_batch_only_the_last_is_put_in(live):
+    live.evaluate("""() => {
+      document.getElementById("content").insertAdjacentHTML("beforeend", '<p id="p">0</p><ul id="u"></ul>');
+      window.swaps = [];
+      document.addEventListener("live:swapped", (event) => window.swaps.push(event.target.outerHTML));
+    }""")  # noqa: E501
+    whole = [{"kind": "html", "target": "p", "html": f'<p id="p">{n}</p>'} for n in (1, 2)]
+    added = [
+        {"kind": "html", "target": "u", "mode": "append", "html": f"<li>{n}</li>"} for n in (1, 2)
+    ]
+    live.evaluate("(message) => window.tell(message)", frame(7, 8, whole[0], *added, whole[1]))
+    until(live, "window.swaps.length === 3")
+    assert live.evaluate("window.swaps") == ["<li>1</li>", "<li>2</li>", '<p id="p">2</p>']
+
+
+def test_what_was_scrolled_stays_where_it_was(live):
+    live.evaluate("""() => {
+      document.styleSheets[0].insertRule("#box { block-size: 40px; overflow: auto }");
+      document.styleSheets[0].insertRule("#box > hr { block-size: 400px; margin: 0 }");
+      document.getElementById("content").insertAdjacentHTML(
+        "beforeend", '<div id="box"><hr></div>');
+      document.getElementById("box").scrollTop = 70;
+    }""")
+    # The browser says that something was scrolled with its next picture.
+    live.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    piece = {"kind": "html", "target": "box", "html": '<div id="box"><hr><p>more</p></div>'}
+    live.evaluate("(message) => window.tell(message)", frame(7, 8, piece))
+    until(live, "document.querySelector('#box > p')")
+    assert live.evaluate("document.getElementById('box').scrollTop") == 70
+
+
 def test_pieces_change_the_page_and_keep_the_focus(live):
     live.evaluate("""() => document.getElementById("content").insertAdjacentHTML("beforeend",
       `<table><tbody id="rows">
