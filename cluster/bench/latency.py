@@ -1,6 +1,7 @@
 """How long one job takes from its registration to its placement, on an idle cluster (P0a)."""
 
 from contextlib import closing
+from time import sleep
 from typing import Any
 
 from cluster.bench.connection import Connection
@@ -13,11 +14,15 @@ NODES = 50
 JOBS = 200
 #: Not counted: the first ones warm caches and wake processes.
 _WARM_UP = 10
+#: Seconds of quiet before a job: processes go to sleep after 0.1 s, and what wakes them must do so
+#: whenever they fell asleep.
+PAUSES = (0.05, 0.09, 0.12, 0.2, 0.3, 0.5, 0.8, 1.1)
+ROUNDS = 5
 _CLOCK = SystemClock()
 
 
 def run(options: Options) -> Figures:
-    """Register one job after another, each once the one before is placed."""
+    """Register one job after another, each once the one before is placed; then with pauses."""
     nodes, jobs = NODES, options.scaled(JOBS)
     with (
         target(options) as aim,
@@ -27,12 +32,18 @@ def run(options: Options) -> Figures:
         aim.until_quiet(60)
         prefix = f"latency-{_CLOCK.now()}"
         taken = [_one(connection, f"{prefix}-{number}") for number in range(_WARM_UP + jobs)]
+        spaced = []
+        for number, pause in enumerate(PAUSES * options.scaled(ROUNDS)):
+            sleep(pause)
+            spaced.append(_one(connection, f"{prefix}-spaced-{number}")[1])
     figures: Figures = {"nodes": nodes, "jobs": jobs}
     steps = ("registered", "complete", "visible")
     for name, values in zip(steps, zip(*taken[_WARM_UP:], strict=True), strict=True):
         of_step = [*values]
         figures[f"{name}_p50_ms"] = percentile(of_step, 0.50)
         figures[f"{name}_p99_ms"] = percentile(of_step, 0.99)
+    figures["spaced_complete_p50_ms"] = percentile(spaced, 0.50)
+    figures["spaced_complete_most_ms"] = max(spaced)
     return figures
 
 

@@ -25,7 +25,6 @@ class WorkerProcess(msgspec.Struct):
 
     heard_at: float
     asked_at: float = float("-inf")
-    woken_at: float = float("-inf")
     held: dict[str, HeldDelivery] = {}
 
 
@@ -35,8 +34,9 @@ class WorkerRoll:
     def __init__(self, settings: LeaderSettings) -> None:
         self._settings = settings
         self._processes: dict[str, WorkerProcess] = {}
-        #: When processes that never spoke were last woken, one entry each.
-        self._strangers_woken: list[float] = []
+        #: When processes were woken of which none has asked since, oldest first. Whose wake-up one
+        #: is nobody can say: whichever process sleeps takes the first it finds.
+        self._wakes: list[float] = []
 
     def heard(self, process: str, monotonic: float) -> None:
         """Any message counts as a sign of life."""
@@ -60,8 +60,9 @@ class WorkerRoll:
     def asked(self, process: str, monotonic: float) -> None:
         """The process asked for work: it is awake."""
         known = self._processes[process]
+        if self._wakes and self._sleeps(known, monotonic):
+            del self._wakes[0]
         known.asked_at = monotonic
-        known.woken_at = float("-inf")
 
     def sent_away(self, process: str) -> None:
         """The process was told that there is nothing: it sleeps, however lately it asked."""
@@ -91,25 +92,17 @@ class WorkerRoll:
         One that was woken within the last second, and has not asked yet, is still expected.
         """
         again = monotonic - self._settings.wake_again_after
-        self._strangers_woken = [moment for moment in self._strangers_woken if moment > again]
-        sleeping = [known for known in self._processes.values() if self._sleeps(known, monotonic)]
-        expected = sum(1 for known in sleeping if known.woken_at > again)
-        wanted = max(0, ready_count - expected - len(self._strangers_woken))
-        chosen = [known for known in sleeping if known.woken_at <= again][:wanted]
-        for known in chosen:
-            known.woken_at = monotonic
-        return len(chosen) + self._wake_strangers(wanted - len(chosen), monotonic)
+        self._wakes = [moment for moment in self._wakes if moment > again]
+        sleeping = sum(self._sleeps(known, monotonic) for known in self._processes.values())
+        # Those that are expected to exist but have not spoken yet.
+        sleeping += max(0, self._settings.expected_workers - len(self._processes))
+        count = max(0, min(ready_count, sleeping) - len(self._wakes))
+        self._wakes += [monotonic] * count
+        return count
 
     def _sleeps(self, process: WorkerProcess, monotonic: float) -> bool:
         asked_lately = monotonic < process.asked_at + self._settings.awake_after_asking
         return not process.held and not asked_lately
-
-    def _wake_strangers(self, wanted: int, monotonic: float) -> int:
-        """Wake processes that are expected to exist but have not spoken yet."""
-        silent = self._settings.expected_workers - len(self._processes)
-        count = max(0, min(wanted, silent - len(self._strangers_woken)))
-        self._strangers_woken += [monotonic] * count
-        return count
 
     def next_deadline(self, ready_count: int, monotonic: float) -> float | None:
         """When a process is lost, or may have to be woken for what is ready."""
@@ -117,15 +110,12 @@ class WorkerRoll:
             known.heard_at + self._settings.lost_worker_after for known in self._processes.values()
         ]
         if ready_count:
-            wake_again = self._settings.wake_again_after
             moments += [
-                max(
-                    known.woken_at + wake_again, known.asked_at + self._settings.awake_after_asking
-                )
+                known.asked_at + self._settings.awake_after_asking
                 for known in self._processes.values()
                 if not known.held
             ]
-            moments += [moment + wake_again for moment in self._strangers_woken]
+            moments += [moment + self._settings.wake_again_after for moment in self._wakes]
         # Those that are past have been acted on by the tick before.
         return min((moment for moment in moments if moment > monotonic), default=None)
 

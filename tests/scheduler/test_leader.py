@@ -482,6 +482,20 @@ def test_a_process_that_was_sent_away_sleeps_however_lately_it_asked() -> None:
     assert wakes(world) == 1
 
 
+def test_a_wake_up_counts_for_whichever_process_took_it() -> None:
+    world = make_world(expected_workers=0)
+    for process in ("a", "b"):
+        world.leader.alive(process, monotonic=world.clock.monotonic())
+    world.put_evaluations(E)
+    assert wakes(world) == 1
+    # Whichever it was meant for: the one that asks has taken it, and sleeps again.
+    world.finish("b", complete(take_one(world, "b")))
+    assert dequeue(world, "b") == ()
+    world.leader.worker_sent_away("b")
+    world.put_evaluations(make_evaluation(2, job_id="other"))
+    assert wakes(world, 0.2) == 1
+
+
 def wakes_applier(world: World, seconds: float = 0.0) -> bool:
     world.tick(seconds)
     return world.leader.take_applier_wake(world.clock.monotonic())
