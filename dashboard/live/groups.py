@@ -1,0 +1,95 @@
+"""The viewers of one subscription: one text for all of them per flush.
+
+In: a room, and moments to tell what it shows. Out: messages put into the viewers' outboxes. Knows
+neither the record nor when to tell; the hub does.
+"""
+
+import logging
+from typing import Protocol
+
+from dashboard.live.messages import Frame, Hint, Message, Piece, Reload, encoded
+from dashboard.live.rooms import Room
+from scheduler.ports import StateReader
+
+logger = logging.getLogger(__name__)
+
+#: Indexes per group from which returning viewers share one text.
+MAX_RETURNS = 8
+
+
+class Viewer(Protocol):
+    """Somebody's open page."""
+
+    def deliver(self, text: str) -> None:
+        """Take a message. Must not block; a viewer that is too slow drops itself."""
+
+
+class Group:
+    """The viewers of one subscription and the room they look at."""
+
+    def __init__(self, room: Room, index: int) -> None:
+        """`index` is the one the group's first message continues from."""
+        self.room = room
+        self.sent_index = index
+        self.viewers: set[Viewer] = set()
+        self._pieces: tuple[Piece, ...] | None = ()
+        #: Something of the present index was told ahead; the frame that says so follows.
+        self._is_ahead = False
+        self._whole: tuple[int, tuple[Piece, ...]] | None = None
+        self._returns: dict[int, str] = {}
+
+    def begun_anew(self, room: Room, index: int) -> "Group":
+        """The same viewers before another room."""
+        group = Group(room, index)
+        group.viewers = self.viewers
+        return group
+
+    def returning(self, since: int) -> str | None:
+        """What brings a viewer from `since` to now, if another one has just come from there."""
+        return self._returns.get(since)
+
+    def remember_return(self, since: int, text: str) -> None:
+        """Keep it for others who come from there, until the group is told something further."""
+        if len(self._returns) >= MAX_RETURNS:
+            self._returns.clear()
+        self._returns[since] = text
+
+    def whole(self, reader: StateReader, index: int, now: int) -> tuple[Piece, ...]:
+        """Everything the room shows, made once per index however many viewers come back."""
+        if self._whole is None or self._whole[0] != index:
+            self._whole = index, self.room.everything(reader, now)
+        return self._whole[1]
+
+    def render(self, reader: StateReader | None, now: int) -> None:
+        """Make the pieces of one flush. A fault here costs this group a reload, no other."""
+        try:
+            self._pieces = self.room.flush(reader, now)
+        except Exception:
+            logger.exception("action=live-render-failed topic=%s", self.room.subscription.topic)
+            self.room.forget_told()
+            self._pieces = None
+
+    def send_rendered(self, index: int, at: int, *, is_hint: bool) -> bool:
+        """One text for all viewers, if there is anything to say; whether there was."""
+        topic = self.room.subscription.topic
+        if self._pieces is None:
+            self.send(Reload(reason="a change could not be shown", index=index))
+        elif self._pieces and is_hint:
+            self._is_ahead = True
+            self.send(Hint(topic=topic, pieces=self._pieces))
+        elif not is_hint and (self._pieces or self._is_ahead):
+            self._is_ahead = False
+            since, self.sent_index = self.sent_index, index
+            self.send(Frame(topic=topic, since=since, index=index, at=at, pieces=self._pieces))
+        else:
+            return False
+        return True
+
+    def send(self, message: Message) -> None:
+        """One text for all viewers."""
+        self._returns.clear()
+        # A hint changes what the room shows, not the index.
+        self._whole = None
+        text = encoded(message)
+        for viewer in tuple(self.viewers):
+            viewer.deliver(text)
