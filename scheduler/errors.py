@@ -31,3 +31,7 @@ class PlanRefused(SchedulerError):
 
 class MissingRefresh(SchedulerError):
     """A plan was committed in part, but no newer snapshot came with the answer."""
+
+
+class RequestRefused(SchedulerError):
+    """No state of the leader would make this request a right one."""

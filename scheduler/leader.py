@@ -11,9 +11,8 @@ from scheduler.broker.applier_roll import ApplierRoll
 from scheduler.broker.blocked_evals import BlockedEvals
 from scheduler.broker.eval_broker import EvalBroker
 from scheduler.broker.intake import Intake
-from scheduler.broker.leader_settings import SECOND, LeaderSettings
+from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.broker.lifecycle import Lifecycles
-from scheduler.broker.places import FAILED_QUEUE, Outstanding
 from scheduler.broker.plan_desk import PlanDesk, Settled, Submission
 from scheduler.broker.worker_roll import HeldDelivery, WorkerRoll
 from scheduler.commands import (
@@ -23,7 +22,7 @@ from scheduler.commands import (
     RecordSteps,
     WakeWorkers,
 )
-from scheduler.errors import NotOutstanding, TokenMismatch
+from scheduler.errors import NotOutstanding, RequestRefused, TokenMismatch
 from scheduler.leader_stats import LeaderStats
 from scheduler.messages import (
     Delivery,
@@ -35,14 +34,10 @@ from scheduler.messages import (
 )
 from scheduler.ports import IDSource, StateReader
 from scheduler.state.events import EventFrame
-from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
 from scheduler.structs.plan import Plan
-from scheduler.watchers import reaper
+from scheduler.watchers.reaper import Reaper
 from scheduler.watchers.watcher import Watcher
-
-#: Superseded and duplicate evaluations canceled in one write.
-CANCEL_BATCH = 728
-REAP_BATCH = 64
 
 
 class Leader:
@@ -66,15 +61,13 @@ class Leader:
         self.watchers = tuple(watchers)
         #: The newest index it has seen.
         self.index = 0
-        self._ids = ids
-        self._chance = chance
         self._lives = Lifecycles()
         self._workers = WorkerRoll(self.settings)
         self._intake = Intake(self.broker, self.blocked, self._lives, self._workers)
         self._applier = ApplierRoll(self.settings)
         self._desk = PlanDesk()
+        self._reaper = Reaper(self.broker, self.blocked, self.settings, ids, chance)
         self._replies: list[PlanReply] = []
-        self._uncanceled: list[CancelEvaluations] = []
         self._last_unblock_failed = 0.0
         self._last_prune = 0.0
 
@@ -143,12 +136,15 @@ class Leader:
         """Queue a plan; its answer will be among `take_replies`. Sent twice, it is queued once.
 
         Its outline is enough, with the `size` of the whole.
-        While it is out the evaluation's nack timer stands still. Raises NotOutstanding or
-        TokenMismatch for a delivery that is not the submitter's any more.
+        While it is out the evaluation's nack timer stands still. Raises RequestRefused for a plan
+        of no job, NotOutstanding or TokenMismatch for a delivery that is not the submitter's any
+        more. Whether its job still exists is for the applier to say.
         """
         self._workers.heard(process, monotonic)
         if self._desk.knows(plan.id):
             return
+        if not plan.job_id:
+            raise RequestRefused("cannot submit plan without job info")
         self.broker.pause_nack_timeout(plan.eval_id, plan.eval_token, monotonic=monotonic)
         self._workers.begun(process, (plan.eval_id,))
         self._desk.submit(process, plan, size)
@@ -162,13 +158,16 @@ class Leader:
         """What to commit for this request, perhaps nothing; then call `finished`.
 
         After a failed commit call `put_back` with the steps instead. A sign of life: the nack
-        timer starts again. Raises NotOutstanding or TokenMismatch.
+        timer starts again. Raises NotOutstanding or TokenMismatch; RequestRefused when what is to
+        wait for capacity again was not delivered as a blocked evaluation.
         """
         self._workers.heard(process, monotonic)
         if not request.ack:
             self._check_token(request)
             return FinishWrite()
         self.broker.outstanding_reset(request.eval_id, request.token, monotonic=monotonic)
+        if request.reblocked is not None:
+            self._check_reblocked(request.eval_id, request.reblocked)
         evaluations = request.created
         if request.update is not None:
             evaluations = (*evaluations, request.update)
@@ -193,6 +192,14 @@ class Leader:
             self.broker.ack(request.eval_id, request.token, monotonic=monotonic)
             self._workers.returned(request.eval_id)
         self._intake.record_notes(now)
+
+    def _check_reblocked(self, eval_id: str, reblocked: Evaluation) -> None:
+        """Else one would be tracked whose row says something else, and lost with this leader."""
+        delivered = self.broker.evaluation(eval_id)
+        if reblocked.id != eval_id or delivered is None:
+            raise RequestRefused("evaluation does not exist")
+        if not delivered.should_block:
+            raise RequestRefused("evaluation not blocked")
 
     def _check_token(self, request: FinishRequest) -> None:
         token = self.broker.outstanding(request.eval_id)
@@ -299,7 +306,7 @@ class Leader:
         self._sweep(now=now, monotonic=monotonic)
         self._intake.record_notes(now)
         # 4. What came back too often is written off, what was superseded is canceled.
-        commands = self._reap(now=now, monotonic=monotonic)
+        commands = self._reaper.reap(now=now, monotonic=monotonic)
         # 5. Idle workers are woken.
         wakes = self._workers.take_wakes(self.broker.ready_count(), monotonic)
         if wakes:
@@ -346,7 +353,7 @@ class Leader:
         if isinstance(command, RecordSteps):
             self.put_back(command.steps)
         elif isinstance(command, CancelEvaluations):
-            self._uncanceled.append(command)
+            self._reaper.not_performed(command)
 
     def _return_lost(self, held: HeldDelivery, *, monotonic: float) -> None:
         if self.broker.outstanding(held.eval_id) != held.token:
@@ -365,34 +372,6 @@ class Leader:
             self._last_prune = monotonic
             self.blocked.prune(monotonic)
             self._intake.prune()
-
-    def _reap(self, *, now: int, monotonic: float) -> list[Command]:
-        commands: list[Command] = list(self._uncanceled)
-        self._uncanceled = []
-        failed = self.broker.dequeue((FAILED_QUEUE,), REAP_BATCH, monotonic=monotonic)
-        commands += [self._fail(delivery, now) for delivery in failed]
-        texts = {
-            evaluation.id: reaper.SUPERSEDED
-            for evaluation in self.broker.take_cancelable(CANCEL_BATCH)
-        }
-        for duplicate in self.blocked.take_duplicates(CANCEL_BATCH - len(texts)):
-            texts[duplicate.id] = reaper.duplicate_text(duplicate.job_id)
-        if texts:
-            commands.append(CancelEvaluations(texts=texts))
-        return commands
-
-    def _fail(self, failed: Outstanding, now: int) -> FailEvaluation:
-        return reaper.write_off(
-            failed.evaluation,
-            failed.token,
-            limit=self.settings.delivery_limit,
-            wait=round(SECOND * self._follow_up_wait()),
-            eval_id=self._ids.next_id(),
-            now=now,
-        )
-
-    def _follow_up_wait(self) -> float:
-        return self.settings.follow_up_baseline + self._chance() * self.settings.follow_up_range
 
     def stats(self) -> LeaderStats:
         """Numbers for pages."""

@@ -4,12 +4,30 @@ They travel through Redis as msgpack; tokens and ids in them are checked against
 lost, late or repeated message does no harm. How they travel is not known here.
 """
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
+from scheduler.errors import RequestRefused
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.plan import Plan, PlanResult
 from scheduler.structs.wire import Wire
+
+#: Moves on when workers of before can no longer read what the leader hands out, or it what they
+#: hand in.
+SCHEDULER_VERSION = 1
+
+
+def check_dequeue(types: Sequence[str], version: int) -> None:
+    """Raises RequestRefused for a worker that may not be handed evaluations."""
+    if version != SCHEDULER_VERSION:
+        raise RequestRefused(
+            f"dequeue disallowed: calling scheduler version is {version};"
+            f" leader version is {SCHEDULER_VERSION}"
+        )
+    if not types:
+        raise RequestRefused("dequeue requires at least one scheduler type")
 
 
 class Delivery(Wire, frozen=True):

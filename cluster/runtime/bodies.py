@@ -22,6 +22,8 @@ class DequeueBody(msgspec.Struct, frozen=True):
     types: tuple[str, ...]
     limit: int
     wait_s: float
+    #: SCHEDULER_VERSION of the one who asks; the first ones did not say.
+    version: int = 0
 
 
 class PlanBody(msgspec.Struct, frozen=True):

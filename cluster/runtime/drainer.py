@@ -30,7 +30,7 @@ from cluster.runtime.leader_channel import (
     process_name,
 )
 from cluster.store.snapshot_cache import SnapshotCache
-from scheduler.messages import Delivery, PlanOutcome
+from scheduler.messages import SCHEDULER_VERSION, Delivery, PlanOutcome
 from scheduler.worker import Batch, Turn, WorkerTools
 
 log = logging.getLogger(__name__)
@@ -87,12 +87,13 @@ class Drainer:
         return batch.working_on if batch is not None else ()
 
     def _dequeue(self) -> Deliveries:
-        body = DequeueBody(self.process, TYPES, self._size.limit, LINGER_S)
+        body = DequeueBody(self.process, TYPES, self._size.limit, LINGER_S, SCHEDULER_VERSION)
         asked = self.channel.send("dequeue", body)
         while True:
             for answer in self.channel.collect(LINGER_S):
                 if answer.id == asked:
                     if answer.error:
+                        log.warning("action=dequeue refused: %s", answer.error)
                         return ()
                     return msgspec.msgpack.decode(answer.body, type=tuple[Delivery, ...])
                 self._note_refusal(answer)

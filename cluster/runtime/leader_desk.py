@@ -25,7 +25,7 @@ from cluster.runtime.inbox import Inbox
 from cluster.runtime.leader_channel import UNREADABLE, Request
 from scheduler.errors import SchedulerError
 from scheduler.leader import Leader
-from scheduler.messages import FinishWrite, PlanOutcome
+from scheduler.messages import FinishWrite, PlanOutcome, check_dequeue
 from scheduler.ports import Change, Fence, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.evaluations import write_evaluations, write_explanations
@@ -123,7 +123,9 @@ class LeaderDesk:
         self.inbox.answer(request, Done())
 
     def _park_dequeue(self, request: Request) -> None:
-        self._park(request, _body(request, DequeueBody))
+        body = _body(request, DequeueBody)
+        check_dequeue(body.types, body.version)
+        self._park(request, body)
 
     def _park_next_plans(self, request: Request) -> None:
         self._park(request, _body(request, NextPlansBody))

@@ -64,6 +64,11 @@ class EvalBroker:
         entry = self._entries.get(eval_id)
         return entry.place if entry else None
 
+    def evaluation(self, eval_id: str) -> Evaluation | None:
+        """An evaluation as it came in."""
+        entry = self._entries.get(eval_id)
+        return entry.evaluation if entry else None
+
     def jobs(self) -> set[JobKey]:
         """The jobs of everything it holds."""
         return {entry.evaluation.job_key for entry in self._entries.values()}

@@ -1,11 +1,17 @@
 """Write off evaluations that cannot end by themselves: failed too often, or superseded.
 
-In: commands of the leader, an open transaction. Out: changed evaluations. When to do it is decided
-by the leader; collecting old rows is `garbage.py`'s work.
+In: broker and tracker, which know them. Out: commands, and what each of them writes in an open
+transaction. Collecting old rows is `garbage.py`'s work.
 """
 
-from scheduler.commands import CancelEvaluations, FailEvaluation
-from scheduler.ports import Change
+from collections.abc import Callable
+
+from scheduler.broker.blocked_evals import BlockedEvals
+from scheduler.broker.eval_broker import EvalBroker
+from scheduler.broker.leader_settings import SECOND, LeaderSettings
+from scheduler.broker.places import FAILED_QUEUE, Outstanding
+from scheduler.commands import CancelEvaluations, Command, FailEvaluation
+from scheduler.ports import Change, IDSource
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.structs.evaluation import (
     EvalStatus,
@@ -16,6 +22,58 @@ from scheduler.structs.evaluation import (
 )
 
 SUPERSEDED = "canceled after more recent eval was processed"
+#: Superseded and duplicate evaluations canceled in one write.
+CANCEL_BATCH = 728
+FAIL_BATCH = 64
+
+
+class Reaper:
+    """What is to be written off now; what could not be written is said again."""
+
+    def __init__(
+        self,
+        broker: EvalBroker,
+        blocked: BlockedEvals,
+        settings: LeaderSettings,
+        ids: IDSource,
+        chance: Callable[[], float],
+    ) -> None:
+        self._broker = broker
+        self._blocked = blocked
+        self._settings = settings
+        self._ids = ids
+        self._chance = chance
+        self._uncanceled: list[CancelEvaluations] = []
+
+    def reap(self, *, now: int, monotonic: float) -> list[Command]:
+        """Fail what was delivered too often; cancel superseded ones and duplicates."""
+        commands: list[Command] = list(self._uncanceled)
+        self._uncanceled = []
+        failed = self._broker.dequeue((FAILED_QUEUE,), FAIL_BATCH, monotonic=monotonic)
+        commands += [self._fail(delivery, now) for delivery in failed]
+        superseded = self._broker.take_cancelable(CANCEL_BATCH)
+        texts = {evaluation.id: SUPERSEDED for evaluation in superseded}
+        for duplicate in self._blocked.take_duplicates(CANCEL_BATCH - len(texts)):
+            texts[duplicate.id] = duplicate_text(duplicate.job_id)
+        if texts:
+            commands.append(CancelEvaluations(texts=texts))
+        return commands
+
+    def not_performed(self, command: CancelEvaluations) -> None:
+        """It failed, and comes again; a failed write-off is brought back by its nack timer."""
+        self._uncanceled.append(command)
+
+    def _fail(self, failed: Outstanding, now: int) -> FailEvaluation:
+        settings = self._settings
+        wait_s = settings.follow_up_baseline + self._chance() * settings.follow_up_range
+        return write_off(
+            failed.evaluation,
+            failed.token,
+            limit=settings.delivery_limit,
+            wait=round(SECOND * wait_s),
+            eval_id=self._ids.next_id(),
+            now=now,
+        )
 
 
 def duplicate_text(job_id: str) -> str:

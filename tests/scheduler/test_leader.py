@@ -3,53 +3,22 @@
 import msgspec
 import pytest
 
-from scheduler.broker.leader_settings import LeaderSettings
-from scheduler.broker.places import Place
-from scheduler.commands import CancelEvaluations, FailEvaluation, RecordSteps, WakeWorkers
-from scheduler.errors import NotOutstanding, TokenMismatch
-from scheduler.messages import Delivery, FinishRequest, PlanOutcome, PlanReply
+from scheduler.broker.blocked_evals import BlockedStats
+from scheduler.broker.places import BrokerStats, Place
+from scheduler.commands import CancelEvaluations, FailEvaluation, RecordSteps
+from scheduler.errors import NotOutstanding, RequestRefused, TokenMismatch
+from scheduler.messages import FinishRequest, PlanOutcome
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
 from scheduler.structs.node import NodeEligibility, NodeStatus
 from scheduler.structs.plan import Plan, PlanResult
-from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import SECOND, make_allocation, make_evaluation, make_job, make_node
-from tests.simulation.world import TYPES, World
+from tests.scheduler.leading import E, complete, dequeue, make_world, nack, pause_broker, take_one
+from tests.simulation.world import World
 
 MINUTE = 60 * SECOND
-E = make_evaluation()
-
-
-def make_world(*evaluations: Evaluation, **settings: float) -> World:
-    world = World(settings=LeaderSettings(**settings))
-    if evaluations:
-        world.put_evaluations(*evaluations)
-    return world
-
-
-def dequeue(world: World, process: str = "w", limit: int = 1) -> tuple[Delivery, ...]:
-    return world.leader.dequeue(process, TYPES, limit, **world.time)
-
-
-def take_one(world: World, process: str = "w") -> Delivery:
-    (delivery,) = dequeue(world, process)
-    return delivery
-
-
-def complete(delivery: Delivery, **fields: object) -> FinishRequest:
-    done = delivery.evaluation.changed(status=EvalStatus.COMPLETE, **fields)
-    return FinishRequest(eval_id=done.id, token=delivery.token, update=done)
-
-
-def nack(world: World, delivery: Delivery, reason: str = "broke") -> None:
-    world.finish(
-        "w",
-        FinishRequest(
-            eval_id=delivery.evaluation.id, token=delivery.token, ack=False, error=reason
-        ),
-    )
 
 
 def steps_of(world: World, evaluation: Evaluation = E) -> list[tuple[int, Step, str]]:
@@ -59,7 +28,7 @@ def steps_of(world: World, evaluation: Evaluation = E) -> list[tuple[int, Step, 
 # Coming in.
 
 
-def test_pending_evaluations_become_ready_and_blocked_ones_are_tracked() -> None:
+def test_57_pending_evaluations_become_ready_and_blocked_ones_are_tracked() -> None:
     blocked = make_evaluation(2, job_id="other", status=EvalStatus.BLOCKED)
     world = make_world(E, blocked)
     assert world.leader.broker.place_of(E.id) is Place.READY
@@ -204,33 +173,58 @@ def test_a_run_after_a_failover_must_see_everything_before() -> None:
     assert take_one(world).wait_index == world.store.index
 
 
-def test_119_pausing_empties_the_broker_and_resuming_restores_it() -> None:
+def test_83_a_run_must_see_the_write_that_made_its_evaluation_whatever_the_leader_saw() -> None:
+    world = make_world()
+    ahead = world.store.index + 1
+    world.leader.broker.enqueue(E.changed(modify_index=ahead), monotonic=0)
+    assert take_one(world).wait_index == ahead
+
+
+def test_86_a_paused_broker_hands_out_nothing_and_complains_of_nothing() -> None:
     world = make_world(E)
+    pause_broker(world, paused=True)
+    assert dequeue(world) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "keeps_deliveries", "hands_out"),
+    [
+        pytest.param(False, True, False, 0, id="119-pausing-empties-it"),
+        pytest.param(True, True, False, 0, id="119-paused-again-nothing-changes"),
+        pytest.param(True, False, False, 1, id="119-resuming-restores-it"),
+        pytest.param(False, False, True, 0, id="resumed-again-nothing-changes"),
+    ],
+)
+def test_the_broker_follows_the_switch_and_only_a_change_of_it(
+    before: bool, after: bool, *, keeps_deliveries: bool, hands_out: int
+) -> None:
+    world = make_world(E, make_evaluation(2, job_id="b", status=EvalStatus.BLOCKED))
     delivery = take_one(world)
-    for paused in (True, False):
-        settings = SchedulerSettings(pause_eval_broker=paused)
-        world.store.write(
-            WriteKind.SCHEDULER_SETTINGS_UPDATED,
-            lambda change, settings=settings: change.put_scheduler_settings(settings),
-            now=1,
-        )
-        world.follow()
-        assert world.leader.broker.enabled is not paused
-        assert len(dequeue(world)) == (0 if paused else 1)
-    with pytest.raises(TokenMismatch):
-        world.finish("w", complete(delivery))
+    pause_broker(world, paused=before)
+    assert pause_broker(world, paused=after) is (before and not after)
+    assert world.leader.broker.enabled is world.leader.blocked.enabled is not after
+    assert (world.leader.broker.outstanding(E.id) == delivery.token) is keeps_deliveries
+    assert world.leader.stats().blocked.total_blocked == (0 if after else 1)
+    assert len(dequeue(world)) == hands_out
 
 
-def test_125_after_a_failover_old_tokens_are_worth_nothing() -> None:
+@pytest.mark.parametrize("is_same_leader", [False, True], ids=["125-failover", "125-switched-off"])
+def test_tokens_of_before_are_worth_nothing(*, is_same_leader: bool) -> None:
     world = make_world(E)
     old = take_one(world)
-    world.new_leader()
-    with pytest.raises(NotOutstanding):
-        world.finish("w", complete(old))
-    plan = Plan(id="p", eval_id=E.id, eval_token=old.token)
-    with pytest.raises(NotOutstanding):
-        world.leader.submit_plan("w", plan, plan.size, **world.time)
-    assert take_one(world).token != old.token
+    if is_same_leader:
+        pause_broker(world, paused=True)
+        pause_broker(world, paused=False)
+    else:
+        world.new_leader()
+    plan = Plan(id="p", job_id="web", eval_id=E.id, eval_token=old.token)
+    for error in (NotOutstanding, TokenMismatch):
+        with pytest.raises(error):
+            world.finish("w", complete(old))
+        with pytest.raises(error):
+            world.leader.submit_plan("w", plan, plan.size, **world.time)
+        if error is NotOutstanding:
+            assert take_one(world).token != old.token
 
 
 def test_126_a_released_evaluation_is_blocked_again_after_a_failover() -> None:
@@ -257,6 +251,42 @@ def test_a_reblocked_evaluation_waits_again_and_missed_room_brings_it_back() -> 
         assert (E.id in world.leader.blocked) is (place is None)
 
 
+@pytest.mark.parametrize(
+    ("stored", "fields", "error", "text"),
+    [
+        pytest.param(
+            EvalStatus.BLOCKED,
+            {"eval_id": "unknown"},
+            NotOutstanding,
+            "evaluation is not outstanding",
+            id="93-unknown",
+        ),
+        pytest.param(
+            EvalStatus.BLOCKED,
+            {"reblocked": make_evaluation(9)},
+            RequestRefused,
+            "evaluation does not exist",
+            id="93-another-than-was-delivered",
+        ),
+        pytest.param(
+            EvalStatus.PENDING, {}, RequestRefused, "evaluation not blocked", id="93-pending"
+        ),
+    ],
+)
+def test_what_never_waited_for_room_cannot_wait_again(
+    stored: EvalStatus, fields: dict[str, object], error: type[Exception], text: str
+) -> None:
+    world = make_world(E.changed(status=stored, snapshot_index=50))
+    world.put_nodes(make_node())
+    delivery = take_one(world)
+    blocked = delivery.evaluation.changed(status=EvalStatus.BLOCKED)
+    request = {"eval_id": E.id, "token": delivery.token, "reblocked": blocked} | fields
+    with pytest.raises(error, match=text):
+        world.finish("w", FinishRequest(**request))
+    assert world.leader.stats().blocked == BlockedStats()
+    assert world.leader.broker.outstanding(E.id) == delivery.token
+
+
 def test_a_lost_worker_gives_back_what_it_held() -> None:
     world = make_world(E, make_evaluation(2, job_id="begun"), delivery_limit=1)
     deliveries = {d.evaluation.job_id: d for d in dequeue(world, limit=2)}
@@ -273,81 +303,13 @@ def test_a_lost_worker_gives_back_what_it_held() -> None:
 def test_a_lost_worker_whose_plan_is_being_judged_is_nacked_after_the_answer() -> None:
     world = make_world(E)
     delivery = take_one(world)
-    plan = Plan(id="p", eval_id=E.id, eval_token=delivery.token)
+    plan = Plan(id="p", job_id="web", eval_id=E.id, eval_token=delivery.token)
     world.leader.submit_plan("w", plan, plan.size, **world.time)
     world.take_plans()
     world.tick(5)
     assert world.leader.broker.outstanding(E.id) == delivery.token
     world.leader.plans_done([PlanOutcome(plan_id="p", result=PlanResult())], **world.time)
     assert world.leader.broker.place_of(E.id) is Place.BACKING_OFF
-    assert world.leader.take_replies() == ()
-
-
-# Plans.
-
-
-def submitted(world: World, **fields: object) -> Plan:
-    plan = Plan(**({"id": "p", "eval_id": E.id, "eval_token": take_one(world).token} | fields))
-    world.leader.submit_plan("w", plan, plan.size, **world.time)
-    return plan
-
-
-def test_the_nack_timer_stands_still_while_a_plan_is_out() -> None:
-    world = make_world(E, lost_worker_after=10_000)
-    plan = submitted(world)
-    world.tick(1000)
-    assert world.leader.broker.outstanding(E.id) == plan.eval_token
-    world.take_plans()
-    outcome = PlanOutcome(plan_id="p", result=PlanResult(alloc_index=7))
-    world.leader.plans_done([outcome], **world.time)
-    assert world.leader.take_replies() == (PlanReply(process="w", eval_id=E.id, outcome=outcome),)
-    world.tick(59)
-    assert world.leader.broker.outstanding(E.id) == plan.eval_token
-    world.tick(1)
-    assert world.leader.broker.place_of(E.id) is Place.BACKING_OFF
-
-
-def test_a_plan_sent_twice_is_queued_once() -> None:
-    world = make_world(E)
-    plan = submitted(world)
-    world.leader.submit_plan("w", plan, plan.size, **world.time)
-    assert world.leader.plan_queue_depth == 1
-
-
-def test_94_a_plan_with_a_wrong_token_is_refused() -> None:
-    world = make_world(E)
-    take_one(world)
-    with pytest.raises(TokenMismatch):
-        world.leader.submit_plan("w", Plan(id="p", eval_id=E.id, eval_token="x"), 0, **world.time)
-    assert world.leader.plan_queue_depth == 0
-
-
-def test_96_pausing_flushes_the_plan_queue() -> None:
-    world = make_world(E)
-    submitted(world)
-    settings = SchedulerSettings(pause_eval_broker=True)
-    world.store.write(
-        WriteKind.SCHEDULER_SETTINGS_UPDATED,
-        lambda change: change.put_scheduler_settings(settings),
-        now=1,
-    )
-    world.follow()
-    (reply,) = world.leader.take_replies()
-    assert reply.outcome == PlanOutcome(plan_id="p", error="plan queue flushed")
-    assert world.leader.plan_queue_depth == 0
-
-
-def test_a_plan_is_given_up_when_the_applier_asks_for_more_and_never_before() -> None:
-    world = make_world(E, lost_worker_after=10_000)
-    submitted(world)
-    world.take_plans()
-    world.tick(1000)
-    assert world.leader.take_replies() == ()
-    world.take_plans()
-    (reply,) = world.leader.take_replies()
-    assert reply.outcome == PlanOutcome(plan_id="p", error="the plan applier did not answer")
-    late = PlanOutcome(plan_id="p", result=PlanResult(alloc_index=9))
-    world.leader.plans_done([late], **world.time)
     assert world.leader.take_replies() == ()
 
 
@@ -418,10 +380,10 @@ def test_33_of_eleven_evaluations_of_one_job_two_run_and_nine_are_canceled() -> 
     statuses = [world.stored(e).status for e in evaluations]
     assert statuses.count(EvalStatus.COMPLETE) == 2
     assert statuses.count(EvalStatus.CANCELED) == 9
-    assert world.stored(evaluations[5]).status_description == (
-        "canceled after more recent eval was processed"
-    )
-    assert world.leader.stats().broker.total_ready == 0
+    assert {world.stored(e).status_description for e in evaluations} == {
+        "", "canceled after more recent eval was processed",
+    }  # fmt: skip
+    assert world.leader.stats().broker == BrokerStats()
 
 
 def test_a_cancellation_that_failed_comes_again() -> None:
@@ -444,103 +406,6 @@ def test_those_that_gave_up_over_conflicts_try_again_each_minute() -> None:
     assert world.leader.broker.place_of(blocked.id) is Place.READY
 
 
-# Wake-ups.
-
-
-def wakes(world: World, seconds: float = 0.0) -> int:
-    return sum(c.count for c in world.tick(seconds) if isinstance(c, WakeWorkers))
-
-
-def test_an_expected_worker_is_woken_and_woken_again_after_a_second() -> None:
-    world = make_world(E)
-    assert [wakes(world), wakes(world), wakes(world, 0.9), wakes(world, 0.1)] == [1, 0, 0, 1]
-
-
-def test_one_idle_process_is_woken_per_ready_evaluation() -> None:
-    world = make_world(expected_workers=0)
-    for process in ("a", "b", "c"):
-        world.leader.alive(process, monotonic=world.clock.monotonic())
-    world.put_evaluations(E, make_evaluation(2, job_id="other"))
-    assert wakes(world) == 2
-    assert wakes(world) == 0
-
-
-def test_a_process_that_asked_a_moment_ago_is_awake() -> None:
-    world = make_world(expected_workers=0)
-    dequeue(world, "a")
-    world.put_evaluations(E)
-    assert wakes(world, 0.2) == 0
-    assert world.leader.next_deadline(**world.time) == pytest.approx(1000.25)
-    assert wakes(world, 0.05) == 1
-
-
-def test_a_process_that_was_sent_away_sleeps_however_lately_it_asked() -> None:
-    world = make_world(expected_workers=0)
-    dequeue(world, "a")
-    world.leader.worker_sent_away("a")
-    world.put_evaluations(E)
-    assert wakes(world) == 1
-
-
-def test_a_wake_up_counts_for_whichever_process_took_it() -> None:
-    world = make_world(expected_workers=0)
-    for process in ("a", "b"):
-        world.leader.alive(process, monotonic=world.clock.monotonic())
-    world.put_evaluations(E)
-    assert wakes(world) == 1
-    # Whichever it was meant for: the one that asks has taken it, and sleeps again.
-    world.finish("b", complete(take_one(world, "b")))
-    assert dequeue(world, "b") == ()
-    world.leader.worker_sent_away("b")
-    world.put_evaluations(make_evaluation(2, job_id="other"))
-    assert wakes(world, 0.2) == 1
-
-
-def wakes_applier(world: World, seconds: float = 0.0) -> bool:
-    world.tick(seconds)
-    return world.leader.take_applier_wake(world.clock.monotonic())
-
-
-def test_the_applier_is_woken_when_evaluations_go_out() -> None:
-    world = make_world(E)
-    assert not wakes_applier(world)
-    take_one(world)
-    assert [wakes_applier(world), wakes_applier(world, 5)] == [True, False]
-
-
-def test_an_applier_that_waits_is_not_woken() -> None:
-    world = make_world(E)
-    world.leader.next_plans("applier", **world.time)
-    take_one(world)
-    assert not wakes_applier(world)
-
-
-def test_an_applier_that_was_sent_away_is_woken_at_once() -> None:
-    world = make_world(E)
-    take_one(world)
-    assert wakes_applier(world)
-    world.leader.next_plans("applier", **world.time)
-    world.leader.applier_sent_away()
-    world.put_evaluations(make_evaluation(2, job_id="other"))
-    take_one(world)
-    assert wakes_applier(world, 0.15)
-
-
-def test_a_plan_wakes_an_applier_that_did_not_come_once_more_after_a_second() -> None:
-    world = make_world(E)
-    submitted(world)
-    assert wakes_applier(world)
-    assert [wakes_applier(world, 0.9), wakes_applier(world, 0.2), wakes_applier(world)] == [
-        False, True, False,
-    ]  # fmt: skip
-
-
-def test_without_work_there_is_nothing_to_do_until_the_next_sweep() -> None:
-    world = make_world()
-    assert world.tick() == []
-    assert world.leader.next_deadline(**world.time) == 1060
-
-
 # Lifecycle.
 
 
@@ -549,7 +414,7 @@ def test_the_life_of_an_evaluation_is_recorded_with_its_outcome() -> None:
     world.clock.advance(0.5)
     delivery = take_one(world)
     world.leader.submit_plan(
-        "w", Plan(id="p", eval_id=E.id, eval_token=delivery.token), 0, **world.time
+        "w", Plan(id="p", job_id="web", eval_id=E.id, eval_token=delivery.token), 0, **world.time
     )
     world.take_plans()
     rejected = PlanResult(rejected_nodes=("n1",), rejections={"n1": "memory"}, refresh_index=3)

@@ -180,7 +180,9 @@ def forged(file):
     yield request("nothing", {})
     yield request("alive", {"process": "forger"}, "leader:in")
     yield request("alive", {"process": "forger"}, "evaluations")
-    waits = {"process": "forger", "types": ["nothing"], "limit": -1, "wait_s": float("nan")}
+    waits = {"process": "forger", "types": [], "limit": -1, "wait_s": float("nan")}
+    yield request("dequeue", waits)
+    waits |= {"types": ["nothing"], "version": 1}
     yield request("dequeue", waits)
     yield request("dequeue", waits | {"limit": 2**62, "wait_s": float("inf")})
     yield request("next_plans", {"process": "forger", "limit": -1, "wait_s": -1.0})
