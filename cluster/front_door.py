@@ -181,7 +181,9 @@ class StaticFiles:
     """
 
     def __init__(self) -> None:
-        self._files = WhiteNoise(None, prefix="static/", max_age=60)
+        # Files are looked at anew, since an upgrade may exchange them before the server restarts:
+        # one served at the length that it had at the start is cut off.
+        self._files = WhiteNoise(None, prefix="static/", max_age=60, autorefresh=True)
         admin = Path(django.contrib.admin.__file__).parent / "static"
         for directory in (settings.BASE_DIR / "static", admin):
             self._files.add_files(str(directory), prefix="static/")
@@ -196,7 +198,7 @@ class StaticFiles:
         await send({"type": "http.response.body", "body": body})
 
     def _answer(self, scope: Any) -> tuple[int, Sequence[tuple[str, str]], bytes]:
-        file = self._files.files.get(scope["path"])
+        file = self._files.find_file(scope["path"])
         if file is None:
             return 404, [("Content-Type", "text/plain"), ("Content-Length", "0")], b""
         # Its names are those of WSGI.

@@ -77,10 +77,10 @@ async def test_a_fault_of_ours_is_a_500(handler, caplog):
     await caller.wait()
 
 
-async def ask_static(method, where, **headers):
+async def ask_static(method, where, *, files=None, **headers):
     named = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
     scope = {"type": "http", "method": method, "path": where, "headers": named}
-    caller = ApplicationCommunicator(StaticFiles(), scope)
+    caller = ApplicationCommunicator(files or StaticFiles(), scope)
     start, content = await caller.receive_output(), await caller.receive_output()
     await caller.wait()
     return start["status"], dict(start["headers"]), content["body"]
@@ -93,6 +93,18 @@ async def test_static_files_of_project_and_admin_are_served_with_validators():
     again = await ask_static("GET", "/static/css/tokens.css", if_none_match=etag)
     assert (again[0], again[2]) == (304, b"")
     assert (await ask_static("GET", "/static/admin/css/base.css"))[0] == 200
+
+
+async def test_a_file_that_an_upgrade_exchanged_is_served_whole(tmp_path, settings):
+    settings.BASE_DIR = tmp_path
+    script = tmp_path / "static" / "main.js"
+    script.parent.mkdir()
+    script.write_text("old")
+    files = StaticFiles()
+    assert (await ask_static("GET", "/static/main.js", files=files))[2] == b"old"
+    script.write_text("newer and longer")
+    _, headers, content = await ask_static("GET", "/static/main.js", files=files)
+    assert (headers[b"content-length"], content) == (b"16", b"newer and longer")
 
 
 @pytest.mark.parametrize(
