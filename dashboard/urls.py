@@ -5,6 +5,7 @@ from django.urls import path
 from dashboard.views import (
     allocations,
     chains,
+    deployment_actions,
     evaluations,
     glossary,
     job_actions,
@@ -20,6 +21,9 @@ urlpatterns = [
     path("", overview.now, name="now"),
     path("chains/<str:eval_id>.<str:form>", chains.chain_file, name="chain-file"),
     path("chains/<str:eval_id>/", chains.chain, name="chain"),
+    path("deployments/fail/", deployment_actions.fail, name="deployment-fail"),
+    path("deployments/pause/", deployment_actions.pause, name="deployment-pause"),
+    path("deployments/promote/", deployment_actions.promote, name="deployment-promote"),
     path("drains/", nodes.drains, name="drains"),
     path("drains/<str:node_id>/", nodes.drain, name="drain"),
     path("drains/<str:node_id>/cancel", nodes.cancel_drain, name="drain-cancel"),

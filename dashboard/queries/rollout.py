@@ -1,7 +1,7 @@
 """The rollout of a job's version: how far its newest deployment is, group by group.
 
 In: a reader and the job. Out: the Rollout that `_job_rollout.html` shows, and what the job's
-sentence says of it. Only tells: promoting and failing belong to whoever asks the scheduler.
+sentence says of it. Only tells: promoting and failing are `views/deployment_actions.py`.
 """
 
 import msgspec
@@ -66,15 +66,34 @@ class Rollout(msgspec.Struct, frozen=True, kw_only=True):
         return min((instant for instant in due if instant), default=0)
 
     @property
+    def waiting(self) -> tuple[str, ...]:
+        """The groups whose healthy canaries a person must promote."""
+        return tuple(
+            group.name
+            for group in self.groups
+            if group.waits_for_promotion and not group.state.auto_promote
+        )
+
+    @property
+    def waiting_canaries(self) -> int:
+        """How many canaries they have."""
+        return sum(
+            group.state.desired_canaries for group in self.groups if group.name in self.waiting
+        )
+
+    @property
+    def reverts(self) -> bool:
+        """Whether failing it brings the last stable version back, if there is one."""
+        return any(group.state.auto_revert for group in self.groups)
+
+    @property
     def sentence(self) -> str:
         """What the head of the page says while it is under way; empty when it is over."""
         if not self.deployment.is_active:
             return ""
         version = f"Version {self.deployment.job_version} rolls out"
-        waiting = [group for group in self.groups if group.waits_for_promotion]
-        if waiting and not all(group.state.auto_promote for group in waiting):
-            canaries = sum(group.state.desired_canaries for group in waiting)
-            wait = count_of(canaries, "healthy canary waits", "healthy canaries wait")
+        if self.waiting:
+            wait = count_of(self.waiting_canaries, "healthy canary waits", "healthy canaries wait")
             return f"{version}: {wait} to be promoted."
         healthy = sum(group.state.healthy_allocs for group in self.groups)
         desired = sum(group.state.desired_total for group in self.groups)
@@ -91,7 +110,12 @@ def rollout_of(reader: DjangoStateReader, job: Job) -> Rollout | None:
     )
     if not newest or (newest[0].job_version != job.version and not newest[0].is_active):
         return None
+    return progress_of(newest[0])
+
+
+def progress_of(deployment: Deployment) -> Rollout:
+    """Of this deployment, whatever came after it."""
     groups = tuple(
-        GroupProgress(name=name, state=state) for name, state in newest[0].task_groups.items()
+        GroupProgress(name=name, state=state) for name, state in deployment.task_groups.items()
     )
-    return Rollout(deployment=newest[0], groups=groups)
+    return Rollout(deployment=deployment, groups=groups)

@@ -3,9 +3,11 @@
 from collections import Counter
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from tests.live.side_process import until
 from tests.live.sites import SECOND, Site, site
+from tests.live.visitor import Visitor
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(150)]
 
@@ -55,7 +57,22 @@ def roll_out(cluster: Site, version: int, **fields: object) -> None:
     cluster.run("web", Count=2, Meta={"version": str(version)}, Update=UPDATE | fields)
 
 
-def test_a_job_is_rolled_out_back_and_out_again_behind_a_canary() -> None:
+def promote_in_the_browser(browser: Browser, cluster: Site) -> None:
+    """By the button on the job's page."""
+    visitor = Visitor(browser, cluster.stack.address)
+    visitor.open(cluster.stack.login_link)
+    visitor.open("/jobs/default/web/")
+    visitor.expect_live()
+    visitor.page.get_by_role("button", name="Promote 1 canary").click()
+    dialog = visitor.page.get_by_role("dialog", name="Promote the canaries of version 3?")
+    visitor.pictures("rollout-promote")
+    dialog.get_by_role("button", name="Promote").click()
+    expect(visitor.page.get_by_text("The canaries of version 3 were promoted.")).to_be_visible()
+    assert visitor.problems == []
+    visitor.close()
+
+
+def test_a_job_is_rolled_out_back_and_out_again_behind_a_canary(browser: Browser) -> None:
     with site(2) as cluster:
         roll_out(cluster, 0)
         until_it(cluster, "successful", 0)
@@ -77,7 +94,6 @@ def test_a_job_is_rolled_out_back_and_out_again_behind_a_canary() -> None:
         assert waiting["StatusDescription"] == (
             "Deployment is running but requires manual promotion"
         )
-        promotion = {"DeploymentID": waiting["ID"], "All": True}
-        cluster.put(f"/v1/deployment/promote/{waiting['ID']}", promotion)
+        promote_in_the_browser(browser, cluster)
         until_it(cluster, "successful", 3)
         until(lambda: running_versions(cluster) == {3: 2}, 20, "the new version took over")

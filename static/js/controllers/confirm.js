@@ -1,9 +1,10 @@
 // Dialogs before anything that stops work: a button names its dialog; a typed name opens the red button.
+// A button that live frames exchange says by data-fill-<name> what stands at [data-filled="<name>"] of its dialog.
 
 export function attachConfirm() {
   document.addEventListener("click", (event) => {
     const opener = event.target.closest?.("[data-confirm]");
-    if (opener) return open(document.getElementById(opener.dataset.confirm));
+    if (opener) return open(document.getElementById(opener.dataset.confirm), opener);
     const closer = event.target.closest?.('[data-action="close"]');
     closer?.closest("dialog")?.close();
   });
@@ -23,8 +24,13 @@ export function attachConfirm() {
   });
 }
 
-function open(dialog) {
+function open(dialog, opener) {
   if (!dialog || dialog.open) return;
+  for (const place of dialog.querySelectorAll("[data-filled]")) {
+    const value = opener.getAttribute(`data-fill-${place.dataset.filled}`) ?? "";
+    if (place.matches("input")) place.value = value;
+    else place.textContent = value;
+  }
   const field = dialog.querySelector("[id$='-typed']");
   if (field) {
     field.value = "";

@@ -275,6 +275,22 @@ def test_any_other_page_is_loaded_again(live):
     assert live.locator("[data-older-notice]").is_hidden()
 
 
+def test_a_dialog_says_what_its_button_knows(live):
+    live.evaluate("""() => document.getElementById("content").insertAdjacentHTML("beforeend",
+      `<button id="a" data-confirm="d" data-fill-version="3" data-fill-id="x">Promote</button>
+       <button id="b" data-confirm="d" data-fill-version="4">Promote</button>
+       <dialog id="d"><form><input type="hidden" name="id" data-filled="id">
+       <h2>Version <b data-filled="version">?</b></h2></form></dialog>`)""")
+    told = (
+        "[document.querySelector('#d h2').textContent, document.querySelector('#d input').value]"
+    )
+    live.locator("#a").click()
+    assert live.evaluate(told) == ["Version 3", "x"]
+    live.keyboard.press("Escape")
+    live.locator("#b").click()
+    assert live.evaluate(told) == ["Version 4", ""]
+
+
 FOLDS = """<div id="reasons">
   <details id="r-a" open><summary>first</summary>a</details>
   <details id="r-b"><summary>second</summary>b</details>

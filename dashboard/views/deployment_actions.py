@@ -1,0 +1,96 @@
+"""Buttons of a rollout: each asks an operation, then leads to what came of it."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+
+from cluster.operations.deployments import (
+    DeploymentWritten,
+    fail_deployment,
+    pause_deployment,
+    promote_deployment,
+)
+from cluster.operations.errors import OperationRefused
+from cluster.store.access import the_store
+from dashboard.page import action
+from dashboard.queries.jobs import job_url
+from dashboard.queries.rollout import progress_of
+from dashboard.viewer import Viewer
+from scheduler.ports import IDSource, StateStore
+from scheduler.structs.deployment import Deployment
+
+#: An operation on the deployment that was found, at a moment.
+Operation = Callable[[StateStore, Deployment, int, IDSource], DeploymentWritten]
+
+
+@action
+async def promote(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /deployments/promote/: the canaries that wait for a person."""
+    told = "The canaries of version {} were promoted. This is how the rest follows."
+    return await _ordered(request, viewer, request.POST.get("deployment", ""), _promote, told)
+
+
+@action
+async def pause(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /deployments/pause/: hold the deployment `pause`, or let `resume` go on."""
+    resumed = request.POST.get("resume", "")
+    if resumed:
+        told = "The rollout of version {} goes on."
+        return await _ordered(request, viewer, resumed, _resume, told)
+    told = "The rollout of version {} is paused: nothing more of it is placed."
+    return await _ordered(request, viewer, request.POST.get("pause", ""), _pause, told)
+
+
+@action
+async def fail(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /deployments/fail/."""
+    told = "The rollout of version {} has failed, as you wished."
+    return await _ordered(request, viewer, request.POST.get("deployment", ""), _fail, told)
+
+
+async def _ordered(
+    request: HttpRequest, viewer: Viewer, deployment_id: str, operation: Operation, told: str
+) -> HttpResponseBase:
+    store = the_store()
+    found = await store.aread(lambda reader: reader.deployment(deployment_id))
+    if found is None or not viewer.sees(found.namespace):
+        messages.error(request, "Nothing was changed: it is not there any more.")
+        return redirect("/jobs/")
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    try:
+        written = await store.awrite_call(operation, found, viewer.now, ids)
+    except OperationRefused as refused:
+        messages.error(request, f"Nothing was changed: {str(refused).strip()}.")
+        return redirect(job_url(found.job_key))
+    messages.success(request, told.format(found.job_version))
+    return redirect(
+        f"/evaluations/{written.eval_id}/" if written.eval_id else job_url(found.job_key)
+    )
+
+
+def _promote(
+    store: StateStore, deployment: Deployment, now: int, ids: IDSource
+) -> DeploymentWritten:
+    waiting = progress_of(deployment).waiting
+    # With none to promote the operation says which canaries are lacking.
+    return promote_deployment(
+        store, deployment.id, groups=waiting, every_group=not waiting, now=now, ids=ids
+    )
+
+
+def _pause(
+    store: StateStore, deployment: Deployment, now: int, ids: IDSource
+) -> DeploymentWritten:
+    return pause_deployment(store, deployment.id, pause=True, now=now, ids=ids)
+
+
+def _resume(
+    store: StateStore, deployment: Deployment, now: int, ids: IDSource
+) -> DeploymentWritten:
+    return pause_deployment(store, deployment.id, pause=False, now=now, ids=ids)
+
+
+def _fail(store: StateStore, deployment: Deployment, now: int, ids: IDSource) -> DeploymentWritten:
+    return fail_deployment(store, deployment.id, now=now, ids=ids)

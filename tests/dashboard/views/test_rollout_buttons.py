@@ -1,0 +1,117 @@
+"""The buttons of a rollout on a job's page."""
+
+import pytest
+from msgspec.structs import replace
+
+from cluster.operations.jobs import JobRegistration, register_job
+from cluster.operations.namespaces import put_namespace
+from scheduler.state.events import WriteKind
+from scheduler.structs.allocation import ClientStatus, DeploymentHealth
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
+from scheduler.structs.job import Namespace
+from tests.builders import SOME_MOMENT, make_allocation, make_job
+
+JOB = "/jobs/default/web/"
+WAITING = GroupRollout(
+    desired_canaries=1, placed_canaries=("c",), desired_total=3, placed_allocs=1, healthy_allocs=1
+)
+PROMOTE = 'data-confirm="promote-rollout" data-fill-deployment="d" data-fill-version="0"'
+
+
+@pytest.fixture
+def deploy(store, ids):
+    """A job whose version 0 rolls out, with a healthy canary of group `web`."""
+
+    def deploy(*, healthy=True, namespace="default", **fields):
+        put_namespace(store, Namespace(name=namespace), now=SOME_MOMENT)
+        job = make_job(id="web", namespace=namespace)
+        register_job(store, JobRegistration(job=job), now=SOME_MOMENT, ids=ids)
+        group = replace(WAITING, **fields)
+        deployment = Deployment(
+            id="d", namespace=namespace, job_id="web", task_groups={"web": group}
+        )
+        canary = make_allocation(
+            id="c",
+            job=job,
+            task_group="web",
+            deployment_id="d",
+            client_status=ClientStatus.RUNNING,
+            deployment_status=DeploymentHealth(canary=True, healthy=healthy),
+        )
+
+        def work(change):
+            change.put_deployment(deployment)
+            change.put_allocation(canary)
+
+        store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+
+    return deploy
+
+
+def deployment_of(store):
+    return store.read(lambda reader: reader.deployment("d"))
+
+
+def said(browser, answer):
+    """What the page says to which the answer leads, and where that is."""
+    where = answer.headers["Location"]
+    return browser.get(where).text, where
+
+
+def test_healthy_canaries_are_promoted_by_a_button(browser, store, deploy):
+    deploy()
+    assert PROMOTE in browser.get(JOB).text
+    text, where = said(browser, browser.post("/deployments/promote/", deployment="d"))
+    assert deployment_of(store).task_groups["web"].promoted
+    assert where.startswith("/evaluations/")
+    assert "The canaries of version 0 were promoted." in text
+    assert PROMOTE not in browser.get(JOB).text
+
+
+def test_canaries_that_are_not_healthy_have_no_button_and_are_refused(browser, store, deploy):
+    deploy(healthy=False, healthy_allocs=0)
+    assert PROMOTE not in browser.get(JOB).text
+    text, where = said(browser, browser.post("/deployments/promote/", deployment="d"))
+    assert where == JOB
+    assert "Task group &quot;web&quot; has 0/1 healthy allocations" in text
+    assert not deployment_of(store).task_groups["web"].promoted
+
+
+def test_canaries_that_promote_themselves_need_no_button(browser, deploy):
+    deploy(auto_promote=True)
+    assert PROMOTE not in browser.get(JOB).text
+
+
+def test_a_rollout_is_paused_and_goes_on(browser, store, deploy):
+    deploy()
+    assert 'name="pause" value="d"' in browser.get(JOB).text
+    text, where = said(browser, browser.post("/deployments/pause/", pause="d"))
+    assert (deployment_of(store).status, where) == (DeploymentStatus.PAUSED, JOB)
+    assert 'name="resume" value="d"' in text
+    text, where = said(browser, browser.post("/deployments/pause/", resume="d"))
+    assert deployment_of(store).status is DeploymentStatus.RUNNING
+    assert where.startswith("/evaluations/")
+
+
+@pytest.mark.parametrize(
+    ("auto_revert", "told"),
+    [
+        pytest.param(True, "The last stable version comes back.", id="goes-back"),
+        pytest.param(False, "Nothing is brought back", id="stays"),
+    ],
+)
+def test_failing_a_rollout_says_first_what_comes_of_it(browser, store, deploy, auto_revert, told):
+    deploy(auto_revert=auto_revert)
+    assert f'data-fill-consequence="{told}' in browser.get(JOB).text
+    browser.post("/deployments/fail/", deployment="d")
+    assert deployment_of(store).status is DeploymentStatus.FAILED
+    assert 'form="rollout-form"' not in browser.get(JOB).text
+
+
+@pytest.mark.parametrize("button", ["promote", "fail"])
+def test_rollouts_of_others_are_not_there(guest, store, deploy, button):
+    deploy(namespace="secret")
+    before = deployment_of(store)
+    answer = guest.post(f"/deployments/{button}/", deployment="d")
+    assert answer.headers["Location"] == "/jobs/"
+    assert deployment_of(store) == before
