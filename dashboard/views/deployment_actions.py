@@ -39,7 +39,7 @@ async def pause(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     if resumed:
         told = "The rollout of version {} goes on."
         return await _ordered(request, viewer, resumed, _resume, told)
-    told = "The rollout of version {} is paused: nothing more of it is placed."
+    told = "The rollout of version {} is paused until somebody lets it go on."
     return await _ordered(request, viewer, request.POST.get("pause", ""), _pause, told)
 
 
