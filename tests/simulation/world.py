@@ -8,12 +8,14 @@ import re
 import msgspec
 import numpy as np
 
+from cluster.jobspec.parse import parse_job
 from cluster.operations.allocations import mark_draining
 from cluster.operations.deployments import (
     end_deployment,
     promote_by_itself,
     step_deployments,
 )
+from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.nodes import complete_drain, mark_node_unresponsive
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.commands import (
@@ -34,7 +36,7 @@ from scheduler.errors import SchedulerError
 from scheduler.leader import Leader
 from scheduler.messages import FinishRequest, FinishWrite, PlanOutcome, QueuedPlan
 from scheduler.plan_applier import PlanApplier
-from scheduler.ports import Change
+from scheduler.ports import Change, MirroredSnapshot
 from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.writes.evaluations import write_evaluations
@@ -137,6 +139,15 @@ class World:
         self.store.write(WriteKind.JOB_REGISTERED, work, now=self.clock.now())
         self.follow()
         return self.stored(evaluation)
+
+    def register(self, group: dict[str, object] | None = None, **fields: object) -> None:
+        """A job `web` as a person would, through the operation that keeps versions and counts."""
+        task = {"Name": "web", "Driver": "mock_driver", "Resources": {"CPU": 3000}}
+        whole = {"Name": "web", "Count": 2, "Tasks": [task], **(group or {})}
+        document = {"ID": "web", "Type": "service", "TaskGroups": [whole], **fields}
+        registration = JobRegistration(job=parse_job(document))
+        register_job(self.store, registration, now=self.clock.now(), ids=self.ids)
+        self.follow()
 
     def put_evaluations(self, *evaluations: Evaluation) -> None:
         self.store.write(
@@ -257,12 +268,16 @@ class World:
     def new_batch(self, process: str, limit: int = 4) -> Batch:
         deliveries = self.leader.dequeue(process, TYPES, limit, **self.time)
         tools = WorkerTools(
-            snapshot=lambda _index: self.store.snapshot(),
+            snapshot=self.snapshot_at,
             ids=self.ids,
             matcher=Patterns(),
             factory=self.factory,
         )
         return Batch(tools, deliveries)
+
+    def snapshot_at(self, _index: int) -> MirroredSnapshot:
+        """What a worker looks at: here the newest, whatever it needs."""
+        return self.store.snapshot()
 
     def hand_in(self, process: str, turn: Turn) -> None:
         """Submit the plans and finishes of a turn; what the leader refuses is dropped."""
