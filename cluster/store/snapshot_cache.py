@@ -16,9 +16,9 @@ from cluster.store import statements
 from cluster.store.node_mirror import MirrorSnapshot, NodeMirror
 from scheduler.errors import StaleSnapshot
 
-#: Waiting for an index: 5 s in all.
+#: Waiting for an index: so long in all, and between two looks.
+_LIMIT_S = 5.0
 _PAUSE_S = 0.002
-_TRIES = 2500
 
 
 class SnapshotCache:
@@ -86,7 +86,7 @@ class SnapshotCache:
             if connection.vendor == "sqlite"
             else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         )
-        for _ in range(_TRIES):
+        for _ in range(round(_LIMIT_S / _PAUSE_S)):
             _execute(connection, begin)
             reached = int(_execute(connection, statements.READ_INDEX)[0][0])
             if reached >= index:
@@ -94,7 +94,7 @@ class SnapshotCache:
             _execute(connection, "COMMIT")
             sleep(_PAUSE_S)
         _execute(connection, begin)
-        raise StaleSnapshot(f"timed out after 5s waiting for index={index}")
+        raise StaleSnapshot(f"timed out after {_LIMIT_S:g}s waiting for index={index}")
 
 
 def _execute(connection: BaseDatabaseWrapper, statement: str) -> list[tuple[Any, ...]]:

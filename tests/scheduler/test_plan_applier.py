@@ -9,12 +9,18 @@ from scheduler.ports import Change
 from scheduler.rejected_nodes import RejectedNodes, RejectionSettings
 from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
-from scheduler.structs.allocation import Allocation, DesiredStatus
+from scheduler.structs.allocation import (
+    Allocation,
+    ClientStatus,
+    DesiredStatus,
+    RescheduleEvent,
+    RescheduleTracker,
+)
 from scheduler.structs.evaluation import Cause, CauseKind, Evaluation, LifecycleStep, Step
 from scheduler.structs.job import Job
 from scheduler.structs.node import NodeEligibility
 from scheduler.structs.plan import Plan
-from scheduler.structs.resources import Resources
+from scheduler.structs.resources import AllocatedResources, Resources
 from tests.builders import (
     SOME_MOMENT,
     CountingIDs,
@@ -173,6 +179,56 @@ def test_stops_of_a_purged_job_are_committed() -> None:
     stored = store.allocation(alloc.id)
     assert stored is not None
     assert stored.desired_status is DesiredStatus.STOP
+
+
+def test_91_of_stops_and_evictions_only_what_a_plan_may_say_is_taken() -> None:
+    store = make_store()
+    put(store, make_allocation(JOB, 0), make_allocation(JOB, 1))
+    stopped, evicted = held = [store.allocation(make_allocation(JOB, n).id) for n in (0, 1)]
+    forged = {
+        "name": "web.web[77]",
+        "eval_id": "another",
+        "job_version": 9,
+        "task_group": "another",
+        "deployment_id": "another",
+        "allocated_resources": AllocatedResources(),
+        "reschedule_tracker": RescheduleTracker(events=(RescheduleEvent(reschedule_time=1),)),
+        "next_allocation": "another",
+        "create_time": 1,
+        "modify_time": 1,
+    }
+    told = {
+        "desired_status": DesiredStatus.STOP,
+        "desired_description": "not needed",
+        "client_status": ClientStatus.LOST,
+        "followup_eval_id": "later",
+    }
+    plan = make_plan(
+        "p",
+        node_update={NODE.id: (stopped.changed(**forged | told),)},
+        node_preemptions={
+            NODE.id: (
+                evicted.changed(
+                    **forged, preempted_by_allocation="winner", client_status=ClientStatus.LOST
+                ),
+            )
+        },
+    )
+    apply(store, plan)
+    written = {
+        "modify_index": store.index,
+        "alloc_modify_index": store.index,
+        "modify_time": SOME_MOMENT,
+    }
+    assert [store.allocation(alloc.id) for alloc in held] == [
+        stopped.changed(**told | written),
+        evicted.changed(
+            **written,
+            desired_status=DesiredStatus.EVICT,
+            desired_description="Preempted by alloc ID winner",
+            preempted_by_allocation="winner",
+        ),
+    ]
 
 
 def test_107_each_job_that_loses_allocations_is_evaluated_once() -> None:

@@ -108,8 +108,9 @@ def test_plans_of_a_batch_are_handed_out_together() -> None:
     assert batch.working_on == (make_evaluation(1).id, make_evaluation(2).id)
 
 
-def test_an_answered_run_goes_on_to_its_end() -> None:
-    batch = make_batch(make_delivery(1, "once"))
+def test_90_an_answered_run_goes_on_to_its_end_with_what_it_saw() -> None:
+    asked: list[int] = []
+    batch = make_batch(make_delivery(1, "once"), asked=asked)
     (plan,) = batch.begin_all(now=NOW).plans
     turn = batch.answer(committed(plan), now=NOW)
     done = make_evaluation(
@@ -117,6 +118,7 @@ def test_an_answered_run_goes_on_to_its_end() -> None:
     )
     finish = FinishRequest(eval_id=done.id, token="t1", update=done)
     assert turn == Turn(finishes=(finish,))
+    assert asked == [3]
     assert batch.is_done
     assert batch.answer(committed(plan), now=NOW) == Turn()
 
@@ -130,7 +132,7 @@ def test_a_run_that_breaks_is_nacked_and_the_others_go_on() -> None:
     assert [plan.eval_token for plan in turn.plans] == ["t2"]
 
 
-def test_a_refresh_brings_a_newer_snapshot() -> None:
+def test_89_a_refresh_brings_a_newer_snapshot() -> None:
     asked: list[int] = []
     batch = make_batch(make_delivery(1, "retry"), asked=asked)
     (plan,) = batch.begin_all(now=NOW).plans
@@ -151,7 +153,7 @@ def test_what_begins_after_an_answer_sees_what_it_told_of() -> None:
     assert asked == [3, 7]
 
 
-def test_a_plan_without_a_result_nacks_with_its_reason() -> None:
+def test_127_a_plan_without_a_result_nacks_with_its_reason() -> None:
     batch = make_batch(make_delivery(1, "once"))
     (plan,) = batch.begin_all(now=NOW).plans
     turn = batch.answer(PlanOutcome(plan_id=plan.id, error="alloc x doesn't exist"), now=NOW)

@@ -50,6 +50,7 @@ def placed(store, api):
         (f"allocation/{ABSENT}", 404, "alloc not found"),
         ("allocation/short", 400, "alloc lookup failed: index error: UUID must be 36 characters"),
         (f"evaluation/{ABSENT}", 404, "eval not found"),
+        pytest.param(f"evaluation/{ABSENT}?related=true", 404, "eval not found", id="65-unknown"),
         (
             "evaluation/short",
             400,

@@ -77,7 +77,7 @@ def test_a_new_job_is_stored_with_its_evaluation_in_one_write(store, ids):
     assert [frame.kind for frame in store.frames_since(before)] == [WriteKind.JOB_REGISTERED]
 
 
-def test_an_unchanged_job_is_only_evaluated_again(store, ids):
+def test_73_an_unchanged_job_is_only_evaluated_again(store, ids):
     first = register(store, ids)
 
     second = register(store, ids)
@@ -258,8 +258,17 @@ def test_registration_can_be_closed_for_all_but_managers(store, ids):
     assert register(store, ids).eval_id
 
 
-def test_stopping_makes_a_further_version_and_a_service_evaluation(store, ids):
-    register(store, ids)
+@pytest.mark.parametrize(
+    ("job_type", "group"),
+    [
+        pytest.param("system", {"Count": 1}, id="72-system"),
+        pytest.param("sysbatch", {"Count": 1}, id="sysbatch"),
+        pytest.param("batch", {}, id="batch"),
+    ],
+)
+def test_stopping_makes_a_further_version_and_a_service_evaluation(store, ids, job_type, group):
+    whole = document()["TaskGroups"][0] | group
+    register(store, ids, make_job(Type=job_type, TaskGroups=[whole]))
 
     written = deregister_job(store, make_job().key, now=NOW, ids=ids, eval_priority=66)
 

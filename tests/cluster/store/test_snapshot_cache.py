@@ -103,8 +103,12 @@ def test_a_mirror_behind_the_log_is_loaded_anew(record, cache):
     assert cache.snapshot_at().node_table.node_count == 5
 
 
-def test_an_index_that_never_comes_is_an_error(record, cache, monkeypatch):
-    monkeypatch.setattr(snapshot_cache, "_TRIES", 3)
-    with pytest.raises(StaleSnapshot, match="timed out after 5s waiting for index=99"):
-        cache.snapshot_at(99)
-    assert cache.snapshot_at().index == 1
+def test_88_an_index_that_never_comes_is_an_error_that_names_limit_and_index(
+    record, cache, monkeypatch
+):
+    monkeypatch.setattr(snapshot_cache, "_LIMIT_S", 0.01)
+    reached = cache.snapshot_at().index
+    missing = reached + 100
+    with pytest.raises(StaleSnapshot, match=f"timed out after 0.01s waiting for index={missing}"):
+        cache.snapshot_at(missing)
+    assert cache.snapshot_at().index == reached

@@ -91,6 +91,7 @@ def test_05_a_nacked_evaluation_waits_and_comes_again_with_a_new_token() -> None
     tick(broker, 0.99)
     assert take(broker) == ("", "")
     tick(broker, 1.0)
+    assert broker.stats() == BrokerStats(total_ready=1, by_scheduler={"service": (1, 0)})
     again, new_token = take(broker)
     assert again == eval_id
     assert new_token != token

@@ -61,7 +61,7 @@ def test_j01_a_changed_job_is_a_new_version(store):
     assert store.job(KEY) == job
 
 
-def test_73_what_the_record_keeps_about_a_job_is_not_part_of_its_spec():
+def test_what_the_record_keeps_about_a_job_is_not_part_of_its_spec():
     stored = make_job(version=4, status="running", stable=True, submit_time=5, modify_index=99)
     assert has_same_spec(stored, fresh_job())
     assert not has_same_spec(stored, fresh_job(stop=True))
