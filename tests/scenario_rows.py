@@ -12,6 +12,8 @@ TESTS = Path(__file__).parent
 _OF_FUNCTION = re.compile(r"def test((?:_[a-z]\d{2})+)_")
 _OF_STRING = re.compile(r'"([A-Z]\d{1,2}(?!\d)[^"\n]*)"')
 _ID = re.compile(r"\b([A-Z])(\d{1,2})(?!\d)")
+#: Rows of a table without letters: in names of functions, and alone before words in an id.
+_BARE = re.compile(r"def test_(\d{2,3})_(?!\d)|\"(\d{2,3})-[a-z][a-z-]*\"")
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Chapter:
     """One table of scenarios: its rows, and where their tests stand."""
 
     name: str
-    #: Letter to the number of its last row; rows count from 1.
+    #: Letter to the number of its last row; rows count from 1. The letter may be "".
     rows: Mapping[str, int]
     #: Files and folders under `tests`. Letters repeat between chapters, folders do not.
     places: tuple[str, ...]
@@ -52,12 +54,16 @@ class Chapter:
 
 
 def ids_in(text: str) -> set[str]:
-    """The ids in names of test functions, and in texts that begin with one."""
+    """The ids in names of test functions, and in texts that begin with one.
+
+    Those without a letter need words after a hyphen, which numbers in other texts seldom have.
+    """
     found = {
         part.upper() for names in _OF_FUNCTION.findall(text) for part in names.split("_") if part
     }
     for words in _OF_STRING.findall(text):
         found |= {f"{letter}{int(number):02}" for letter, number in _ID.findall(words)}
+    found |= {of_function or of_string for of_function, of_string in _BARE.findall(text)}
     return found
 
 
@@ -125,6 +131,40 @@ CHAPTERS = (
             "scheduler/engine/test_system_canaries.py",
             "scheduler/engine/test_system_rows.py",
         ),
+    ),
+    Chapter(
+        "evaluations",
+        {"": 129},
+        (
+            "scheduler/broker",
+            "scheduler/test_leader.py",
+            "scheduler/test_leader_plans.py",
+            "scheduler/test_worker.py",
+            "scheduler/test_plan_applier.py",
+            "scheduler/test_rejected_nodes.py",
+            "scheduler/engine/plan/test_judged_rows.py",
+            "scheduler/state/test_write_evaluations.py",
+            "scheduler/state/test_write_plans.py",
+            "simulation",
+            "cluster/api/test_relatives.py",
+            "cluster/api/test_node_and_allocation_routes.py",
+            "cluster/operations/test_jobs.py",
+            "cluster/runtime/test_leader_desk.py",
+            "cluster/store/test_snapshot_cache.py",
+        ),
+        {
+            "120": "workers are processes of their own: the leader runs none that it could pause",
+            "121": "not offered: nobody deletes evaluations by hand, only the collector does",
+        },
+        {
+            "30": "whoever asks says how long it waits; nobody waits for ever",
+            "54": "what blocked evaluations lack is not summed up by job and class",
+            "60": "one thread makes all calls; how long each takes is not asserted",
+            "87": "all processes read one record: none lags, so none waits before it asks again",
+            "91": "plans carry whole allocations; only the fields of the row are taken from them",
+            "94": "no plan at all cannot be said; that a job is gone is found by the applier,"
+            " after the token was looked at",
+        },
     ),
 )
 
