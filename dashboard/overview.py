@@ -120,7 +120,7 @@ class Overview:
         elif isinstance(value, LifecycleStep):
             self.take_step(value)
         elif isinstance(value, Node):
-            self._nodes[value.id] = _face(value)
+            self._nodes[value.id] = face_of(value)
             if event.deleted:
                 del self._nodes[value.id]
         elif isinstance(value, JobSummary):
@@ -316,7 +316,8 @@ def _is_ready(face: NodeFace) -> bool:
     )
 
 
-def _face(node: Node) -> NodeFace:
+def face_of(node: Node) -> NodeFace:
+    """What a list of many nodes needs of a changed one."""
     return NodeFace(
         node.id,
         node.name,

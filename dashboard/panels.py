@@ -33,12 +33,15 @@ def _register_evaluations() -> None:
         ("raw", "_raw.html", raw_panel, told),
     ):
         register_panel("evaluation", target, _PARTIALS + template, query, *watched)
-    sentence = f"{_PARTIALS}_chain_sentence.html"
+    sentence, facts = (f"{_PARTIALS}_chain_{part}.html" for part in ("sentence", "facts"))
     for kind in ("chain", "tidy"):
         register_panel(kind, "chain-sentence", sentence, chain_panel, *told)
         register_panel(kind, "chain-rows", f"{_PARTIALS}_chain_rows.html", chain_panel, *told)
+        register_panel(kind, "chain-facts", facts, chain_panel, *told)
     timeline = f"{_PARTIALS}_timeline.html"
-    for target, template in (("chain-sentence", sentence), ("chain-timeline", timeline)):
+    for target, template in (
+        ("chain-sentence", sentence), ("chain-timeline", timeline), ("chain-facts", facts),
+    ):  # fmt: skip
         register_panel("timeline", target, template, chain_timeline_panel, *told)
 
 

@@ -64,12 +64,22 @@ def node_tally(reader: DjangoStateReader) -> dict[str, int]:
     return {"nodes": sum(by_drain.values()), "draining": by_drain.get(True, 0)}
 
 
-def newest_steps_of_pending(reader: DjangoStateReader) -> dict[str, LifecycleStep]:
+def open_statuses(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, str]:
+    """The status of each evaluation that has not ended, by its id, undecoded."""
+    where, parameters = _within(namespaces, "status IN ('pending', 'blocked')")
+    found = reader.rows(f"SELECT id, status FROM evaluation{where}", parameters)  # noqa: S608 - names of our own tables only
+    return {str(eval_id): str(status) for eval_id, status in found}
+
+
+def newest_steps_of_pending(
+    reader: DjangoStateReader, namespaces: Namespaces = None
+) -> dict[str, LifecycleStep]:
     """The newest recorded step of each pending evaluation, by its id."""
+    where, parameters = _within(namespaces, "status = 'pending'")
     steps = reader.select(
         codec.LIFECYCLE,
-        "eval_id IN (SELECT id FROM evaluation WHERE status = 'pending')",
-        (),
+        f"eval_id IN (SELECT id FROM evaluation{where})",  # noqa: S608 - names of our own tables only
+        parameters,
         "eval_id, number",
     )
     return {step.eval_id: step for step in steps}

@@ -1,16 +1,20 @@
 """The list of nodes, live: a row is a node and what is taken of it, which change apart.
 
-In: frames. Out: rows, read together once per flush for all viewers.
+In: frames. Out: rows, read together once per flush for all viewers; counts, from memory.
 """
 
 from collections.abc import Mapping, Sequence
 
-from dashboard.live.messages import Html, Piece
+from cluster.store.tallies import NodeFace, node_faces
+from dashboard.live.messages import Facts, Html, Piece
 from dashboard.live.rooms import NEW_ROWS, Room, rendered
 from dashboard.live.subscriptions import Subscription
-from dashboard.queries.nodes import node_row
+from dashboard.overview import face_of
+from dashboard.queries.nodes import node_row, node_texts
+from dashboard.viewer import own
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent, Topic
+from scheduler.structs.node import Node
 
 _ROW = "dashboard/partials/_node_row.html"
 
@@ -23,6 +27,14 @@ class NodesRoom(Room):
         super().__init__(subscription)
         #: In the order of their changes; whether the node is new.
         self._changed: dict[str, bool] = {}
+        self._faces: dict[str, NodeFace] = {}
+        self._told: dict[str, str] = {}
+        self._is_recounted = False
+
+    def load(self, reader: StateReader) -> None:
+        """Read what is said of all nodes."""
+        self._faces = {face.id: face for face in node_faces(own(reader))}
+        self._told = node_texts(self._faces.values())
 
     def concerns(self, event: StateEvent) -> bool:
         """Nodes and their use."""
@@ -32,6 +44,11 @@ class NodesRoom(Room):
         super()._note(event, index)
         is_new = event.topic is Topic.NODE and getattr(event.value, "create_index", 0) == index
         self._changed[event.key] = self._changed.pop(event.key, False) or is_new
+        if event.topic is Topic.NODE:
+            self._is_recounted = True
+            self._faces.pop(event.key, None)
+            if isinstance(event.value, Node) and not event.deleted:
+                self._faces[event.key] = face_of(event.value)
 
     @property
     def needs_reader(self) -> bool:
@@ -41,11 +58,24 @@ class NodesRoom(Room):
     def flush(self, reader: StateReader | None, now: int) -> tuple[Piece, ...]:
         """The rows of the nodes that changed; those that are gone leave."""
         pieces = super().flush(reader, now)
+        if self._is_recounted:
+            self._is_recounted = False
+            self._told = node_texts(self._faces.values())
+            pieces += self.standing(now)
         if reader is None:
             return pieces
-        changed = dict(list(self._changed.items())[-NEW_ROWS:])
+        changed = self.changed()
         self._changed.clear()
         return pieces + _rows(changed, reader, now)
+
+    def changed(self) -> dict[str, bool]:
+        """The nodes whose rows are to be told, and whether each is new."""
+        return dict(list(self._changed.items())[-NEW_ROWS:])
+
+    def standing(self, now: int) -> tuple[Piece, ...]:
+        """The sentence and the counts."""
+        del now
+        return (Facts(values=self._told),)
 
     def replay(
         self, frames: Sequence[EventFrame], reader: StateReader, now: int
@@ -55,7 +85,7 @@ class NodesRoom(Room):
         missed.panels = []
         for frame in frames:
             missed.observe(frame)
-        return missed.flush(reader, now)
+        return _rows(missed.changed(), reader, now)
 
 
 def _rows(changed: Mapping[str, bool], reader: StateReader, now: int) -> tuple[Piece, ...]:

@@ -21,6 +21,7 @@ class OverviewRoom(Room):
         """See Room."""
         super().__init__(subscription)
         self._overview = Overview(subscription.namespaces)
+        self._counted_index = 0
         self._has_changed = False
         self._drawn_at = 0
         self._flows: dict[str, int] = {}
@@ -28,10 +29,13 @@ class OverviewRoom(Room):
     def load(self, reader: StateReader) -> None:
         """Read what is counted."""
         self._overview.load(own(reader))
+        self._counted_index = reader.index
 
     def _note(self, event: StateEvent, index: int) -> None:
         super()._note(event, index)
-        self._has_changed |= self._overview.take(event, index)
+        # What was committed while the room was loaded comes as a frame too.
+        if index > self._counted_index:
+            self._has_changed |= self._overview.take(event, index)
 
     def observe_step(self, step: LifecycleStep) -> bool:
         """A hint moves its evaluation on the map; the record will not move it again."""

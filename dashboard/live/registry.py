@@ -2,6 +2,7 @@
 
 from dashboard.live.chain_room import ChainRoom, TidyRoom, TimelineRoom
 from dashboard.live.drain_room import DrainRoom
+from dashboard.live.evaluations_room import EvaluationsRoom
 from dashboard.live.jobs_room import JobsRoom
 from dashboard.live.navigation_room import NavigationRoom
 from dashboard.live.nodes_room import NodesRoom
@@ -14,6 +15,7 @@ ROOMS: dict[str, type[Room]] = {
     "chain": ChainRoom,
     "drains": DrainRoom,
     "evaluation": EvaluationRoom,
+    "evaluations": EvaluationsRoom,
     "jobs": JobsRoom,
     "navigation": NavigationRoom,
     "nodes": NodesRoom,

@@ -181,7 +181,8 @@ class Room:
 
         Without a `reader` all that needs none; the rest waits for a flush with one.
         """
-        rows = list(self._rows.values())
+        # Each goes on top of the one before: those of one write as a page orders them.
+        rows = sorted(self._rows.values(), key=_place)
         self._rows.clear()
         # Of more new rows than a page shows, the older ones would be pushed out again at once.
         surplus = {row.event.key for row in [row for row in rows if row.is_new][:-NEW_ROWS]}
@@ -223,6 +224,10 @@ class Room:
         if not is_new:
             return Html(target=target, html=html)
         return Html(target=target, mode="upsert", html=html, container=rows.container)
+
+
+def _place(row: _Row) -> tuple[int, str]:
+    return getattr(row.event.value, "create_index", 0), row.event.key
 
 
 def _job_of(event: StateEvent) -> str:

@@ -17,7 +17,7 @@ from scheduler.state.events import Topic
 from scheduler.structs.allocation import Allocation, DesiredStatus
 from scheduler.structs.identity import JobKey
 
-_NEWEST_FIRST = "create_index DESC, id LIMIT {}"
+_NEWEST_FIRST = "create_index DESC, id DESC LIMIT {}"
 _NOT_OVER = (
     "namespace = %s AND job_id = %s AND"
     " (desired_status = 'run' AND client_status NOT IN ('complete', 'failed', 'lost')"

@@ -39,11 +39,9 @@ def chain_page(
     chain = _seen(reader, viewer, eval_id)
     layout = _layout(reader, chain, eval_id, is_tidy=is_tidy)
     graph = layout.graph()
-    start = chain.evaluations.get(eval_id) or chain.stubs[eval_id]
     shown = view if view in VIEWS else "graph"
     return {
         "eval_id": eval_id,
-        "start": start,
         "graph": graph,
         "mermaid": graph_mermaid(graph),
         "tree": chain_tree(layout),
@@ -62,7 +60,6 @@ def chain_page(
         "live_topics": f"{'tidy' if is_tidy else 'chain'}:{eval_id}",
         **_told(own(reader), chain, layout, eval_id),
         **_timed(reader, viewer, chain, eval_id=eval_id, view=shown),
-        "page_index": reader.index,
     }
 
 
@@ -78,7 +75,7 @@ def _timed(
 
 
 def chain_panel(reader: StateReader, subscription: Subscription, _now: int) -> dict[str, Any]:
-    """Sentence and rows, rendered again when a member changes."""
+    """Sentence, facts and rows, rendered again when a member changes."""
     chain = chain_of(reader, subscription.key)
     layout = _layout(reader, chain, subscription.key)
     return _told(own(reader), chain, layout, subscription.key)
@@ -87,7 +84,7 @@ def chain_panel(reader: StateReader, subscription: Subscription, _now: int) -> d
 def chain_timeline_panel(
     reader: StateReader, subscription: Subscription, now: int
 ) -> dict[str, Any]:
-    """Sentence and timeline, rendered again when a member changes."""
+    """Sentence, facts and timeline, rendered again when a member changes."""
     eval_id = subscription.key
     chain = chain_of(reader, eval_id)
     layout = _layout(reader, chain, eval_id)
@@ -139,6 +136,7 @@ def _told(
     newest = newest_steps_of(reader, shown)
     rows = [_row(item, layout.members[item.id], eval_id, newest.get(item.id)) for item in shown]
     return {
+        "start": chain.evaluations.get(eval_id) or chain.stubs.get(eval_id),
         "rows": rows,
         "hidden": max(len(everyone) - MAX_ROWS, 0),
         "strong": f"{count_of(len(everyone), 'evaluation')} for "
@@ -150,6 +148,7 @@ def _told(
         else max((item.modify_time for item in everyone), default=0),
         "folded": len(layout.folded_into),
         "collected": len(chain.stubs),
+        "page_index": reader.index,
     }
 
 

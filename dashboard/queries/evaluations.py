@@ -4,7 +4,8 @@ In: a reader and an EvaluationFilter. Out: the context of `evaluations.html`, on
 Quasi-statuses can be asked for as well; those are found among the pending ones by their steps.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,12 +19,15 @@ from dashboard.graphs.lifecycle import STATE_OF
 from dashboard.outcomes import short_outcome
 from dashboard.queries.progress import newest_steps_of, state_of, took
 from dashboard.viewer import Viewer
+from dashboard.wording import count_of, number
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, LifecycleStep
 
 PAGE_SIZE = 50
 STORED = tuple(status.value for status in EvalStatus)
 QUASI = ("delayed", "scheduling", "applying")
 COLLECTED = "deleted"
+#: What the list can be narrowed to.
+STATES = ("pending", *QUASI, "blocked", "complete", "failed", "canceled", COLLECTED)
 
 
 class EvaluationFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +75,7 @@ def evaluations_page(
 ) -> dict[str, Any]:
     """The context of the page, in six reads."""
     namespaces = _namespaces(viewer, wanted.namespace)
-    newest = newest_steps_of_pending(reader)
+    newest = newest_steps_of_pending(reader, namespaces)
     quasi = {key: STATE_OF.get(step.step, "pending") for key, step in newest.items()}
     if wanted.status in QUASI:
         found = _in_quasi_status(reader, quasi, wanted, namespaces)
@@ -80,15 +84,15 @@ def evaluations_page(
     else:
         found = rows_of(reader, "evaluations", _listing(wanted, namespaces))
     more = found[PAGE_SIZE] if len(found) > PAGE_SIZE else None
-    counts = evaluation_tally(reader, viewer.namespaces)
+    texts = evaluation_texts(evaluation_tally(reader, namespaces), quasi.values())
     return {
         "wanted": wanted,
         "rows": evaluation_rows(reader, found[:PAGE_SIZE], viewer.now),
         "next_url": wanted.address(after=f"{more.create_index}.{more.id}") if more else "",
         "first_url": wanted.address() if wanted.after else "",
-        "states": _states(wanted, counts, quasi),
+        "states": _states(wanted, texts),
         "triggers": [trigger.value for trigger in EvalTrigger],
-        "total": sum(counts.get(status, 0) for status in STORED),
+        "told": texts[evaluation_fact("all")],
         # New rows may not belong here: then the table keeps its rows current and takes no others.
         "body_id": "evaluation-rows" if not (wanted.narrows or wanted.after) else "some-rows",
         "live_topics": f"evaluations:{wanted.namespace or '*'}",
@@ -160,22 +164,36 @@ def _collected(
     return rows_of(reader, "evaluation_stubs", _listing(without, namespaces))
 
 
-def _states(
-    wanted: EvaluationFilter, counts: Mapping[str, int], quasi: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def evaluation_texts(counts: Mapping[str, int], passing: Iterable[str]) -> dict[str, str]:
+    """How many there are in all and in each state, by the names of their facts.
+
+    In: evaluations by stored status, and the quasi-statuses that pending ones pass.
+    """
+    passed = Counter(passing)
+    shown = {state: passed[state] if state in QUASI else counts.get(state, 0) for state in STATES}
+    texts = {evaluation_fact(state): number(n) if n else "" for state, n in shown.items()}
+    total = sum(counts.get(status, 0) for status in STORED)
+    return {evaluation_fact("all"): count_of(total, "evaluation"), **texts}
+
+
+def evaluation_fact(state: str) -> str:
+    """The name under which a frame brings the count of a state."""
+    return f"evaluations-{state}"
+
+
+def _states(wanted: EvaluationFilter, texts: Mapping[str, str]) -> list[dict[str, Any]]:
     """One choice per state, with its count."""
-    passing = list(quasi.values())
     choices: list[dict[str, Any]] = [
         {"word": "all", "url": wanted.address(status=""), "is_current": not wanted.status}
     ]
-    for state in ("pending", *QUASI, "blocked", "complete", "failed", "canceled", COLLECTED):
-        count = passing.count(state) if state in QUASI else counts.get(state, 0)
-        choices.append(
-            {
-                "word": "collected" if state == COLLECTED else state,
-                "count": count,
-                "url": wanted.address(status=state),
-                "is_current": wanted.status == state,
-            }
-        )
+    choices += [
+        {
+            "word": "collected" if state == COLLECTED else state,
+            "fact": evaluation_fact(state),
+            "text": texts[evaluation_fact(state)],
+            "url": wanted.address(status=state),
+            "is_current": wanted.status == state,
+        }
+        for state in STATES
+    ]
     return choices

@@ -175,7 +175,7 @@ def _overview(reader: DjangoStateReader, job: Job, now: int) -> dict[str, Any]:
         codec.EVALUATION,
         "namespace = %s AND job_id = %s",
         job.key,
-        f"create_index DESC, id LIMIT {MAX_EVALUATIONS + 1}",
+        f"create_index DESC, id DESC LIMIT {MAX_EVALUATIONS + 1}",
     )
     return {
         **_groups_context(reader, job),
@@ -275,6 +275,14 @@ def _alloc_row(value: Allocation, now: int) -> Mapping[str, Any]:
 register_panel(
     "job", "job-standing", "dashboard/partials/_job_standing.html", _head_panel,
     Topic.JOB, Topic.JOB_SUMMARY, Topic.EVALUATION, Topic.DEPLOYMENT,
+)  # fmt: skip
+register_panel(
+    "job", "stop-job-told", "dashboard/partials/_job_stop_told.html", _head_panel,
+    Topic.JOB, Topic.JOB_SUMMARY,
+)  # fmt: skip
+register_panel(
+    "job", "purge-job-told", "dashboard/partials/_job_purge_told.html", _head_panel,
+    Topic.JOB, Topic.JOB_SUMMARY,
 )  # fmt: skip
 register_panel(
     "job", "job-rollout", "dashboard/partials/_job_rollout.html", _rollout_panel,

@@ -3,13 +3,14 @@
 In: a reader and what the address asks for. Out: the contexts of `nodes.html` and `node.html`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from cluster.store.reader import DjangoStateReader
-from cluster.store.tallies import node_faces
+from cluster.store.tallies import NodeFace, node_faces
 from dashboard.live.subscriptions import Subscription
 from dashboard.queries.allocations import state_of
 from dashboard.viewer import Absent, Viewer, crumbs
@@ -62,41 +63,48 @@ def nodes_page(
 ) -> dict[str, Any]:
     """The context of the list: nodes by name or id, a page at a time."""
     faces = sorted(node_faces(reader), key=lambda face: (face.name, face.id))
-    states = {
-        face.id: _state(face.status, face.eligibility, drains=face.is_draining) for face in faces
-    }
     wanted = [
         face
         for face in faces
-        if (not status or states[face.id] == status)
+        if (not status or _state_of_face(face) == status)
         and (not prefix or face.id.startswith(prefix) or face.name.startswith(prefix))
     ]
     start = int(after) if after.isdecimal() and len(after) < 10 else 0
     shown = wanted[start : start + PAGE_SIZE]
     ids = [face.id for face in shown]
     reader.preload(nodes=ids)
-    counts = {state: sum(item == state for item in states.values()) for state in STATES}
-    total = len(faces)
+    texts = node_texts(faces)
     return {
         "rows": [row for node_id in ids if (row := node_row(reader, node_id))],
         "states": [
-            {"word": "all", "url": "/nodes/", "is_current": not status, "count": total},
-            *(
-                {
-                    "word": state, "state": state, "url": f"/nodes/?status={state}",
-                    "count": counts[state], "is_current": state == status,
-                }
-                for state in STATES
-            ),
+            {
+                "word": word, "url": f"/nodes/?status={state}" if state else "/nodes/",
+                "is_current": state == status, "fact": node_fact(word),
+                "text": texts[node_fact(word)],
+            }
+            for word, state in (("all", ""), *zip(STATES, STATES, strict=True))
         ],
         "prefix": prefix,
         "status": status,
-        "strong": _nodes_sentence(counts, total),
+        "strong": texts[node_fact("told")],
         "matching": len(wanted),
         "next_after": start + PAGE_SIZE if start + PAGE_SIZE < len(wanted) else 0,
         "body_id": "node-rows" if not (status or prefix or start) else "some-rows",
         "live_topics": "nodes",
     }  # fmt: skip
+
+
+def node_texts(faces: Collection[NodeFace]) -> dict[str, str]:
+    """The sentence of the list and its count of each state, by the names of their facts."""
+    counts = Counter(_state_of_face(face) for face in faces)
+    shown = {"all": len(faces), **{state: counts[state] for state in STATES}}
+    texts = {node_fact(word): number(count) if count else "" for word, count in shown.items()}
+    return {node_fact("told"): _nodes_sentence(counts, len(faces)), **texts}
+
+
+def node_fact(word: str) -> str:
+    """The name under which a frame brings what the list says of all nodes."""
+    return f"nodes-{word}"
 
 
 def node_row(reader: StateReader, node_id: str) -> dict[str, Any] | None:
@@ -117,6 +125,10 @@ def node_state(node: Node) -> str:
     """One word for status, eligibility and drain together."""
     drains = node.drain_strategy is not None
     return _state(node.status.value, node.scheduling_eligibility.value, drains=drains)
+
+
+def _state_of_face(face: NodeFace) -> str:
+    return _state(face.status, face.eligibility, drains=face.is_draining)
 
 
 def _state(status: str, eligibility: str, *, drains: bool) -> str:

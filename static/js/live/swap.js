@@ -78,7 +78,7 @@ const HTML = {
     container.prepend(row);
     announceAbove(container);
     while (container.children.length > Number(container.dataset.limit ?? ROW_LIMIT)) {
-      container.lastElementChild.remove();
+      leave(container, container.lastElementChild);
     }
     swapped(row);
   },
@@ -93,6 +93,15 @@ const HTML = {
     }
   },
 };
+
+// The next page of the list begins with the row that has no place on this one any more.
+function leave(container, row) {
+  row.remove();
+  const older = document.querySelector(`[data-older="${CSS.escape(container.id)}"]`);
+  if (!older || !row.dataset.after) return;
+  older.setAttribute("href", `${older.pathname}?${new URLSearchParams({ after: row.dataset.after })}`);
+  older.parentElement.hidden = false;
+}
 
 function parsed(html) {
   const template = document.createElement("template");

@@ -107,26 +107,26 @@ async def test_a_process_without_a_record_says_that_it_is_not_ready(monkeypatch,
 
 @pytest.mark.usefixtures("hub")
 async def test_a_topic_one_may_not_follow_is_refused_and_others_go_on(kim):
-    page = page_of(kim, "index=2&topics=evaluation:unknown,nodes")
+    page = page_of(kim, "index=2&topics=evaluation:unknown,drains")
     await page.connect()
     assert json.loads(await page.receive_from(5)) == {
         "type": "refused", "topic": "evaluation:unknown",
         "reason": "evaluation unknown is unknown here",
     }  # fmt: skip
-    assert json.loads(await page.receive_from(5))["topic"] == "nodes"
+    assert json.loads(await page.receive_from(5))["topic"] == "drains"
     await page.disconnect()
 
 
 @pytest.mark.usefixtures("hub")
 async def test_the_counts_of_a_namespace_one_may_not_see_are_refused():
     ada = await User.objects.acreate_user("ada")
-    page = page_of(ada, "index=2&topics=navigation:sealed,nodes")
+    page = page_of(ada, "index=2&topics=navigation:sealed,drains")
     await page.connect()
     assert json.loads(await page.receive_from(5)) == {
         "type": "refused", "topic": "navigation:sealed",
         "reason": "namespace sealed is unknown here",
     }  # fmt: skip
-    assert json.loads(await page.receive_from(5))["topic"] == "nodes"
+    assert json.loads(await page.receive_from(5))["topic"] == "drains"
     await page.disconnect()
 
 

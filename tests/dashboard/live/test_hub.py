@@ -349,7 +349,7 @@ async def test_leaving_ends_the_following_although_news_come_in_that_moment(turn
 async def test_rows_of_other_namespaces_never_reach_a_list(namespace):
     source = MemoryFrames()
     page = Page()
-    subscription = Subscription("evaluations", "*", frozenset({"default"}))
+    subscription = Subscription("allocations", "*", frozenset({"default"}))
     room = rooms.Room(subscription)
     room.lists = [
         rooms.RowList(

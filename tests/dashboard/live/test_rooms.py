@@ -51,8 +51,17 @@ def test_a_new_row_goes_on_top_and_a_changed_one_where_it_is_shown():
     new, old = make_evaluation(1, create_index=7), make_evaluation(2, create_index=3)
     room.observe(frame(7, new, old))
     assert modes(room.flush(None, 0)) == [
-        (f"rows-{new.id}", "upsert"),
         (f"rows-{old.id}", "replace"),
+        (f"rows-{new.id}", "upsert"),
+    ]
+
+
+def test_new_rows_of_one_write_go_on_top_in_the_order_of_a_page():
+    room = room_of_rows()
+    one, two, three = (make_evaluation(number, create_index=7) for number in (1, 2, 3))
+    room.observe(frame(7, two, three, one))
+    assert [piece.target for piece in room.flush(None, 0)] == [
+        f"rows-{item.id}" for item in (one, two, three)
     ]
 
 

@@ -120,8 +120,7 @@ def test_every_page_says_the_same_outcome_and_time_of_one_evaluation(store, brow
         (WAITS, f"2 wait: {why}", 0),
         (FIRST, f"1 of 3 placed, 2 wait: {why}", 6 * SECOND),
     ]
-    assert rows["rows"] == rows["newest"]
-    assert rows["evaluations"] == [*reversed(rows["newest"])]
+    assert rows["rows"] == rows["evaluations"] == rows["newest"]
     listed = browser.get(f"/chains/{FIRST}/").context["rows"]
     assert [(row["evaluation"].id, row["told"], row["took"]) for row in listed] == [
         *reversed(rows["newest"])
@@ -296,12 +295,17 @@ def test_a_tidied_chain_is_a_graph_of_its_own(store, browser, chain):
     assert drawing.graph == answer.context["graph"]
 
 
+DRAWN = ("chain-sentence", "chain-rows", "chain-facts", "graph", "tree")
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        pytest.param("chain", ["chain-sentence", "chain-rows", "graph", "tree"], id="graph"),
-        pytest.param("tidy", ["chain-sentence", "chain-rows", "graph", "tree"], id="tidied"),
-        pytest.param("timeline", ["chain-sentence", "chain-timeline"], id="timeline"),
+        pytest.param("chain", [*DRAWN], id="graph"),
+        pytest.param("tidy", [*DRAWN], id="tidied"),
+        pytest.param(
+            "timeline", ["chain-sentence", "chain-timeline", "chain-facts"], id="timeline"
+        ),
     ],
 )
 def test_each_way_of_showing_a_chain_brings_what_its_page_has(
@@ -322,6 +326,7 @@ def test_each_way_of_showing_a_chain_brings_what_its_page_has(
     assert list(told) == expected
     assert "1 complete, 1 canceled." in told["chain-sentence"].html
     assert 'data-state="canceled"' in told[expected[1]].html
+    assert "<dt>ended</dt>" in told["chain-facts"].html
 
 
 def test_a_chain_is_there_for_scripts(browser, chain):

@@ -6,8 +6,11 @@ import pytest
 
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
 from cluster.operations.namespaces import put_namespace
+from dashboard.live.registry import room_for
+from dashboard.live.subscriptions import Subscription
 from dashboard.queries.jobs import group_counts
 from dashboard.wording import MINUS
+from scheduler.state.events import WriteKind
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSubmission, JobSummary, Namespace, TaskGroupSummary
 from tests.builders import SOME_MOMENT, make_job
@@ -204,3 +207,24 @@ def test_one_hit_opens_at_once(browser, register):
 def test_search_shows_no_other_namespace(guest, elsewhere):
     assert guest.get("/search/", q="hid").context["found"] == ()
     assert guest.get("/search/", q=elsewhere.eval_id[:12]).context["found"] == ()
+
+
+def test_what_a_stop_would_end_is_told_again_while_the_page_is_open(store, browser, register):
+    register()
+    room = room_for(Subscription("job", "default/web", frozenset({"default"})))
+    store.read(room.load)
+    since = store.read(lambda reader: reader.index)
+    summary = JobSummary(job_id="web", summary={"web": TaskGroupSummary(running=2)})
+    store.write(
+        WriteKind.ALLOCATION_UPDATED,
+        lambda change: change.put_job_summary(summary),
+        now=SOME_MOMENT,
+    )
+    for frame in store.frames_since(since):
+        room.observe(frame)
+    pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
+    told = {piece.target: piece.html.strip() for piece in pieces}
+    page = browser.get("/jobs/default/web/").text
+    for target in ("stop-job-told", "purge-job-told"):
+        assert "2 allocations will be stopped" in told[target]
+        assert told[target] in page
