@@ -149,12 +149,12 @@ CHAPTERS = (
             "cluster/api/test_relatives.py",
             "cluster/api/test_node_and_allocation_routes.py",
             "cluster/operations/test_jobs.py",
+            "cluster/operations/test_evaluations.py",
             "cluster/runtime/test_leader_desk.py",
             "cluster/store/test_snapshot_cache.py",
         ),
         {
             "120": "workers are processes of their own: the leader runs none that it could pause",
-            "121": "not offered: nobody deletes evaluations by hand, only the collector does",
         },
         {
             "30": "whoever asks says how long it waits; nobody waits for ever",

@@ -1,9 +1,11 @@
-"""Reads of evaluations: lists, one with its relatives, its allocations, its recorded life."""
+"""Evaluations: lists, one with its relatives, its allocations, its recorded life; deletion."""
 
+import msgspec
 from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
+from cluster.api.filter_expression import compile_filter
 from cluster.api.paging import (
     Listing,
     Rows,
@@ -13,16 +15,20 @@ from cluster.api.paging import (
     read_listing_by_uuid,
 )
 from cluster.api.request import Call
-from cluster.api.respond import Found, read_meta
+from cluster.api.respond import Found, answer_write, read_meta
 from cluster.api.stubs import allocation_stub, evaluation_stub
 from cluster.api.watches import watch_row, watch_table
 from cluster.operations.errors import OperationRefused
+from cluster.operations.evaluations import (
+    NOT_FOUND,
+    delete_evaluations,
+    delete_where_possible,
+)
 from cluster.operations.past_capsules import capsule_of
 from cluster.store.reader import DjangoStateReader
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import Evaluation
 
-NOT_FOUND = "eval not found"
 _LOOKUP = "eval lookup failed: "
 
 
@@ -48,6 +54,28 @@ async def count_evaluations(call: Call) -> HttpResponse:
         return Found(index=index, body={"Count": count} | read_meta(index))
 
     return await answer_read(call, work, watch_table("evaluations"))
+
+
+async def delete(call: Call) -> HttpResponse:
+    """DELETE /v1/evaluations: all that are named, or what may go of what a filter finds."""
+    call.caller.require_management()
+    body = call.body("EvalDeleteRequest")
+    eval_ids, text = body.list_of_texts("EvalIDs"), body.text("Filter")
+    if eval_ids and text:
+        raise OperationRefused("evals cannot be deleted by both ID and filter")
+    if not eval_ids and not text:
+        raise OperationRefused("evals must be deleted by either ID or filter")
+    for eval_id in eval_ids:
+        check_uuid(eval_id, _LOOKUP)
+    if eval_ids:
+        deleted = await call.write(delete_evaluations, eval_ids, ids=False)
+    else:
+        rows, listing = _read_list(call)
+        found = msgspec.structs.replace(listing, filter=compile_filter(text))
+        page = await call.read(lambda reader: page_of_rows(reader, rows, found, _id_of))
+        deleted = await call.write(delete_where_possible, page.items, ids=False)
+    answer = {"Count": deleted.count, "Index": deleted.index}
+    return answer_write(call.request, answer, deleted.index)
 
 
 async def read_evaluation(call: Call, eval_id: str) -> HttpResponse:
@@ -163,6 +191,10 @@ def _read_list(call: Call) -> tuple[Rows, Listing]:
         raise OperationRefused("Filter expression cannot be used with other filter parameters")
     listing = read_listing_by_uuid(call.query, _LOOKUP)
     return Rows(table="evaluations", namespaces=call.listed_namespaces, equals=equals), listing
+
+
+def _id_of(evaluation: Evaluation) -> str:
+    return evaluation.id
 
 
 def _visible(call: Call, reader: StateReader, eval_id: str) -> Evaluation | None:

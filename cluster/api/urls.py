@@ -76,7 +76,7 @@ _JOBS = [
 ]
 
 _EVALUATIONS = [
-    _route("evaluations", GET=evaluations.list_evaluations),
+    _route("evaluations", GET=evaluations.list_evaluations, DELETE=evaluations.delete),
     _route("evaluations/count", GET=evaluations.count_evaluations),
     _of_eval("/allocations", GET=evaluations.evaluation_allocations),
     _of_eval("/lifecycle", GET=evaluations.evaluation_lifecycle),

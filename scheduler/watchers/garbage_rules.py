@@ -88,6 +88,29 @@ def _is_of_older_version(alloc: Allocation, job: Job, cutoff: int) -> bool:
     )
 
 
+def may_be_deleted(reader: StateReader, evaluation: Evaluation) -> bool:
+    """Whether a person may delete it, however young: no allocation of it is alive or to move."""
+    job = reader.job(evaluation.job_key)
+    if job is None or job.stop or job.status == JobStatus.DEAD:
+        return True
+    return not any(
+        _holds_evaluation(alloc, job) for alloc in reader.allocations_by_eval(evaluation.id)
+    )
+
+
+def _holds_evaluation(alloc: Allocation, job: Job) -> bool:
+    if alloc.client_status in (ClientStatus.RUNNING, ClientStatus.UNKNOWN):
+        return True
+    group = job.task_group(alloc.task_group)
+    policy = group.reschedule_policy if group else None
+    if alloc.client_status is not ClientStatus.FAILED or policy is None:
+        return False
+    if policy.unlimited:
+        return True
+    was_moved = alloc.reschedule_tracker is not None and bool(alloc.reschedule_tracker.events)
+    return policy.attempts > 0 and not (alloc.next_allocation and was_moved)
+
+
 def is_garbage_job(reader: StateReader, job: Job, *, cutoff: int, now: int) -> bool:
     """Whether a job and everything of it may go: all or nothing."""
     if job.submit_time > cutoff or not _is_collectable(job):

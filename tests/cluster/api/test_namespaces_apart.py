@@ -128,6 +128,7 @@ WRITES = [
     ("PUT", "validate/job", {"Job": document()}),
     ("PUT", "namespace", {"Name": "mine"}),
     ("DELETE", "namespace/team", None),
+    ("DELETE", "evaluations", {"Filter": 'Status == "complete"'}),
     ("PUT", "operator/scheduler/configuration", {}),
     ("PUT", "system/gc", None),
     ("PUT", "node/aaaaaaaa-0000-0000-0000-000000000001/drain", {"DrainSpec": {}}),

@@ -21,7 +21,7 @@ from scheduler.structs.policies import ReschedulePolicy
 from scheduler.structs.wire import Wire
 from scheduler.watchers import garbage
 from scheduler.watchers.garbage import GarbageCollector, write_collected
-from scheduler.watchers.garbage_rules import is_garbage_allocation
+from scheduler.watchers.garbage_rules import is_garbage_allocation, may_be_deleted
 from tests.builders import (
     SECOND,
     SOME_MOMENT,
@@ -288,3 +288,56 @@ def test_rows_that_came_to_life_again_are_left_alone() -> None:
     assert store.allocation(make_allocation().id) is not None
     assert store.job(make_job().key) is not None
     assert store.node(make_node().id) is not None
+
+
+MOVED = {"reschedule_tracker": rescheduled(3), "next_allocation": "x"}
+
+
+@pytest.mark.parametrize(
+    ("alloc", "job", "may_go"),
+    [
+        pytest.param({"client_status": ClientStatus.RUNNING}, job_with(None), False, id="runs"),
+        pytest.param(
+            {"client_status": ClientStatus.UNKNOWN}, job_with(None), False, id="out-of-sight"
+        ),
+        pytest.param({"client_status": ClientStatus.RUNNING}, None, True, id="job-gone"),
+        pytest.param(
+            {"client_status": ClientStatus.RUNNING},
+            job_with(None, stop=True),
+            True,
+            id="job-stopped",
+        ),
+        pytest.param(
+            {"client_status": ClientStatus.RUNNING},
+            job_with(None, status=DEAD),
+            True,
+            id="job-dead",
+        ),
+        pytest.param(
+            {"client_status": ClientStatus.COMPLETE}, job_with(UNLIMITED), True, id="complete"
+        ),
+        pytest.param({"client_status": ClientStatus.LOST}, job_with(UNLIMITED), True, id="lost"),
+        pytest.param(FAILED, job_with(None), True, id="never-moved-anyway"),
+        pytest.param(FAILED, job_with(ReschedulePolicy()), True, id="no-attempts"),
+        pytest.param(FAILED | {"task_group": "gone"}, job_with(POLICY), True, id="group-gone"),
+        pytest.param(FAILED, job_with(POLICY), False, id="is-to-move"),
+        pytest.param(
+            FAILED | {"reschedule_tracker": rescheduled(3)},
+            job_with(POLICY),
+            False,
+            id="was-moved-and-has-no-successor",
+        ),
+        pytest.param(
+            FAILED | {"next_allocation": "x"}, job_with(POLICY), False, id="replaced-unmoved"
+        ),
+        pytest.param(FAILED | MOVED, job_with(POLICY), True, id="was-moved-on"),
+        pytest.param(FAILED | MOVED, job_with(UNLIMITED), False, id="moves-without-end"),
+    ],
+)
+def test_which_evaluations_a_person_may_delete(
+    alloc: dict[str, object], job: Job | None, *, may_go: bool
+) -> None:
+    evaluation = make_evaluation()
+    row = make_allocation(job, **({"eval_id": evaluation.id} | alloc))
+    store = make_store(evaluation, row, *([job] if job else []))
+    assert may_be_deleted(store, evaluation) is may_go
