@@ -10,6 +10,7 @@ from scheduler.errors import NotOutstanding, RequestRefused, TokenMismatch
 from scheduler.messages import FinishRequest, PlanOutcome
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.writes.allocations import update_from_client
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
 from scheduler.structs.node import NodeEligibility, NodeStatus
@@ -71,9 +72,13 @@ def test_a_report_of_a_node_frees_room(client_status: str, *, is_released: bool)
     )
     world = make_world(blocked)
     world.put_nodes(make_node(status=NodeStatus.DOWN))
-    alloc = make_allocation(client_status=client_status)
+    alloc = make_allocation(client_status="running")
+    world.store.write(WriteKind.PLAN_RESULT, lambda change: change.put_allocation(alloc), now=1)
+    report = alloc.changed(client_status=client_status)
     world.store.write(
-        WriteKind.ALLOCATION_UPDATED, lambda change: change.put_allocation(alloc), now=1
+        WriteKind.ALLOCATION_UPDATED,
+        lambda change: update_from_client(change, [report], world.ids),
+        now=1,
     )
     world.follow()
     assert (blocked.id not in world.leader.blocked) is is_released
