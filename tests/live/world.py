@@ -102,7 +102,14 @@ class World:
 
     def close(self, node: dict[str, Any]) -> None:
         """Place nothing more on the node."""
-        body = {"Eligibility": "ineligible"}
+        self._set(node, "ineligible")
+
+    def open(self, node: dict[str, Any]) -> None:
+        """Place on the node again."""
+        self._set(node, "eligible")
+
+    def _set(self, node: dict[str, Any], eligibility: str) -> None:
+        body = {"Eligibility": eligibility}
         assert self.api.put(f"/v1/node/{node['ID']}/eligibility", json=body).is_success
 
     @contextlib.contextmanager

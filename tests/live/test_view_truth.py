@@ -1,0 +1,183 @@
+"""Pages stay open while every process is killed: in the end each shows what is in the record.
+
+Nothing is loaded again. What a page has put together from frames is compared with the record,
+with what the server answers under its address, and with the same page in a second tab.
+"""
+
+import contextlib
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from cluster.bench.stack import Stack
+from tests.live.fleet_process import fleet
+from tests.live.likeness import difference, seconds_until_alike, shown_by
+from tests.live.truth import Truth
+from tests.live.world import MOCK, World, job, until
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
+
+#: First the one whose work nobody takes up for some seconds, so that the others die meanwhile.
+VICTIMS = ("leader", "workers", "web", "applier", "redis")
+#: Sent around each death. Two nodes hold about two thirds of them: the rest must block.
+BURST, PAUSE_S = 12, 0.04
+NODES, NODE_CPU, ASK = 3, 1600, 100
+#: Placed by one write, which pages must order as the record does.
+SEVERAL = 4
+SETTLE_S = 40
+#: Pages are to be current within 2 s of quiet (about 1 s here); the rest is for a busy machine.
+LIMIT_S = 10.0
+#: What a browser says when nobody listens, or whoever did has died.
+OUTAGE = ("WebSocket", "ERR_CONNECTION_REFUSED")
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Soon to take up what a dead worker held."""
+    with (
+        Stack(environment={"BIVOUAC_NACK_TIMEOUT": "5"}) as stack,
+        fleet(stack, nodes=NODES, cpu=NODE_CPU, memory=8192),
+    ):
+        world = World(stack)
+        try:
+            yield world
+        finally:
+            world.api.close()
+
+
+def small(name: str, node: str, operand: str = "=", count: int = 1) -> dict:
+    """A job that only pretends, on this node or (`!=`) any other."""
+    target = {"LTarget": "${node.unique.name}", "Operand": operand, "RTarget": node}
+    task = {
+        **MOCK,
+        "Resources": {"CPU": ASK, "MemoryMB": 10},
+        "LogConfig": {"MaxFiles": 1, "MaxFileSizeMB": 1},
+    }
+    disk = {"SizeMB": 10}
+    return job(name, count=count, task=task, Constraints=[target], EphemeralDisk=disk)
+
+
+def send(world: World, prefix: str, elsewhere: str) -> list[str]:
+    """Register a burst of jobs; those that were acknowledged. Others are not sent again."""
+    sent = []
+    with world.stack.client() as client:
+        for number in range(BURST):
+            time.sleep(PAUSE_S)
+            body = {"Job": small(f"{prefix}-{number}", elsewhere, "!=")}
+            with contextlib.suppress(httpx.HTTPError):
+                if client.put("/v1/jobs", json=body, timeout=10).is_success:
+                    sent.append(body["Job"]["ID"])
+    return sent
+
+
+def answers(world: World) -> bool:
+    with contextlib.suppress(httpx.HTTPError):
+        return world.api.get("/v1/status/leader", timeout=2).is_success
+    return False
+
+
+def storm(world: World, elsewhere: str) -> list[str]:
+    """kill -9 of one process after the other amid registrations."""
+    sent = []
+    with ThreadPoolExecutor(1) as pool:
+        for victim in VICTIMS:
+            burst = pool.submit(send, world, victim, elsewhere)
+            world.stack.kill(victim)
+            sent += burst.result()
+            until(lambda: answers(world), "the API answers")
+    return sent
+
+
+def unsettled(world: World, jobs: list[str]) -> dict[str, str]:
+    """What is still under way, and jobs that neither run once nor wait blocked."""
+    placed = world.get("allocations")
+    running = [item["JobID"] for item in placed if item["ClientStatus"] == "running"]
+    evaluations = {(item["JobID"], item["Status"]) for item in world.get("evaluations")}
+    found = {name: status for name, status in evaluations if status == "pending"}
+    for name in jobs:
+        if running.count(name) != 1 and (name, "blocked") not in evaluations:
+            found[name] = f"{running.count(name)} run"
+    return found
+
+
+def quiet(world: World, jobs: list[str]) -> bool:
+    """Whether all is settled and nothing is written any more."""
+    before = newest(world)
+    return not unsettled(world, jobs) and newest(world) == before
+
+
+def newest(world: World) -> int:
+    return int(world.api.get("/v1/evaluations").headers["X-Nomad-Index"])
+
+
+def stored_status(world: World, eval_id: str) -> str:
+    """From the file itself: nobody is there to ask."""
+    with contextlib.closing(sqlite3.connect(world.stack.data_dir / "state.sqlite3")) as record:
+        row = record.execute("SELECT status FROM evaluation WHERE id = ?", (eval_id,)).fetchone()
+    return row[0]
+
+
+def decide_unseen(world: World, node: dict, eval_id: str) -> None:
+    """What waits for the node is decided while there is no web server to tell it."""
+    with contextlib.ExitStack() as outage:
+        with world.frozen("workers"):
+            world.open(node)
+            outage.enter_context(world.down("web"))
+        until(lambda: stored_status(world, eval_id) == "complete", "it is decided")
+    until(lambda: answers(world), "the API answers")
+
+
+def opened(visitor, address: str) -> Page:
+    """A live tab of its own, which must not be loaded again."""
+    page = visitor.context.new_page()
+    page.goto(address)
+    expect(page.locator("[data-live-badge]")).to_contain_text("live")
+    page.evaluate("window.untouched = true")
+    return page
+
+
+def test_open_pages_end_with_what_is_in_the_record(world, visitor):
+    visitor.sign_in(world)
+    closed = min(world.get("nodes"), key=lambda node: node["Name"])
+    world.close(closed)
+    with world.frozen("workers"):
+        first = world.register(small("waits", closed["Name"], count=SEVERAL))
+        addresses = {
+            "list": "/evaluations/",
+            "overview": "/",
+            "nodes": "/nodes/",
+            "job": "/jobs/default/waits/",
+            "first": f"/evaluations/{first}/",
+            "chain": f"/chains/{first}/",
+        }
+        pages = {name: opened(visitor, address) for name, address in addresses.items()}
+    waiting = world.evaluation("waits", "queued-allocs", "blocked")["ID"]
+    addresses["waiting"] = f"/evaluations/{waiting}/"
+    pages["waiting"] = opened(visitor, addresses["waiting"])
+    with visitor.forgiving(*OUTAGE):
+        sent = storm(world, closed["Name"])
+        until(lambda: not unsettled(world, sent), "the storm is settled", SETTLE_S)
+        decide_unseen(world, closed, waiting)
+        world.running("waits", SEVERAL)
+        until(lambda: quiet(world, sent), "all is quiet", SETTLE_S)
+        took = seconds_until_alike(pages, LIMIT_S)
+    print(f"all pages were current {took:.2f} s after quiet")  # noqa: T201 - seen with -s
+    truth = Truth(world)
+    assert truth.statuses["blocked"], "some jobs found no room"
+    truth.check_list(pages["list"])
+    truth.check_overview(pages["overview"])
+    truth.check_nodes(pages["nodes"])
+    truth.check_job(pages["job"], "waits")
+    truth.check_chain(pages["chain"], "waits")
+    for name, eval_id in (("first", first), ("waiting", waiting)):
+        truth.check_evaluation(pages[name], eval_id)
+    for name, page in pages.items():
+        second = opened(visitor, addresses[name])
+        assert difference(shown_by(second), shown_by(page)) == [], name
+        assert page.evaluate("window.untouched") is True, f"{name} was loaded again"
+        second.close()
+    assert visitor.problems == []
