@@ -46,12 +46,12 @@ _LINES = """async isFetched => {
 
 def shown_by(page: Page) -> list[str]:
     """What it shows now."""
-    return page.evaluate(_LINES, False)
+    return [*page.evaluate(_LINES, False)]
 
 
 def served_to(page: Page) -> list[str]:
     """What the server would answer now under its address, before any script runs."""
-    return page.evaluate(_LINES, True)
+    return [*page.evaluate(_LINES, True)]
 
 
 def difference(fresh: list[str], kept: list[str]) -> list[str]:
@@ -63,7 +63,7 @@ def difference(fresh: list[str], kept: list[str]) -> list[str]:
 def seconds_until_alike(pages: Mapping[str, Page], limit_s: float) -> float:
     """How long some page still differed from what the server answers; fails after the limit."""
     began = time.monotonic()
-    left = dict(pages)
+    took, left = 0.0, dict(pages)
     while left:
         found = {name: difference(served_to(page), shown_by(page)) for name, page in left.items()}
         left = {name: page for name, page in left.items() if found[name]}

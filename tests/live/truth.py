@@ -4,6 +4,7 @@ Each check takes a page as somebody has it open; none loads it again.
 """
 
 from collections import Counter
+from typing import Any
 
 import msgspec
 from playwright.sync_api import Page
@@ -106,7 +107,7 @@ class Truth:
         badge = page.locator("[data-life-state] .badge")
         assert badge.get_attribute("data-state") == self._evaluation(eval_id)["Status"]
 
-    def _evaluation(self, eval_id: str) -> dict:
+    def _evaluation(self, eval_id: str) -> dict[str, Any]:
         return next(item for item in self.evaluations if item["ID"] == eval_id)
 
     def _life(self, eval_id: str) -> Life:
@@ -126,11 +127,11 @@ class Truth:
         )
 
 
-def _age(item: dict) -> tuple[int, str]:
+def _age(item: dict[str, Any]) -> tuple[int, str]:
     return item["CreateIndex"], item["ID"]
 
 
-def _told(items: list[dict], status: str = "Status") -> list[tuple[str, str]]:
+def _told(items: list[dict[str, Any]], status: str = "Status") -> list[tuple[str, str]]:
     return [(item["ID"], item[status]) for item in items]
 
 
