@@ -131,11 +131,23 @@ def decide_unseen(world: World, node: dict, eval_id: str) -> None:
     until(lambda: answers(world), "the API answers")
 
 
+def make_room(world: World, jobs: list[str]) -> list[str]:
+    """Purge a job that runs, so that one that is blocked takes its place; those that are left."""
+    placed = {item["JobID"] for item in world.get("allocations")}
+    gone = next(name for name in jobs if name in placed)
+    world.purge(gone)
+    return [name for name in jobs if name != gone]
+
+
+def expect_live(page: Page) -> None:
+    expect(page.locator("[data-live-badge]")).to_contain_text("live")
+
+
 def opened(visitor, address: str) -> Page:
     """A live tab of its own, which must not be loaded again."""
     page = visitor.context.new_page()
     page.goto(address)
-    expect(page.locator("[data-live-badge]")).to_contain_text("live")
+    expect_live(page)
     page.evaluate("window.untouched = true")
     return page
 
@@ -163,6 +175,14 @@ def test_open_pages_end_with_what_is_in_the_record(world, visitor):
         until(lambda: not unsettled(world, sent), "the storm is settled", SETTLE_S)
         decide_unseen(world, closed, waiting)
         world.running("waits", SEVERAL)
+        for page in pages.values():
+            expect_live(page)
+        # What comes now is followed by pages that have come back.
+        with world.frozen("workers"):
+            late = world.register(small("late", closed["Name"]))
+            addresses["late"] = f"/evaluations/{late}/"
+            pages["late"] = opened(visitor, addresses["late"])
+            sent = [*make_room(world, sent), "late"]
         until(lambda: quiet(world, sent), "all is quiet", SETTLE_S)
         took = seconds_until_alike(pages, LIMIT_S)
     print(f"all pages were current {took:.2f} s after quiet")  # noqa: T201 - seen with -s
@@ -173,7 +193,7 @@ def test_open_pages_end_with_what_is_in_the_record(world, visitor):
     truth.check_nodes(pages["nodes"])
     truth.check_job(pages["job"], "waits")
     truth.check_chain(pages["chain"], "waits")
-    for name, eval_id in (("first", first), ("waiting", waiting)):
+    for name, eval_id in (("first", first), ("waiting", waiting), ("late", late)):
         truth.check_evaluation(pages[name], eval_id)
     for name, page in pages.items():
         second = opened(visitor, addresses[name])
