@@ -81,6 +81,13 @@ class Leader:
         for watcher in self.watchers:
             watcher.restore(reader, now=now, monotonic=monotonic)
 
+    def recall(self, frames: Sequence[EventFrame] | None, *, now: int, monotonic: float) -> None:
+        """After `restore`: the frames up to it that no leader observed; None when they are gone.
+
+        Room that they brought would else be noticed by nobody who waits for it.
+        """
+        self._intake.recall(frames, now=now, monotonic=monotonic)
+
     def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
         """Take in one frame of the event log; one seen before is ignored."""
         if frame.index <= self.index:

@@ -11,6 +11,8 @@ class LeaseRow(models.Model):
     epoch = models.BigIntegerField()
     #: Counts up while the holder lives; who sees it stand still long enough takes over.
     renewals = models.BigIntegerField()
+    #: Up to here its holders have taken in what was committed; 0 where that means nothing.
+    followed_index = models.BigIntegerField(default=0)
 
     class Meta:
         db_table = "lease"

@@ -20,12 +20,15 @@ from cluster.runtime.wake_ups import wake_applier
 from cluster.store.leases import HeldLease, LeaseKeeper
 from scheduler.errors import Fenced, StaleSnapshot
 from scheduler.ports import StateStore
+from scheduler.state.events import EventFrame
 
 log = logging.getLogger(__name__)
 
 #: How often everybody looks at the index, whether told to or not.
 POLL_S = 0.25
 RENEW_S = 1.0
+#: A new leader reads so many commits that nobody heard of; of more it knows only that there were.
+MOST_UNHEARD = 2000
 #: A standby looks at the lease this often.
 STANDBY_S = 0.5
 
@@ -101,6 +104,8 @@ class Leadership:
         self.commands = CommandRoom(store, self.leader, lease)
         self._clock = SystemClock()
         self._renewed_at = 0.0
+        #: The newest commit of which every evaluation that waits has heard.
+        self._heard_to = keeper.followed_before
 
     def run(self, stopping: threading.Event) -> None:
         """Serve until told to stop. Raises Fenced when another process took over."""
@@ -127,11 +132,27 @@ class Leadership:
         self.inbox.stop()
 
     def _restore(self) -> None:
-        self.store.read(
-            lambda reader: self.leader.restore(
-                reader, now=self._clock.now(), monotonic=self._clock.monotonic()
-            )
-        )
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        self.store.read(lambda reader: self.leader.restore(reader, now=now, monotonic=monotonic))
+        self.leader.recall(self._unheard(), now=now, monotonic=monotonic)
+        self._note_heard()
+
+    def _unheard(self) -> list[EventFrame] | None:
+        """What was committed before the restore and after all that any leader heard.
+
+        None when the log does not reach back as far, or that would take long to read.
+        """
+        if self.leader.index - self._heard_to > MOST_UNHEARD:
+            return None
+        try:
+            frames = self.store.frames_since(self._heard_to, MOST_UNHEARD)
+        except StaleSnapshot:
+            return None
+        return [frame for frame in frames if frame.index <= self.leader.index]
+
+    def _note_heard(self) -> None:
+        if self.leader.broker.enabled:
+            self._heard_to = self.leader.index
 
     def _patience(self) -> float:
         now, monotonic = self._clock.now(), self._clock.monotonic()
@@ -154,6 +175,7 @@ class Leadership:
             self.leader.observe(frame, now=now, monotonic=monotonic)
         if self.leader.wants_restore:
             self._restore()
+        self._note_heard()
 
     def _tick(self) -> None:
         now, monotonic = self._clock.now(), self._clock.monotonic()
@@ -173,7 +195,7 @@ class Leadership:
         monotonic = self._clock.monotonic()
         if monotonic - self._renewed_at >= RENEW_S:
             self._renewed_at = monotonic
-            if self.keeper.step(monotonic) != self.lease:
+            if self.keeper.step(monotonic, self._heard_to) != self.lease:
                 raise Fenced("another process took the lease")
 
     def _wake_applier(self) -> None:

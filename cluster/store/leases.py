@@ -14,16 +14,19 @@ from cluster.store.transactions import read_transaction, write_transaction, writ
 #: Seconds of the watcher's own clock for which `renewals` may stand still.
 TAKE_OVER_AFTER_S = 5.0
 
-_READ = "SELECT holder, epoch, renewals FROM lease WHERE name = %s"
+_READ = "SELECT holder, epoch, renewals, followed_index FROM lease WHERE name = %s"
 _INSERT = (
-    "INSERT INTO lease (name, holder, epoch, renewals) VALUES (%s, %s, 1, 0)"
+    "INSERT INTO lease (name, holder, epoch, renewals, followed_index) VALUES (%s, %s, 1, 0, 0)"
     " ON CONFLICT (name) DO NOTHING"
 )
 _TAKE = (
     "UPDATE lease SET holder = %s, epoch = epoch + 1, renewals = renewals + 1"
     " WHERE name = %s AND epoch = %s AND renewals = %s"
 )
-_RENEW = "UPDATE lease SET renewals = renewals + 1 WHERE name = %s AND holder = %s AND epoch = %s"
+_RENEW = (
+    "UPDATE lease SET renewals = renewals + 1, followed_index = COALESCE(%s, followed_index)"
+    " WHERE name = %s AND holder = %s AND epoch = %s"
+)
 _RELEASE = "UPDATE lease SET holder = '' WHERE name = %s AND holder = %s AND epoch = %s"
 
 
@@ -40,6 +43,8 @@ class LeaseState(NamedTuple):
     holder: str
     epoch: int
     renewals: int
+    #: Up to here its holders have taken in what was committed.
+    followed_index: int
 
 
 class LeaseKeeper:
@@ -56,12 +61,20 @@ class LeaseKeeper:
         self._seen: LeaseState | None = None
         self._seen_at = 0.0
         self.held: HeldLease | None = None
+        #: How far the holders before had followed the record when this one took the lease.
+        self.followed_before = 0
 
-    def step(self, monotonic: float) -> HeldLease | None:
-        """Renew the lease, or take it when it is free or stood still; else None."""
+    def step(self, monotonic: float, followed_index: int | None = None) -> HeldLease | None:
+        """Renew the lease, or take it when it is free or stood still; else None.
+
+        `followed_index` is how far its holder has taken in what was committed, for whoever takes
+        the lease next.
+        """
         if self.held is None:
             self.held = self._try_take(monotonic)
-        elif not _execute(self._alias, _RENEW, self._name, self._holder, self.held.epoch):
+        elif not _execute(
+            self._alias, _RENEW, followed_index, self._name, self._holder, self.held.epoch
+        ):
             self.held = None
         return self.held
 
@@ -82,6 +95,7 @@ class LeaseKeeper:
             return None
         # Conditional on nothing having moved: of two who try at once, one gets it.
         taken = _execute(self._alias, _TAKE, self._holder, self._name, state.epoch, state.renewals)
+        self.followed_before = state.followed_index
         return HeldLease(self._name, state.epoch + 1) if taken else None
 
 
@@ -91,7 +105,7 @@ def read_lease(name: str, alias: str = "default") -> LeaseState | None:
     with read_transaction(connection), connection.cursor() as cursor:
         cursor.execute(_READ, (name,))
         row = cursor.fetchone()
-    return LeaseState(str(row[0]), int(row[1]), int(row[2])) if row else None
+    return LeaseState(str(row[0]), *map(int, row[1:])) if row else None
 
 
 def epoch_of(name: str, alias: str = "default") -> int:

@@ -4,6 +4,7 @@ In: frames of the event log. Out: the evaluations they release. It remembers of 
 is needed to see a change (evaluations.md 4.2).
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from scheduler.broker.blocked_evals import BlockedEvals, Released
@@ -66,6 +67,23 @@ class CapacityHooks:
             elif isinstance(event.value, QuotaSpec):
                 self._observe_quota(event, event.value, freed)
         return self._call_tracker(freed, frame.index, monotonic)
+
+    def recall(self, frames: Iterable[EventFrame], monotonic: float) -> tuple[Released, ...]:
+        """What frames may have released that were committed while nobody watched.
+
+        What stood before them is not known any more: an open node counts as newly opened, a quota
+        that was written as raised. That costs a run at most.
+        """
+        released: list[Released] = []
+        for frame in frames:
+            freed = Freed()
+            for event in frame.events:
+                if isinstance(event.value, Allocation):
+                    self._observe_allocation(frame.kind, event.value, freed)
+                elif not event.deleted:
+                    _recall(event.value, freed)
+            released += self._call_tracker(freed, frame.index, monotonic)
+        return tuple(released)
 
     def _observe_node(self, kind: WriteKind, event: StateEvent, node: Node, freed: Freed) -> None:
         if event.deleted:
@@ -133,6 +151,18 @@ def _opened(before: KnownNode, node: Node) -> bool:
     return (node.status is NodeStatus.READY and not was_ready) or (
         is_eligible and not was_eligible
     )
+
+
+def _recall(value: object, freed: Freed) -> None:
+    if isinstance(value, Node):
+        is_eligible = value.scheduling_eligibility is NodeEligibility.ELIGIBLE
+        if value.status is NodeStatus.READY and is_eligible:
+            freed.classes[value.computed_class] = None
+            freed.nodes[value.id] = None
+    elif isinstance(value, Namespace) and value.quota:
+        freed.quotas[value.quota] = None
+    elif isinstance(value, QuotaSpec):
+        freed.quotas[value.name] = None
 
 
 def _known(node: Node) -> KnownNode:

@@ -52,6 +52,15 @@ class Intake:
             self._take_in(evaluation, now=now, monotonic=monotonic)
         self.record_notes(now)
 
+    def recall(self, frames: Sequence[EventFrame] | None, *, now: int, monotonic: float) -> None:
+        """Let those run again that waited for what was committed while nobody led; see Leader."""
+        if frames is None:
+            released = self._blocked.unblock_all("room may have appeared while nobody led")
+        else:
+            released = self._capacity.recall(frames, monotonic)
+        self.enqueue_released(released, now=now, monotonic=monotonic)
+        self.record_notes(now)
+
     def _switch(self, *, enabled: bool) -> None:
         self._broker.set_enabled(enabled=enabled)
         self._blocked.set_enabled(enabled=enabled)

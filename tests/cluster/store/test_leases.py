@@ -45,3 +45,15 @@ def test_of_two_who_see_the_same_standstill_one_gets_it(record):
     second.step(0.0)
     third.step(0.0)
     assert [second.step(9.0), third.step(9.0)] == [HeldLease("leader", 2), None]
+
+
+def test_who_takes_a_lease_learns_how_far_the_one_before_had_followed(record):
+    first, second = keepers(record)
+    first.step(0.0)
+    assert first.followed_before == 0
+    first.step(1.0, 17)
+    # A renewal that says nothing takes nothing back.
+    first.step(2.0)
+    second.step(2.0)
+    assert second.step(7.0) == HeldLease("leader", 2)
+    assert second.followed_before == 17
