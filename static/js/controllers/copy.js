@@ -1,30 +1,64 @@
 // Copies what a button names: its data-copy text, or with data-copy-from the text of an element.
+// Of a graph that live frames have drawn anew, the text stands on the page as it is served now.
 
 import { toast } from "./toast.js";
 
+const redrawn = new Set();
+
 export function attachCopy() {
+  document.addEventListener("graph:drawn", (event) => redrawn.add(event.target.dataset.graph));
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy], [data-copy-from]");
     if (!button) return;
-    const source = button.dataset.copyFrom && document.getElementById(button.dataset.copyFrom);
-    const text = source ? source.textContent : button.dataset.copy;
-    const isDone = await copied(text);
-    if (isDone) toast(button.dataset.copied ?? `Copied ${text.length > 40 ? "the text" : text}`);
-    else toast("The browser did not allow copying", "failed");
+    const graph = button.closest("[data-graph-tools]")?.dataset.graphTools;
+    try {
+      const text = redrawn.has(graph) ? await copiedFresh(graph) : await copied(textOf(button));
+      toast(button.dataset.copied ?? `Copied ${text.length > 40 ? "the text" : text}`);
+    } catch (error) {
+      toast(error instanceof Stale ? error.message : "The browser did not allow copying", "failed");
+    }
   });
+}
+
+class Stale extends Error {}
+
+function textOf(button) {
+  const source = button.dataset.copyFrom && document.getElementById(button.dataset.copyFrom);
+  return source ? source.textContent : button.dataset.copy;
 }
 
 async function copied(text) {
   try {
     await navigator.clipboard.writeText(text);
-    return true;
   } catch {
-    return copiedBySelection(text);
+    copyBySelection(text);
   }
+  return text;
+}
+
+async function copiedFresh(graph) {
+  const text = servedText(graph);
+  if (!navigator.clipboard) return copied(await text);
+  const blob = text.then((plain) => new Blob([plain], { type: "text/plain" }));
+  try {
+    // A browser gives the clipboard only while the click lasts, so the text is promised, not awaited.
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
+  } catch {
+    return copied(await text);
+  }
+  return text;
+}
+
+async function servedText(graph) {
+  const answer = await fetch(location.href, { cache: "no-store" }).catch(() => null);
+  const page = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+  const button = page?.querySelector(`[data-graph-tools="${CSS.escape(graph)}"] [data-copy]`);
+  if (!button) throw new Stale("The server did not give the text: try again");
+  return button.dataset.copy;
 }
 
 // Plain http off loopback has no clipboard API.
-function copiedBySelection(text) {
+function copyBySelection(text) {
   const area = document.createElement("textarea");
   area.value = text;
   area.className = "visually-hidden";
@@ -32,5 +66,5 @@ function copiedBySelection(text) {
   area.select();
   const isDone = document.execCommand("copy");
   area.remove();
-  return isDone;
+  if (!isDone) throw new Error("refused");
 }

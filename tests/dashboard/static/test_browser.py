@@ -12,6 +12,7 @@ from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.geometry import patch_between
 from dashboard.graphs.lifecycle import Life, lifecycle_graph
+from dashboard.graphs.mermaid import graph_mermaid
 from scheduler.structs.evaluation import LifecycleStep, Step
 
 STEPS = (Step.CREATED, Step.ENQUEUED, Step.DEQUEUED, Step.PLAN_SUBMITTED, Step.PLAN_ANSWERED)
@@ -115,6 +116,44 @@ def test_a_status_change_keeps_elements_and_focus(shown):
     assert tab.evaluate("document.activeElement.dataset.key") == "scheduling"
     assert tab.locator('[data-key="scheduling"] .graph-pulse').count() == 1
     assert tab.locator(".graph-pulse").count() == 1
+
+
+COPYING = Template(
+    '{% load cluster_tags %}<!doctype html><html lang="en"><head><title>x</title></head><body>'
+    '{% icon_sprite %}{% include "dashboard/partials/_graph_tools.html" with key=graph.key %}'
+    '{% graph graph name="life" %}</body></html>'
+)
+COPY = """async () => {
+  const { attachCopy } = await import("/static/js/controllers/copy.js");
+  attachCopy();
+}"""
+
+
+def test_what_is_copied_of_a_graph_that_changed_is_the_text_of_now(tab, address, pages):
+    def serve(count):
+        graph = life(count)
+        context = Context({"graph": graph, "mermaid": graph_mermaid(graph)})
+        pages["/copy"] = COPYING.render(context)
+        return graph, graph_mermaid(graph)
+
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    _, first = serve(2)
+    tab.goto(f"{address}/copy")
+    tab.evaluate(COPY)
+    copied = "navigator.clipboard.readText()"
+    button = tab.get_by_role("button", name="Copy as Mermaid")
+    button.click()
+    until(tab, f"(await {copied}) === {json.dumps(first)}")
+
+    graph, second = serve(4)
+    tab.evaluate(DRAW, plain(graph))
+    button.click()
+    # Not yet said to be another: the page shows what it was loaded with, and so does the text.
+    assert tab.evaluate(copied) == first
+    tab.evaluate("""() => document.querySelector("[data-graph]").dispatchEvent(
+      new CustomEvent("graph:drawn", { bubbles: true }))""")
+    button.click()
+    until(tab, f"(await {copied}) === {json.dumps(second)}")
 
 
 def test_a_second_equal_drawing_touches_nothing(shown):
