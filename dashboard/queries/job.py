@@ -96,6 +96,10 @@ def _head_panel(reader: StateReader, subscription: Subscription, _now: int) -> M
     return {"job": None} if job is None else _standing(own(reader), job)
 
 
+def _job_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+    return {"job": reader.job(_key(subscription))}
+
+
 def _groups_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
     job = reader.job(_key(subscription))
     if job is None:
@@ -276,6 +280,7 @@ register_panel(
     "job", "job-standing", "dashboard/partials/_job_standing.html", _head_panel,
     Topic.JOB, Topic.JOB_SUMMARY, Topic.EVALUATION, Topic.DEPLOYMENT,
 )  # fmt: skip
+register_panel("job", "job-actions", "dashboard/partials/_job_actions.html", _job_panel, Topic.JOB)
 register_panel(
     "job", "stop-job-told", "dashboard/partials/_job_stop_told.html", _head_panel,
     Topic.JOB, Topic.JOB_SUMMARY,

@@ -228,3 +228,20 @@ def test_what_a_stop_would_end_is_told_again_while_the_page_is_open(store, brows
     for target in ("stop-job-told", "purge-job-told"):
         assert "2 allocations will be stopped" in told[target]
         assert told[target] in page
+
+
+def test_the_buttons_of_an_open_page_follow_who_stops_the_job(browser, register, store):
+    register()
+    room = room_for(Subscription("job", "default/web", None))
+    store.read(room.load)
+    since = store.read(lambda reader: reader.index)
+    browser.post("/jobs/stop/", **FIELDS)
+    for frame in store.frames_since(since):
+        room.observe(frame)
+    pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
+    (told,) = [piece.html.strip() for piece in pieces if piece.target == "job-actions"]
+    page = browser.get("/jobs/default/web/").text
+    assert told in page
+    assert 'data-confirm="start-job"' in told
+    assert 'data-confirm="stop-job"' not in told
+    assert '<dialog class="dialog" id="start-job"' in page
