@@ -78,6 +78,7 @@ class EvaluationPage:
 
     def copy_mermaid(self) -> str:
         self.page.get_by_role("button", name="Copy as Mermaid").first.click()
+        expect(self.page.locator("[data-toasts]")).to_contain_text("Copied as Mermaid")
         return self.page.evaluate("navigator.clipboard.readText()")
 
 
