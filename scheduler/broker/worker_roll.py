@@ -93,10 +93,13 @@ class WorkerRoll:
         """
         again = monotonic - self._settings.wake_again_after
         self._wakes = [moment for moment in self._wakes if moment > again]
-        sleeping = sum(self._sleeps(known, monotonic) for known in self._processes.values())
+        idle = [known for known in self._processes.values() if not known.held]
+        sleeping = sum(self._sleeps(known, monotonic) for known in idle)
+        # Whoever is awake and holds nothing takes the first ones before a wake-up could.
+        left = ready_count - (len(idle) - sleeping)
         # Those that are expected to exist but have not spoken yet.
         sleeping += max(0, self._settings.expected_workers - len(self._processes))
-        count = max(0, min(ready_count, sleeping) - len(self._wakes))
+        count = max(0, min(left, sleeping) - len(self._wakes))
         self._wakes += [monotonic] * count
         return count
 

@@ -43,6 +43,16 @@ def test_a_process_that_was_sent_away_sleeps_however_lately_it_asked() -> None:
     assert wakes(world) == 1
 
 
+def test_nobody_is_woken_for_what_one_that_waits_will_take() -> None:
+    world = make_world(expected_workers=0)
+    world.leader.alive("sleeps", monotonic=world.clock.monotonic())
+    dequeue(world, "waits")
+    world.put_evaluations(E)
+    assert wakes(world) == 0
+    world.put_evaluations(make_evaluation(2, job_id="other"))
+    assert wakes(world) == 1
+
+
 def test_a_wake_up_counts_for_whichever_process_took_it() -> None:
     world = make_world(expected_workers=0)
     for process in ("a", "b"):
