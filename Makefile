@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python3.13 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up setup test lint setup-dev long clean help
+.PHONY: up setup test lint setup-dev lock long clean help
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -19,14 +19,14 @@ $(VENV)/.runtime: requirements.lock
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
 	@test -x $(BIN)/python || { echo "Making $(VENV) with $(PYTHON)"; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing the locked dependencies"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
 setup-dev: setup $(VENV)/.development ## The same with the tools of the tests, and a browser
 
 $(VENV)/.development: requirements-dev.lock
 	@echo "Installing the tools of the tests"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
 test: setup-dev ## Lint, types and every test but the long ones
@@ -35,6 +35,13 @@ test: setup-dev ## Lint, types and every test but the long ones
 
 lint: setup-dev ## Format, lint, import directions, types
 	@bash .ci/gate lint
+
+LOCK = uv pip compile --universal -p 3.11 --generate-hashes --no-annotate --no-emit-index-url --quiet
+LOCK += --custom-compile-command 'make lock' pyproject.toml
+
+lock: ## Lock the dependencies anew, with the hash of each file; needs uv on the PATH
+	@$(LOCK) -o requirements.lock
+	@$(LOCK) --extra dev -o requirements-dev.lock
 
 long: setup-dev ## The long tests
 	@$(BIN)/python -m pytest -q -m long

@@ -8,4 +8,4 @@ class ClusterConfig(AppConfig):
 
     name = "cluster"
     default_auto_field = "django.db.models.BigAutoField"
-    verbose_name = "Cluster"
+    verbose_name = "Record"

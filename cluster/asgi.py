@@ -15,24 +15,24 @@ from django.core.asgi import get_asgi_application
 
 from cluster.agent.channel import AgentChannel
 from cluster.agent.protocol import MAX_BODY
+from cluster.api.faults import answer_fault
 from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.runtime.clock import SystemClock
+from cluster.runtime.health_watch import HealthWatch
 from cluster.runtime.sign_of_life import SignOfLife
 from cluster.runtime.step_hints import StepHints
 from cluster.store.access import the_store
-from dashboard.live import hints
-from dashboard.live.hub import HUB
-from dashboard.live.source import StoreFrames
-from dashboard.routing import websocket_urlpatterns
+from dashboard import wiring
 
-HUB.wire(StoreFrames(the_store()), SystemClock())
-SignOfLife().begin_with_server()
+show_hints = wiring.follow(the_store(), SystemClock())
+SignOfLife(HealthWatch(settings.BIVOUAC_REDIS_URL)).begin_with_server()
 
 application = ProtocolTypeRouter(
     {
         "http": Gate(
             PathRouter(
-                {"/v1/": LeanHandler(), "/static/": StaticFiles()}, default=get_asgi_application()
+                {"/v1/": LeanHandler(answer_fault), "/static/": StaticFiles()},
+                default=get_asgi_application(),
             ),
             MAX_BODY,
         ),
@@ -41,9 +41,9 @@ application = ProtocolTypeRouter(
             default=OriginCheck(
                 AuthMiddlewareStack(
                     StepHints(
-                        URLRouter(websocket_urlpatterns),
+                        URLRouter(wiring.websocket_urlpatterns),
                         settings.BIVOUAC_REDIS_URL,
-                        hints.publish,
+                        show_hints,
                     )
                 ),
                 settings.CSRF_TRUSTED_ORIGINS,

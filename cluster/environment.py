@@ -2,6 +2,8 @@
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +17,11 @@ _FALSE = frozenset({"0", "false", "no", "off", ""})
 def env_text(name: str, default: str = "") -> str:
     """The variable's text without surrounding blanks; the default when unset."""
     return os.environ.get(name, default).strip()
+
+
+def env_words(name: str, default: str) -> tuple[str, ...]:
+    """Words with commas between them; an empty text is no word."""
+    return tuple(word.strip() for word in env_text(name, default).split(",") if word.strip())
 
 
 def env_bool(name: str, *, default: bool) -> bool:
@@ -52,14 +59,27 @@ def env_secret(name: str, file: Path) -> str:
     text = env_text(name)
     if text:
         return text
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
+    with _naming(file):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            return file.read_text().strip()
+        with os.fdopen(descriptor, "w") as handle:
+            handle.write(secrets.token_urlsafe(48))
         return file.read_text().strip()
-    with os.fdopen(descriptor, "w") as handle:
-        handle.write(secrets.token_urlsafe(48))
-    return file.read_text().strip()
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """A fault of the file system becomes a sentence that names the directory."""
+    try:
+        yield
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data directory {file.parent} cannot be used: {error.strerror}. Set"
+            " BIVOUAC_DATA_DIR to a directory in which this user may write."
+        ) from error
 
 
 def env_origin(name: str, default: str) -> str:
@@ -85,10 +105,11 @@ def env_origin(name: str, default: str) -> str:
 
 def keep_private(file: Path) -> None:
     """Make the file exist, for its owner only; SQLite gives its companions the same mode."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
-    if file.stat().st_mode & 0o077:
-        file.chmod(0o600)
+    with _naming(file):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+        if file.stat().st_mode & 0o077:
+            file.chmod(0o600)
 
 
 def database_from(url: str, sqlite_file: Path) -> dict[str, object]:
@@ -122,4 +143,6 @@ def database_from(url: str, sqlite_file: Path) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
+        # A server that is away is found out in seconds, not in the minutes TCP would take.
+        "OPTIONS": {"connect_timeout": 3, "tcp_user_timeout": 4000},
     }

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
-from django.core.handlers.exception import convert_exception_to_response
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http.request import split_domain_port, validate_host
 from django.urls import set_script_prefix
 from django.utils.module_loading import import_string
 from whitenoise import WhiteNoise
 
 log = logging.getLogger(__name__)
+
+_FOREIGN_HOST = "this server has another name: use the one in BIVOUAC_PUBLIC_URL, or its address"
 
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -31,8 +34,13 @@ class LeanHandler(ASGIHandler):
     """Django's handler with the middleware of `API_MIDDLEWARE` only, and no request signals.
 
     The signals' receivers are synchronous: each request, a read that waits for minutes included,
-    would hold a thread of its own.
+    would hold a thread of its own. What a view raises is answered by `answer_fault`: Django's own
+    answer would be a page.
     """
+
+    def __init__(self, answer_fault: Callable[[HttpRequest, Exception], HttpResponse]) -> None:
+        self._answer_fault = answer_fault
+        super().__init__()
 
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request; the view is cancelled when the caller hangs up."""
@@ -60,7 +68,11 @@ class LeanHandler(ASGIHandler):
                 raise failed
 
     async def _answer(self, request: HttpRequest, send: Any) -> None:
-        response = await self.run_get_response(request)
+        if _is_ours(request):
+            response = await self.run_get_response(request)
+        else:
+            response = HttpResponse(_FOREIGN_HOST, content_type="text/plain", status=400)
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
         try:
             await self.send_response(response, send)
         finally:
@@ -73,12 +85,38 @@ class LeanHandler(ASGIHandler):
         self._view_middleware: list[Any] = []
         self._template_response_middleware: list[Any] = []
         self._exception_middleware: list[Any] = []
-        chain = convert_exception_to_response(
-            self._get_response_async  # type: ignore[attr-defined]  # unknown to the stubs
-        )
+        chain: Any = self._get_response_async  # type: ignore[attr-defined]  # unknown to the stubs
         for name in reversed(settings.API_MIDDLEWARE):
-            chain = convert_exception_to_response(import_string(name)(chain))
-        self._middleware_chain = chain
+            chain = import_string(name)(self._guarded(chain))
+        self._middleware_chain = self._guarded(chain)
+
+    def _guarded(self, get_response: Any) -> Any:
+        async def answer(request: HttpRequest) -> HttpResponseBase:
+            try:
+                response: HttpResponseBase = await get_response(request)
+            except (
+                Exception
+            ) as error:  # the last guard of the door, which logs what it does not know
+                return self._answer_fault(request, error)
+            return response
+
+        return answer
+
+
+def _is_ours(request: HttpRequest) -> bool:
+    """Whether the caller meant this server, as far as the Host says; none and addresses pass.
+
+    What a page of someone else's sends here, after its name was made to point here, has that name.
+    """
+    host = request.META.get("HTTP_HOST", "")
+    if not settings.API_CHECKS_HOST or not host:
+        return True
+    name, _ = split_domain_port(host)
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return name == "localhost" or validate_host(name, settings.ALLOWED_HOSTS)
+    return True
 
 
 class PathRouter:

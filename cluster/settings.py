@@ -11,6 +11,7 @@ from cluster.environment import (
     env_origin,
     env_secret,
     env_text,
+    env_words,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -22,6 +23,8 @@ BIVOUAC_PORT = env_int("BIVOUAC_PORT", 4646, low=1, high=65535)
 BIVOUAC_PUBLIC_URL = env_origin("BIVOUAC_PUBLIC_URL", f"http://{BIVOUAC_HOST}:{BIVOUAC_PORT}")
 BIVOUAC_REDIS_URL = env_text("REDIS_URL", "redis://127.0.0.1:6379/0")
 BIVOUAC_REGION = env_text("BIVOUAC_REGION", "global")
+#: Whom people without rights are told to ask; empty: administrators by name.
+BIVOUAC_ACCESS_CONTACT = env_text("BIVOUAC_ACCESS_CONTACT")
 BIVOUAC_WORKERS = env_int("BIVOUAC_WORKERS", 2, low=1, high=256)
 #: Seconds; see control-plane.md 8.
 BIVOUAC_MIN_HEARTBEAT_TTL = env_float("BIVOUAC_MIN_HEARTBEAT_TTL", 10, low=0.1, high=3600)
@@ -32,28 +35,53 @@ BIVOUAC_FAILOVER_HEARTBEAT_TTL = env_float(
 #: Seconds a delivery may stay unanswered, and how often an evaluation is delivered at most.
 BIVOUAC_NACK_TIMEOUT = env_float("BIVOUAC_NACK_TIMEOUT", 60, low=0.1, high=3600)
 BIVOUAC_DELIVERY_LIMIT = env_int("BIVOUAC_DELIVERY_LIMIT", 3, low=1, high=100)
+#: Seconds in which the head of a request, and then its body, must have come; and how many requests
+#: of one address may be unfinished before the oldest is dropped.
+BIVOUAC_HEADER_SECONDS = env_float("BIVOUAC_HEADER_SECONDS", 30, low=0.1, high=3600)
+BIVOUAC_BODY_SECONDS = env_float("BIVOUAC_BODY_SECONDS", 120, low=0.1, high=86400)
+BIVOUAC_STALLED_PER_ADDRESS = env_int("BIVOUAC_STALLED_PER_ADDRESS", 256, low=1, high=2**20)
 #: What the event log keeps.
 BIVOUAC_EVENT_HOURS = env_float("BIVOUAC_EVENT_HOURS", 24, low=0.01, high=24 * 365)
 BIVOUAC_EVENT_BYTES = env_int("BIVOUAC_EVENT_BYTES", 2 * 1024**3, low=1024**2, high=2**50)
+#: Drivers whose tasks run without isolation: only who has `submit-privileged-job` may use them.
+BIVOUAC_PRIVILEGED_DRIVERS = env_words("BIVOUAC_PRIVILEGED_DRIVERS", "raw_exec")
+#: Requests a second of each token, account and unknown address, and how many at once; 0: no limit.
+BIVOUAC_RATE = env_float("BIVOUAC_RATE", 200, low=0, high=1e6)
+BIVOUAC_BURST = env_float("BIVOUAC_BURST", 2000, low=1, high=1e7)
+#: The same of management tokens, which submit in bulk.
+BIVOUAC_RATE_MANAGEMENT = env_float("BIVOUAC_RATE_MANAGEMENT", 0, low=0, high=1e6)
+#: Days that the audit is kept.
+BIVOUAC_AUDIT_KEEP = env_float("BIVOUAC_AUDIT_KEEP", 90, low=0.01, high=36_500)
+#: How long what is left of collected evaluations and purged jobs is kept, and how many at most.
+BIVOUAC_STUB_DAYS = env_float("BIVOUAC_STUB_DAYS", 30, low=0.01, high=3650)
+BIVOUAC_STUB_COUNT = env_int("BIVOUAC_STUB_COUNT", 200_000, low=0, high=10**9)
+#: Of each process's log: bytes before it is begun anew, and older parts beside it.
+BIVOUAC_LOG_BYTES = env_int("BIVOUAC_LOG_BYTES", 20 * 1024**2, low=64 * 1024, high=2**40)
+BIVOUAC_LOG_FILES = env_int("BIVOUAC_LOG_FILES", 3, low=0, high=100)
+#: Seconds that API tokens which expire may live.
+BIVOUAC_TOKEN_MIN_TTL = env_int("BIVOUAC_TOKEN_MIN_TTL", 60, low=1, high=365 * 86400)
+BIVOUAC_TOKEN_MAX_TTL = env_int("BIVOUAC_TOKEN_MAX_TTL", 86400, low=60, high=10 * 365 * 86400)
 
 SECRET_KEY = env_secret("BIVOUAC_SECRET_KEY", BIVOUAC_DATA_DIR / "secret-key")
 DEBUG = False
 _PUBLIC = urlsplit(BIVOUAC_PUBLIC_URL)
 ALLOWED_HOSTS = sorted({_PUBLIC.hostname or "localhost", BIVOUAC_HOST, "127.0.0.1", "localhost"})
+#: Pages always check the name they are asked by; the API does once it was given one.
+API_CHECKS_HOST = bool(env_text("BIVOUAC_PUBLIC_URL"))
 #: Where our own pages live; for websockets as well.
 CSRF_TRUSTED_ORIGINS = [BIVOUAC_PUBLIC_URL]
 if _PUBLIC.scheme == "http":
     CSRF_TRUSTED_ORIGINS.append(f"http://localhost:{BIVOUAC_PORT}")
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "dashboard.apps.OperatorSiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "cluster",
-    "dashboard",
+    "dashboard.apps.DashboardConfig",
 ]
 
 #: Of pages. The API and the agents' door run with the first one alone (cluster.asgi): each further
@@ -66,8 +94,11 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dashboard.page_rates.page_rates",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "dashboard.faults.fault_pages",
+    "cluster.api.bearers.bearer_context",
 ]
 API_MIDDLEWARE = ["cluster.runtime.request_context.request_context"]
 
@@ -107,6 +138,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+CSRF_FAILURE_VIEW = "dashboard.views.errors.csrf_failure"
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"
@@ -116,7 +148,8 @@ SESSION_COOKIE_NAME = "__Host-bivouac" if _SECURE else "bivouac"
 SESSION_COOKIE_SECURE = _SECURE
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_AGE = 14 * 24 * 3600
+#: Seconds a browser stays signed in.
+SESSION_COOKIE_AGE = round(env_float("BIVOUAC_SESSION_DAYS", 14, low=0.01, high=365) * 24 * 3600)
 CSRF_COOKIE_NAME = "__Host-bivouac-csrf" if _SECURE else "bivouac-csrf"
 CSRF_COOKIE_SECURE = _SECURE
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -137,18 +170,6 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
-
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        # Without these two, idle sockets close after 5 s and the 100th of a process is refused.
-        "CONFIG": {
-            "hosts": [
-                {"address": BIVOUAC_REDIS_URL, "socket_timeout": None, "max_connections": 1000}
-            ]
-        },
-    }
-}
 
 CELERY_BROKER_URL = BIVOUAC_REDIS_URL
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -7,7 +7,7 @@ from django.conf import settings
 
 _SUFFIX = ".nomad.hcl"
 #: In the order they teach.
-_ORDER = ("hello", "batch-count", "too-big", "mock-web")
+_ORDER = ("hello", "comes-back", "batch-count", "too-big", "mock-web")
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True):

@@ -67,6 +67,9 @@ _NODE = {
 _JOB = {
     "pending": _same("pending"),
     "running": _same("running"),
+    "starting": Label("starting", "pending", "pending", is_quasi=True),
+    "waiting": Label("waiting", "blocked", "blocked", is_quasi=True),
+    "failing": Label("failing", "failed", "failed", is_quasi=True),
     "dead": Label("dead", "finished", "stop"),
     "stopped": Label("stopped", "stopped", "stop"),
 }
@@ -111,6 +114,8 @@ _CHANGE = {
     "preempt": Label("preempt", "blocked", "minus"),
     "later": Label("later", "delayed", "delayed"),
     "waits": Label("waits", "blocked", "blocked"),
+    "cut-off": Label("leave disconnected", "unknown", "unknown"),
+    "back": Label("reconnect", "complete", "check"),
 }
 
 _VERDICT = {
@@ -139,6 +144,13 @@ _NOTICE = {
     "stale": Label("behind", "stale", "delayed"),
 }
 
+#: How an act ended.
+_RESULT = {
+    "done": Label("done", "complete", "complete"),
+    "refused": Label("refused", "failed", "lock"),
+    "failed": Label("not done", "failed", "failed"),
+}
+
 LABELS: dict[str, dict[str, Label]] = {
     "evaluation": _EVALUATION,
     "allocation": _ALLOCATION,
@@ -152,6 +164,7 @@ LABELS: dict[str, dict[str, Label]] = {
     "verdict": _VERDICT,
     "live": _LIVE,
     "notice": _NOTICE,
+    "result": _RESULT,
     "event": {},
 }
 

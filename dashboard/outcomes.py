@@ -1,7 +1,7 @@
 """What an evaluation achieved, as a sentence and in few words: what, how many, why.
 
-In: an evaluation and what it placed. Out: an Outcome, or the words of a cell; both count alike.
-`complete` alone is never said: an evaluation that placed nothing completes too.
+In: an evaluation and what it placed. Out: an OutcomeSentence, or the words of a cell; both count
+alike. `complete` alone is never said: an evaluation that placed nothing completes too.
 """
 
 from collections import Counter
@@ -10,11 +10,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from dashboard.wording import clock_time, count_of, dimension_word, number, short_id
+from dashboard.wording import (
+    clock_time,
+    count_of,
+    dimension_word,
+    filter_word,
+    number,
+    short_id,
+)
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
 from scheduler.structs.job import JobType
+from scheduler.structs.plan_annotations import DesiredUpdates
 
 #: What each trigger means, for people.
 TRIGGER_WORDS: dict[str, str] = {
@@ -41,7 +49,7 @@ TRIGGER_WORDS: dict[str, str] = {
 _NOTHING = "nothing had to change"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class OutcomeSentence(msgspec.Struct, frozen=True, kw_only=True):
     """The first clause strong, the rest after it."""
 
     strong: str
@@ -56,7 +64,13 @@ class _Work(NamedTuple):
     moved: int = 0
     updated: int = 0
     stopped: int = 0
+    preempted: int = 0
+    later: int = 0
+    cut_off: int = 0
+    back: int = 0
     waiting: int = 0
+    #: A system job's plan counts all that differ, also those that a later step replaces.
+    is_stepwise: bool = False
 
     @property
     def meant(self) -> int:
@@ -66,20 +80,25 @@ class _Work(NamedTuple):
     def parts(self) -> Iterator[str]:
         """`2 of 3 placed`, `1 stopped`: what there was of each."""
         waiting = self.waiting
+        replaced = "to replace step by step" if self.is_stepwise else "replaced"
         for count, word in (
-            (self.placed, "placed"), (self.replaced, "replaced"), (self.moved, "moved"),
+            (self.placed, "placed"), (self.replaced, replaced), (self.moved, "moved"),
         ):  # fmt: skip
             missing = min(waiting, count)
             waiting -= missing
             if count:
                 done = number(count - missing)
                 yield f"{done} of {number(count)} {word}" if missing else f"{done} {word}"
-        for count, word in ((self.updated, "updated in place"), (self.stopped, "stopped")):
+        for count, word in (
+            (self.updated, "updated in place"), (self.stopped, "stopped"),
+            (self.preempted, "of other jobs preempted"), (self.later, "to be replaced later"),
+            (self.cut_off, "left on a disconnected node"), (self.back, "reconnected"),
+        ):  # fmt: skip
             if count:
                 yield f"{number(count)} {word}"
 
 
-def outcome_of(evaluation: Evaluation, placed: Sequence[Allocation] = ()) -> Outcome:
+def outcome_of(evaluation: Evaluation, placed: Sequence[Allocation] = ()) -> OutcomeSentence:
     """What is to be said of an evaluation first.
 
     Without the allocations it placed, their number is what its plan meant to place.
@@ -138,23 +157,52 @@ def _work(evaluation: Evaluation, made: int = 0) -> _Work:
     """What its plan meant to do; `made` is how many allocations are known to have come of it."""
     waiting = sum(evaluation.queued_allocations.values())
     annotations = evaluation.plan_annotations
-    groups = tuple(annotations.desired_updates.values()) if annotations is not None else ()
-    placed = sum(group.place + group.canary for group in groups)
-    if evaluation.type in (JobType.SYSTEM, JobType.SYSBATCH):
-        # Their plans count what is already in place among the placements.
-        placed = max(placed - sum(group.ignore for group in groups), 0)
+    desired = annotations.desired_updates if annotations is not None else {}
+    groups = tuple(desired.values())
+    placed = sum(placed_by(group, evaluation.type) for group in groups)
+    if evaluation.type == JobType.SYSTEM and desired:
+        # Those that found no room are not counted among the placements of its plan.
+        placed = max(placed + min(waiting, _failed_placements(evaluation)), 0)
+    # A system job moves nothing: what leaves its node is stopped, and runs on the others already.
+    is_per_node = evaluation.type in (JobType.SYSTEM, JobType.SYSBATCH)
+    moved = sum(group.migrate for group in groups)
     work = _Work(
         placed=placed,
         replaced=sum(group.destructive_update for group in groups),
-        moved=sum(group.migrate for group in groups),
+        moved=0 if is_per_node else moved,
         updated=sum(group.in_place_update for group in groups),
-        stopped=sum(group.stop for group in groups),
+        stopped=sum(group.stop for group in groups) + (moved if is_per_node else 0),
+        preempted=sum(group.preemptions for group in groups),
+        later=sum(group.reschedule_later for group in groups),
+        cut_off=sum(group.disconnect for group in groups),
+        back=sum(group.reconnect for group in groups),
         waiting=waiting,
+        is_stepwise=evaluation.type == JobType.SYSTEM
+        and bool(evaluation.deployment_id or evaluation.next_eval),
     )
+    if work.is_stepwise:
+        return work
     # The plan is the newest one: earlier ones may have placed a part. Allocations may have been
     # collected since.
     wanted = max(work.meant, made + waiting)
     return work._replace(placed=wanted - work.replaced - work.moved)
+
+
+def placed_by(group: DesiredUpdates, job_type: str) -> int:
+    """Allocations that a plan makes for one group beside those that it replaces or moves.
+
+    The plan of a system job counts among its placements whatever the group has on its nodes, and
+    its canaries among those it replaces; below 0 where some of these found no room.
+    """
+    if job_type != JobType.SYSTEM:
+        return group.place + group.canary
+    there = group.ignore + group.in_place_update + group.destructive_update
+    return group.place - there
+
+
+def _failed_placements(evaluation: Evaluation) -> int:
+    failed = evaluation.failed_task_groups.values()
+    return sum(metric.coalesced_failures + 1 for metric in failed)
 
 
 def _waits(evaluation: Evaluation, waiting: int) -> str:
@@ -166,10 +214,7 @@ def _waits(evaluation: Evaluation, waiting: int) -> str:
 
 def _missing(evaluation: Evaluation) -> int:
     """Allocations that a blocked evaluation waits with."""
-    failed = evaluation.failed_task_groups.values()
-    return sum(evaluation.queued_allocations.values()) or sum(
-        metric.coalesced_failures + 1 for metric in failed
-    )
+    return sum(evaluation.queued_allocations.values()) or _failed_placements(evaluation)
 
 
 def why_waiting(metrics: Iterable[AllocMetric]) -> str:
@@ -189,23 +234,23 @@ def why_waiting(metrics: Iterable[AllocMetric]) -> str:
         parts.append(f"{dimension_word(name)} is exhausted on {count_of(count, 'node')}")
     if filtered:
         name, count = filtered.most_common(1)[0]
-        parts.append(f"{count_of(count, 'node')} filtered by {name}")
+        parts.append(f"{count_of(count, 'node')} filtered by {filter_word(name)}")
     if not parts and evaluated == 0:
         return "no node is ready for it"
     return ", ".join(parts)
 
 
-def _complete(evaluation: Evaluation, work: _Work) -> Outcome:
-    return Outcome(
+def _complete(evaluation: Evaluation, work: _Work) -> OutcomeSentence:
+    return OutcomeSentence(
         strong=f"Complete: {', '.join(work.parts()) or _NOTHING}.",
         rest=f"{_waits(evaluation, work.waiting)}." if work.waiting else "",
     )
 
 
-def _blocked(evaluation: Evaluation, _work: _Work) -> Outcome:
+def _blocked(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
     reason = why_waiting(evaluation.failed_task_groups.values())
     count = _missing(evaluation)
-    return Outcome(
+    return OutcomeSentence(
         strong=f"Waits for room for {count_of(count, 'allocation')}."
         if count
         else "Waits for room.",
@@ -214,25 +259,25 @@ def _blocked(evaluation: Evaluation, _work: _Work) -> Outcome:
     )
 
 
-def _pending(evaluation: Evaluation, _work: _Work) -> Outcome:
+def _pending(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
     if evaluation.wait_until:
-        return Outcome(
+        return OutcomeSentence(
             strong=f"Waits until {clock_time(evaluation.wait_until)}.",
             rest=TRIGGER_WORDS.get(evaluation.triggered_by, "").capitalize(),
         )
-    return Outcome(strong="On its way: a worker takes it as soon as one is free.")
+    return OutcomeSentence(strong="On its way: a worker takes it as soon as one is free.")
 
 
-def _failed(evaluation: Evaluation, _work: _Work) -> Outcome:
+def _failed(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
     if is_repaired_next(evaluation):
-        return Outcome(
+        return OutcomeSentence(
             strong="Failed as expected: its follow-up repairs it.",
             rest="The node was back and not yet ready, so its plans were refused. Evaluation "
             f"{short_id(evaluation.blocked_eval)}, or the node's own, takes the allocation back.",
         )
     follow_up = evaluation.blocked_eval or evaluation.next_eval
     rest = _sentence(evaluation.status_description) or "Its attempts were used up."
-    return Outcome(
+    return OutcomeSentence(
         strong="Failed.",
         rest=f"{rest} Evaluation {short_id(follow_up)} tries again." if follow_up else rest,
     )
@@ -247,8 +292,8 @@ def is_repaired_next(evaluation: Evaluation) -> bool:
     )
 
 
-def _canceled(evaluation: Evaluation, _work: _Work) -> Outcome:
-    return Outcome(
+def _canceled(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
+    return OutcomeSentence(
         strong="Canceled: a newer evaluation does its work.",
         rest=_sentence(evaluation.status_description),
     )

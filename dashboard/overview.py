@@ -1,7 +1,8 @@
 """The whole cluster at a glance, kept current change by change: what moves, waits, needs somebody.
 
-In: a reader once, then events. Out: counts per state, moves per arrow, the waiting room, the list
-of what needs a person. Costs what has changed, not what there is.
+In: a reader once, then events; again a reader for what was on a node when its drain began. Out:
+counts per state, moves per arrow, the waiting room, what needs a person. Costs what has changed,
+not what there is.
 """
 
 from collections import Counter, deque
@@ -10,33 +11,30 @@ from typing import NamedTuple
 
 import msgspec
 
-from cluster.store.codec import JOB_SUMMARY
-from cluster.store.reader import DjangoStateReader
-from cluster.store.tallies import (
-    NodeFace,
-    evaluation_tally,
-    newest_steps_of_pending,
-    node_faces,
-    recent_steps,
-)
+from cluster.store.ports import AllocFace, JobFace, Listing, NodeFace, RecordReader
+from dashboard.faces import alloc_face, face_of, is_ready, job_face, restarts
 from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
-from dashboard.graphs.machine import EVENT, NEW_BY_TRIGGER, PLACES
+from dashboard.graphs.machine import EVENT, NEW_BY_TRIGGER, PLACES, TARGET_OF
+from dashboard.needs import RESTARTS, Circumstances, Need, failing, needs_of, stuck_at
 from dashboard.outcomes import TRIGGER_WORDS, why_waiting
+from dashboard.rollouts import progress_of
 from dashboard.wording import clock_time, count_of, number, short_id
-from scheduler.state.events import StateEvent
+from scheduler.state.events import StateEvent, Topic
+from scheduler.state.nouns import DEPLOYMENTS, JOB_SUMMARIES
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import JobSummary
-from scheduler.structs.node import Node, NodeEligibility, NodeStatus
+from scheduler.structs.job import Job, JobSummary
+from scheduler.structs.node import Node
 
 SECOND = 1_000_000_000
 #: Moves are counted over this stretch.
 WINDOW = 60 * SECOND
 #: Lives read to know what moved before the page was opened.
 RECENT_LIVES = 300
-#: Rows of the waiting room and of what needs a person.
+#: Rows of the waiting room.
 MAX_WAITING = 8
-MAX_NEEDS = 8
 #: Evaluations whose steps are told apart; more of them end within seconds only in a storm.
 MAX_REMEMBERED = 20_000
 #: States of those that do not wait: a worker or the applier has them, or they are about to end.
@@ -64,50 +62,77 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
         return self.evaluation.wait_until or self.evaluation.create_time
 
 
-class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that may need a person."""
-
-    icon: str
-    tone: str
-    strong: str
-    text: str
-    url: str
-
-
 class Overview:
     """Mutable: `load` once, then `take` every event, `take_step` every step."""
 
-    def __init__(self, namespaces: frozenset[str] | None) -> None:
-        """Rows of other namespaces do not count."""
+    def __init__(self, namespaces: frozenset[str] | None, *, sees_nodes: bool = True) -> None:
+        """Rows of other namespaces do not count, nor nodes for whom they are not shown to."""
         self._namespaces = namespaces
+        self.sees_nodes = sees_nodes
         self._counts: Counter[str] = Counter()
         self._open: dict[str, Evaluation] = {}
         self._states: dict[str, str] = {}
         self._nodes: dict[str, NodeFace] = {}
         self._summaries: dict[JobKey, JobSummary] = {}
+        self._jobs: dict[JobKey, JobFace] = {}
+        #: The job of each allocation that was restarted several times and does not run.
+        self._restarting: dict[str, JobKey] = {}
+        #: Rollouts under way.
+        self._rollouts: dict[str, Deployment] = {}
+        #: What has not ended on each node that drains; None while it was not read yet.
+        self._on_draining: dict[str, dict[str, AllocFace] | None] = {}
         self._moves: deque[Move] = deque()
         #: The newest step known of each evaluation: a recorded step moves nothing twice.
         self._numbers: dict[str, int] = {}
 
-    def load(self, reader: DjangoStateReader) -> None:
-        """Read everything that is counted, in seven reads."""
-        self._counts = Counter(evaluation_tally(reader, self._namespaces))
+    def load(self, reader: RecordReader) -> None:
+        """Read everything that is counted, in a fixed number of reads."""
+        self._counts = Counter(reader.evaluation_tally(self._namespaces))
         self._open = {
             item.id: item for item in reader.open_evaluations() if self._shows(item.namespace)
         }
-        newest = newest_steps_of_pending(reader)
+        newest = reader.newest_steps_of_pending(None)
         for item in self._open.values():
             step = newest.get(item.id)
             self._states[item.id] = STATE_OF.get(step.step, "") if step else ""
-        self._nodes = {face.id: face for face in node_faces(reader)}
+        if self.sees_nodes:
+            self._nodes = {face.id: face for face in reader.node_faces()}
         self._summaries = {
             JobKey(item.namespace, item.job_id): item
-            for item in reader.select(JOB_SUMMARY)
+            for item in reader.list_all(JOB_SUMMARIES)
             if self._shows(item.namespace)
         }
-        steps = recent_steps(reader, RECENT_LIVES)
+        self._jobs = {
+            JobKey(face.namespace, face.id): face for face in reader.job_faces(self._namespaces)
+        }
+        starting = [
+            key
+            for key, item in self._summaries.items()
+            if any(group.starting for group in item.summary.values())
+        ]
+        self._restarting = dict(reader.restarting_among(starting, RESTARTS))
+        under_way = Listing(namespaces=self._namespaces, equals={"status": "running"})
+        self._rollouts = {item.id: item for item in reader.page(DEPLOYMENTS, under_way)}
+        self._on_draining = dict.fromkeys(
+            face.id for face in self._nodes.values() if face.is_draining
+        )
+        self.read_missing(reader)
+        steps = reader.recent_steps(RECENT_LIVES)
         self._moves = deque(sorted(_moves_of(steps)))
         self._numbers = {step.eval_id: step.number for step in [*steps, *newest.values()]}
+
+    @property
+    def misses_something(self) -> bool:
+        """Whether a drain began since the last reading: what was on its node is not known."""
+        return None in self._on_draining.values()
+
+    def read_missing(self, reader: RecordReader) -> None:
+        """Read what is on the nodes that began to drain."""
+        missing = [node_id for node_id, there in self._on_draining.items() if there is None]
+        found: dict[str, dict[str, AllocFace]] = {node_id: {} for node_id in missing}
+        for face in reader.live_on(missing):
+            found[face.node_id][face.id] = face
+        self._on_draining |= found
 
     def _shows(self, namespace: str) -> bool:
         return self._namespaces is None or namespace in self._namespaces
@@ -120,16 +145,55 @@ class Overview:
         elif isinstance(value, LifecycleStep):
             self.take_step(value)
         elif isinstance(value, Node):
-            self._nodes[value.id] = face_of(value)
-            if event.deleted:
-                del self._nodes[value.id]
+            if not self.sees_nodes:
+                return False
+            self._take_node(value, deleted=event.deleted)
         elif isinstance(value, JobSummary):
             self._summaries[JobKey(value.namespace, value.job_id)] = value
             if event.deleted:
                 del self._summaries[JobKey(value.namespace, value.job_id)]
         else:
-            return False
+            return self._take_work(event)
         return True
+
+    def _take_work(self, event: StateEvent) -> bool:
+        """Jobs, their rollouts and what is on nodes that drain; whether it is told of here."""
+        value, deleted = event.value, event.deleted
+        if isinstance(value, Job):
+            if event.topic is not Topic.JOB:
+                return False
+            self._jobs[value.key] = job_face(value)
+            if deleted:
+                del self._jobs[value.key]
+            return True
+        if isinstance(value, Deployment):
+            self._rollouts.pop(value.id, None)
+            if value.status is DeploymentStatus.RUNNING and not deleted:
+                self._rollouts[value.id] = value
+            return True
+        return isinstance(value, Allocation) and self._take_allocation(value, deleted=deleted)
+
+    def _take_allocation(self, value: Allocation, *, deleted: bool) -> bool:
+        was_restarting = self._restarting.pop(value.id, None) is not None
+        is_restarting = not deleted and restarts(value) >= RESTARTS
+        if is_restarting:
+            self._restarting[value.id] = value.job_key
+        there = self._on_draining.get(value.node_id)
+        if there is None:
+            return was_restarting or is_restarting
+        there.pop(value.id, None)
+        if not (value.is_client_terminal or deleted):
+            there[value.id] = alloc_face(value)
+        return True
+
+    def _take_node(self, value: Node, *, deleted: bool) -> None:
+        self._nodes[value.id] = face_of(value)
+        if deleted:
+            del self._nodes[value.id]
+        if deleted or value.drain_strategy is None:
+            self._on_draining.pop(value.id, None)
+        else:
+            self._on_draining.setdefault(value.id, None)
 
     def _take_evaluation(self, value: Evaluation, *, is_new: bool, deleted: bool) -> None:
         before = self._open.get(value.id)
@@ -142,11 +206,9 @@ class Overview:
             self._counts[before.status.value] -= 1
         if before is not None or is_new:
             self._counts[value.status.value] += 1
-        if is_new and value.triggered_by in NEW_BY_TRIGGER:
-            self._moves.append(Move(value.create_time, NEW_BY_TRIGGER[value.triggered_by]))
         if value.is_terminal:
+            # Its last steps may be recorded after its end: where it stood is known until then.
             self._open.pop(value.id, None)
-            self._states.pop(value.id, None)
         else:
             self._open[value.id] = value
 
@@ -161,15 +223,18 @@ class Overview:
             return False
         if step.eval_id not in self._open and before == EVENT and step.step is not Step.CREATED:
             return False
-        self._moves.append(Move(step.at, f"{before}-{state}"))
-        self._states[step.eval_id] = state
+        arrow, self._states[step.eval_id] = _move(step, before, state)
+        self._moves.append(Move(step.at, arrow))
         return True
 
     def _remember(self, step: LifecycleStep) -> None:
         self._numbers.pop(step.eval_id, None)
         self._numbers[step.eval_id] = step.number
         while len(self._numbers) > MAX_REMEMBERED:
-            del self._numbers[next(iter(self._numbers))]
+            oldest = next(iter(self._numbers))
+            del self._numbers[oldest]
+            if oldest not in self._open:
+                self._states.pop(oldest, None)
 
     def counts(self) -> dict[str, int]:
         """Evaluations by state; one that passes a quasi-status counts there."""
@@ -194,32 +259,43 @@ class Overview:
         groups = [group for item in self._summaries.values() for group in item.summary.values()]
         running = sum(group.running for group in groups)
         wanted = running + sum(group.queued + group.starting + group.unknown for group in groups)
-        ready = sum(_is_ready(face) for face in self._nodes.values())
         return {
             "finished": number(sum(flows.get(arrow, 0) for arrow in finished)),
             "plans": number(flows.get("applying-scheduling", 0)),
             "waiting": number(len(self._open)),
             "running": number(running),
             "wanted": number(wanted),
-            "ready": number(ready),
+            "ready": number(self._ready),
             "nodes": number(len(self._nodes)),
             "jobs": number(len(self._summaries)),
         }
 
-    def sentence(self) -> tuple[str, str]:
-        """What is to be said first: strong clause, rest."""
-        blocked = [item for item in self._open.values() if item.should_block]
-        if blocked:
-            oldest = min(item.create_time for item in blocked)
-            waits = count_of(len(blocked), "evaluation waits", "evaluations wait")
-            return f"{waits} for room,", f"the oldest since {clock_time(oldest)}."
+    def sentence(self, now: int) -> tuple[str, str]:
+        """What is to be said first: strong clause, rest. The worst need, where there is any."""
+        needs = self.needs(now)
+        if needs:
+            first, others = needs[0], len(needs) - 1
+            more = f"{count_of(others, 'other thing', 'other things')} may need a person."
+            return f"{first.strong}:", f"{first.text}. {more if others else ''}".strip()
         if self._open:
             return f"{count_of(len(self._open), 'evaluation')} under way.", "Nothing is blocked."
-        if not self._nodes:
+        if not self._nodes and self.sees_nodes:
             return "No node has joined yet.", "Start an agent, or simulate a fleet."
         if not self._summaries:
-            return "The cluster is empty.", f"{count_of(len(self._nodes), 'node')} ready for work."
+            if not self.sees_nodes:
+                return "No job yet.", "Nothing waits and nothing is blocked."
+            return "The cluster is empty.", f"{count_of(self._ready, 'node')} ready for work."
+        under_way = [
+            *([count_of(len(self._rollouts), "rollout")] if self._rollouts else []),
+            *([count_of(len(self._on_draining), "drain")] if self._on_draining else []),
+        ]
+        if under_way:
+            return f"{' and '.join(under_way)} under way.", "Nothing holds anything up."
         return "All is quiet.", "Nothing waits and nothing is blocked."
+
+    @property
+    def _ready(self) -> int:
+        return sum(is_ready(face) for face in self._nodes.values())
 
     def waiting(self) -> list[Waiting]:
         """Who waits, oldest first; those at work are left out."""
@@ -258,73 +334,35 @@ class Overview:
             reason = f"queued at priority {item.priority}"
         return Waiting(evaluation=item, state=state, strong=strong, reason=reason)
 
-    def needs(self) -> list[Need]:
+    def needs(self, now: int) -> list[Need]:
         """What may need a person, worst first."""
-        return list(_needs(self._nodes.values(), max(self._counts["failed"], 0)))
-
-
-def _needs(nodes: Iterable[NodeFace], failed: int) -> Iterator[Need]:
-    faces = sorted(nodes, key=lambda face: (face.name, face.id))
-    told = [need for kind in (_silent, _draining, _closed) for need in kind(faces)]
-    if failed:
-        told.append(
-            Need(
-                icon="failed", tone="failed", strong=count_of(failed, "evaluation") + " failed",
-                text="their attempts were used up; each has a follow-up",
-                url="/evaluations/?status=failed",
+        restarting = Counter(self._restarting.values())
+        faces = ((key, self._jobs.get(key)) for key in self._summaries)
+        found = (
+            failing(face, self._summaries[key], restarting[key])
+            for key, face in faces
+            if face is not None
+        )
+        return needs_of(
+            Circumstances(
+                nodes=tuple(self._nodes.values()),
+                failing=[item for item in found if item is not None],
+                rollouts=[progress_of(item) for item in self._rollouts.values()],
+                on_draining=[
+                    face
+                    for there in self._on_draining.values()
+                    for face in (there or {}).values()
+                    if self._shows(face.job_key.namespace)
+                ],
+                blocked=[item for item in self._open.values() if item.should_block],
+                now=now,
             )
-        )  # fmt: skip
-    yield from told[:MAX_NEEDS]
-    if len(told) > MAX_NEEDS:
-        more = count_of(len(told) - MAX_NEEDS, "more node")
-        yield Need(icon="node", tone="unknown", strong=more, text="see the list", url="/nodes/")
+        )
 
-
-def _silent(faces: Iterable[NodeFace]) -> Iterator[Need]:
-    for face in faces:
-        if face.status in (NodeStatus.DOWN, NodeStatus.DISCONNECTED):
-            text = "missed its heartbeat; its allocations are replaced elsewhere"
-            yield Need(
-                icon="failed", tone=face.status, strong=f"{face.name} is {face.status}",
-                text=text, url=f"/nodes/{face.id}/",
-            )  # fmt: skip
-
-
-def _draining(faces: Iterable[NodeFace]) -> Iterator[Need]:
-    for face in faces:
-        if face.is_draining:
-            yield Need(
-                icon="draining", tone="draining", strong=f"{face.name} drains",
-                text="follow its allocations on the board", url=f"/drains/{face.id}/",
-            )  # fmt: skip
-
-
-def _closed(faces: Iterable[NodeFace]) -> Iterator[Need]:
-    for face in faces:
-        if face.eligibility == NodeEligibility.INELIGIBLE and not face.is_draining:
-            yield Need(
-                icon="canceled", tone="ineligible", strong=f"{face.name} is ineligible",
-                text="nothing new is placed on it", url=f"/nodes/{face.id}/",
-            )  # fmt: skip
-
-
-def _is_ready(face: NodeFace) -> bool:
-    return (
-        face.status == NodeStatus.READY
-        and face.eligibility == NodeEligibility.ELIGIBLE
-        and not face.is_draining
-    )
-
-
-def face_of(node: Node) -> NodeFace:
-    """What a list of many nodes needs of a changed one."""
-    return NodeFace(
-        node.id,
-        node.name,
-        node.status.value,
-        node.scheduling_eligibility.value,
-        is_draining=node.drain_strategy is not None,
-    )
+    def becomes_stuck(self, since: int, now: int) -> bool:
+        """Whether time alone has made a rollout stuck between these instants."""
+        turns = (stuck_at(progress_of(item)) for item in self._rollouts.values())
+        return any(since < instant <= now for instant in turns if instant)
 
 
 def _moves_of(steps: Iterable[LifecycleStep]) -> Iterator[Move]:
@@ -335,5 +373,16 @@ def _moves_of(steps: Iterable[LifecycleStep]) -> Iterator[Move]:
             eval_id, before = step.eval_id, EVENT
         state = STATE_OF.get(step.step)
         if state is not None and state != before and (before, state) != ("blocked", "pending"):
-            yield Move(step.at, f"{before}-{state}")
-            before = state
+            arrow, before = _move(step, before, state)
+            yield Move(step.at, arrow)
+
+
+def _move(step: LifecycleStep, before: str, state: str) -> tuple[str, str]:
+    """The arrow that a step went along, and the state it leads to.
+
+    One that another evaluation made comes from there, not from an event: its first step says why.
+    """
+    made_by = NEW_BY_TRIGGER.get(step.reason) if step.step is Step.CREATED else None
+    if made_by is None:
+        return f"{before}-{state}", state
+    return made_by, TARGET_OF[made_by]

@@ -1,24 +1,36 @@
 """What every page goes through: a person who may see it, one read of the record, one rendering.
 
 In: a request and a query (reader and viewer to context). Out: the page, at the index it was read
-at. Reading and rendering happen together on a reader thread, off the event loop.
+at, or a page that says which right is missing and whom to ask. Reading and rendering happen
+together on a reader thread, off the event loop.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
-from asgiref.sync import sync_to_async
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
+from cluster.client_address import address_of
+from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.store.access import StoreAccess, the_store
-from dashboard.live.subscriptions import readable_namespaces
+from cluster.store.ports import RecordReader
+from dashboard.acts import note_denied, note_refusal
+from dashboard.kept import Interrupted, kept_page
+from dashboard.people import SUPERUSER, caller_of, groups_with, person_of, whom_to_ask
 from dashboard.queries.navigation import navigation
-from dashboard.viewer import Absent, Query, Viewer, own
-from scheduler.ports import StateReader
+from dashboard.rights import ROUTES, Right
+from dashboard.trouble import trouble_now
+from dashboard.viewer import Absent, Query, Viewer, visible_namespaces
+from dashboard.wording import one_of
+from scheduler.access.caller import Caller
+from scheduler.errors import IllegalTransition
+from scheduler.structs.identity import JobKey
 
 Parameters = ParamSpec("Parameters")
 
@@ -29,14 +41,76 @@ PageView = Callable[
 View = Callable[Concatenate[HttpRequest, Parameters], Coroutine[Any, Any, HttpResponseBase]]
 
 
+_TEXT = "text/plain; charset=utf-8"
+_SIGNED_OUT = Interrupted(
+    "You are signed out",
+    "Your session has ended.",
+    "Nothing was changed. What you wrote is here.",
+    401,
+    is_signed_out=True,
+)
+
+
 def page(view: PageView[Parameters]) -> View[Parameters]:
     """A view of a page: signed in, reading only; it is given the viewer."""
     return require_safe(_signed_in(view))
 
 
+def document(view: PageView[Parameters]) -> View[Parameters]:
+    """A view of a page's text for programs: it also takes an API token, as `/v1` does."""
+    guarded = _signed_in(view)
+
+    @wraps(view)
+    async def admitted(
+        request: HttpRequest, /, *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> HttpResponseBase:
+        bearer = request.bearer  # type: ignore[attr-defined]  # set by bearer_context
+        if bearer is None:
+            return await guarded(request, *args, **kwargs)
+        try:
+            viewer = await _viewer_with(request, await bearer())
+        except OperationRefused as refused:
+            return HttpResponse(str(refused), status=refused.status, content_type=_TEXT)
+        right = _right_of(request)
+        if right is None or not right.holds(viewer.access):
+            return HttpResponse(str(NotAllowed()), status=403, content_type=_TEXT)
+        return await view(request, viewer, *args, **kwargs)
+
+    return require_safe(admitted)
+
+
 def action(view: PageView[Parameters]) -> View[Parameters]:
     """A view of a button: signed in, POST with a CSRF token; it is given the viewer."""
-    return require_POST(_signed_in(view))
+
+    @wraps(view)
+    async def lawful(
+        request: HttpRequest,
+        viewer: Viewer,
+        /,
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> HttpResponseBase:
+        try:
+            return await view(request, viewer, *args, **kwargs)
+        except IllegalTransition as error:
+            note_refusal(request, viewer.caller, error)
+            messages.error(request, f"Nothing was changed: {error}.")
+            return redirect(_page_of_button(request))
+
+    return require_POST(_signed_in(lawful))
+
+
+def key_in(request: HttpRequest, namespace: str, job_id: str) -> JobKey:
+    """The job an address names: in its path, else in its query."""
+    if job_id:
+        return JobKey(namespace, job_id)
+    return JobKey(request.GET.get("namespace", ""), request.GET.get("id", ""))
+
+
+def _page_of_button(request: HttpRequest) -> str:
+    page = request.headers.get("referer", "")
+    is_ours = url_has_allowed_host_and_scheme(page, {request.get_host()})
+    return page if is_ours else "/"
 
 
 def _signed_in(view: PageView[Parameters]) -> View[Parameters]:
@@ -45,8 +119,13 @@ def _signed_in(view: PageView[Parameters]) -> View[Parameters]:
         request: HttpRequest, /, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> HttpResponseBase:
         viewer = await _viewer_of(request)
+        if viewer is None and request.method == "POST":
+            return kept_page(request, _SIGNED_OUT)
         if viewer is None:
             return redirect_to_login(request.get_full_path())
+        right = _right_of(request)
+        if right is None or not right.holds(viewer.access):
+            return await _denied(request, viewer, right)
         return await view(request, viewer, *args, **kwargs)
 
     return guarded
@@ -58,12 +137,65 @@ async def _viewer_of(request: HttpRequest) -> Viewer | None:
         return None
     # Templates ask the synchronous way; it must find the user loaded.
     request.user = user
-    return Viewer(
-        name=user.get_username(),
-        is_staff=user.is_staff,
-        now=request.clock.now(),  # type: ignore[attr-defined]  # set by request_context
-        namespaces=await sync_to_async(readable_namespaces)(user),
-    )
+    now = request.clock.now()  # type: ignore[attr-defined]  # set by request_context
+    address = address_of(request)
+    if user.is_superuser and user.is_active:
+        caller = caller_of(user, SUPERUSER, address)
+        return Viewer(name=caller.name, now=now, caller=caller, namespaces=None)
+
+    def viewer_at(reader: RecordReader) -> Viewer:
+        person = person_of(user)
+        caller = caller_of(user, person, address)
+        return Viewer(
+            name=caller.name,
+            now=now,
+            caller=caller,
+            namespaces=visible_namespaces(reader, caller.access),
+            has_a_group=person.has_a_group,
+        )
+
+    return await the_store().aread(viewer_at)
+
+
+async def _viewer_with(request: HttpRequest, caller: Caller) -> Viewer:
+    """The bearer of a token as a viewer."""
+    now = request.clock.now()  # type: ignore[attr-defined]  # set by request_context
+
+    def viewer_at(reader: RecordReader) -> Viewer:
+        namespaces = visible_namespaces(reader, caller.access)
+        return Viewer(name=caller.name, now=now, caller=caller, namespaces=namespaces)
+
+    return await the_store().aread(viewer_at)
+
+
+def _right_of(request: HttpRequest) -> Right | None:
+    """What the address asks for; None for one that the table of rights does not know."""
+    match = request.resolver_match
+    return ROUTES.get(match.url_name or "") if match is not None else None
+
+
+async def _denied(request: HttpRequest, viewer: Viewer, right: Right | None) -> HttpResponse:
+    """403: the missing right, the groups that have it, and whom to ask."""
+    note_denied(request, right)
+
+    def who_helps(_reader: RecordReader, _viewer: Viewer) -> Mapping[str, Any]:
+        groups = groups_with(right.holds) if right is not None else []
+        return {
+            "right": right,
+            "groups_told": _groups_told(groups),
+            "ask": whom_to_ask(),
+            "http_status": 403,
+        }
+
+    return await shown(request, viewer, "dashboard/denied.html", who_helps)
+
+
+def _groups_told(groups: Sequence[str]) -> str:
+    if not groups:
+        return "No group has this right yet."
+    if len(groups) == 1:
+        return f"The group {groups[0]} has this right."
+    return f"The groups {one_of(groups, 'and')} have this right."
 
 
 async def shown(request: HttpRequest, viewer: Viewer, template: str, query: Query) -> HttpResponse:
@@ -85,23 +217,26 @@ async def read(viewer: Viewer, query: Query) -> Mapping[str, Any] | None:
 
     def ask(store: StoreAccess) -> Mapping[str, Any] | None:
         try:
-            return store.read(lambda reader: query(own(reader), viewer))
+            return store.read(lambda reader: query(reader, viewer))
         except Absent:
             return None
 
     return await the_store().aread_call(ask)
 
 
-def _read(reader: StateReader, viewer: Viewer, query: Query) -> dict[str, Any]:
-    record = own(reader)
+def _read(reader: RecordReader, viewer: Viewer, query: Query) -> dict[str, Any]:
     common = {
-        "page_index": record.index,
+        "page_index": reader.index,
         "now": viewer.now,
         "viewer": viewer,
-        "nav_counts": navigation(record, viewer.namespaces),
+        "trouble": trouble_now(viewer.now),
+        "opens": viewer.opens,
+        "nav_counts": navigation(
+            reader, viewer.namespaces, sees_nodes=viewer.access.reads("node")
+        ),
     }
-    return {**common, **query(record, viewer)}
+    return {**common, **query(reader, viewer)}
 
 
-def _nothing(_reader: StateReader, _viewer: Viewer) -> Mapping[str, Any]:
+def _nothing(_reader: RecordReader, _viewer: Viewer) -> Mapping[str, Any]:
     return {}

@@ -1,61 +1,204 @@
-"""Which parts of which pages are kept current, by what. Wiring only."""
+"""Everything that pages follow live, in one table: per topic its feed, its panels, its rows.
 
+A line of `FOLLOWED` is all that a further live page needs here: what its topic's key names, the
+feed that keeps it current, the panels that are read and rendered again when one of their topics
+changes, and the tables whose rows are rendered from the changed value alone.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from dashboard.live.rooms import register_panel, register_rows
-from dashboard.queries.chain import chain_panel, chain_timeline_panel
-from dashboard.queries.drains import drain_panel, drains_panel
-from dashboard.queries.evaluation import decision_panel, head_panel, raw_panel
-from dashboard.queries.evaluations import row_context
-from dashboard.queries.nodes import node_panel
+from dashboard.feeds.chains import ChainFeed, TidyFeed, TimelineFeed
+from dashboard.feeds.drains import DrainFeed, DrainsFeed
+from dashboard.feeds.evaluation import EvaluationFeed
+from dashboard.feeds.evaluations import EvaluationsFeed
+from dashboard.feeds.feed import Feed, Panel, PanelQuery, Parts, RowContext, RowList
+from dashboard.feeds.jobs import JobsFeed
+from dashboard.feeds.navigation import NavigationFeed
+from dashboard.feeds.nodes import NodesFeed
+from dashboard.feeds.overview import OverviewFeed
+from dashboard.feeds.subjects import AllocationFeed, JobFeed, NodeFeed
+from dashboard.queries import (
+    allocation,
+    allocations,
+    chain,
+    drains,
+    evaluation,
+    evaluations,
+    job,
+    nodes,
+)
+from dashboard.subscription import Subscription
 from scheduler.state.events import Topic
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
-_PARTIALS = "dashboard/partials/"
+
+class Names(Enum):
+    """What the key of a topic names."""
+
+    NAMESPACE = "a namespace, or `*` for all that one may see"
+    NODES = "nothing, or one node"
+    NODE = "a node"
+    JOB = "a job, as `<namespace>/<id>`"
+    ALLOCATION = "an allocation"
+    EVALUATION = "an evaluation, collected or not"
 
 
-def register() -> None:
-    """Once per process that serves pages."""
-    _register_evaluations()
-    _register_nodes()
+class Followed(NamedTuple):
+    """One kind of topic."""
+
+    names: Names
+    feed: type[Feed]
+    panels: tuple[Panel, ...] = ()
+    lists: tuple[RowList, ...] = ()
+    #: What is followed instead where a key that may be missing is given.
+    of_one: "Followed | None" = None
 
 
-def _register_evaluations() -> None:
-    row = f"{_PARTIALS}_evaluation_row.html"
-    for kind, container in (("overview", "newest"), ("evaluations", "evaluation-rows")):
-        context = partial(_evaluation_row, container=container)
-        register_rows(kind, Topic.EVALUATION, container, row, context)
-    told = (Topic.EVALUATION, Topic.LIFECYCLE)
-    for target, template, query, watched in (
-        ("evaluation-head", "_evaluation_head.html", head_panel, (*told, Topic.ALLOCATION)),
-        ("decision", "_decision.html", decision_panel, (*told, Topic.ALLOCATION)),
-        ("raw", "_raw.html", raw_panel, told),
-    ):
-        register_panel("evaluation", target, _PARTIALS + template, query, *watched)
-    sentence, facts = (f"{_PARTIALS}_chain_{part}.html" for part in ("sentence", "facts"))
-    for kind in ("chain", "tidy"):
-        register_panel(kind, "chain-sentence", sentence, chain_panel, *told)
-        register_panel(kind, "chain-rows", f"{_PARTIALS}_chain_rows.html", chain_panel, *told)
-        register_panel(kind, "chain-facts", facts, chain_panel, *told)
-    timeline = f"{_PARTIALS}_timeline.html"
-    for target, template in (
-        ("chain-sentence", sentence), ("chain-timeline", timeline), ("chain-facts", facts),
-    ):  # fmt: skip
-        register_panel("timeline", target, template, chain_timeline_panel, *told)
+def _panel(target: str, partial_name: str, query: PanelQuery, *topics: Topic) -> Panel:
+    return Panel(target, f"dashboard/partials/{partial_name}", query, frozenset(topics))
 
 
-def _register_nodes() -> None:
-    watched = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
-    for target, template in (("node-head", "_node_head.html"), ("node-body", "_node_body.html")):
-        register_panel("node", target, _PARTIALS + template, node_panel, *watched)
-    register_panel("drains", "drain-list", f"{_PARTIALS}_drain_list.html", drains_panel, *watched)
-    watched = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
-    for target, template in (("drain-head", "_drain_head.html"), ("board", "_drain_board.html")):
-        register_panel("drain", target, _PARTIALS + template, drain_panel, *watched)
+def _rows(topic: Topic, container: str, partial_name: str, context: RowContext) -> RowList:
+    return RowList(topic, container, f"dashboard/partials/{partial_name}", context)
+
+
+def _evaluation_rows(container: str) -> RowList:
+    context = partial(_evaluation_row, container=container)
+    return _rows(Topic.EVALUATION, container, "_evaluation_row.html", context)
 
 
 def _evaluation_row(
-    evaluation: Evaluation, now: int, newest: LifecycleStep | None, *, container: str
+    value: Evaluation, now: int, newest: LifecycleStep | None, *, container: str
 ) -> dict[str, Any]:
-    return {"container": container, **row_context(evaluation, now, newest)}
+    return {"container": container, **evaluations.row_context(value, now, newest)}
+
+
+_TOLD = (Topic.EVALUATION, Topic.LIFECYCLE)
+_DECIDED = (*_TOLD, Topic.ALLOCATION)
+_COUNTED = (Topic.JOB, Topic.JOB_SUMMARY)
+_ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
+_DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
+
+_CHAIN_PANELS = (
+    _panel("chain-sentence", "_chain_sentence.html", chain.chain_panel, *_TOLD),
+    _panel("chain-rows", "_chain_rows.html", chain.chain_panel, *_TOLD),
+    _panel("chain-facts", "_chain_facts.html", chain.chain_panel, *_TOLD),
+)
+
+FOLLOWED: Mapping[str, Followed] = {
+    "overview": Followed(Names.NAMESPACE, OverviewFeed, lists=(_evaluation_rows("newest"),)),
+    "navigation": Followed(Names.NAMESPACE, NavigationFeed),
+    "jobs": Followed(Names.NAMESPACE, JobsFeed),
+    "job": Followed(
+        Names.JOB,
+        JobFeed,
+        panels=(
+            _panel(
+                "job-standing", "_job_standing.html", job.standing_panel,
+                *_COUNTED, Topic.EVALUATION, Topic.DEPLOYMENT,
+            ),
+            _panel("job-actions", "_job_actions.html", job.actions_panel, Topic.JOB),
+            _panel("stop-job-told", "_job_stop_told.html", job.standing_panel, *_COUNTED),
+            _panel("purge-job-told", "_job_purge_told.html", job.standing_panel, *_COUNTED),
+            _panel(
+                "job-rollout", "_job_rollout.html", job.rollout_panel, Topic.JOB, Topic.DEPLOYMENT
+            ),
+            _panel(
+                "job-groups", "_job_groups.html", job.groups_panel, *_COUNTED, Topic.ALLOCATION
+            ),
+        ),
+        lists=(
+            _rows(
+                Topic.ALLOCATION, "job-allocations", "_job_allocation_row.html",
+                allocations.row_context,
+            ),
+            _rows(
+                Topic.EVALUATION, "job-evaluations", "_job_evaluation_row.html",
+                evaluations.row_context,
+            ),
+        ),
+    ),
+    "evaluations": Followed(
+        Names.NAMESPACE, EvaluationsFeed, lists=(_evaluation_rows("evaluation-rows"),)
+    ),
+    "evaluation": Followed(
+        Names.EVALUATION,
+        EvaluationFeed,
+        panels=(
+            _panel(
+                "evaluation-head", "_evaluation_head.html", evaluation.head_panel, *_DECIDED
+            ),
+            _panel("decision", "_decision.html", evaluation.decision_panel, *_DECIDED),
+            _panel("raw", "_raw.html", evaluation.raw_panel, *_TOLD),
+        ),
+    ),
+    "chain": Followed(Names.EVALUATION, ChainFeed, panels=_CHAIN_PANELS),
+    "tidy": Followed(Names.EVALUATION, TidyFeed, panels=_CHAIN_PANELS),
+    "timeline": Followed(
+        Names.EVALUATION,
+        TimelineFeed,
+        panels=(
+            _panel("chain-sentence", "_chain_sentence.html", chain.chain_timeline_panel, *_TOLD),
+            _panel("chain-timeline", "_timeline.html", chain.chain_timeline_panel, *_TOLD),
+            _panel("chain-facts", "_chain_facts.html", chain.chain_timeline_panel, *_TOLD),
+        ),
+    ),
+    "allocations": Followed(
+        Names.NAMESPACE,
+        Feed,
+        lists=(
+            _rows(
+                Topic.ALLOCATION, "allocations", "_allocation_row.html", allocations.row_context
+            ),
+        ),
+    ),
+    "allocation": Followed(
+        Names.ALLOCATION,
+        AllocationFeed,
+        panels=(
+            _panel(
+                "alloc-standing", "_alloc_standing.html", allocation.standing_panel,
+                Topic.ALLOCATION,
+            ),
+            _panel(
+                "alloc-tasks", "_alloc_tasks.html", allocation.tasks_panel, Topic.ALLOCATION
+            ),
+        ),
+    ),
+    "nodes": Followed(Names.NODES, NodesFeed),
+    "node": Followed(
+        Names.NODE,
+        NodeFeed,
+        panels=(
+            _panel("node-head", "_node_head.html", nodes.node_panel, *_ON_NODES),
+            _panel("node-body", "_node_body.html", nodes.node_panel, *_ON_NODES),
+        ),
+    ),
+    "drains": Followed(
+        Names.NODES,
+        DrainsFeed,
+        panels=(
+            _panel("drains-told", "_drains_told.html", drains.drains_panel, *_ON_NODES),
+            _panel("drain-list", "_drain_list.html", drains.drains_panel, *_ON_NODES),
+        ),
+        of_one=Followed(
+            Names.NODE,
+            DrainFeed,
+            panels=(
+                _panel("drain-head", "_drain_head.html", drains.drain_panel, *_DRAINED),
+                _panel("board", "_drain_board.html", drains.drain_panel, *_DRAINED),
+            ),
+        ),
+    ),
+}  # fmt: skip
+
+
+def feed_for(subscription: Subscription) -> Feed:
+    """A new, unloaded feed. Raises KeyError for a kind that nothing is declared for."""
+    followed = FOLLOWED[subscription.kind]
+    if subscription.key and followed.of_one is not None:
+        followed = followed.of_one
+    return followed.feed(subscription, Parts(followed.panels, followed.lists))

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.functional import SimpleLazyObject
@@ -87,6 +88,9 @@ def _with_headers(request: HttpRequest, response: Response, nonce: _Nonce) -> Re
         "Content-Security-Policy",
         content_security_policy(host=host, is_secure=request.is_secure(), nonce=nonce.value),
     )
+    if settings.SESSION_COOKIE_NAME in request.COOKIES:
+        # What a signed-in person saw is not kept for who uses the browser next.
+        response.headers.setdefault("Cache-Control", "no-store")
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     return response

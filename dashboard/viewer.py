@@ -1,25 +1,62 @@
-"""Who looks at a page, and what exists for them. Values only."""
+"""Who looks at a page, and what exists for them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from cluster.store.reader import DjangoStateReader
-from scheduler.ports import StateReader
+from cluster.store.ports import RecordReader
+from dashboard.rights import Opens, actions_in, node_actions, reads_everywhere
+from scheduler.access.access import Access
+from scheduler.access.caller import Caller
+from scheduler.state.nouns import NAMESPACES
 
 
 class Viewer(msgspec.Struct, frozen=True, kw_only=True):
     """Who looks, at which moment, and which namespaces exist for them (None: all)."""
 
     name: str
-    is_staff: bool
     now: int
+    #: What operations are given: who asks, with which rights.
+    caller: Caller
     namespaces: frozenset[str] | None
+    #: False for an account that nobody has given anything yet.
+    has_a_group: bool = True
+
+    @property
+    def access(self) -> Access:
+        """The rights of this viewer."""
+        return self.caller.access
 
     def sees(self, namespace: str) -> bool:
         """Whether rows of a namespace may be shown."""
         return self.namespaces is None or namespace in self.namespaces
+
+    def may_in(self, namespace: str) -> frozenset[str]:
+        """The buttons of a namespace's things that work for this viewer."""
+        return actions_in(self.access, namespace)
+
+    @property
+    def may_with_nodes(self) -> frozenset[str]:
+        """What of nodes is shown and offered."""
+        return node_actions(self.access)
+
+    @property
+    def opens(self) -> Opens:
+        """The addresses that open for this viewer, by name."""
+        return Opens(self.access)
+
+
+def visible_namespaces(reader: RecordReader, access: Access) -> frozenset[str] | None:
+    """The namespaces whose rows may be shown; None means all, those to come too.
+
+    Reads the namespaces once, and nothing for those who see all.
+    """
+    if reads_everywhere(access):
+        return None
+    return frozenset(
+        each.name for each in reader.list_all(NAMESPACES) if access.allows(each.name, "read-job")
+    )
 
 
 class Absent(Exception):
@@ -27,15 +64,9 @@ class Absent(Exception):
 
 
 #: A page's query; raises Absent.
-Query = Callable[[DjangoStateReader, Viewer], Mapping[str, Any]]
+Query = Callable[[RecordReader, Viewer], Mapping[str, Any]]
 
 
 def crumbs(*steps: tuple[str, str]) -> list[dict[str, str]]:
     """A breadcrumb: words with their addresses, the last one without."""
     return [{"word": word, "url": url} for word, url in steps]
-
-
-def own(reader: StateReader) -> DjangoStateReader:
-    """The reader as what it is: pages read the database."""
-    assert isinstance(reader, DjangoStateReader), "pages read the database"
-    return reader

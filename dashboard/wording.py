@@ -4,6 +4,8 @@ Pages, live frames and graphs use the same functions, so that one value reads th
 Knows neither templates nor the clock: `now` is passed in.
 """
 
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
@@ -14,6 +16,10 @@ ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 #: Dimensions whose stored word is not how people write it.
 _DIMENSIONS = {"cpu": "CPU"}
+#: Nodes that were refused because one that no check can tell from them was.
+_FILTERS = {"computed class ineligible": "what refused another node of their class"}
+_APPEARED = re.compile(r"capacity of class v1:\d+ appeared meanwhile")
+_OF_CLASS = re.compile(r"a node of class v1:\d+")
 _NS = 1_000_000_000
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -22,6 +28,12 @@ def number(value: float) -> str:
     """`48396` becomes `48 396`, with a narrow no-break space; a true minus sign."""
     grouped = f"{abs(value):,}".replace(",", NARROW_SPACE)
     return f"{MINUS}{grouped}" if value < 0 else grouped
+
+
+def one_of(names: Sequence[str], word: str = "or") -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    *first, last = names
+    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def short_id(value: str) -> str:
@@ -94,9 +106,31 @@ def amount(value: float, unit: str) -> str:
     return f"{number(value)}\N{NO-BREAK SPACE}{unit}"
 
 
+def room(size: int) -> str:
+    """Bytes in the largest unit of which there is one: `1.5 MiB`, `812 B`."""
+    value, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    told = number(round(value)) if unit == "B" or value >= 100 else f"{value:.1f}"
+    return f"{told}\N{NO-BREAK SPACE}{unit}"
+
+
 def dimension_word(name: str) -> str:
     """A dimension of room as a sentence names it: `CPU` for `cpu`."""
     return _DIMENSIONS.get(name, name)
+
+
+def plain_reason(text: str) -> str:
+    """The reason of a step without the numbers that stand for classes of nodes."""
+    text = _APPEARED.sub("room appeared meanwhile on a node that may fit", text)
+    return _OF_CLASS.sub("a node that may fit", text)
+
+
+def filter_word(name: str) -> str:
+    """Why nodes were filtered: the name of the check, where that is not a word for people."""
+    return _FILTERS.get(name, name)
 
 
 def count_of(count: int, one: str, many: str = "") -> str:

@@ -30,13 +30,6 @@ job "mock-web" {
       port "http" {}
     }
 
-    service {
-      name     = "mock-web"
-      port     = "http"
-      provider = "nomad"
-      tags     = ["version-${var.version}"]
-    }
-
     task "server" {
       driver = "mock_driver"
 

@@ -100,5 +100,7 @@ class Collect(Command, frozen=True):
     evaluations: tuple[str, ...] = ()
     deployments: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    #: Expired API tokens, by accessor.
+    tokens: tuple[str, ...] = ()
     #: Their allocations and evaluations go in commands before this one.
     jobs: tuple[JobKey, ...] = ()

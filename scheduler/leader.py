@@ -35,6 +35,7 @@ from scheduler.messages import (
 from scheduler.ports import IDSource, StateReader
 from scheduler.state.events import EventFrame
 from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
+from scheduler.structs.moment import Moment
 from scheduler.structs.plan import Plan
 from scheduler.watchers.reaper import Reaper
 from scheduler.watchers.watcher import Watcher
@@ -43,9 +44,8 @@ from scheduler.watchers.watcher import Watcher
 class Leader:
     """Broker, tracker of blocked evaluations, plan queue, watchers, and who works on what.
 
-    Every method takes `now` (wall clock, ns) and `monotonic` (seconds). Frames must be observed in
-    order and without gaps, from `index + 1` on. Call `tick` after every batch of frames or
-    requests and at `next_deadline`.
+    Frames must be observed in order and without gaps, from `index + 1` on. Call `tick` after every
+    batch of frames or requests and at `next_deadline`.
     """
 
     def __init__(
@@ -71,34 +71,34 @@ class Leader:
         self._last_unblock_failed = 0.0
         self._last_prune = 0.0
 
-    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+    def restore(self, reader: StateReader, moment: Moment) -> None:
         """Start from the record, forgetting everything: old deliveries and plans are void."""
         self.index = reader.index
-        self._last_unblock_failed = self._last_prune = monotonic
-        self._settle(self._desk.flush(), now=now, monotonic=monotonic)
+        self._last_unblock_failed = self._last_prune = moment.monotonic
+        self._settle(self._desk.flush(), moment)
         self._workers.forget_deliveries()
-        self._intake.restore(reader, now=now, monotonic=monotonic)
+        self._intake.restore(reader, moment)
         for watcher in self.watchers:
-            watcher.restore(reader, now=now, monotonic=monotonic)
+            watcher.restore(reader, moment)
 
-    def recall(self, frames: Sequence[EventFrame] | None, *, now: int, monotonic: float) -> None:
+    def recall(self, frames: Sequence[EventFrame] | None, moment: Moment) -> None:
         """After `restore`: the frames up to it that no leader observed; None when they are gone.
 
         Room that they brought would else be noticed by nobody who waits for it.
         """
-        self._intake.recall(frames, now=now, monotonic=monotonic)
+        self._intake.recall(frames, moment)
 
-    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+    def observe(self, frame: EventFrame, moment: Moment) -> None:
         """Take in one frame of the event log; one seen before is ignored."""
         if frame.index <= self.index:
             return
         assert frame.index == self.index + 1, f"frame {frame.index} follows {self.index}"
         self.index = frame.index
-        self._intake.observe(frame, now=now, monotonic=monotonic)
+        self._intake.observe(frame, moment)
         if not self.broker.enabled:
-            self._settle(self._desk.flush(), now=now, monotonic=monotonic)
+            self._settle(self._desk.flush(), moment)
         for watcher in self.watchers:
-            watcher.observe(frame, now=now, monotonic=monotonic)
+            watcher.observe(frame, moment)
 
     @property
     def wants_restore(self) -> bool:
@@ -111,16 +111,16 @@ class Leader:
         self._workers.begun(process, working_on)
 
     def dequeue(
-        self, process: str, types: Sequence[str], limit: int, *, now: int, monotonic: float
+        self, process: str, types: Sequence[str], limit: int, moment: Moment
     ) -> tuple[Delivery, ...]:
         """Up to `limit` ready evaluations of different jobs, most urgent first; perhaps none."""
-        self._workers.heard(process, monotonic)
-        self._workers.asked(process, monotonic)
+        self._workers.heard(process, moment.monotonic)
+        self._workers.asked(process, moment.monotonic)
         deliveries = []
-        for outstanding in self.broker.dequeue(types, limit, monotonic=monotonic):
+        for outstanding in self.broker.dequeue(types, limit, monotonic=moment.monotonic):
             evaluation = outstanding.evaluation
             self._workers.deliver(process, evaluation.id, outstanding.token)
-            self._lives.note(evaluation.id, Step.DEQUEUED, now, actor=f"worker {process}")
+            self._lives.note(evaluation.id, Step.DEQUEUED, moment.now, actor=f"worker {process}")
             deliveries.append(
                 Delivery(
                     evaluation=evaluation,
@@ -137,9 +137,7 @@ class Leader:
         """A worker process was told that there is nothing, and sleeps until it is woken."""
         self._workers.sent_away(process)
 
-    def submit_plan(
-        self, process: str, plan: Plan, size: int, *, now: int, monotonic: float
-    ) -> None:
+    def submit_plan(self, process: str, plan: Plan, size: int, moment: Moment) -> None:
         """Queue a plan; its answer will be among `take_replies`. Sent twice, it is queued once.
 
         Its outline is enough, with the `size` of the whole.
@@ -147,58 +145,58 @@ class Leader:
         of no job, NotOutstanding or TokenMismatch for a delivery that is not the submitter's any
         more. Whether its job still exists is for the applier to say.
         """
-        self._workers.heard(process, monotonic)
+        self._workers.heard(process, moment.monotonic)
         if self._desk.knows(plan.id):
             return
         if not plan.job_id:
             raise RequestRefused("cannot submit plan without job info")
-        self.broker.pause_nack_timeout(plan.eval_id, plan.eval_token, monotonic=monotonic)
+        self.broker.pause_nack_timeout(plan.eval_id, plan.eval_token, monotonic=moment.monotonic)
         self._workers.begun(process, (plan.eval_id,))
         self._desk.submit(process, plan, size)
         self._lives.note(
-            plan.eval_id, Step.PLAN_SUBMITTED, now, actor=f"worker {process}", plan_id=plan.id
+            plan.eval_id,
+            Step.PLAN_SUBMITTED,
+            moment.now,
+            actor=f"worker {process}",
+            plan_id=plan.id,
         )
 
-    def check_finish(
-        self, process: str, request: FinishRequest, *, now: int, monotonic: float
-    ) -> FinishWrite:
+    def check_finish(self, process: str, request: FinishRequest, moment: Moment) -> FinishWrite:
         """What to commit for this request, perhaps nothing; then call `finished`.
 
         After a failed commit call `put_back` with the steps instead. A sign of life: the nack
         timer starts again. Raises NotOutstanding or TokenMismatch; RequestRefused when what is to
         wait for capacity again was not delivered as a blocked evaluation.
         """
-        self._workers.heard(process, monotonic)
+        self._workers.heard(process, moment.monotonic)
         if not request.ack:
             self._check_token(request)
             return FinishWrite()
-        self.broker.outstanding_reset(request.eval_id, request.token, monotonic=monotonic)
+        self.broker.outstanding_reset(request.eval_id, request.token, monotonic=moment.monotonic)
         if request.reblocked is not None:
             self._check_reblocked(request.eval_id, request.reblocked)
         evaluations = request.created
         if request.update is not None:
             evaluations = (*evaluations, request.update)
-            self._intake.note_end(request.update, now, actor=f"worker {process}")
+            self._intake.note_end(request.update, moment.now, actor=f"worker {process}")
         steps = self.take_steps(request.eval_id) if evaluations else ()
         return FinishWrite(evaluations=evaluations, steps=steps, explanations=request.explanations)
 
-    def finished(
-        self, process: str, request: FinishRequest, *, now: int, monotonic: float
-    ) -> None:
+    def finished(self, request: FinishRequest, moment: Moment) -> None:
         """The request is committed, or had nothing to commit: ack, nack or reblock it.
 
         Raises NotOutstanding or TokenMismatch when the delivery was lost meanwhile.
         """
         self._check_token(request)
         if not request.ack:
-            self._nack(request.eval_id, request.token, request.error, monotonic=monotonic)
+            self._nack(request.eval_id, request.token, request.error, monotonic=moment.monotonic)
         else:
             # The tracker first: an evaluation that missed capacity comes in again by the ack.
             if request.reblocked is not None:
-                self._intake.block(request.reblocked, request.token, now=now, monotonic=monotonic)
-            self.broker.ack(request.eval_id, request.token, monotonic=monotonic)
+                self._intake.block(request.reblocked, request.token, moment)
+            self.broker.ack(request.eval_id, request.token, monotonic=moment.monotonic)
             self._workers.returned(request.eval_id)
-        self._intake.record_notes(now)
+        self._intake.record_notes(moment.now)
 
     def _check_reblocked(self, eval_id: str, reblocked: Evaluation) -> None:
         """Else one would be tracked whose row says something else, and lost with this leader."""
@@ -221,15 +219,13 @@ class Leader:
             self.broker.nack(eval_id, token, monotonic=monotonic, reason=reason)
         self._workers.returned(eval_id)
 
-    def next_plans(
-        self, applier: str, limit: int = 64, *, now: int, monotonic: float
-    ) -> tuple[QueuedPlan, ...]:
+    def next_plans(self, limit: int, moment: Moment) -> tuple[QueuedPlan, ...]:
         """The most urgent plans, to be judged in this order; perhaps none.
 
         Whoever asks has ended with what was taken before. Observe the frames up to now first.
         """
-        self._applier.asked(monotonic)
-        self._settle(self._desk.unanswered(), now=now, monotonic=monotonic)
+        self._applier.asked(moment.monotonic)
+        self._settle(self._desk.unanswered(), moment)
         queued = []
         for submission in self._desk.take(limit):
             submission.steps = self.take_steps(submission.plan.eval_id)
@@ -242,18 +238,18 @@ class Leader:
 
     def take_applier_wake(self, monotonic: float) -> bool:
         """Whether the applier must be woken now; it counts as woken."""
-        return self._applier.take_wake(self._desk.depth, monotonic)
+        return self._applier.take_wake(self._desk.open_count, monotonic)
 
-    def plans_done(self, outcomes: Sequence[PlanOutcome], *, now: int, monotonic: float) -> None:
+    def plans_done(self, outcomes: Sequence[PlanOutcome], moment: Moment) -> None:
         """Plans were judged and committed; the answers wait in `take_replies`."""
-        self._settle(self._desk.done(outcomes), now=now, monotonic=monotonic)
+        self._settle(self._desk.done(outcomes), moment)
 
     def take_replies(self) -> tuple[PlanReply, ...]:
         """Answers to submitted plans, to be sent now."""
         replies, self._replies = self._replies, []
         return tuple(replies)
 
-    def _settle(self, settled: Sequence[Settled], *, now: int, monotonic: float) -> None:
+    def _settle(self, settled: Sequence[Settled], moment: Moment) -> None:
         for submission, outcome in ((entry.submission, entry.outcome) for entry in settled):
             plan = submission.plan
             result = outcome.result
@@ -262,19 +258,19 @@ class Leader:
             self._lives.note(
                 plan.eval_id,
                 Step.PLAN_ANSWERED,
-                now,
+                moment.now,
                 actor="applier",
                 plan_id=plan.id,
                 nodes=result.rejected_nodes if result else (),
                 reason=outcome.reason,
             )
             if self.broker.outstanding(plan.eval_id) == plan.eval_token:
-                self._resume(submission, monotonic=monotonic)
+                self._resume(submission, monotonic=moment.monotonic)
             if not submission.orphaned:
                 self._replies.append(
                     PlanReply(process=submission.process, eval_id=plan.eval_id, outcome=outcome)
                 )
-        self._intake.record_notes(now)
+        self._intake.record_notes(moment.now)
 
     def _resume(self, submission: Submission, *, monotonic: float) -> None:
         plan = submission.plan
@@ -297,63 +293,52 @@ class Leader:
         """Steps were taken but their commit failed."""
         self._lives.put_back(steps)
 
-    @property
-    def plan_queue_depth(self) -> int:
-        """Plans that wait for the applier."""
-        return self._desk.depth
-
-    def tick(self, *, now: int, monotonic: float) -> list[Command]:
+    def tick(self, moment: Moment) -> list[Command]:
         """What became due, in six steps; commands are to be performed in order."""
         # 1. Deliveries of lost workers return.
-        for held in self._workers.take_lost(monotonic):
-            self._return_lost(held, monotonic=monotonic)
+        for held in self._workers.take_lost(moment.monotonic):
+            self._return_lost(held, monotonic=moment.monotonic)
         # 2. Timers of the broker: nacks, delays.
-        self.broker.tick(now=now, monotonic=monotonic)
+        self.broker.tick(moment)
         # 3. Those that gave up over conflicts try again; old news of capacity is forgotten.
-        self._sweep(now=now, monotonic=monotonic)
-        self._intake.record_notes(now)
+        self._sweep(moment)
+        self._intake.record_notes(moment.now)
         # 4. What came back too often is written off, what was superseded is canceled.
-        commands = self._reaper.reap(now=now, monotonic=monotonic)
+        commands = self._reaper.reap(moment)
         # 5. Idle workers are woken.
-        wakes = self._workers.take_wakes(self.broker.ready_count(), monotonic)
+        wakes = self._workers.take_wakes(self.broker.ready_count(), moment.monotonic)
         if wakes:
             commands.append(WakeWorkers(count=wakes))
         # 6. Steps that found no commit to ride in are written by themselves.
-        leftovers = self._lives.take_leftovers(monotonic, self.settings.leftover_after)
+        leftovers = self._lives.take_leftovers(moment.monotonic, self.settings.leftover_after)
         if leftovers:
             commands.append(RecordSteps(steps=leftovers))
         return commands
 
-    def watch(self, reader: StateReader, *, now: int, monotonic: float) -> list[Command]:
+    def watch(self, reader: StateReader, moment: Moment) -> list[Command]:
         """What the watchers want done; call it when `watch_deadline` has come."""
-        return [
-            command
-            for watcher in self.watchers
-            for command in watcher.tick(reader, now=now, monotonic=monotonic)
-        ]
+        return [command for watcher in self.watchers for command in watcher.tick(reader, moment)]
 
-    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+    def next_deadline(self, moment: Moment) -> float | None:
         """When `tick` has something to do, on the monotonic clock; it may be in the past."""
-        moments = [
-            self.broker.next_deadline(now=now, monotonic=monotonic),
-            self._workers.next_deadline(self.broker.ready_count(), monotonic),
+        deadlines = [
+            self.broker.next_deadline(moment),
+            self._workers.next_deadline(self.broker.ready_count(), moment.monotonic),
             self._lives.next_deadline(self.settings.leftover_after),
             self._last_unblock_failed + self.settings.unblock_failed_interval,
         ]
-        return min((moment for moment in moments if moment is not None), default=None)
+        return min((due for due in deadlines if due is not None), default=None)
 
-    def watch_deadline(self, *, now: int, monotonic: float) -> float | None:
+    def watch_deadline(self, moment: Moment) -> float | None:
         """When `watch` has something to do, on the monotonic clock."""
-        moments = [
-            watcher.next_deadline(now=now, monotonic=monotonic) for watcher in self.watchers
-        ]
-        return min((moment for moment in moments if moment is not None), default=None)
+        deadlines = [watcher.next_deadline(moment) for watcher in self.watchers]
+        return min((due for due in deadlines if due is not None), default=None)
 
-    def performed(self, command: Command, *, now: int, monotonic: float) -> None:
+    def performed(self, command: Command, moment: Moment) -> None:
         """A command was carried out."""
         if isinstance(command, FailEvaluation):
-            self.broker.ack(command.evaluation.id, command.token, monotonic=monotonic)
-            self._intake.record_notes(now)
+            self.broker.ack(command.evaluation.id, command.token, monotonic=moment.monotonic)
+            self._intake.record_notes(moment.now)
 
     def not_performed(self, command: Command) -> None:
         """A command failed: it comes again, by the nack timer or with the next tick."""
@@ -370,14 +355,14 @@ class Leader:
         else:
             self.broker.give_back(held.eval_id, held.token, reason="worker lost before it began")
 
-    def _sweep(self, *, now: int, monotonic: float) -> None:
-        if monotonic >= self._last_unblock_failed + self.settings.unblock_failed_interval:
-            self._last_unblock_failed = monotonic
+    def _sweep(self, moment: Moment) -> None:
+        if moment.monotonic >= self._last_unblock_failed + self.settings.unblock_failed_interval:
+            self._last_unblock_failed = moment.monotonic
             released = self.blocked.unblock_failed()
-            self._intake.enqueue_released(released, now=now, monotonic=monotonic)
-        if monotonic >= self._last_prune + self.settings.prune_interval:
-            self._last_prune = monotonic
-            self.blocked.prune(monotonic)
+            self._intake.enqueue_released(released, moment)
+        if moment.monotonic >= self._last_prune + self.settings.prune_interval:
+            self._last_prune = moment.monotonic
+            self.blocked.prune(moment.monotonic)
             self._intake.prune()
 
     def stats(self) -> LeaderStats:

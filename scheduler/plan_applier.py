@@ -16,9 +16,11 @@ from scheduler.messages import PlanOutcome, QueuedPlan
 from scheduler.ports import Change, Fence, IDSource
 from scheduler.rejected_nodes import RejectedNodes
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.plans import commit_plan
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
+from scheduler.structs.moment import Moment
 from scheduler.structs.plan import Plan, PlanResult
 
 GROUP_LIMIT = 64
@@ -31,13 +33,13 @@ class PlanStore(Protocol):
 
     def write(
         self,
-        kind: WriteKind,
+        kind: str,
         work: Callable[[Change], Result],
         *,
         now: int,
         fence: Fence | None = None,
     ) -> tuple[int, Result]:
-        """As `StateStore.write`."""
+        """As `StateStore.write`, fence included."""
 
 
 class BrokenPlan(PlanRefused):
@@ -60,9 +62,8 @@ class PlanApplier:
         self,
         store: PlanStore,
         queued: Sequence[QueuedPlan],
+        moment: Moment,
         *,
-        now: int,
-        monotonic: float,
         fence: Fence | None = None,
     ) -> list[PlanOutcome]:
         """Commit a group in one write; outcomes in the order of the plans.
@@ -76,8 +77,8 @@ class PlanApplier:
             try:
                 _, outcomes = store.write(
                     WriteKind.PLAN_RESULT,
-                    partial(self.apply_group, queued=group, monotonic=monotonic),
-                    now=now,
+                    partial(self.apply_group, queued=group, monotonic=moment.monotonic),
+                    now=moment.now,
                     fence=fence,
                 )
             except BrokenPlan as error:
@@ -104,7 +105,7 @@ class PlanApplier:
             outcomes.append(outcome)
             if outcome.result is not None and outcome.result.alloc_index:
                 for step in entry.steps:
-                    change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))
+                    change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
         return outcomes
 
     def _apply_one(self, change: Change, plan: Plan, monotonic: float) -> PlanOutcome:

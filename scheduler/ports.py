@@ -6,17 +6,33 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from scheduler.state.events import EventFrame, WriteKind
+from scheduler.access.caller import CLUSTER, Caller
+from scheduler.state.events import EventFrame
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
+from scheduler.state.noun import AnyKey, Key, Noun, Value
+from scheduler.state.nouns import (
+    ALLOCATIONS,
+    DEPLOYMENTS,
+    EVALUATION_STUBS,
+    EVALUATIONS,
+    EXPLANATIONS,
+    JOBS,
+    LIFECYCLE_STEPS,
+    NODE_USES,
+    NODES,
+    SCHEDULER_SETTINGS,
+    SETTINGS_KEY,
+)
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
-from scheduler.structs.evaluation import Evaluation, LifecycleStep
-from scheduler.structs.explanation import StoredExplanation
+from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
+from scheduler.structs.explanation import StoredExplanation, newest_explained
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
-from scheduler.structs.node import Node, NodePool
-from scheduler.structs.quota import QuotaAmounts, QuotaSpec
+from scheduler.structs.job import Job
+from scheduler.structs.moment import Moment
+from scheduler.structs.node import Node
+from scheduler.structs.quota import QuotaAmounts
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
 Result = TypeVar("Result")
@@ -32,67 +48,122 @@ class StateReader(Protocol):
     def table_index(self, table: str) -> int:
         """Index of the last write to a table; 0 when never written.
 
-        Tables: `jobs`, `job_summaries`, `nodes`, `allocations`, `evaluations`, `deployments`,
-        `namespaces`, `quotas`, `node_pools`, `scheduler_settings`.
+        A table is named by the `table_index` of the nouns that move it.
         """
 
-    def job(self, key: JobKey) -> Job | None: ...
+    def get(self, noun: Noun[Key, Value], key: Key) -> Value | None:
+        """The row of a key."""
+
+    def list_all(self, noun: Noun[Key, Value]) -> Sequence[Value]:
+        """All rows: in order of creation where the noun has one, by key otherwise."""
+
+    def list_by(self, noun: Noun[Key, Value], index: str, place: AnyKey) -> Sequence[Value]:
+        """The rows in one place of an index of the noun, in the same order."""
+
+    def job(self, key: JobKey) -> Job | None:
+        """The current version."""
+        return self.get(JOBS, key)
+
     def job_version(self, key: JobKey, version: int, create_index: int = 0) -> Job | None:
-        """A stored version; `create_index` > 0 also asks for that incarnation of the job."""
+        """A stored version; `create_index` > 0 also asks for that incarnation of the job.
+
+        Those kept for allocations only are found by their incarnation.
+        """
 
     def job_of(self, alloc: Allocation) -> Job | None:
         """The job version an allocation was made from."""
+        return self.job_version(alloc.job_key, alloc.job_version, alloc.job_create_index)
 
     def job_versions(self, key: JobKey) -> Sequence[Job]:
-        """All stored versions, newest first."""
+        """All listed versions, newest first."""
 
-    def jobs(self) -> Iterable[Job]: ...
-    def jobs_of_type(self, job_type: str) -> Iterable[Job]: ...
-    def job_summary(self, key: JobKey) -> JobSummary | None: ...
-    def node(self, node_id: str) -> Node | None: ...
-    def nodes(self) -> Iterable[Node]: ...
-    def node_use(self, node_id: str) -> NodeUse: ...
-    def allocation(self, alloc_id: str) -> Allocation | None: ...
-    def allocations(self) -> Iterable[Allocation]:
+    def jobs(self) -> Sequence[Job]:
+        """By namespace and id."""
+        return self.list_all(JOBS)
+
+    def jobs_of_type(self, job_type: str) -> Sequence[Job]:
+        """By namespace and id."""
+        return self.list_by(JOBS, "type", job_type)
+
+    def node(self, node_id: str) -> Node | None:
+        return self.get(NODES, node_id)
+
+    def nodes(self) -> Sequence[Node]:
+        """All of them, in order of id."""
+        return self.list_all(NODES)
+
+    def node_use(self, node_id: str) -> NodeUse:
+        """What is taken of a node, also of one that is gone."""
+        return self.get(NODE_USES, node_id) or NodeUse(node_id=node_id)
+
+    def allocation(self, alloc_id: str) -> Allocation | None:
+        return self.get(ALLOCATIONS, alloc_id)
+
+    def allocations(self) -> Sequence[Allocation]:
         """All of them, in order of creation: for lists."""
+        return self.list_all(ALLOCATIONS)
 
     def allocations_by_job(self, key: JobKey) -> Sequence[Allocation]:
-        """Every allocation of every incarnation, terminal ones included."""
+        """Every allocation of every incarnation, terminal ones included, in order of creation."""
+        return self.list_by(ALLOCATIONS, "job", key)
 
     def live_allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
         """Some of the job's allocations that neither side is done with, if there are any."""
 
-    def allocations_by_node(self, node_id: str) -> Sequence[Allocation]: ...
-    def allocations_by_eval(self, eval_id: str) -> Sequence[Allocation]: ...
-    def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]: ...
-    def evaluation(self, eval_id: str) -> Evaluation | None: ...
+    def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return self.list_by(ALLOCATIONS, "node", node_id)
+
+    def allocations_by_eval(self, eval_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return self.list_by(ALLOCATIONS, "eval", eval_id)
+
+    def allocations_by_deployment(self, deployment_id: str) -> Sequence[Allocation]:
+        """In order of creation."""
+        return self.list_by(ALLOCATIONS, "deployment", deployment_id)
+
+    def evaluation(self, eval_id: str) -> Evaluation | None:
+        """An evaluation that was not collected."""
+        return self.get(EVALUATIONS, eval_id)
+
     def evaluation_stub(self, eval_id: str) -> Evaluation | None:
         """What is left of a collected evaluation."""
+        return self.get(EVALUATION_STUBS, eval_id)
 
     def evaluations_by_job(self, key: JobKey) -> Sequence[Evaluation]:
         """In order of creation."""
+        return self.list_by(EVALUATIONS, "job", key)
 
     def blocked_evaluations(self, key: JobKey) -> Sequence[Evaluation]:
         """Those of the job that wait for room, in order of creation."""
+        of_job = self.evaluations_by_job(key)
+        return [row for row in of_job if row.status is EvalStatus.BLOCKED]
 
     def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
         """Some of the job's evaluations, or of those that have not ended, if there are any."""
 
-    def evaluations(self) -> Iterable[Evaluation]:
+    def evaluations(self) -> Sequence[Evaluation]:
         """All of them, in order of creation: for collecting the old ones."""
+        return self.list_all(EVALUATIONS)
 
-    def open_evaluations(self) -> Iterable[Evaluation]:
+    def open_evaluations(self) -> Sequence[Evaluation]:
         """Pending and blocked ones, by CreateIndex: what a new leader restores."""
+        return self.list_by(EVALUATIONS, "open", ())
 
-    def deployment(self, deployment_id: str) -> Deployment | None: ...
-    def deployments(self) -> Iterable[Deployment]:
+    def deployment(self, deployment_id: str) -> Deployment | None:
+        return self.get(DEPLOYMENTS, deployment_id)
+
+    def deployments(self) -> Sequence[Deployment]:
         """All of them, in order of creation."""
+        return self.list_all(DEPLOYMENTS)
 
     def deployments_by_job(self, key: JobKey) -> Sequence[Deployment]:
         """In order of creation."""
+        return self.list_by(DEPLOYMENTS, "job", key)
 
     def lifecycle(self, eval_id: str) -> Sequence[LifecycleStep]:
         """The recorded steps, by number."""
+        return self.list_by(LIFECYCLE_STEPS, "eval", eval_id)
 
     def newest_steps(self) -> Mapping[str, LifecycleStep]:
         """The newest recorded step of each open evaluation that has any."""
@@ -102,23 +173,19 @@ class StateReader(Protocol):
 
     def explanations(self, eval_id: str) -> Sequence[StoredExplanation]:
         """By name of the task group; none but for the newest runs of a job."""
+        return self.list_by(EXPLANATIONS, "eval", eval_id)
 
     def explained_evaluations(self, key: JobKey) -> Sequence[str]:
         """The job's evaluations that have explanations, newest first."""
+        return newest_explained(self.list_by(EXPLANATIONS, "job", key))
 
-    def namespace(self, name: str) -> Namespace | None: ...
-    def namespaces(self) -> Iterable[Namespace]: ...
     def namespace_use(self, namespace: str) -> QuotaAmounts:
         """What those of a namespace's allocations take that their nodes are not done with."""
 
-    def quota(self, name: str) -> QuotaSpec | None: ...
-    def quotas(self) -> Iterable[QuotaSpec]: ...
-    def node_pool(self, name: str) -> NodePool | None: ...
-    def node_pools(self) -> Iterable[NodePool]: ...
     def scheduler_settings(self) -> SchedulerSettings:
         """The stored settings, or the defaults."""
+        return self.get(SCHEDULER_SETTINGS, SETTINGS_KEY) or SchedulerSettings()
 
-    def job_submission(self, key: JobKey, version: int) -> JobSubmission | None: ...
     def preload(self, *, allocs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
         """A hint: these allocations and the use of these nodes will be asked for one by one."""
 
@@ -153,6 +220,22 @@ class Change(StateReader, Protocol):
     def now(self) -> int:
         """The instant of the write, ns."""
 
+    @property
+    def by(self) -> Caller:
+        """Who asked for the write."""
+
+    def put(self, noun: Noun[Key, Value], value: Value) -> None:
+        """Store a row of a plain noun, one without a method of its own below."""
+
+    def delete(self, noun: Noun[Key, Value], key: Key) -> None:
+        """Take a row of a plain noun out, if it is there, and the rows that it owns."""
+
+    def put_secret(self, noun: Noun[Key, Value], key: Key, secret_hash: str) -> None:
+        """Let a row put in this change be found by the hash of a secret, in a database.
+
+        It stands beside the row and in no event, so stores in memory forget it.
+        """
+
     def put_job(self, job: Job) -> None:
         """Store the current version; also stores it among the versions."""
 
@@ -165,10 +248,10 @@ class Change(StateReader, Protocol):
     def delete_job(self, key: JobKey) -> None:
         """Purge job, summary and submissions. Versions stay while allocations name them."""
 
-    def put_job_summary(self, summary: JobSummary) -> None: ...
-    def put_job_submission(self, submission: JobSubmission) -> None: ...
     def put_node(self, node: Node) -> None: ...
-    def delete_node(self, node_id: str) -> None: ...
+    def delete_node(self, node_id: str) -> None:
+        """Forget a node; what its allocations take stays known."""
+
     def put_allocation(self, alloc: Allocation) -> None:
         """Store it and keep the node's `NodeUse` exact."""
 
@@ -179,18 +262,8 @@ class Change(StateReader, Protocol):
 
     def put_deployment(self, deployment: Deployment) -> None: ...
     def delete_deployment(self, deployment_id: str) -> None: ...
-    def put_lifecycle_step(self, step: LifecycleStep) -> None: ...
-    def put_explanation(self, explanation: StoredExplanation) -> None:
-        """Store a group's explanation. It goes with its evaluation."""
-
-    def delete_explanations(self, eval_id: str) -> None: ...
-    def put_namespace(self, namespace: Namespace) -> None: ...
-    def delete_namespace(self, name: str) -> None: ...
-    def put_quota(self, quota: QuotaSpec) -> None: ...
-    def delete_quota(self, name: str) -> None: ...
-    def put_node_pool(self, pool: NodePool) -> None: ...
-    def delete_node_pool(self, name: str) -> None: ...
-    def put_scheduler_settings(self, settings: SchedulerSettings) -> None: ...
+    def delete_explanations(self, eval_id: str) -> None:
+        """Forget those of an evaluation before it is collected."""
 
 
 class Fence(Protocol):
@@ -207,14 +280,18 @@ class StateStore(Protocol):
 
     def write(
         self,
-        kind: WriteKind,
+        kind: str,
         work: Callable[[Change], Result],
         *,
         now: int,
+        by: Caller = CLUSTER,
         fence: Fence | None = None,
     ) -> tuple[int, Result]:
         """Run `work` in one transaction; commit its rows, its event frame and its index together.
 
+        `kind` names the write in its frame: a `WriteKind`, or `upserted` or `deleted` of a noun.
+        `by` is who asked for it, which the open change tells; operations name theirs, and what
+        the cluster does by itself is its own.
         Returns (index, result): the index of the write, or of the newest one before it when `work`
         put nothing. `work` may be run again after a conflict, so it must not keep anything.
         Raises Fenced when the lease has moved on; whatever `work` raises rolls everything back.
@@ -228,7 +305,7 @@ class StateStore(Protocol):
 
 
 class Clock(Protocol):
-    """Time."""
+    """Where time comes from: nobody else reads a clock."""
 
     def now(self) -> int:
         """Wall clock, ns since the Unix epoch."""
@@ -236,9 +313,12 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""
 
+    def moment(self) -> Moment:
+        """Both at once."""
+
 
 class IDSource(Protocol):
-    """New identifiers."""
+    """Where new identifiers come from: nobody else draws one."""
 
     def next_id(self) -> str:
         """A fresh UUID, lower case, 36 characters."""

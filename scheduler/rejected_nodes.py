@@ -55,10 +55,6 @@ class RejectedNodes:
             records.popleft()
         return len(records)
 
-    def tracked(self) -> tuple[str, ...]:
-        """The nodes remembered, the one rejected longest ago first."""
-        return tuple(self._records)
-
     def _take_token(self, monotonic: float) -> bool:
         gained = (monotonic - self._refilled_at) / self._settings.refill
         self._tokens = min(float(self._settings.burst), self._tokens + gained)

@@ -31,7 +31,7 @@ HOLDS_AT_MOST = 2
 class SchedulerFactory(Protocol):
     """What `new_scheduler` is; tests put their own in."""
 
-    def __call__(  # noqa: D102 - the class says it
+    def __call__(
         self,
         job_type: str,
         snapshot: Snapshot,

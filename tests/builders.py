@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, JobStatus, JobType
+from scheduler.structs.moment import Moment
 from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import (
     DriverInfo,
@@ -42,6 +43,9 @@ class FixedClock:
 
     def monotonic(self) -> float:
         return self.seconds
+
+    def moment(self) -> Moment:
+        return Moment(self.wall, self.seconds)
 
     def advance(self, seconds: float) -> None:
         self.seconds += seconds

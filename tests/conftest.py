@@ -1,9 +1,20 @@
-"""What every session shares: a migrated file to copy, and a count of scenario rows at its end."""
+"""What every session shares: a migrated file to copy, a watch on skips, a count of rows tested."""
 
+from hypothesis import HealthCheck, settings
+
+from tests.allowed_skips import SkipWatch
 from tests.scenario_rows import report
 from tests.store_fixtures import sqlite_template
 
 __all__ = ["sqlite_template"]
+
+# How fast examples come says how busy the machine is, and whether it measures; nothing of ours.
+settings.register_profile("any-pace", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("any-pace")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(SkipWatch(config), "allowed-skips")
 
 
 def pytest_terminal_summary(terminalreporter):

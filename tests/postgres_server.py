@@ -24,11 +24,19 @@ class PostgresServer:
 
     def start(self) -> None:
         self._run("initdb", "-D", "data", "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
+        self.come_back()
+
+    def come_back(self) -> None:
+        """Start on the data there is."""
         options = f"-k {self.directory} -c listen_addresses= -c fsync=off -c max_connections=60"
         self._run("pg_ctl", "-D", "data", "-l", "log", "-o", options, "-w", "start")
 
-    def stop(self) -> None:
+    def go_away(self) -> None:
+        """Stop as a crash would, and keep the data."""
         self._run("pg_ctl", "-D", "data", "-m", "immediate", "-w", "stop")
+
+    def stop(self) -> None:
+        self.go_away()
         shutil.rmtree(self.directory)
 
     def _run(self, program: str, *arguments: str) -> None:

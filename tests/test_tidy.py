@@ -3,15 +3,16 @@
 import ast
 import re
 import subprocess
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 TOP_LEVEL = {
-    "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "cluster", "dashboard", "docs", "examples",
-    "manage.py", "pyproject.toml", "requirements-dev.lock", "requirements.lock", "scheduler",
-    "static", "templates", "tests",
+    "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md",
+    "cluster", "dashboard", "docs", "examples", "manage.py", "pyproject.toml",
+    "requirements-dev.lock", "requirements.lock", "scheduler", "static", "templates", "tests",
 }  # fmt: skip
 BANNED_NAMES = {"utils", "helpers", "common", "misc", "base", "manager", "service_", "handler"}
 BANNED_NAMES |= {"data", "info"}
@@ -64,12 +65,62 @@ def test_functions_have_at_most_60_lines():
     assert problems_in(SOURCES, check) == []
 
 
+def imports_of(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of ours that a file imports, wherever in the file it does."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names if names <= set(modules) else names | {node.module}
+    return found & set(modules)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    modules = {}
+    for path in SOURCES:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    graph = {name: imports_of(path, modules) - {name} for name, path in modules.items()}
+    assert sum(len(imported) for imported in graph.values()) > len(graph)
+    # Raises CycleError, with the circle.
+    TopologicalSorter(graph).prepare()
+
+
+def test_both_clocks_travel_as_one_moment():
+    def check(path):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = {arg.arg for arg in node.args.args + node.args.kwonlyargs}
+                if names >= {"now", "monotonic"}:
+                    yield f"{node.name} takes `now` and `monotonic`: take a Moment"
+
+    assert problems_in(SOURCES, check) == []
+
+
 def test_every_module_says_what_it_is_for_in_at_most_eight_lines():
     def check(path):
         docstring = ast.get_docstring(ast.parse(path.read_text()))
         if not docstring:
             return ["no module docstring"]
         return ["module docstring over 8 lines"] if len(docstring.splitlines()) > 8 else []
+
+    assert problems_in(SOURCES, check) == []
+
+
+def test_a_docstring_says_something_or_is_left_out():
+    """An address or code may stand alone; a word or two of prose only repeat the name."""
+
+    def check(path):
+        return [
+            f"{node.name}: {told}"
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and (told := ast.get_docstring(node))
+            and len(told.split()) < 3
+            and not {"/", "`"} & set(told)
+        ]
 
     assert problems_in(SOURCES, check) == []
 
@@ -115,6 +166,14 @@ def test_browser_files_stay_small(suffix):
     assert problems_in(files, check) == []
 
 
+def test_lines_of_templates_have_at_most_140_characters():
+    def check(path):
+        lines = enumerate(path.read_text().splitlines(), 1)
+        return [f"line {n} has {len(line)} characters" for n, line in lines if len(line) > 140]
+
+    assert problems_in([path for path in FILES if path.suffix == ".html"], check) == []
+
+
 def test_colours_are_named_in_the_tokens_only():
     colour = re.compile(r"#[0-9a-fA-F]{3,8}\b(?![-\w])")
 
@@ -144,3 +203,52 @@ def test_nothing_names_the_machine_it_was_made_on():
 
     files = [p for p in FILES if p.suffix in texts and "vendor" not in p.parts]
     assert problems_in(files, check) == []
+
+
+#: Statements, or the parts that they are put together from.
+SQL = re.compile(
+    r"\b(SELECT|DELETE) .*FROM\b|\bINSERT INTO\b|\bUPDATE \w+ SET\b|\b(ORDER|GROUP) BY\b|\bIN \("
+    r"|\w (=|<|>|<=|>=|LIKE) %s|\bLIMIT (%s|\d)|\bPRAGMA\b",
+    re.DOTALL,
+)
+SQL_ELSEWHERE = {
+    "cluster/agent/agent_state.py": "an agent keeps its own tasks in a file of its own",
+    "cluster/bench/moments.py": "measures a running cluster from outside, by its file",
+    "cluster/bench/target.py": "measures a running cluster from outside, by its file",
+    "cluster/environment.py": "how every connection is opened",
+    "scheduler/state/nouns.py": "which rows a partial index of the database holds",
+}
+
+
+def sql_in(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text())
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    bodies = [node.body[0] for node in ast.walk(tree) if isinstance(node, documented)]
+    docstrings = {id(first.value) for first in bodies if isinstance(first, ast.Expr)}
+    return [
+        f"line {node.lineno}: {node.value[:60]!r}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        and id(node) not in docstrings and SQL.search(node.value)
+    ]  # fmt: skip
+
+
+def test_sql_is_written_in_the_store_only():
+    store = ROOT / "cluster" / "store"
+    outside = [path for path in SOURCES if store not in path.parents]
+    excused = {ROOT / name for name in SQL_ELSEWHERE}
+    assert problems_in([path for path in outside if path not in excused], sql_in) == []
+    assert [path for path in sorted(excused) if not sql_in(path)] == [], "no longer excused"
+    assert sql_in(store / "statements.py"), "it is recognised where it is"
+
+
+def test_no_public_class_has_a_name_that_another_one_has():
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    # Django finds management commands by this name.
+    del found["Command"]
+    twice = {name: places for name, places in found.items() if len(places) > 1}
+    assert twice == {}

@@ -38,7 +38,7 @@ SECOND = 1_000_000_000
 
 
 class Agent:
-    """One node."""
+    """One node's end: its channel to the server, its beats, and the tasks placed on it."""
 
     def __init__(self, config: AgentConfig, means: Means) -> None:
         self.config = config
@@ -55,13 +55,13 @@ class Agent:
         )
         launcher = TaskLauncher(lambda: self.node, process_environment(), means.ids)
         self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits)
-        self.link = ServerLink(config.server, node_id, secret)
+        self.link = ServerLink(config.server, node_id, secret, now=means.clock.now)
         self.client = NodeClient(
             self.link,
             self.host,
             lambda: self.node,
             means,
-            ClientSettings(join_token=config.join_token, dev=config.dev),
+            ClientSettings(join_token=config.join_token, dev=config.dev, server=config.server),
         )
         self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)
         answers = Answers(self.host, self.storage, means.clock)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from cluster.agent.alloc_directories import AllocDirectories
+from cluster.agent.alloc_directories import AllocDirectories, make_way
 from cluster.agent.drivers.driver import Handle
 from cluster.agent.protocol import AllocationReport
 from scheduler.ports import IDSource
@@ -48,11 +48,15 @@ class Storage(Protocol):
     def remembers(self) -> bool:
         """Whether anything outlives the agent."""
 
+    @property
+    def alloc_dir(self) -> Path | None:
+        """Where the directories of allocations are; None on a node without files."""
+
     def save(self, stored: StoredAlloc) -> None:
         """Keep this state of the allocation."""
 
     def delete(self, alloc_id: str) -> None:
-        """Forget it."""
+        """Nothing was kept."""
 
     def load(self) -> list[StoredAlloc]:
         """Everything kept, in no order."""
@@ -65,6 +69,7 @@ class NoStorage:
     """A simulated node: it remembers nothing and has no files."""
 
     remembers = False
+    alloc_dir: Path | None = None
 
     def save(self, stored: StoredAlloc) -> None:
         """Nothing is kept."""
@@ -73,11 +78,11 @@ class NoStorage:
         """Nothing was kept."""
 
     def load(self) -> list[StoredAlloc]:
-        """Always empty."""
+        """Nothing was ever stored."""
         return []
 
     def directories(self, alloc_id: str) -> AllocDirectories | None:
-        """None."""
+        """None: nothing lies on a disk."""
         return None
 
 
@@ -87,10 +92,10 @@ class DiskStorage:
     remembers = True
 
     def __init__(self, state_dir: Path, alloc_dir: Path) -> None:
+        make_way(alloc_dir)
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        alloc_dir.mkdir(parents=True, exist_ok=True, mode=0o711)
         self.state_dir = state_dir
-        self.alloc_dir = alloc_dir
+        self.alloc_dir: Path = alloc_dir
         file = state_dir / "agent.sqlite3"
         # Environments of tasks stand in it; SQLite gives its companions the same mode.
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
@@ -113,11 +118,9 @@ class DiskStorage:
         )
 
     def delete(self, alloc_id: str) -> None:
-        """Forget it."""
         self._database.execute("DELETE FROM allocation WHERE id = ?", (alloc_id,))
 
     def load(self) -> list[StoredAlloc]:
-        """Everything kept."""
         rows = self._database.execute("SELECT state FROM allocation").fetchall()
         return [msgspec.msgpack.decode(row[0], type=StoredAlloc) for row in rows]
 
@@ -128,6 +131,7 @@ class DiskStorage:
 
 def identity(state_dir: Path, ids: IDSource) -> tuple[str, str]:
     """The node's id and secret, made at the first start and used ever after."""
+    make_way(state_dir.parent)
     state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     return _kept(state_dir / "client-id", ids), _kept(state_dir / "secret-id", ids)
 

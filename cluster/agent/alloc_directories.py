@@ -4,9 +4,11 @@ import base64
 import binascii
 import contextlib
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.agent.drivers.driver import TaskDirectories
+from cluster.agent.task_user import give
 from scheduler.structs.job import Job
 from scheduler.structs.task_group import Task
 
@@ -26,17 +28,32 @@ class AllocDirectories:
         """Where one task lives."""
         return TaskDirectories(root=self.root / name, shared=self.shared)
 
-    def make_shared(self) -> None:
-        """The part that exists before any task."""
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o755)
+    def make_shared(self, users: Iterable[str] = ()) -> None:
+        """The part that exists before any task; `users`: whom the tasks run as, "" for the agent.
+
+        With one user all of it belongs to that one, with several everybody may write there.
+        """
+        others = set(users) - {""}
+        make_way(self.root.parent)
+        self.root.mkdir(exist_ok=True, mode=0o700)
+        self.close(others)
         for name in ("data", "tmp", "logs"):
             _make(self.shared / name, 0o777)
         self.shared.chmod(0o777)
+        if len(others) == 1:
+            give(self.shared, others.pop())
+
+    def close(self, users: Iterable[str]) -> None:
+        """Let nobody of the host in but the agent, and through to their own those users alone.
+
+        Others could plant what a task of root then runs.
+        """
+        self.root.chmod(0o711 if set(users) - {""} else 0o700)
 
     def make_task(self, task: Task, job: Job) -> TaskDirectories:
         """The part of one task, with the dispatch payload if it takes one."""
         places = self.task(task.name)
-        _make(places.root, 0o777)
+        _make(places.root, 0o700)
         _make(places.local, 0o777)
         _make(places.secrets, 0o777)
         _make(places.private, 0o700)
@@ -59,8 +76,14 @@ class AllocDirectories:
                 source.rename(target)
 
     def remove(self) -> None:
-        """Delete everything."""
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def make_way(path: Path) -> None:
+    """The directory and what is missing above it: whoever knows the names may come through."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    for place in reversed(missing):
+        _make(place, 0o711)
 
 
 def inside(root: Path, path: str) -> Path:

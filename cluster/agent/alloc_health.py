@@ -1,7 +1,7 @@
-"""Whether an allocation counts as healthy in its deployment or migration (node-agent.md 9).
+"""Whether an allocation is healthy in its deployment or migration (node-agent-2.md 14).
 
-In: task states and the time. Out: one verdict, given once per deployment. Service checks are not
-looked at: with none registered the states of the tasks decide.
+In: task states and the time. Out: one verdict, given once per deployment. The states of the tasks
+decide; where checks of services are to decide as well nothing is ever healthy, as none is run.
 """
 
 from collections.abc import Iterable
@@ -10,14 +10,17 @@ from dataclasses import dataclass, field
 from cluster.agent.lifecycle_gates import hook_of, is_sidecar
 from cluster.agent.task_run import TaskRun
 from cluster.jobspec.durations import duration_text
+from cluster.jobspec.left_out import unrun_checks
+from cluster.jobspec.quoting import quoted
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.job import Job, JobType
+from scheduler.structs.policies import MigrateStrategy, UpdateStrategy
 from scheduler.structs.task_group import TaskGroup
 from scheduler.structs.wire import Duration, Nanoseconds
 
 
 @dataclass(frozen=True)
-class Verdict:
+class HealthReport:
     """The answer, and for each culpable task why."""
 
     healthy: bool
@@ -27,7 +30,15 @@ class Verdict:
 class HealthTracker:
     """Watches one allocation until its health is decided."""
 
-    def __init__(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
+    def __init__(
+        self,
+        alloc: Allocation,
+        job: Job,
+        group: TaskGroup,
+        now: int,
+        *,
+        passes_checks: bool = False,
+    ) -> None:
         self.deployment_id = alloc.deployment_id
         self.min_healthy: Duration = 0
         self.deadline: Nanoseconds = 0
@@ -35,6 +46,10 @@ class HealthTracker:
         self.since: Nanoseconds = now
         self.is_decided = True
         self.wake_at: Nanoseconds = 0
+        #: A simulated node: checks pass there as tasks run there.
+        self.passes_checks = passes_checks
+        #: The checks that would have to pass, and that nobody runs.
+        self.unrun: tuple[str, ...] = ()
         self._arm(alloc, job, group, now)
 
     def follow(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
@@ -43,7 +58,9 @@ class HealthTracker:
             self.deployment_id = alloc.deployment_id
             self._arm(alloc, job, group, now)
 
-    def judge(self, status: ClientStatus, runs: Iterable[TaskRun], now: int) -> Verdict | None:
+    def judge(
+        self, status: ClientStatus, runs: Iterable[TaskRun], now: int
+    ) -> HealthReport | None:
         """The verdict, the first time there is one; else `wake_at` says when to look again."""
         if self.is_decided:
             return None
@@ -55,15 +72,14 @@ class HealthTracker:
 
     def _arm(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
         self.since = now
-        is_rolled_out = alloc.deployment_id or job.type == JobType.SYSTEM
-        strategy = group.update if is_rolled_out else group.migrate
+        strategy = group.update if alloc.deployment_id else group.migrate or MigrateStrategy()
         decided = (
             alloc.deployment_status is not None and alloc.deployment_status.healthy is not None
         )
         self.is_decided = (
             strategy is None
             or decided
-            or job.type not in ("service", "system")
+            or job.type not in (JobType.SERVICE, JobType.SYSTEM)
             or strategy.health_check == "manual"
             or strategy.healthy_deadline == 0
             or alloc.is_terminal
@@ -71,28 +87,30 @@ class HealthTracker:
         if strategy is None or self.is_decided:
             self.wake_at = 0
             return
+        self.unrun = () if self.passes_checks else _unrun(strategy, group)
         self.min_healthy = strategy.min_healthy_time
         self.span = strategy.healthy_deadline
         self.deadline = now + strategy.healthy_deadline
         self.wake_at = self.deadline
 
-    def _verdict(self, status: ClientStatus, runs: list[TaskRun], now: int) -> Verdict | None:
+    def _verdict(self, status: ClientStatus, runs: list[TaskRun], now: int) -> HealthReport | None:
         watched = [run for run in runs if hook_of(run.task) != "poststop"]
         if status is ClientStatus.FAILED:
-            return Verdict(healthy=False)
+            return HealthReport(healthy=False)
         culprits = {run.task.name: _death(run) for run in watched if _has_ended_badly(run)}
         if culprits:
-            return Verdict(healthy=False, reasons=self._told(culprits))
+            return HealthReport(healthy=False, reasons=self._told(culprits))
         if all(run.state.state != "pending" for run in watched):
             # A process that ran before this deployment proves itself in it all the same.
             latest = max((self.since, *(run.state.started_at for run in watched)))
-            if now >= latest + self.min_healthy:
-                return Verdict(healthy=True)
-            self.wake_at = min(self.deadline, latest + self.min_healthy)
+            if now >= latest + self.min_healthy and not self.unrun:
+                return HealthReport(healthy=True)
+            due = self.deadline if self.unrun else latest + self.min_healthy
+            self.wake_at = min(self.deadline, due)
         else:
             self.wake_at = self.deadline
         if now >= self.deadline:
-            return Verdict(healthy=False, reasons=self._told(self._late(watched)))
+            return HealthReport(healthy=False, reasons=self._told(self._late(watched)))
         return None
 
     def _late(self, watched: list[TaskRun]) -> dict[str, str]:
@@ -101,6 +119,9 @@ class HealthTracker:
         for run in watched:
             if run.state.state == "pending":
                 reasons[run.task.name] = f"Task not running {by}"
+            elif run.state.state == "running" and self.unrun:
+                names = ", ".join(quoted(name) for name in self.unrun)
+                reasons[run.task.name] = f"Checks are not run yet, so none passed {by}: {names}"
             elif run.state.state == "running":
                 wanted = duration_text(self.min_healthy)
                 reasons[run.task.name] = f"Task not running for min_healthy_time of {wanted} {by}"
@@ -109,6 +130,11 @@ class HealthTracker:
     def _told(self, reasons: dict[str, str]) -> dict[str, str]:
         """Tasks hear of it only within a deployment."""
         return reasons if self.deployment_id else {}
+
+
+def _unrun(strategy: UpdateStrategy | MigrateStrategy, group: TaskGroup) -> tuple[str, ...]:
+    """The checks that this strategy waits for."""
+    return unrun_checks(group) if strategy.health_check != "task_states" else ()
 
 
 def _has_ended_badly(run: TaskRun) -> bool:

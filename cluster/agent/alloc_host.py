@@ -7,7 +7,7 @@ active part around the pure `AllocRunner`; it speaks to no server.
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 
 from cluster.agent.agent_state import Storage, StoredAlloc, StoredTask
@@ -31,7 +31,7 @@ STOP_RETRIES = (5.0, 20.0, 80.0, 120.0)
 
 
 @dataclass
-class Entry:
+class HostedAlloc:
     """One allocation here."""
 
     runner: AllocRunner
@@ -39,7 +39,7 @@ class Entry:
     acknowledged: AllocationReport | None = None
     timer: asyncio.TimerHandle | None = None
     timer_at: int = 0
-    #: Not begun: an allocation it replaces still runs here.
+    #: Not begun: allocations it replaces still run, here or on the node they were on.
     waits_for: frozenset[str] = frozenset()
     finished_at: int = 0
     #: The server has collected it; it goes as soon as its tasks are dead.
@@ -62,18 +62,25 @@ class AllocHost:
         self.storage = storage
         self.clock = clock
         self.surroundings = surroundings
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, HostedAlloc] = {}
         #: Called with the id of each allocation whose report may have changed.
         self.changed: Callable[[str], None] = lambda _alloc_id: None
         self._work: set[asyncio.Task[None]] = set()
 
-    def add(self, alloc: Allocation, job: Job) -> None:
-        """A new allocation of the server. Raises ValueError when it makes no sense here."""
+    def add(
+        self, alloc: Allocation, job: Job, *, elsewhere: Collection[str] = frozenset()
+    ) -> None:
+        """A new allocation of the server. Raises ValueError when it makes no sense here.
+
+        `elsewhere`: allocations of other nodes that had not ended when the server was asked.
+        """
         now = self.clock.now()
-        entry = Entry(AllocRunner(alloc, job, self.surroundings, now=now))
+        entry = HostedAlloc(AllocRunner(alloc, job, self.surroundings, now=now))
         self.entries[alloc.id] = entry
         replaced = {alloc.previous_allocation, *alloc.preempted_allocations}
         entry.waits_for = frozenset(replaced & self._unfinished())
+        if alloc.previous_allocation in elsewhere:
+            entry.waits_for |= {alloc.previous_allocation}
         if not entry.waits_for or alloc.is_terminal:
             self._begin(entry)
 
@@ -92,6 +99,17 @@ class AllocHost:
             self.destroy(alloc_id)
         else:
             self._apply(entry, entry.runner.kill(self.clock.now()))
+
+    @property
+    def awaited_elsewhere(self) -> frozenset[str]:
+        """Allocations of other nodes whose end something here waits for."""
+        awaited = [entry.waits_for for entry in self.entries.values() if entry.waits_for]
+        return frozenset().union(*awaited) - self.entries.keys()
+
+    def end_elsewhere(self, alloc_ids: Collection[str]) -> None:
+        """These allocations of other nodes have ended."""
+        for alloc_id in alloc_ids:
+            self._begin_after(alloc_id)
 
     def release(self) -> None:
         """The server was heard for the first time since the start."""
@@ -157,7 +175,7 @@ class AllocHost:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
 
-    def _known(self, alloc_id: str) -> Entry:
+    def _known(self, alloc_id: str) -> HostedAlloc:
         entry = self.entries.get(alloc_id)
         if entry is None:
             raise LookupError(f'Unknown allocation "{alloc_id}"')
@@ -166,7 +184,7 @@ class AllocHost:
     def _unfinished(self) -> set[str]:
         return {key for key, entry in self.entries.items() if not entry.runner.is_terminal}
 
-    def _begin(self, entry: Entry) -> None:
+    def _begin(self, entry: HostedAlloc) -> None:
         runner = entry.runner
         now = self.clock.now()
         directories = self.storage.directories(runner.alloc.id)
@@ -174,7 +192,7 @@ class AllocHost:
             self._apply(entry, runner.begin(now))
             return
         try:
-            directories.make_shared()
+            directories.make_shared(task.user for task in runner.group.tasks)
             disk = runner.group.ephemeral_disk
             before = self.storage.directories(runner.alloc.previous_allocation)
             if (disk.sticky or disk.migrate) and before and runner.alloc.previous_allocation:
@@ -184,7 +202,7 @@ class AllocHost:
         else:
             self._apply(entry, runner.begin(now))
 
-    def _apply(self, entry: Entry, commands: list[Command]) -> None:
+    def _apply(self, entry: HostedAlloc, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, StartTask):
                 self._spawn(self._start(entry, command.task))
@@ -197,18 +215,22 @@ class AllocHost:
             self._save(entry)
             self.changed(entry.runner.alloc.id)
 
-    def _finish(self, entry: Entry) -> None:
+    def _finish(self, entry: HostedAlloc) -> None:
         entry.finished_at = self.clock.now()
         done = entry.runner.alloc.id
         if entry.is_unwanted:
             self.destroy(done)
-        for other in list(self.entries.values()):
-            if done in other.waits_for:
-                other.waits_for -= {done}
-                if not other.waits_for:
-                    self._begin(other)
+        self._begin_after(done)
 
-    async def _start(self, entry: Entry, name: str) -> None:
+    def _begin_after(self, ended: str) -> None:
+        """Begin what waited for the end of this allocation alone."""
+        for entry in list(self.entries.values()):
+            if ended in entry.waits_for:
+                entry.waits_for -= {ended}
+                if not entry.waits_for:
+                    self._begin(entry)
+
+    async def _start(self, entry: HostedAlloc, name: str) -> None:
         runner = entry.runner
         try:
             task = runner.tasks[name].task
@@ -230,7 +252,7 @@ class AllocHost:
             commands = runner.task_started(name, self.clock.now())
         self._apply(entry, commands)
 
-    async def _stop(self, entry: Entry, command: StopTask) -> None:
+    async def _stop(self, entry: HostedAlloc, command: StopTask) -> None:
         handle = entry.handles[command.task]
         driver = self.drivers[handle.driver]
         for pause in (*STOP_RETRIES, 0.0):
@@ -242,13 +264,13 @@ class AllocHost:
             else:
                 return
 
-    def _ended(self, entry: Entry, name: str, task_id: str, ending: Ending) -> None:
+    def _ended(self, entry: HostedAlloc, name: str, task_id: str, ending: Ending) -> None:
         """A driver tells the end of a run; a late word about an earlier run is not heard."""
         handle = entry.handles.get(name)
         if handle is not None and handle.task_id == task_id:
             self._apply(entry, entry.runner.task_ended(name, ending, self.clock.now()))
 
-    def _arm(self, entry: Entry) -> None:
+    def _arm(self, entry: HostedAlloc) -> None:
         """Have `tick` called when the runner wants it."""
         wake_at = entry.runner.wake_at
         if wake_at == entry.timer_at:
@@ -261,7 +283,7 @@ class AllocHost:
             loop = asyncio.get_running_loop()
             entry.timer = loop.call_later(delay, self._tick, entry)
 
-    def _tick(self, entry: Entry) -> None:
+    def _tick(self, entry: HostedAlloc) -> None:
         entry.timer, entry.timer_at = None, 0
         self._apply(entry, entry.runner.tick(self.clock.now()))
 
@@ -282,7 +304,10 @@ class AllocHost:
         runner = AllocRunner(stored.alloc, stored.job, self.surroundings, now=now)
         resume(runner, stored.tasks)
         runner.deployment_status = stored.deployment_status or runner.deployment_status
-        entry = Entry(runner, acknowledged=stored.acknowledged)
+        directories = self.storage.directories(stored.alloc.id)
+        if directories is not None and directories.root.is_dir():
+            directories.close(task.user for task in runner.group.tasks)
+        entry = HostedAlloc(runner, acknowledged=stored.acknowledged)
         self.entries[stored.alloc.id] = entry
         entry.handles = {name: kept.handle for name, kept in stored.tasks.items() if kept.handle}
         commands: list[Command] = []
@@ -294,14 +319,14 @@ class AllocHost:
                 lost(runner, name, now)
         self._apply(entry, [*commands, *runner.carry_on(now)])
 
-    async def _recover(self, entry: Entry, name: str, handle: Handle) -> bool:
+    async def _recover(self, entry: HostedAlloc, name: str, handle: Handle) -> bool:
         driver = self.drivers.get(handle.driver)
         if driver is None:
             return False
         ended = functools.partial(self._ended, entry, name, handle.task_id)
         return await driver.recover(handle, ended)
 
-    def _save(self, entry: Entry) -> None:
+    def _save(self, entry: HostedAlloc) -> None:
         if not self.storage.remembers:
             return
         runner = entry.runner

@@ -4,7 +4,7 @@ In: the allocation and its job, what drivers report, the time. Out: commands, an
 the server. `wake_at` says when `tick` wants to be called; nothing here sleeps, starts or writes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from cluster.agent.lifecycle_gates import Gates, hook_of, is_sidecar
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending, RestartTracker, restarts_on_success
 from cluster.agent.task_run import Command, Phase, TaskRun
+from cluster.jobspec.left_out import set_up_refusals
 from scheduler.structs.allocation import (
     Allocation,
     ClientStatus,
@@ -37,6 +38,8 @@ class Surroundings:
 
     max_kill_timeout: int = 30_000_000_000
     chance: Callable[[], float] = lambda: 0.0
+    #: Nothing really runs here, so that nothing of a job can be missing either.
+    is_simulated: bool = False
 
 
 class TaskRefused(Exception):
@@ -58,7 +61,9 @@ class AllocRunner:
         self.surroundings = surroundings
         self.tasks = {task.name: self._new_run(task.name, now) for task in group.tasks}
         self.gates = Gates(group.tasks)
-        self.health = HealthTracker(alloc, job, group, now)
+        self.health = HealthTracker(
+            alloc, job, group, now, passes_checks=surroundings.is_simulated
+        )
         self.killing: KillOrder | None = None
         self.ran_too_long = False
         self.network_status: NetworkStatus | None = NetworkStatus()
@@ -230,13 +235,31 @@ class AllocRunner:
         return commands
 
     def _open_gates(self, now: int) -> list[Command]:
-        commands: list[Command] = []
-        for run in self.tasks.values():
-            may_start = run.phase is Phase.WAITING and not run.held
-            is_killed = self.killing is not None and hook_of(run.task) != "poststop"
-            if may_start and not is_killed and self.gates.is_open(run.task):
-                commands += run.start(now)
-        return commands
+        starting = [run for run in self.tasks.values() if self._may_start(run)]
+        if starting and not self.surroundings.is_simulated:
+            refusals = set_up_refusals(self.group)
+            if refusals:
+                return self._refuse_setup(refusals, now)
+        return [command for run in starting for command in run.start(now)]
+
+    def _may_start(self, run: TaskRun) -> bool:
+        if run.phase is not Phase.WAITING or run.held:
+            return False
+        is_killed = self.killing is not None and hook_of(run.task) != "poststop"
+        return not is_killed and self.gates.is_open(run.task)
+
+    def _refuse_setup(self, refusals: Mapping[str, Sequence[str]], now: int) -> list[Command]:
+        """It asks for what is not carried out: no task that waits starts, and each says why."""
+        texts = [
+            f'task "{task}": {text}' if task else text
+            for task, found in refusals.items()
+            for text in found
+        ]
+        for name, run in self.tasks.items():
+            if run.phase is Phase.WAITING:
+                own = [*refusals.get(name, ()), *refusals.get("", ())]
+                run.fail_setup(now, "; ".join(own or texts))
+        return self._settle(now)
 
     def _react(self, now: int) -> None:
         """A failed task or a dead leader ends the others (node-agent.md 5.3)."""

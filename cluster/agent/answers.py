@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from cluster.agent.agent_state import Storage
-from cluster.agent.alloc_host import AllocHost, Entry
+from cluster.agent.alloc_host import AllocHost, HostedAlloc
 from cluster.agent.alloc_runner import TaskRefused
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.file_answers import FileAnswers
@@ -106,7 +106,7 @@ class Answers:
         yield msgspec.json.encode(usage)
 
     async def _host_statistics(self, _body: Body) -> AsyncIterator[bytes]:
-        yield msgspec.json.encode(host_statistics(self.clock.now()))
+        yield msgspec.json.encode(host_statistics(self.clock.now(), self.storage.alloc_dir))
 
     async def _logs(self, body: Body) -> AsyncIterator[bytes]:
         call = msgspec.convert(body, LogCall)
@@ -132,7 +132,7 @@ class Answers:
             yield piece
 
 
-def known(host: AllocHost, alloc_id: str) -> Entry:
+def known(host: AllocHost, alloc_id: str) -> HostedAlloc:
     """The allocation here. Raises AnswerRefused."""
     entry = host.entries.get(alloc_id)
     if entry is None:

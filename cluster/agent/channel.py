@@ -14,14 +14,14 @@ import msgspec
 from django.conf import settings
 
 from cluster.agent.protocol import (
-    Call,
     Cancel,
     Chunk,
     Credit,
     End,
     FromAgent,
     Hello,
-    Welcome,
+    HelloAnswer,
+    ServerCall,
 )
 from cluster.operations.agent_calls import LINKS, AgentRefused, NoPathToNode
 from cluster.operations.nodes import holds_secret
@@ -95,7 +95,9 @@ class AgentChannel:
         self._answers[number] = frames
         ended = False
         try:
-            await self._say(Call(id=number, node_id=node_id, verb=verb, body=body, credit=WINDOW))
+            await self._say(
+                ServerCall(id=number, node_id=node_id, verb=verb, body=body, credit=WINDOW)
+            )
             taken = 0
             while True:
                 frame = await frames.get()
@@ -129,7 +131,7 @@ class AgentChannel:
             raise PermissionError
         LINKS.add(accepted, self)
         await the_store().awrite_call(write_channels, accepted, settings.BIVOUAC_PUBLIC_URL)
-        await self._say(Welcome(nodes=accepted))
+        await self._say(HelloAnswer(nodes=accepted))
 
     async def _next(self) -> FromAgent:
         message = await self._receive()
@@ -157,7 +159,7 @@ class AgentChannel:
         else:
             frames.put_nowait(_verdict(message))
 
-    async def _say(self, message: Call | Credit | Cancel | Welcome) -> None:
+    async def _say(self, message: ServerCall | Credit | Cancel | HelloAnswer) -> None:
         await self._send({"type": "websocket.send", "bytes": msgspec.msgpack.encode(message)})
 
 

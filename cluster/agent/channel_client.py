@@ -14,14 +14,14 @@ from websockets.exceptions import WebSocketException
 
 from cluster.agent.cue import Cue
 from cluster.agent.protocol import (
-    Call,
     Chunk,
     Credit,
     End,
     FromAgent,
     FromServer,
     Hello,
-    Welcome,
+    HelloAnswer,
+    ServerCall,
 )
 from cluster.agent.retry import MAX_CALLS_PER_S
 
@@ -120,9 +120,9 @@ class _Connection:
             await asyncio.gather(*self._work.values(), return_exceptions=True)
 
     def _take(self, message: FromServer) -> None:
-        if isinstance(message, Welcome):
+        if isinstance(message, HelloAnswer):
             self.was_welcome = True
-        elif isinstance(message, Call):
+        elif isinstance(message, ServerCall):
             self._credit[message.id] = asyncio.Semaphore(message.credit)
             task = asyncio.get_running_loop().create_task(self._answer(message))
             self._work[message.id] = task
@@ -138,7 +138,7 @@ class _Connection:
         self._work.pop(number, None)
         self._credit.pop(number, None)
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, call: ServerCall) -> None:
         credit = self._credit[call.id]
         try:
             answerer = self._client.answerers.get(call.node_id)

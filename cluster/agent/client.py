@@ -7,10 +7,11 @@ tasks is the host's business.
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from cluster.agent.alloc_host import AllocHost
+from cluster.agent.complaints import COMPLAINTS
 from cluster.agent.cue import Cue
 from cluster.agent.means import Means
 from cluster.agent.outbox import Outbox
@@ -47,6 +48,8 @@ class ClientSettings:
 
     join_token: str = ""
     dev: bool = False
+    #: Its address, for what is said of it.
+    server: str = "the server"
 
 
 class NodeClient:
@@ -66,6 +69,7 @@ class NodeClient:
         self.clock = means.clock
         self.chance = means.chance
         self.join_token = settings.join_token
+        self.server = settings.server
         self.retry = Retry(dev=settings.dev)
         self.outbox = Outbox(host)
         host.changed = self.outbox.note
@@ -77,6 +81,7 @@ class NodeClient:
         self.is_ready = asyncio.Event()
         self._changed_node = asyncio.Event()
         self._reached = Cue()
+        self._awaits_more = asyncio.Event()
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -87,6 +92,7 @@ class NodeClient:
             loops.create_task(self._report_forever())
             loops.create_task(self._register_changes())
             loops.create_task(self._end_when_alone())
+            loops.create_task(self._await_ends_elsewhere())
 
     def node_changed(self) -> None:
         """The fingerprint is another one now: register again soon."""
@@ -104,7 +110,7 @@ class NodeClient:
             try:
                 answer = await self.link.register(Register(node=self.node()), self.join_token)
             except CallFailed as problem:
-                logger.warning("registration failed: %s", problem)
+                self._complain("registration failed", problem)
                 await asyncio.sleep(self.retry.registration(failures, self.chance()))
             else:
                 self._contact(answer)
@@ -128,7 +134,7 @@ class NodeClient:
             try:
                 answer = await self.link.beat()
             except CallFailed as problem:
-                logger.warning("heartbeat failed: %s", problem)
+                self._complain("heartbeat failed", problem)
                 failures += 1
                 pause = await self._after_failed_beat(problem, failures, ever=ever)
                 continue
@@ -166,11 +172,19 @@ class NodeClient:
     def _contact(self, answer: Registered | BeatAnswer) -> None:
         """The server was reached; what failed meanwhile need not wait any longer."""
         self.last_contact = self.clock.monotonic()
+        COMPLAINTS.over(self.server)
         self.ttl_s = answer.heartbeat_ttl / SECOND
         # A server that has just started has not counted yet.
         self.retry.node_count = answer.num_nodes or self.retry.node_count
         self._reached.give()
         self.contacted()
+
+    def _complain(self, what: str, problem: CallFailed) -> None:
+        now = self.clock.monotonic()
+        if problem.status:
+            COMPLAINTS.failed(self.server, f"{what}: {problem}", now)
+        else:
+            COMPLAINTS.unreachable(self.server, str(problem), now)
 
     async def _pull_forever(self) -> None:
         index = known = failures = 0
@@ -179,7 +193,7 @@ class NodeClient:
                 pulled = await self.link.pull(index, MAX_WAIT_S, known=known)
                 complete = await self._take(pulled.allocations)
             except CallFailed as problem:
-                logger.warning("pull failed: %s", problem)
+                self._complain("pull failed", problem)
                 failures += 1
                 await self._reached.pause(self.retry.fetch(failures, self.chance()))
                 continue
@@ -208,20 +222,53 @@ class NodeClient:
             missing += len(batch) - len(fetched.allocations)
             jobs = {_version(job): job for job in fetched.jobs}
             for alloc in fetched.allocations:
-                self._take_one(alloc, jobs.get(_version_of(alloc)))
+                self._take_one(alloc, jobs.get(_version_of(alloc)), fetched.elsewhere)
+            if fetched.elsewhere:
+                self._awaits_more.set()
         self.host.release()
         return missing == 0
 
-    def _take_one(self, alloc: Allocation, job: Job | None) -> None:
+    async def _await_ends_elsewhere(self) -> None:
+        """Begin what replaces an allocation of another node once that one has ended."""
+        failures = 0
+        while True:
+            await self._awaits_more.wait()
+            self._awaits_more.clear()
+            while awaited := self.host.awaited_elsewhere:
+                try:
+                    ended = await self._ended_of(tuple(sorted(awaited)[:MAX_BATCH]))
+                except CallFailed as problem:
+                    self._complain("waiting for other nodes failed", problem)
+                    failures += 1
+                    await self._reached.pause(self.retry.fetch(failures, self.chance()))
+                else:
+                    failures = 0
+                    self.host.end_elsewhere(ended)
+
+    async def _ended_of(self, awaited: tuple[str, ...]) -> tuple[str, ...]:
+        """Those that have ended; none when there is more to be awaited than was asked for."""
+        asked = asyncio.ensure_future(self.link.ended(awaited, MAX_WAIT_S))
+        more = asyncio.ensure_future(self._awaits_more.wait())
+        try:
+            await asyncio.wait({asked, more}, return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                return asked.result().ids
+            self._awaits_more.clear()
+            return ()
+        finally:
+            asked.cancel()
+            more.cancel()
+
+    def _take_one(self, alloc: Allocation, job: Job | None, elsewhere: Collection[str]) -> None:
         try:
             if job is None:
                 raise ValueError("its job version is not known")
-            if alloc.id in self.host.entries:
+            if entry := self.host.entries.get(alloc.id):
+                before = entry.runner.alloc.deployment_id
                 self.host.update(alloc, job)
-                if alloc.client_status == "unknown":
-                    self.outbox.resend(alloc.id)
+                self.outbox.remind(alloc, is_judged=alloc.deployment_id == before)
             else:
-                self.host.add(alloc, job)
+                self.host.add(alloc, job, elsewhere=elsewhere)
         except ValueError as problem:
             logger.warning("allocation %s refused: %s", alloc.id, problem)
             self.outbox.refuse(alloc, f"Unable to add allocation due to error: {problem}")
@@ -238,7 +285,7 @@ class NodeClient:
             try:
                 await self.link.report(Report(allocations=due))
             except CallFailed as problem:
-                logger.warning("report failed: %s", problem)
+                self._complain("report failed", problem)
                 self.outbox.failed(due)
                 failures += 1
                 await self._reached.pause(self.retry.report(failures, self.chance()))

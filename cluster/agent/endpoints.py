@@ -5,7 +5,7 @@ operation or one read; beats and reports are gathered per process before they ar
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -13,15 +13,18 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 
+from cluster.agent.clock_watch import CLOCKS, tolerance
 from cluster.agent.heartbeats import BEATS, heartbeat_ttl
 from cluster.agent.node_request import NodeRequest
 from cluster.agent.protocol import (
     MAX_BATCH,
     MAX_BODY,
     MAX_WAIT_S,
+    AwaitEnds,
     Beat,
     BeatAnswer,
     EmitEvents,
+    Ended,
     Fetch,
     Fetched,
     Pulled,
@@ -34,7 +37,8 @@ from cluster.agent.protocol import (
 )
 from cluster.agent.report_batch import REPORTS
 from cluster.operations.allocations import NodeReport
-from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
+from cluster.operations.audit import note_refused
+from cluster.operations.errors import Conflict, NotAllowed, NotFound, OperationRefused
 from cluster.operations.nodes import (
     NODE_NOT_FOUND,
     NodeWritten,
@@ -43,13 +47,15 @@ from cluster.operations.nodes import (
     update_status,
 )
 from cluster.store.access import the_store
+from cluster.store.audit_entries import AGENT, Act, Actor
 from cluster.store.blocking import Watch, wait_for
 from cluster.store.join_tokens import use_join_token
+from scheduler.errors import IllegalTransition
 from scheduler.ports import StateReader
 from scheduler.state.events import Topic
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.job import Job
-from scheduler.structs.node import NodeStatus
+from scheduler.structs.node import Node, NodeStatus
 
 SECOND = 1_000_000_000
 Answer = TypeVar("Answer")
@@ -74,7 +80,11 @@ def endpoint(
                 return _refusal(call, 405, "Invalid method")
             answer = await view(call)
         except OperationRefused as refused:
+            if isinstance(refused, NotAllowed):
+                _note_refused(call, refused)
             return _refusal(call, refused.status, str(refused))
+        except IllegalTransition as error:
+            return _refusal(call, Conflict.status, str(error))
         except msgspec.MsgspecError as problem:
             return _refusal(call, 400, str(problem))
         except RequestDataTooBig:
@@ -82,6 +92,14 @@ def endpoint(
         return HttpResponse(encode(answer, call.coding), content_type=call.coding)
 
     return guarded
+
+
+def _note_refused(call: NodeRequest, refused: NotAllowed) -> None:
+    """Tell the audit of a node that did not prove what it says it is. Only its id is its own."""
+    joins = call.request.path.endswith("/register")
+    act = Act("join" if joins else "report as node", "node", call.shown_node_id)
+    who = Actor(address=call.caller.address, door=AGENT)
+    note_refused(the_store(), who, act, str(refused), at=call.now)
 
 
 async def take_registration(call: NodeRequest) -> Registered:
@@ -93,6 +111,7 @@ async def take_registration(call: NodeRequest) -> Registered:
     written = await the_store().awrite_call(
         register_node,
         asked.node,
+        by=call.caller,
         secret=call.secret,
         may_join=joins,
         now=call.now,
@@ -111,6 +130,7 @@ async def take_registration(call: NodeRequest) -> Registered:
 
 async def take_beat(call: NodeRequest) -> BeatAnswer:
     """Note that the node lives; a write only when its status changes by it."""
+    arrived = call.now
     beat = call.body(Beat)
     if beat.status not in set(NodeStatus):
         raise OperationRefused(f'invalid status "{beat.status}" for node')
@@ -118,9 +138,16 @@ async def take_beat(call: NodeRequest) -> BeatAnswer:
     written = NodeWritten(node=node)
     if node.status != beat.status:
         written = await the_store().awrite_call(
-            update_status, node.id, NodeStatus(beat.status), now=call.now, ids=call.ids
+            update_status,
+            node.id,
+            NodeStatus(beat.status),
+            by=call.caller,
+            secret=call.secret,
+            now=call.now,
+            ids=call.ids,
         )
     ttl = await _noted(call, written)
+    await _tell_clock(call, written.node, beat.sent_at, arrived)
     return BeatAnswer(
         heartbeat_ttl=ttl,
         index=written.index,
@@ -129,6 +156,16 @@ async def take_beat(call: NodeRequest) -> BeatAnswer:
         eval_ids=written.eval_ids,
         num_nodes=BEATS.node_count,
     )
+
+
+async def _tell_clock(call: NodeRequest, node: Node, sent_at: int, arrived: int) -> None:
+    """Name in its history that the node's clock is off, or agrees again; a write for news only."""
+    limit = tolerance(settings.BIVOUAC_MIN_HEARTBEAT_TTL)
+    event = CLOCKS.hear(node, sent_at, now=arrived, limit=limit)
+    if event is not None:
+        await the_store().awrite_call(
+            add_node_events, node.id, (event,), by=call.caller, secret=call.secret, now=call.now
+        )
 
 
 async def give_allocations(call: NodeRequest) -> Pulled:
@@ -157,9 +194,32 @@ async def give_whole_allocations(call: NodeRequest) -> Fetched:
     def work(reader: StateReader) -> Fetched:
         found = [alloc for each in asked.ids if (alloc := reader.allocation(each)) is not None]
         own = tuple(alloc for alloc in found if alloc.node_id == call.node_id)
-        return Fetched(index=reader.index, allocations=own, jobs=_jobs_of(reader, own))
+        return Fetched(
+            index=reader.index,
+            allocations=own,
+            jobs=_jobs_of(reader, own),
+            elsewhere=running_elsewhere(reader, own),
+        )
 
     return await the_store().aread(work)
+
+
+async def give_ended(call: NodeRequest) -> Ended:
+    """Those of some allocations that have ended, once there are any or the time is up."""
+    asked = call.body(AwaitEnds)
+    if len(asked.ids) > MAX_BATCH:
+        raise OperationRefused(f"at most {MAX_BATCH} allocations at a time")
+    deadline = call.monotonic() + min(asked.wait_s, MAX_WAIT_S)
+    await call.node()
+    watches = [Watch(Topic.ALLOCATION, alloc_id) for alloc_id in asked.ids]
+    while True:
+        seen, ended = await the_store().aread(
+            lambda reader: (reader.index, ended_among(reader, asked.ids))
+        )
+        left = deadline - call.monotonic()
+        if ended or left <= 0:
+            return Ended(ids=ended)
+        await wait_for(watches, after=seen, timeout=left)
 
 
 async def take_report(call: NodeRequest) -> Reported:
@@ -183,7 +243,7 @@ async def take_report(call: NodeRequest) -> Reported:
         )
         for report in asked.allocations
     )
-    told = NodeReport(node_id=node.id, allocations=allocations)
+    told = NodeReport(node_id=node.id, secret=call.secret, allocations=allocations)
     return Reported(index=await REPORTS.submit(told, clock=call.clock, ids=call.ids))
 
 
@@ -192,7 +252,12 @@ async def take_events(call: NodeRequest) -> Reported:
     asked = call.body(EmitEvents)
     node = await call.node()
     index = await the_store().awrite_call(
-        add_node_events, node.id, asked.events[-10:], now=call.now
+        add_node_events,
+        node.id,
+        asked.events[-10:],
+        by=call.caller,
+        secret=call.secret,
+        now=call.now,
     )
     return Reported(index=index)
 
@@ -237,6 +302,31 @@ def _pull(reader: StateReader, node_id: str) -> tuple[int, int, Pulled]:
     }
     newest = max(allocations.values(), default=0)
     return reader.index, newest, Pulled(index=newest or 1, allocations=allocations)
+
+
+def running_elsewhere(reader: StateReader, allocs: Iterable[Allocation]) -> tuple[str, ...]:
+    """What these allocations replace, as far as it runs on another node than they do."""
+    before = {
+        alloc.previous_allocation: alloc.node_id for alloc in allocs if alloc.previous_allocation
+    }
+    reader.preload(allocs=before)
+    return tuple(
+        alloc_id
+        for alloc_id, node_id in before.items()
+        if not _has_ended(found := reader.allocation(alloc_id))
+        and found is not None
+        and found.node_id != node_id
+    )
+
+
+def ended_among(reader: StateReader, ids: Iterable[str]) -> tuple[str, ...]:
+    """Those of the ids whose end nobody needs to wait for any more (node-agent-2.md 9.1)."""
+    return tuple(alloc_id for alloc_id in ids if _has_ended(reader.allocation(alloc_id)))
+
+
+def _has_ended(alloc: Allocation | None) -> bool:
+    """A lost node's allocation has ended; that of a silent one may run on, and is not awaited."""
+    return alloc is None or alloc.is_client_terminal or alloc.client_status is ClientStatus.UNKNOWN
 
 
 def _jobs_of(reader: StateReader, allocs: tuple[Allocation, ...]) -> tuple[Job, ...]:

@@ -82,7 +82,7 @@ class FileAnswers:
                 return
 
     async def _stream(self, body: Body) -> AsyncIterator[bytes]:
-        call, place = self._readable(body)
+        call, place = self._readable(body, missing=400)
         if call.origin not in ("start", "end"):
             raise AnswerRefused("origin must be start or end", 400)
         window = Window(call.offset, from_end=call.origin == "end", follow=call.follow)
@@ -99,8 +99,11 @@ class FileAnswers:
         except PermissionError as refused:
             raise AnswerRefused(str(refused), 400) from refused
 
-    def _readable(self, body: Body) -> tuple[FileCall, Path]:
-        """A file that may be read: not below a task's `secrets/` or `private/`, links followed."""
+    def _readable(self, body: Body, *, missing: int = 404) -> tuple[FileCall, Path]:
+        """A file that may be read: not below a task's `secrets/` or `private/`, links followed.
+
+        One that is not there is refused with the status `missing`.
+        """
         call, place = self._place(body)
         if call.path.strip("/") == "":
             raise AnswerRefused("must provide a file name", 400)
@@ -111,7 +114,7 @@ class FileAnswers:
             kind = _CLOSED[parts[1]]
             raise AnswerRefused(f"Reading {kind} file prohibited: {call.path}", 403)
         if not place.is_file():
-            raise AnswerRefused(f"open {call.path}: no such file or directory", 404)
+            raise AnswerRefused(f"open {call.path}: no such file or directory", missing)
         return call, place
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 
 import psutil
 
+from cluster.versions import REFERENCE_VERSION
 from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import NodeCpu, NodeDisk, NodeMemory, NodeResources
 
-#: The release of the reference whose behaviour this agent has; jobs constrain on it.
-REFERENCE_VERSION = "2.0.6"
 MEGABYTE = 1024 * 1024
 DEFAULT_MHZ = 1000
 #: Megabits per second of an interface that does not tell its speed.
@@ -36,7 +35,6 @@ def attributes_of_machine(alloc_dir: Path) -> dict[str, str]:
     attributes = {**_cpu(), **_host(), **_storage(alloc_dir)}
     attributes["memory.totalbytes"] = str(psutil.virtual_memory().total)
     attributes["nomad.version"] = REFERENCE_VERSION
-    attributes["nomad.service_discovery"] = "true"
     if address := default_address():
         attributes["unique.network.ip-address"] = address
     return {key: value for key, value in attributes.items() if value}

@@ -8,9 +8,12 @@ from typing import TypeVar
 from django.http import HttpRequest
 
 from cluster.agent.protocol import JOIN_HEADER, JSON, MAX_BODY, MSGPACK, NODE_HEADER, decode
+from cluster.client_address import address_of
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused, TooLarge
-from cluster.operations.nodes import NODE_NOT_FOUND, holds_secret
+from cluster.operations.nodes import NODE_NOT_FOUND, NOT_ITS_OWN, holds_secret
+from cluster.presented_secrets import hidden, secrets_of
 from cluster.store.access import the_store
+from scheduler.access.caller import Caller, CallerKind
 from scheduler.ports import Clock, IDSource
 from scheduler.structs.node import Node
 
@@ -30,6 +33,17 @@ class NodeRequest:
         #: Set by the middleware.
         self.clock: Clock = request.clock  # type: ignore[attr-defined] # set by the middleware
         self.ids: IDSource = request.ids  # type: ignore[attr-defined] # set by the middleware
+
+    @property
+    def caller(self) -> Caller:
+        """The agent as the record names it; its right is what it shows, asked by operations."""
+        address = address_of(self.request)
+        return Caller(kind=CallerKind.AGENT, id=self.node_id, name=self.node_id, address=address)
+
+    @property
+    def shown_node_id(self) -> str:
+        """The node it says it is, without anything it proves itself with."""
+        return hidden(self.node_id, secrets_of(self.request))
 
     @property
     def now(self) -> int:
@@ -71,5 +85,5 @@ class NodeRequest:
         if node is None:
             raise NotFound(NODE_NOT_FOUND)
         if not holds_secret(node, self.secret):
-            raise NotAllowed("node secret ID does not match")
+            raise NotAllowed(NOT_ITS_OWN)
         return node

@@ -4,10 +4,16 @@ In: notes that an allocation changed. Out: reports to send (node-agent.md 4.3).
 """
 
 import asyncio
+from collections.abc import Mapping
 
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.protocol import MAX_BATCH, AllocationReport
-from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.allocation import (
+    Allocation,
+    ClientStatus,
+    DeploymentHealth,
+    TaskState,
+)
 
 
 class Outbox:
@@ -35,6 +41,22 @@ class Outbox:
         """Report it even if nothing changed: the server had lost sight of it."""
         self._forced.add(alloc_id)
         self.note(alloc_id)
+
+    def remind(self, alloc: Allocation, *, is_judged: bool) -> None:
+        """Report again what the server was told and does not say: it lost sight of it.
+
+        So it is with a silent node that comes back, and after an older record was restored.
+        Without `is_judged` health is not compared: a new deployment has none yet, and what was
+        told in the one before does not count in it.
+        """
+        entry = self.host.entries.get(alloc.id)
+        told = entry.acknowledged if entry else None
+        if alloc.client_status is ClientStatus.UNKNOWN or (
+            told is not None
+            and not alloc.is_client_terminal
+            and not _says(alloc, told, is_judged=is_judged)
+        ):
+            self.resend(alloc.id)
 
     def refuse(self, alloc: Allocation, reason: str) -> None:
         """This one cannot run here at all."""
@@ -91,3 +113,20 @@ class Outbox:
         else:
             urgent = report.client_status is not before.client_status
         return report, urgent or alloc_id in self._forced
+
+
+def _says(alloc: Allocation, told: AllocationReport, *, is_judged: bool) -> bool:
+    """Whether the server's allocation shows what was reported of it."""
+    shown, known = (_standing(one.client_status, one.task_states) for one in (alloc, told))
+    return shown == known and not (
+        is_judged and _health(alloc.deployment_status) != _health(told.deployment_status)
+    )
+
+
+def _standing(status: str, tasks: Mapping[str, TaskState] | None) -> tuple[object, ...]:
+    ran = {name: (task.state, task.failed, task.restarts) for name, task in (tasks or {}).items()}
+    return str(status), ran
+
+
+def _health(given: DeploymentHealth | None) -> bool | None:
+    return given.healthy if given else None

@@ -16,7 +16,7 @@ from scheduler.structs.allocation import (
 )
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeEvent
-from scheduler.structs.wire import Duration, Wire, wire_names
+from scheduler.structs.wire import Duration, Nanoseconds, Wire, wire_names
 
 NODE_HEADER = "X-Bivouac-Node"
 JOIN_HEADER = "X-Bivouac-Join-Token"
@@ -52,6 +52,8 @@ class Beat(Wire, frozen=True):
     """I am alive, and this is my status: always `ready`."""
 
     status: str = "ready"
+    #: By the node's clock, ns; 0: it does not say.
+    sent_at: Nanoseconds = 0
 
 
 class BeatAnswer(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTTL")):
@@ -85,6 +87,8 @@ class Fetched(Wire, frozen=True):
     index: int
     allocations: tuple[Allocation, ...] = ()
     jobs: tuple[Job, ...] = ()
+    #: What some of them replace and what still runs on other nodes; see `AwaitEnds`.
+    elsewhere: tuple[str, ...] = ()
 
     def job_of(self, alloc: Allocation) -> Job | None:
         """The version an allocation names."""
@@ -93,6 +97,19 @@ class Fetched(Wire, frozen=True):
             if (job.namespace, job.id, job.create_index, job.version) == wanted:
                 return job
         return None
+
+
+class AwaitEnds(Wire, frozen=True):
+    """Tell me once one of these allocations of other nodes has ended."""
+
+    ids: tuple[str, ...]
+    wait_s: float = 0.0
+
+
+class Ended(Wire, frozen=True):
+    """Those asked for that have ended, are unknown to their server, or are gone."""
+
+    ids: tuple[str, ...] = ()
 
 
 class AllocationReport(Wire, frozen=True):
@@ -130,7 +147,7 @@ class Refused(Wire, frozen=True):
     error: str
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call"):
+class ServerCall(msgspec.Struct, frozen=True, kw_only=True, tag="call"):
     """Server to agent on the channel: do `verb`, answer under `id`."""
 
     id: int
@@ -176,14 +193,14 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     nodes: dict[str, str]
 
 
-class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome"):
+class HelloAnswer(msgspec.Struct, frozen=True, kw_only=True, tag="welcome"):
     """The server's answer to Hello: the nodes it accepted."""
 
     nodes: tuple[str, ...]
 
 
 FromAgent = Hello | Chunk | End
-FromServer = Welcome | Call | Credit | Cancel
+FromServer = HelloAnswer | ServerCall | Credit | Cancel
 
 Message = TypeVar("Message")
 

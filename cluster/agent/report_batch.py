@@ -9,6 +9,7 @@ import asyncio
 from cluster.operations.allocations import NodeReport, report_from_client
 from cluster.operations.errors import OperationRefused
 from cluster.store.access import the_store
+from scheduler.access.caller import AGENTS
 from scheduler.ports import Clock, IDSource
 
 #: Allocations in one write: keeps a write transaction short.
@@ -38,7 +39,7 @@ class ReportBatch:
             reports = tuple(report for report, _ in group)
             try:
                 index, refusals = await the_store().awrite_call(
-                    report_from_client, reports, now=clock.now(), ids=ids
+                    report_from_client, reports, by=AGENTS, now=clock.now(), ids=ids
                 )
             except Exception as problem:
                 _answer(group, [problem] * len(group), 0)

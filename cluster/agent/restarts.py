@@ -15,7 +15,7 @@ from scheduler.structs.wire import Duration, Nanoseconds
 JITTER = 0.25
 
 
-class Action(StrEnum):
+class RestartAction(StrEnum):
     """What becomes of the task."""
 
     #: Dead, and nothing is said about it.
@@ -24,8 +24,6 @@ class Action(StrEnum):
     GIVE_UP = "give up"
     #: Again after `delay`: event `Restarting`.
     RESTART = "restart"
-    #: Again at once, and no attempt is used up.
-    RESTART_NOW = "restart now"
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +51,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 class Decision:
     """One answer of the tracker."""
 
-    action: Action
+    action: RestartAction
     reason: str = ""
     delay: Duration = 0
 
@@ -73,33 +71,33 @@ class RestartTracker:
         finished = ending.succeeded and not self.on_success
         if self.policy.attempts == 0:
             if finished:
-                return Decision(Action.FINISH)
-            return Decision(Action.GIVE_UP, "Policy allows no restarts")
+                return Decision(RestartAction.FINISH)
+            return Decision(RestartAction.GIVE_UP, "Policy allows no restarts")
         if now > self.interval_start + self.policy.interval:
             self.count = 0
             self.interval_start = now
         self.count += 1
         if ending.start_error and not ending.recoverable:
-            return Decision(Action.GIVE_UP, "Error was unrecoverable")
+            return Decision(RestartAction.GIVE_UP, "Error was unrecoverable")
         if finished:
-            return Decision(Action.FINISH)
+            return Decision(RestartAction.FINISH)
         if self.count > self.policy.attempts:
             return self._exceeded(now)
         delay = self.policy.delay
-        return Decision(Action.RESTART, "", delay + int(delay * chance * JITTER))
+        return Decision(RestartAction.RESTART, "", delay + int(delay * chance * JITTER))
 
     def _exceeded(self, now: int) -> Decision:
         policy = self.policy
         if policy.mode == "delay":
             remaining = max(0, self.interval_start + policy.interval - now)
             reason = "Exceeded allowed attempts, applying a delay"
-            return Decision(Action.RESTART, reason, remaining)
+            return Decision(RestartAction.RESTART, reason, remaining)
         interval = duration_text(policy.interval)
         reason = (
             f"Exceeded allowed attempts {policy.attempts} in interval {interval}"
             f' and mode is "{policy.mode or "fail"}"'
         )
-        return Decision(Action.GIVE_UP, reason)
+        return Decision(RestartAction.GIVE_UP, reason)
 
 
 def restarts_on_success(job_type: str, hook: str, *, sidecar: bool) -> bool:

@@ -4,6 +4,7 @@ In: messages of `protocol`. Out: answers, or `CallFailed`. Knows no loop and no 
 """
 
 import ssl
+from collections.abc import Callable
 from typing import TypeVar
 
 import httpx
@@ -13,9 +14,11 @@ from cluster.agent.protocol import (
     JOIN_HEADER,
     MSGPACK,
     NODE_HEADER,
+    AwaitEnds,
     Beat,
     BeatAnswer,
     EmitEvents,
+    Ended,
     Fetch,
     Fetched,
     Pulled,
@@ -49,8 +52,16 @@ class ServerLink:
     """Calls of one node."""
 
     def __init__(
-        self, server: str, node_id: str, secret: str, *, tls: ssl.SSLContext | None = None
+        self,
+        server: str,
+        node_id: str,
+        secret: str,
+        *,
+        now: Callable[[], int] = lambda: 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        """`now` is the node's clock; without one the server cannot say whether it is right."""
+        self._now = now
         self.node_id = node_id
         self.secret = secret
         self._client = httpx.AsyncClient(
@@ -63,7 +74,7 @@ class ServerLink:
             timeout=TIMEOUT_S,
             trust_env=False,
             verify=tls or _tls(server),
-            limits=httpx.Limits(max_connections=4, max_keepalive_connections=4),
+            limits=httpx.Limits(max_connections=5, max_keepalive_connections=5),
         )
 
     async def register(self, message: Register, join_token: str) -> Registered:
@@ -73,7 +84,7 @@ class ServerLink:
 
     async def beat(self) -> BeatAnswer:
         """Say that the node lives."""
-        body = encode(Beat())
+        body = encode(Beat(sent_at=self._now()))
         return await self._call("POST", "beat", BeatAnswer, content=body, timeout=BEAT_TIMEOUT_S)
 
     async def pull(self, index: int, wait_s: float, *, known: int) -> Pulled:
@@ -86,8 +97,14 @@ class ServerLink:
         return await self._call("GET", "allocations", Pulled, params=params, timeout=timeout)
 
     async def fetch(self, ids: tuple[str, ...]) -> Fetched:
-        """Whole allocations."""
+        """Whole allocations, those of this node."""
         return await self._post("allocations/fetch", Fetch(ids=ids), Fetched)
+
+    async def ended(self, ids: tuple[str, ...], wait_s: float) -> Ended:
+        """Which of these allocations of other nodes have ended; blocks until one has."""
+        body = encode(AwaitEnds(ids=ids, wait_s=wait_s))
+        timeout = wait_s + WAIT_MARGIN_S
+        return await self._call("POST", "allocations/ended", Ended, content=body, timeout=timeout)
 
     async def report(self, message: Report) -> Reported:
         """What has become of allocations."""
@@ -98,7 +115,6 @@ class ServerLink:
         return await self._post("events", message, Reported)
 
     async def close(self) -> None:
-        """Hang up."""
         await self._client.aclose()
 
     async def _post(

@@ -1,17 +1,18 @@
 """What allocations and the machine use now, in the shapes of the public API (http-api.md 5.5)."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import psutil
 
-from cluster.agent.alloc_host import Entry
+from cluster.agent.alloc_host import HostedAlloc
 from cluster.agent.drivers.driver import Driver, TaskUsage
 
 Wire = dict[str, object]
 
 
 def allocation_usage(
-    entry: Entry, drivers: Mapping[str, Driver], now: int, only_task: str = ""
+    entry: HostedAlloc, drivers: Mapping[str, Driver], now: int, only_task: str = ""
 ) -> Wire:
     """AllocResourceUsage: the running tasks, one by one and added up."""
     usages = {
@@ -28,8 +29,8 @@ def allocation_usage(
     }
 
 
-def host_statistics(now: int) -> Wire:
-    """HostStats of the machine."""
+def host_statistics(now: int, alloc_dir: Path | None) -> Wire:
+    """HostStats of the machine, and of the disk that its allocations lie on."""
     memory = psutil.virtual_memory()
     return {
         "Memory": {
@@ -49,7 +50,9 @@ def host_statistics(now: int) -> Wire:
             }
             for number, times in enumerate(psutil.cpu_times_percent(percpu=True))
         ],
-        "DiskStats": [_disk("/")],
+        "DiskStats": [_disk("/") | {"Mountpoint": "/"}],
+        "AllocDirStats": None if alloc_dir is None else _disk(str(alloc_dir)),
+        "DeviceStats": None,
         "Uptime": int(now / 1_000_000_000 - psutil.boot_time()),
         "Timestamp": now,
         "CPUTicksConsumed": 0.0,
@@ -88,15 +91,16 @@ def _usage(memory: int, percent: float) -> Wire:
             "Percent": percent,
             "Measured": ["Percent"],
         },
-        "DeviceStats": [],
+        "DeviceStats": None,
     }
 
 
-def _disk(mountpoint: str) -> Wire:
-    usage = psutil.disk_usage(mountpoint)
+def _disk(path: str) -> Wire:
+    """The file system a path lies on, without its name."""
+    usage = psutil.disk_usage(path)
     return {
         "Device": "",
-        "Mountpoint": mountpoint,
+        "Mountpoint": "",
         "Size": usage.total,
         "Used": usage.used,
         "Available": usage.free,

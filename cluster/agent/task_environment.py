@@ -54,6 +54,8 @@ def task_variables(place: TaskPlace, host: Mapping[str, str]) -> dict[str, str]:
     }
     variables = {**own, **_described(place), **_meta(place), **_ports(place)}
     values = {**_node_values(place.node, place.region), **variables}
+    for key in _meta(place):
+        variables[key] = values[key] = _replaced(variables[key], values)
     task_env = {key: _replaced(text, values) for key, text in place.task.env.items()}
     values |= task_env
     return variables | {key: _replaced(text, values) for key, text in task_env.items()}

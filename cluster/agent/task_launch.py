@@ -6,6 +6,7 @@ from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_runner import AllocRunner
 from cluster.agent.drivers.driver import Launch
 from cluster.agent.task_environment import TaskPlace, interpolated, task_variables
+from cluster.agent.task_user import login_variables
 from scheduler.ports import IDSource
 from scheduler.structs.node import Node
 from scheduler.structs.task_group import Task
@@ -43,7 +44,8 @@ class TaskLauncher:
             region=self.region,
             directories=directories.make_task(task, runner.job),
         )
-        variables = task_variables(place, self.host)
+        login = login_variables(task.user) if task.user else {}
+        variables = task_variables(place, {**self.host, **login})
         return Launch(
             task_id=task_id,
             task_name=task.name,

@@ -13,7 +13,9 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from cluster.agent.log_rotation import RotatingLog
 from cluster.agent.process_identity import children_of, start_time_of
@@ -36,7 +38,7 @@ def main(run_directory: Path) -> None:
     try:
         streams = _Streams(spec)
         child = _start(spec, streams)
-    except (OSError, ValueError, LookupError) as problem:
+    except (OSError, ValueError, LookupError, subprocess.SubprocessError) as problem:
         _tell(run_directory, {"error": str(problem)})
         return
     streams.close_far_ends()
@@ -97,16 +99,71 @@ def _start(spec: dict[str, object], streams: _Streams) -> "subprocess.Popen[byte
     argv = spec["argv"]
     assert isinstance(env, dict), "the agent writes an object"
     assert isinstance(argv, list), "the agent writes a list"
-    return subprocess.Popen(  # noqa: S603 - running the job's command is what this process is for
-        argv,
-        cwd=str(spec["directory"]),
-        env=env,
-        user=str(spec["user"]) if spec.get("user") else None,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=err,
-        start_new_session=True,
-    )
+    identity = _identity(spec, argv[0])
+    with _more_likely_killed(spec.get("oom_score_adj")):
+        return subprocess.Popen(  # noqa: S603 - running the job's command is what this process is for
+            argv,
+            cwd=str(spec["directory"]),
+            env=env,
+            **identity,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+
+
+@contextlib.contextmanager
+def _more_likely_killed(score: object) -> Iterator[None]:
+    """What starts meanwhile inherits this score for when memory runs out; 0 changes nothing."""
+    own = Path("/proc/self/oom_score_adj")
+    if not score:
+        yield
+        return
+    before = own.read_text()
+    own.write_text(str(score))
+    try:
+        yield
+    finally:
+        own.write_text(before)
+
+
+def _identity(spec: dict[str, object], command: str) -> dict[str, Any]:
+    """Whom the task runs as, for `Popen`: nothing to say where that is the agent's user.
+
+    Raises PermissionError when that user cannot reach what the task is told to use.
+    """
+    user = spec.get("user")
+    if not isinstance(user, dict) or os.geteuid() != 0:
+        return {}
+    needed = spec.get("needs")
+    assert isinstance(needed, list), "the agent writes a list"
+    with _acting_as(user):
+        for path in (*needed, str(spec["directory"]), command):
+            _require_reach(Path(path))
+    return {"user": user["uid"], "group": user["gid"], "extra_groups": user["groups"]}
+
+
+@contextlib.contextmanager
+def _acting_as(user: dict[str, Any]) -> Iterator[None]:
+    """See files with the eyes of another user; afterwards root again, with the groups it had."""
+    groups, group = os.getgroups(), os.getegid()
+    os.setgroups(user["groups"])
+    os.setegid(user["gid"])
+    os.seteuid(user["uid"])
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(group)
+        os.setgroups(groups)
+
+
+def _require_reach(path: Path) -> None:
+    """The way to a directory or program must be open all along."""
+    for place in (*reversed(path.parents), path):
+        if not os.access(place, os.X_OK, effective_ids=True):
+            raise PermissionError(f"the user of this task has no access to {place}")
 
 
 def _pump_until_end(child: "subprocess.Popen[bytes]", streams: _Streams) -> int:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from msgspec.structs import replace
 
 from cluster.agent import task_events as events
-from cluster.agent.restarts import Action, Ending, RestartTracker
+from cluster.agent.restarts import Ending, RestartAction, RestartTracker
 from scheduler.structs.allocation import TaskEvent, TaskState
 from scheduler.structs.task_group import Task
 from scheduler.structs.wire import Duration, Nanoseconds
@@ -118,9 +118,9 @@ class TaskRun:
 
     def _after_own_end(self, ending: Ending, now: int, chance: float) -> list[Command]:
         decision = self.tracker.decide(ending, now=now, chance=chance)
-        if decision.action is Action.FINISH:
+        if decision.action is RestartAction.FINISH:
             return self._die(now)
-        if decision.action is Action.GIVE_UP:
+        if decision.action is RestartAction.GIVE_UP:
             self.say(events.not_restarting(now, decision.reason))
             return self._die(now, failed=True)
         return self._run_again(now, decision.delay, decision.reason)

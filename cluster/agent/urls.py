@@ -10,6 +10,7 @@ urlpatterns = [
     path("beat", endpoint("POST", endpoints.take_beat)),
     path("allocations", endpoint("GET", endpoints.give_allocations)),
     path("allocations/fetch", endpoint("POST", endpoints.give_whole_allocations)),
+    path("allocations/ended", endpoint("POST", endpoints.give_ended)),
     path("report", endpoint("POST", endpoints.take_report)),
     path("events", endpoint("POST", endpoints.take_events)),
 ]

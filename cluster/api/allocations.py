@@ -11,8 +11,9 @@ from cluster.api.respond import Found, answer_write
 from cluster.api.stubs import allocation_form, allocation_stub
 from cluster.api.watches import watch_row, watch_table
 from cluster.operations.allocations import stop_allocation
-from cluster.operations.errors import NotFound
-from scheduler.ports import StateReader
+from cluster.operations.rights import require
+from cluster.store.ports import RecordReader
+from scheduler.state import nouns
 from scheduler.structs.allocation import Allocation
 
 _LOOKUP = "alloc lookup failed: "
@@ -21,9 +22,8 @@ NOT_FOUND = "alloc not found"
 
 async def list_allocations(call: Call) -> HttpResponse:
     """GET /v1/allocations."""
-    call.require_listing()
+    call.require("read-job")
     listing = read_listing_by_uuid(call.query, _LOOKUP)
-    rows = Rows(table="allocations", namespaces=call.listed_namespaces)
     with_resources = read_flag(call.query, "resources") or False
     with_states = read_flag(call.query, "task_states") is not False
 
@@ -32,7 +32,8 @@ async def list_allocations(call: Call) -> HttpResponse:
         shown = allocation_stub(alloc, with_resources=with_resources, with_states=with_states)
         return msgspec.Raw(msgspec.json.encode(shown))
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
+        rows = Rows(noun=nouns.ALLOCATIONS, namespaces=call.listed(reader, "read-job"))
         page = page_of_rows(reader, rows, listing, stub)
         index = reader.table_index("allocations")
         return Found(index=index, body=page.items, next_token=page.next_token)
@@ -44,9 +45,10 @@ async def read_allocation(call: Call, alloc_id: str) -> HttpResponse:
     """GET /v1/allocation/<id>, with its job."""
     check_uuid(alloc_id, _LOOKUP)
 
-    def work(reader: StateReader) -> Found:
-        alloc = visible_allocation(call, reader, alloc_id)
-        if alloc is None:
+    def work(reader: RecordReader) -> Found:
+        alloc = reader.allocation(alloc_id)
+        # Whoever may not know of it is not told that it is there.
+        if alloc is None or not call.allows(alloc.namespace, "read-job"):
             return Found(index=reader.table_index("allocations"), missing=NOT_FOUND)
         return Found(index=alloc.modify_index, body=allocation_form(reader, alloc))
 
@@ -56,9 +58,11 @@ async def read_allocation(call: Call, alloc_id: str) -> HttpResponse:
 async def allocation_services(call: Call, alloc_id: str) -> HttpResponse:
     """GET /v1/allocation/<id>/services: none are registered yet."""
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         index = reader.table_index("allocations")
-        if visible_allocation(call, reader, alloc_id) is None:
+        alloc = reader.allocation(alloc_id)
+        require(call.caller, call.namespace if alloc is None else alloc.namespace, "read-job")
+        if alloc is None:
             return Found(index=index, missing="allocation not found")
         return Found(index=index, body=[])
 
@@ -67,10 +71,6 @@ async def allocation_services(call: Call, alloc_id: str) -> HttpResponse:
 
 async def stop(call: Call, alloc_id: str) -> HttpResponse:
     """PUT /v1/allocation/<id>/stop: the scheduler replaces it."""
-    alloc = await call.read(lambda reader: visible_allocation(call, reader, alloc_id))
-    if alloc is None:
-        raise NotFound("allocation not found")
-    call.caller.require_namespace(alloc.namespace, writes=True)
     stopped = await call.write(
         stop_allocation,
         alloc_id,
@@ -79,11 +79,3 @@ async def stop(call: Call, alloc_id: str) -> HttpResponse:
     )
     body = {"EvalID": stopped.eval_id, "Index": stopped.index}
     return answer_write(call.request, body, stopped.index)
-
-
-def visible_allocation(call: Call, reader: StateReader, alloc_id: str) -> Allocation | None:
-    """The allocation; None also when the caller does not see its namespace: the two look alike."""
-    alloc = reader.allocation(alloc_id)
-    if alloc is None or not call.caller.sees(alloc.namespace):
-        return None
-    return alloc

@@ -12,7 +12,7 @@ from cluster.api.parameters import read_index, read_wait
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_found
 from cluster.store.blocking import Watch, wait_for
-from scheduler.ports import StateReader
+from cluster.store.ports import RecordReader
 
 LONGEST_WAIT_NS = 300 * 1_000_000_000
 #: The waits of many readers are spread by up to this share of the wait.
@@ -21,7 +21,7 @@ _SECOND = 1_000_000_000
 
 
 async def answer_read(
-    call: Call, work: Callable[[StateReader], Found], *watches: Watch
+    call: Call, work: Callable[[RecordReader], Found], *watches: Watch
 ) -> HttpResponse:
     """Run `work`; with `index` in the query again and again until its index is greater."""
     after = read_index(call.query)

@@ -5,8 +5,11 @@ In: bytes. Out: a `Body` whose fields are found by name in any case and have the
 """
 
 import json
+import re
+from datetime import datetime
 from typing import Any, TypeVar
 
+from cluster.jobspec.durations import read_duration
 from cluster.operations.errors import OperationRefused
 
 Value = TypeVar("Value")
@@ -22,6 +25,12 @@ _WORDS = {
     "Expecting ',' delimiter": "after object key:value pair",
 }
 _DEEPEST = 100
+_INSTANT = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII
+)
+#: Digits of a second's nanoseconds.
+_FRACTION = 9
+_NUMBER_AND_UNIT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)([^\d.]*)")
 
 
 class Body:
@@ -60,6 +69,41 @@ class Body:
         """A nested object, None when not given."""
         value: dict[str, Any] | None = self._typed(field, dict, None, "object")
         return None if value is None else Body(value, self._name)
+
+    def objects(self, field: str) -> "list[Body]":
+        """A list of objects, empty when not given."""
+        items: list[Any] = self._typed(field, list, [], f"[]{self._name}")
+        for item in items:
+            if not isinstance(item, dict):
+                raise self._mismatch(item, field, "object")
+        return [Body(item, self._name) for item in items]
+
+    def duration(self, field: str) -> int:
+        """Nanoseconds, from a number or a text like `1h30m`; 0 when not given."""
+        if not isinstance(self._fields.get(field.casefold()), str):
+            return self.number(field)
+        text = self.text(field)
+        span = read_duration(text) if text else 0
+        if span is None:
+            raise OperationRefused(_no_duration(text))
+        return span
+
+    def instant(self, field: str) -> int:
+        """Nanoseconds since the Unix epoch, from RFC 3339; 0 when not given, or in year 1."""
+        text = self.text(field)
+        found = _INSTANT.fullmatch(text)
+        if not text or text.startswith("0001-01-01T00:00:00"):
+            return 0
+        try:
+            if found is None:
+                raise ValueError
+            at = datetime.fromisoformat(found[1] + found[3].replace("Z", "+00:00"))
+        except ValueError:
+            raise OperationRefused(
+                f'parsing time "{text[:64]}" as "2006-01-02T15:04:05Z07:00": cannot parse it'
+            ) from None
+        fraction = (found[2] or "").ljust(_FRACTION, "0")[:_FRACTION]
+        return int(at.timestamp()) * 1_000_000_000 + int(fraction)
 
     def texts(self, field: str) -> dict[str, str]:
         """A map of strings, empty when not given."""
@@ -127,6 +171,18 @@ def is_too_deep(document: object) -> bool:
         if not level:
             return False
     return True
+
+
+def _no_duration(text: str) -> str:
+    """What is wrong with a text that should be a span of time, in the decoder's words."""
+    position = 0
+    while (part := _NUMBER_AND_UNIT.match(text, position)) is not None:
+        if not part[1]:
+            return f'time: missing unit in duration "{text}"'
+        if read_duration(f"1{part[1]}") is None:
+            return f'time: unknown unit "{part[1]}" in duration "{text}"'
+        position = part.end()
+    return f'time: invalid duration "{text}"'
 
 
 def _decode(raw: bytes) -> object:

@@ -1,30 +1,40 @@
 """Who sends a request: the token in its headers, looked up in the record.
 
-In: a Django request. Out: a `Caller`, or None for a missing, unknown or expired token: the three
-look alike from outside.
+In: a Django request. Out: a `Caller`; refused are unknown and expired tokens, which look alike
+from outside. Whoever shows no token may do what the policy `anonymous` says, if there is one.
 """
 
 from django.http import HttpRequest
+from msgspec.structs import replace
 
-from cluster.api.access import Caller
+from cluster.client_address import address_of
+from cluster.operations.acl_rights import access_of_nobody, bearer_of
+from cluster.operations.errors import NotAllowed
 from cluster.store.access import the_store
-from cluster.store.tokens import EVERY_NAMESPACE, ApiToken, find_api_token
+from scheduler.access.caller import ANONYMOUS, Caller, CallerKind
 
 TOKEN_HEADER = "X-Nomad-Token"  # noqa: S105 - the name of a header
 _BEARER = "bearer "
-_WRITE = "write"
-#: Longer ones are nobody's; hashing them would only cost time.
-_LONGEST_SECRET = 256
 
 
-async def caller_of(request: HttpRequest) -> Caller | None:
-    """The bearer of the request's token."""
+async def caller_of(request: HttpRequest) -> Caller:
+    """The bearer of the request's token, or whoever shows none. Raises NotAllowed."""
     secret = secret_of(request)
-    if not secret or len(secret) > _LONGEST_SECRET:
-        return None
+    address = address_of(request)
+    if not secret:
+        access = await the_store().aread_call(access_of_nobody)
+        return replace(ANONYMOUS, address=address, access=access)
     now = request.clock.now()  # type: ignore[attr-defined] # set by the middleware
-    token = await the_store().aread_call(find_api_token, secret, now=now)
-    return None if token is None else caller_for(token)
+    bearer = await the_store().aread_call(bearer_of, secret, now=now)
+    if bearer is None:
+        raise NotAllowed
+    return Caller(
+        kind=CallerKind.TOKEN,
+        id=bearer.token.accessor_id,
+        name=bearer.token.name,
+        address=address,
+        access=bearer.access,
+    )
 
 
 def secret_of(request: HttpRequest) -> str:
@@ -36,16 +46,3 @@ def secret_of(request: HttpRequest) -> str:
     if authorization[: len(_BEARER)].lower() == _BEARER:
         return authorization[len(_BEARER) :].strip()
     return ""
-
-
-def caller_for(token: ApiToken) -> Caller:
-    """What a token's bearer may do."""
-    everywhere = token.is_management or EVERY_NAMESPACE in token.capabilities
-    writable = frozenset(name for name, right in token.capabilities.items() if right == _WRITE)
-    return Caller(
-        accessor_id=token.accessor_id,
-        name=token.name,
-        is_management=token.is_management,
-        reads=None if everywhere else frozenset(token.capabilities),
-        writes=None if token.is_management or EVERY_NAMESPACE in writable else writable,
-    )

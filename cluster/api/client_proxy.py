@@ -1,6 +1,6 @@
 """Routes that a node's agent answers: logs, files, restart, signal, stats (http-api.md 3.3, 3.4).
 
-In: a request about an allocation the caller sees. Out: the agent's own answer, passed on as it
+In: a request about an allocation. Out: the agent's own answer, passed on as it
 comes. A refusal keeps its status when it comes before the first byte.
 """
 
@@ -11,12 +11,13 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 
-from cluster.api.allocations import visible_allocation
 from cluster.api.parameters import read_flag, read_integer
 from cluster.api.request import Call
 from cluster.api.respond import answer_json
-from cluster.operations.agent_calls import call_agent, call_agent_once
+from cluster.operations import agent_calls as operations
+from cluster.operations.agent_calls import call_agent, call_agent_once, order_agent, require_verb
 from cluster.operations.errors import NotFound, OperationRefused
+from cluster.operations.rights import require, require_reads
 from scheduler.structs.allocation import Allocation
 
 #: How long an answer may be silent before its headers are sent anyway.
@@ -34,12 +35,15 @@ async def file_route(call: Call, verb: str, alloc_id: str) -> HttpResponseBase:
     alloc = await _allocation(call, alloc_id)
     body["AllocID"] = alloc.id
     if verb in {"ls", "stat"}:
-        return answer_json(call.request, await call_agent_once(alloc.node_id, f"fs.{verb}", body))
+        told = await call_agent_once(alloc, f"fs.{verb}", body, by=call.caller)
+        return answer_json(call.request, told)
     if verb == "logs":
+        # A task's name is told to nobody else.
+        require_verb(call.caller, alloc, verb)
         await _check_task(call, alloc, str(body["Task"]))
         framed = not body["Plain"]
-        return await _streamed(alloc, "logs", body, _JSON if framed else _TEXT)
-    return await _streamed(alloc, f"fs.{verb}", body, _TEXT)
+        return await _streamed(call, alloc, ("logs", body), _JSON if framed else _TEXT)
+    return await _streamed(call, alloc, (f"fs.{verb}", body), _TEXT)
 
 
 async def restart(call: Call, alloc_id: str) -> HttpResponse:
@@ -48,22 +52,22 @@ async def restart(call: Call, alloc_id: str) -> HttpResponse:
     task, every = body.text("TaskName"), body.flag("AllTasks")
     if task and every:
         raise OperationRefused("task name cannot be set when restarting all tasks")
-    alloc = await _allocation(call, alloc_id, writes=True)
+    alloc = await _allocation(call, alloc_id)
     asked: dict[str, object] = {"AllocID": alloc.id, "TaskName": task, "AllTasks": every}
-    await call_agent_once(alloc.node_id, "restart", asked)
+    await order_agent(alloc, "restart", asked, by=call.caller, now=call.now)
     return answer_json(call.request, {"Index": 0})
 
 
 async def signal(call: Call, alloc_id: str) -> HttpResponse:
     """PUT /v1/client/allocation/<id>/signal."""
     body = call.optional_body("AllocSignalRequest")
-    alloc = await _allocation(call, alloc_id, writes=True)
+    alloc = await _allocation(call, alloc_id)
     asked: dict[str, object] = {
         "AllocID": alloc.id,
         "Task": body.text("Task"),
         "Signal": body.text("Signal"),
     }
-    await call_agent_once(alloc.node_id, "signal", asked)
+    await order_agent(alloc, "signal", asked, by=call.caller, now=call.now)
     return answer_json(call.request, {"Index": 0})
 
 
@@ -71,32 +75,33 @@ async def stats(call: Call, alloc_id: str) -> HttpResponse:
     """GET /v1/client/allocation/<id>/stats."""
     alloc = await _allocation(call, alloc_id)
     asked: dict[str, object] = {"AllocID": alloc.id, "Task": call.query.get("task", "")}
-    return answer_json(call.request, await call_agent_once(alloc.node_id, "alloc.stats", asked))
+    told = await call_agent_once(alloc, "alloc.stats", asked, by=call.caller)
+    return answer_json(call.request, told)
 
 
 async def checks(call: Call, alloc_id: str) -> HttpResponse:
     """GET /v1/client/allocation/<id>/checks: none are run yet."""
-    await _allocation(call, alloc_id)
+    alloc = await _allocation(call, alloc_id)
+    require(call.caller, alloc.namespace, "read-job")
     return answer_json(call.request, {})
 
 
 async def host_stats(call: Call) -> HttpResponse:
     """GET /v1/client/stats?node_id=."""
-    call.caller.require_cluster()
+    require_reads(call.caller, "node")
     node_id = call.query.get("node_id", "")
     if not node_id:
         raise OperationRefused("No local Node and node_id not provided")
     node = await call.read(lambda reader: reader.node(node_id))
     if node is None:
         raise NotFound(f"Unknown node {node_id}")
-    return answer_json(call.request, await call_agent_once(node_id, "host.stats", {}))
+    return answer_json(call.request, await operations.host_stats(node_id, by=call.caller))
 
 
-async def _allocation(call: Call, alloc_id: str, *, writes: bool = False) -> Allocation:
-    alloc = await call.read(lambda reader: visible_allocation(call, reader, alloc_id))
+async def _allocation(call: Call, alloc_id: str) -> Allocation:
+    alloc = await call.read(lambda reader: reader.allocation(alloc_id))
     if alloc is None:
         raise NotFound(f'Unknown allocation "{alloc_id}"')
-    call.caller.require_namespace(alloc.namespace, writes=writes)
     return alloc
 
 
@@ -108,9 +113,9 @@ async def _check_task(call: Call, alloc: Allocation, task: str) -> None:
 
 
 async def _streamed(
-    alloc: Allocation, verb: str, body: dict[str, object], content_type: str
+    call: Call, alloc: Allocation, asked: tuple[str, dict[str, object]], content_type: str
 ) -> HttpResponseBase:
-    frames = call_agent(alloc.node_id, verb, body)
+    frames = call_agent(alloc, *asked, by=call.caller)
     first = asyncio.ensure_future(anext(frames, None))
     done, _ = await asyncio.wait({first}, timeout=_FIRST_FRAME_S)
     if done:

@@ -22,7 +22,10 @@ from cluster.operations.deployments import (
     set_allocation_health,
 )
 from cluster.operations.errors import NotFound, OperationRefused
-from scheduler.ports import StateReader
+from cluster.operations.rights import require
+from cluster.store.ports import RecordReader
+from scheduler.access.capabilities import PARTS_OF_SUBMIT
+from scheduler.state import nouns
 from scheduler.structs.deployment import Deployment
 
 _LOOKUP = "deployment lookup failed: "
@@ -30,11 +33,11 @@ _LOOKUP = "deployment lookup failed: "
 
 async def list_deployments(call: Call) -> HttpResponse:
     """GET /v1/deployments."""
-    call.require_listing()
+    call.require("read-job")
     listing = read_listing_by_uuid(call.query, "")
-    rows = Rows(table="deployments", namespaces=call.listed_namespaces)
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
+        rows = Rows(noun=nouns.DEPLOYMENTS, namespaces=call.listed(reader, "read-job"))
         page = page_of_rows(reader, rows, listing, to_plain)
         index = reader.table_index("deployments")
         return Found(index=index, body=page.items, next_token=page.next_token)
@@ -46,8 +49,8 @@ async def read_deployment(call: Call, deployment_id: str) -> HttpResponse:
     """GET /v1/deployment/<id>."""
     check_uuid(deployment_id, _LOOKUP)
 
-    def work(reader: StateReader) -> Found:
-        deployment = _visible(call, reader, deployment_id)
+    def work(reader: RecordReader) -> Found:
+        deployment = _readable(call, reader, deployment_id)
         if deployment is None:
             return Found(index=reader.table_index("deployments"), missing=NOT_FOUND)
         return Found(index=deployment.modify_index, body=to_plain(deployment))
@@ -58,9 +61,9 @@ async def read_deployment(call: Call, deployment_id: str) -> HttpResponse:
 async def deployment_allocations(call: Call, deployment_id: str) -> HttpResponse:
     """GET /v1/deployment/allocations/<id>."""
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         index = reader.table_index("allocations")
-        if _visible(call, reader, deployment_id) is None:
+        if _readable(call, reader, deployment_id) is None:
             return Found(index=index, body=[])
         allocs = reader.allocations_by_deployment(deployment_id)
         stubs = [allocation_stub(a, with_resources=False, with_states=True) for a in allocs]
@@ -107,7 +110,11 @@ async def set_health(call: Call, deployment_id: str) -> HttpResponse:
 async def unblock(call: Call, deployment_id: str) -> HttpResponse:
     """PUT /v1/deployment/unblock/<id>: means something across regions only."""
     _body(call, deployment_id)
-    await _require(call, deployment_id)
+    found = await call.read(lambda reader: reader.deployment(deployment_id))
+    namespace = call.namespace if found is None else found.namespace
+    require(call.caller, namespace, "submit-job", "unblock-deployment")
+    if found is None:
+        raise NotFound(NOT_FOUND)
     return answer_write(call.request, _form(DeploymentWritten(index=0)), 0)
 
 
@@ -121,21 +128,18 @@ def _body(call: Call, deployment_id: str) -> Body:
     return body
 
 
-async def _require(call: Call, deployment_id: str) -> None:
-    found = await call.read(lambda reader: _visible(call, reader, deployment_id))
-    if found is None:
-        raise NotFound(NOT_FOUND)
-    call.caller.require_namespace(found.namespace, writes=True)
-
-
 async def _written(
     call: Call,
     deployment_id: str,
     operation: Callable[..., DeploymentWritten],
     **options: Any,
 ) -> HttpResponse:
-    await _require(call, deployment_id)
-    written = await call.write(operation, deployment_id, **options)
+    try:
+        written = await call.write(operation, deployment_id, **options)
+    except NotFound:
+        # Whoever changes no deployments here learns nothing of ids.
+        call.require("submit-job", *PARTS_OF_SUBMIT)
+        raise
     return answer_write(call.request, _form(written), written.index)
 
 
@@ -149,9 +153,9 @@ def _form(written: DeploymentWritten) -> dict[str, Any]:
     }
 
 
-def _visible(call: Call, reader: StateReader, deployment_id: str) -> Deployment | None:
-    """The deployment; None also when the caller does not see its namespace."""
+def _readable(call: Call, reader: RecordReader, deployment_id: str) -> Deployment | None:
+    """The deployment; refuses callers who may not read it, or not where they ask for it."""
     deployment = reader.deployment(deployment_id)
-    if deployment is None or not call.caller.sees(deployment.namespace):
-        return None
+    namespace = call.namespace if deployment is None else deployment.namespace
+    require(call.caller, namespace, "read-job")
     return deployment

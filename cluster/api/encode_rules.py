@@ -9,6 +9,11 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from cluster.api.acl_hashes import method_hash, policy_hash, role_hash, rule_hash, token_hash
+from cluster.jobspec.durations import duration_text
+from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
+from scheduler.structs.acl_policy import AclPolicy
+from scheduler.structs.acl_token import AclRole, AclToken
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
 from scheduler.structs.evaluation import Evaluation
@@ -37,6 +42,7 @@ KEPT_EMPTY: frozenset[tuple[type, str]] = frozenset(
         (AllocatedResources, "task_lifecycles"),
         (Job, "datacenters"),
         (Task, "config"),
+        (TaskEvent, "details"),
         (Node, "attributes"),
         (Node, "links"),
         (Node, "meta"),
@@ -91,7 +97,6 @@ CONSTANTS: dict[type, dict[str, Any]] = {
     Allocation: {"SigningKeyID": ""},
     AllocMetric: {"Scores": None},
     Namespace: {
-        "Capabilities": None,
         "NodePoolConfiguration": None,
         "VaultConfiguration": None,
         "ConsulConfiguration": None,
@@ -119,8 +124,25 @@ def _job_form(job: Job) -> dict[str, Any]:
 
 def _namespace_form(namespace: Namespace) -> dict[str, Any]:
     """`Hash` moves with the content, so that clients can compare without reading."""
-    said = (namespace.name, namespace.description, namespace.quota, sorted(namespace.meta.items()))
+    said = (
+        namespace.name,
+        namespace.description,
+        namespace.quota,
+        namespace.capabilities,
+        sorted(namespace.meta.items()),
+    )
     return {"Hash": base64.b64encode(hashlib.sha256(repr(said).encode()).digest()).decode()}
+
+
+def _auth_config_form(config: AuthConfig) -> dict[str, Any]:
+    """Spans of time as texts; the secret is known here and told nobody."""
+    leeways = {
+        "ExpirationLeeway": config.expiration_leeway,
+        "NotBeforeLeeway": config.not_before_leeway,
+        "ClockSkewLeeway": config.clock_skew_leeway,
+    }
+    texts = {name: duration_text(span) if span else "" for name, span in leeways.items()}
+    return texts | {"OIDCClientSecret": "redacted" if config.oidc_client_secret else ""}
 
 
 def _node_form(node: Node) -> dict[str, Any]:
@@ -129,6 +151,18 @@ def _node_form(node: Node) -> dict[str, Any]:
 
 #: Fields worked out from the value; they replace written ones of the same name.
 COMPUTED: dict[type, Callable[[Any], dict[str, Any]]] = {
+    AclPolicy: lambda policy: {"Hash": policy_hash(policy)},
+    AuthConfig: _auth_config_form,
+    AuthMethod: lambda method: {
+        "Hash": method_hash(method),
+        "MaxTokenTTL": duration_text(method.max_token_ttl),
+    },
+    BindingRule: lambda rule: {"Hash": rule_hash(rule)},
+    AclRole: lambda role: {"Hash": role_hash(role)},
+    AclToken: lambda token: {
+        "Hash": token_hash(token),
+        "ExpirationTTL": duration_text(token.expiration_ttl) if token.expiration_ttl else "",
+    },
     Job: _job_form,
     Namespace: _namespace_form,
     Node: _node_form,

@@ -5,9 +5,8 @@ from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
-from cluster.api.filter_expression import compile_filter
 from cluster.api.paging import (
-    Listing,
+    ListRequest,
     Rows,
     check_uuid,
     count_of_rows,
@@ -16,17 +15,19 @@ from cluster.api.paging import (
 )
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write, read_meta
-from cluster.api.stubs import allocation_stub, evaluation_stub
+from cluster.api.stubs import allocation_stub, evaluation_form, evaluation_stub
 from cluster.api.watches import watch_row, watch_table
-from cluster.operations.errors import OperationRefused
+from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.evaluations import (
     NOT_FOUND,
     delete_evaluations,
     delete_where_possible,
 )
+from cluster.operations.filter_expression import compile_filter
 from cluster.operations.past_capsules import capsule_of
-from cluster.store.reader import DjangoStateReader
-from scheduler.ports import StateReader
+from cluster.operations.rights import require, require_management
+from cluster.store.ports import RecordReader
+from scheduler.state import nouns
 from scheduler.structs.evaluation import Evaluation
 
 _LOOKUP = "eval lookup failed: "
@@ -34,10 +35,11 @@ _LOOKUP = "eval lookup failed: "
 
 async def list_evaluations(call: Call) -> HttpResponse:
     """GET /v1/evaluations."""
-    rows, listing = _read_list(call)
+    listing, equals = _read_list(call)
 
-    def work(reader: StateReader) -> Found:
-        page = page_of_rows(reader, rows, listing, to_plain)
+    def work(reader: RecordReader) -> Found:
+        rows = _rows(call, reader, equals)
+        page = page_of_rows(reader, rows, listing, lambda each: evaluation_form(each, call.caller))
         index = reader.table_index("evaluations")
         return Found(index=index, body=page.items, next_token=page.next_token)
 
@@ -46,9 +48,10 @@ async def list_evaluations(call: Call) -> HttpResponse:
 
 async def count_evaluations(call: Call) -> HttpResponse:
     """GET /v1/evaluations/count."""
-    rows, listing = _read_list(call)
+    listing, equals = _read_list(call)
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
+        rows = _rows(call, reader, equals)
         count = count_of_rows(reader, rows, listing)
         index = reader.table_index("evaluations")
         return Found(index=index, body={"Count": count} | read_meta(index))
@@ -58,7 +61,6 @@ async def count_evaluations(call: Call) -> HttpResponse:
 
 async def delete(call: Call) -> HttpResponse:
     """DELETE /v1/evaluations: all that are named, or what may go of what a filter finds."""
-    call.caller.require_management()
     body = call.body("EvalDeleteRequest")
     eval_ids, text = body.list_of_texts("EvalIDs"), body.text("Filter")
     if eval_ids and text:
@@ -70,9 +72,12 @@ async def delete(call: Call) -> HttpResponse:
     if eval_ids:
         deleted = await call.write(delete_evaluations, eval_ids, ids=False)
     else:
-        rows, listing = _read_list(call)
+        require_management(call.caller)
+        listing, equals = _read_list(call)
         found = msgspec.structs.replace(listing, filter=compile_filter(text))
-        page = await call.read(lambda reader: page_of_rows(reader, rows, found, _id_of))
+        page = await call.read(
+            lambda reader: page_of_rows(reader, _rows(call, reader, equals), found, _id_of)
+        )
         deleted = await call.write(delete_where_possible, page.items, ids=False)
     answer = {"Count": deleted.count, "Index": deleted.index}
     return answer_write(call.request, answer, deleted.index)
@@ -83,11 +88,11 @@ async def read_evaluation(call: Call, eval_id: str) -> HttpResponse:
     check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
     related = call.query.get("related", "") == "true"
 
-    def work(reader: StateReader) -> Found:
-        evaluation = _visible(call, reader, eval_id)
+    def work(reader: RecordReader) -> Found:
+        evaluation = _readable(call, reader, eval_id)
         if evaluation is None:
             return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
-        form = to_plain(evaluation)
+        form = evaluation_form(evaluation, call.caller)
         if related:
             form["RelatedEvals"] = [
                 evaluation_stub(each) for each in relatives(reader, evaluation)
@@ -99,12 +104,13 @@ async def read_evaluation(call: Call, eval_id: str) -> HttpResponse:
 
 async def evaluation_allocations(call: Call, eval_id: str) -> HttpResponse:
     """GET /v1/evaluation/<id>/allocations."""
+    call.require("read-job")
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         stubs = [
             allocation_stub(alloc)
             for alloc in reader.allocations_by_eval(eval_id)
-            if call.caller.sees(alloc.namespace)
+            if call.allows(alloc.namespace, "read-job")
         ]
         return Found(index=reader.table_index("allocations"), body=stubs)
 
@@ -115,8 +121,8 @@ async def evaluation_lifecycle(call: Call, eval_id: str) -> HttpResponse:
     """GET /v1/evaluation/<id>/lifecycle: the recorded steps, oldest first."""
     check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
 
-    def work(reader: StateReader) -> Found:
-        evaluation = _visible(call, reader, eval_id)
+    def work(reader: RecordReader) -> Found:
+        evaluation = _readable(call, reader, eval_id)
         if evaluation is None:
             return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
         steps = reader.lifecycle(eval_id)
@@ -135,8 +141,8 @@ async def evaluation_explanation(call: Call, eval_id: str) -> HttpResponse:
     check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
     wanted = call.query.get("group", "")
 
-    def work(reader: StateReader) -> Found:
-        evaluation = _visible(call, reader, eval_id)
+    def work(reader: RecordReader) -> Found:
+        evaluation = _readable(call, reader, eval_id)
         if evaluation is None:
             return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
         body = [
@@ -155,10 +161,10 @@ async def evaluation_capsule(call: Call, eval_id: str) -> HttpResponse:
     A scheduler sees every namespace, so the caller must.
     """
     check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
-    call.caller.require_every_namespace()
+    if not call.caller.access.allows_everywhere("read-job"):
+        raise NotAllowed(missing="read-job in every namespace")
 
-    def work(reader: StateReader) -> Found:
-        assert isinstance(reader, DjangoStateReader), "the API reads the database"
+    def work(reader: RecordReader) -> Found:
         evaluation = reader.evaluation(eval_id)
         if evaluation is None:
             return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
@@ -167,7 +173,7 @@ async def evaluation_capsule(call: Call, eval_id: str) -> HttpResponse:
     return await answer_read(call, work, watch_row("evaluations", eval_id))
 
 
-def relatives(reader: StateReader, start: Evaluation) -> list[Evaluation]:
+def relatives(reader: RecordReader, start: Evaluation) -> list[Evaluation]:
     """Every evaluation that next, previous and blocked links lead to, nearest first."""
     found: dict[str, Evaluation] = {start.id: start}
     waiting = [start]
@@ -183,23 +189,27 @@ def relatives(reader: StateReader, start: Evaluation) -> list[Evaluation]:
     return list(found.values())
 
 
-def _read_list(call: Call) -> tuple[Rows, Listing]:
-    call.require_listing()
+def _read_list(call: Call) -> tuple[ListRequest, dict[str, str]]:
+    call.require("read-job")
     asked = {"job_id": call.query.get("job", ""), "status": call.query.get("status", "")}
     equals = {column: value for column, value in asked.items() if value}
     if equals and call.query.get("filter", ""):
         raise OperationRefused("Filter expression cannot be used with other filter parameters")
-    listing = read_listing_by_uuid(call.query, _LOOKUP)
-    return Rows(table="evaluations", namespaces=call.listed_namespaces, equals=equals), listing
+    return read_listing_by_uuid(call.query, _LOOKUP), equals
+
+
+def _rows(call: Call, reader: RecordReader, equals: dict[str, str]) -> Rows:
+    namespaces = call.listed(reader, "read-job")
+    return Rows(noun=nouns.EVALUATIONS, namespaces=namespaces, equals=equals)
 
 
 def _id_of(evaluation: Evaluation) -> str:
     return evaluation.id
 
 
-def _visible(call: Call, reader: StateReader, eval_id: str) -> Evaluation | None:
-    """The evaluation; None also when the caller does not see its namespace: the two look alike."""
+def _readable(call: Call, reader: RecordReader, eval_id: str) -> Evaluation | None:
+    """The evaluation; refuses callers who may not read it, or not where they ask for it."""
     evaluation = reader.evaluation(eval_id)
-    if evaluation is None or not call.caller.sees(evaluation.namespace):
-        return None
+    namespace = call.namespace if evaluation is None else evaluation.namespace
+    require(call.caller, namespace, "read-job")
     return evaluation

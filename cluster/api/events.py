@@ -10,129 +10,224 @@ from typing import Any
 import msgspec
 from django.http import HttpResponseBase, StreamingHttpResponse
 
+from cluster.api.callers import caller_of
 from cluster.api.encode import to_plain
 from cluster.api.parameters import unsigned
 from cluster.api.request import Call
-from cluster.api.stubs import allocation_without_job
-from cluster.operations.errors import OperationRefused
+from cluster.api.stubs import allocation_without_job, evaluation_form
+from cluster.operations.errors import NotAllowed, OperationRefused
+from cluster.operations.rights import require, require_management, require_reads
 from cluster.store.access import the_store
 from cluster.store.blocking import Watch, wait_for
+from cluster.store.ports import RecordReader
+from scheduler.access.access import EVERY_NAMESPACE
+from scheduler.access.caller import Caller
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
+from scheduler.state.nouns import (
+    ACL_AUTH_METHODS,
+    ACL_BINDING_RULES,
+    ACL_POLICIES,
+    ACL_ROLES,
+    ACL_TOKENS,
+    NAMESPACES,
+    NOUNS,
+)
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 
 HEARTBEAT_S = 30.0
+#: A silent stream looks again whether its reader may still listen.
+RECHECK_S = 5.0
 #: Frames a new reader is given of the past, and frames read at a time.
 BUFFERED = 100
 
+#: Told to managers alone; no secret is in any of them.
+_OF_ACCESS = (ACL_POLICIES, ACL_TOKENS, ACL_ROLES, ACL_AUTH_METHODS, ACL_BINDING_RULES)
 #: Kinds of rows that clients know, by the name of their payload.
-_PUBLIC = {
+_PUBLIC: dict[str, str] = {
     Topic.JOB: "Job",
     Topic.EVALUATION: "Evaluation",
     Topic.ALLOCATION: "Allocation",
     Topic.DEPLOYMENT: "Deployment",
     Topic.NODE: "Node",
     Topic.NODE_POOL: "NodePool",
+    **{noun.topic: noun.topic for noun in _OF_ACCESS},
 }
-_WITHOUT_NAMESPACE = frozenset({Topic.NODE, Topic.NODE_POOL})
-_SILENT = frozenset(
+_WITHOUT_NAMESPACE = frozenset[str](
+    {Topic.NODE, Topic.NODE_POOL, *(noun.topic for noun in _OF_ACCESS)}
+)
+#: Rows and kinds of writes that the public stream does not name.
+_PRIVATE = [noun for noun in NOUNS if noun.topic not in _PUBLIC]
+_SILENT = frozenset[str](
     {
-        WriteKind.NAMESPACE_UPSERTED,
-        WriteKind.NAMESPACE_DELETED,
-        WriteKind.QUOTA_UPSERTED,
-        WriteKind.QUOTA_DELETED,
+        *(kind for noun in _PRIVATE for kind in (noun.upserted, noun.deleted)),
         WriteKind.SCHEDULER_SETTINGS_UPDATED,
         WriteKind.LIFECYCLE_RECORDED,
         WriteKind.COLLECTED,
         WriteKind.COLLECTION_DEMANDED,
+        WriteKind.SUMMARIES_RECONCILED,
     }
 )
 _EVERYTHING = "*"
 
 
-class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader of the stream asked for: pairs of topic and key, each may be `*`."""
 
     topics: tuple[tuple[str, str], ...]
-    call: Call
+    #: Whose events are told; None for all.
+    namespaces: frozenset[str] | None
 
     def wants(self, event: StateEvent) -> bool:
-        """Whether the event is asked for and the caller may see it."""
+        """Whether the event is asked for, and of a namespace that is told."""
         if event.topic not in _PUBLIC:
             return False
-        if event.topic not in _WITHOUT_NAMESPACE and not self.call.lists(event.namespace):
+        if (
+            event.topic not in _WITHOUT_NAMESPACE
+            and self.namespaces is not None
+            and event.namespace not in self.namespaces
+        ):
             return False
         keys = {_EVERYTHING, event.key, *(filter_keys(event) or ())}
         return any(
-            topic in (_EVERYTHING, event.topic.value) and key in keys for topic, key in self.topics
+            topic in (_EVERYTHING, event.topic) and key in keys for topic, key in self.topics
         )
 
 
 async def stream(call: Call) -> HttpResponseBase:
     """GET /v1/event/stream."""
-    call.require_listing()
-    subscription = Subscription(topics=_topics(call), call=call)
+    topics = _topics(call)
     after = _start(call)
-    response = StreamingHttpResponse(_lines(subscription, after), content_type="application/json")
+    namespaces = await call.read(lambda reader: _told_namespaces(call, reader))
+    subscription = StreamRequest(topics=topics, namespaces=namespaces)
+    _require_topics(call.caller, subscription)
+    lines = _lines(call, subscription, after)
+    response = StreamingHttpResponse(lines, content_type="application/json")
     response["Vary"] = "Accept-Encoding"
     response["Cache-Control"] = "no-store"
     return response
 
 
-async def _lines(subscription: Subscription, asked: int) -> AsyncIterator[bytes]:
+async def _lines(call: Call, subscription: StreamRequest, asked: int) -> AsyncIterator[bytes]:
     yield b"{}\n"
     newest = await the_store().aread(lambda reader: reader.index)
     # A fresh reader gets the recent past; one that comes back gets what it missed of it.
     after = max(asked - 1, newest - BUFFERED, 0)
+    silent_s = 0.0
     while True:
-        frames = await _frames_after(after)
-        for frame in frames:
-            after = frame.index
-            events = _public_events(frame, subscription)
+        after, frames = await _frames_after(after)
+        wanted = [frame for frame in frames if any(map(subscription.wants, frame.events))]
+        # Nothing is told to one whose rights have ended since, and a silent stream ends too.
+        looks = wanted or not frames
+        caller = await _still_allowed(call, subscription) if looks else call.caller
+        if caller is None:
+            return
+        for frame in wanted:
+            events = _public_events(frame, subscription, caller)
             if events:
+                silent_s = 0.0
                 yield msgspec.json.encode({"Index": frame.index, "Events": events}) + b"\n"
-        if not frames and not await wait_for(_ANYTHING, after=after, timeout=HEARTBEAT_S):
-            yield b"{}\n"
+        after = frames[-1].index if frames else after
+        pause_s = min(RECHECK_S, HEARTBEAT_S)
+        if not frames and not await wait_for(_ANYTHING, after=after, timeout=pause_s):
+            silent_s += pause_s
+            if silent_s >= HEARTBEAT_S:
+                silent_s = 0.0
+                yield b"{}\n"
+
+
+async def _still_allowed(call: Call, subscription: StreamRequest) -> Caller | None:
+    """The bearer with the rights of this moment; None once they do not carry the stream."""
+    try:
+        caller = await caller_of(call.request)
+        _require_topics(caller, subscription)
+    except NotAllowed:
+        return None
+    return caller
+
+
+def _told_namespaces(call: Call, reader: RecordReader) -> frozenset[str] | None:
+    """Those whose events are told: the one asked for, or all there are when the stream opens."""
+    if call.namespace != EVERY_NAMESPACE:
+        return frozenset({call.namespace})
+    if call.caller.access.is_management:
+        return None
+    return frozenset(each.name for each in reader.list_all(NAMESPACES))
+
+
+def _require_topics(caller: Caller, subscription: StreamRequest) -> None:
+    """Refuse unless every topic may be followed in every namespace that is told (access.md 10)."""
+    for topic, _ in subscription.topics:
+        capability = _CAPABILITIES.get(topic)
+        if capability is not None:
+            for namespace in subscription.namespaces or (EVERY_NAMESPACE,):
+                require(caller, namespace, capability)
+        elif topic in _LEVELS:
+            require_reads(caller, _LEVELS[topic])
+        else:
+            require_management(caller)
+
+
+#: Topic to what it asks of each namespace, and to the block whose level it asks for. All others
+#: are for managers.
+_CAPABILITIES = {
+    "Job": "read-job",
+    "Evaluation": "read-job",
+    "Allocation": "read-job",
+    "Deployment": "read-job",
+    "Service": "read-job",
+    "CSIPlugin": "read-job",
+    "HostVolume": "host-volume-read",
+    "CSIVolume": "csi-read-volume",
+}
+_LEVELS = {"Node": "node", "Operator": "operator"}
 
 
 _ANYTHING = tuple(Watch(topic) for topic in _PUBLIC)
 
 
-async def _frames_after(index: int) -> Sequence[EventFrame]:
+async def _frames_after(index: int) -> tuple[int, Sequence[EventFrame]]:
+    """The frames that follow an index, or what is kept of them; and the index they do follow."""
     store = the_store()
     try:
-        return await store.aframes_since(index, BUFFERED)
+        return index, await store.aframes_since(index, BUFFERED)
     except StaleSnapshot:
-        oldest = await store.aread(lambda reader: reader.index)
-        return await store.aframes_since(max(0, oldest - BUFFERED), BUFFERED)
+        kept = await store.aread(lambda reader: max(reader.oldest_event - 1, index))
+        return kept, await store.aframes_since(kept, BUFFERED)
 
 
-def _public_events(frame: EventFrame, subscription: Subscription) -> list[dict[str, Any]]:
+def _public_events(
+    frame: EventFrame, subscription: StreamRequest, caller: Caller
+) -> list[dict[str, Any]]:
     if frame.kind in _SILENT:
         return []
     wanted: Iterable[StateEvent] = filter(subscription.wants, frame.events)
-    return [event_form(frame, event) for event in wanted]
+    return [event_form(frame, event, caller) for event in wanted]
 
 
-def event_form(frame: EventFrame, event: StateEvent) -> dict[str, Any]:
-    """One event as the stream writes it."""
+def event_form(frame: EventFrame, event: StateEvent, caller: Caller) -> dict[str, Any]:
+    """One event as the stream writes it to a caller."""
     keys = filter_keys(event)
-    value = event.value
-    form = allocation_without_job(value) if isinstance(value, Allocation) else to_plain(value)
-    payload: dict[str, Any] = {_PUBLIC[event.topic]: form}
+    payload: dict[str, Any] = {_PUBLIC[event.topic]: _value_form(event.value, caller)}
     if event.deleted:
         payload["Deleted"] = True
     return {
-        "Topic": event.topic.value,
-        "Type": frame.kind.value,
+        "Topic": str(event.topic),
+        "Type": str(frame.kind),
         "Key": event.key,
         "Namespace": "" if event.topic in _WITHOUT_NAMESPACE else event.namespace,
         "FilterKeys": None if keys is None else list(keys),
         "Index": frame.index,
         "Payload": payload,
     }
+
+
+def _value_form(value: msgspec.Struct, caller: Caller) -> dict[str, Any]:
+    if isinstance(value, Allocation):
+        return allocation_without_job(value)
+    return evaluation_form(value, caller) if isinstance(value, Evaluation) else to_plain(value)
 
 
 def filter_keys(event: StateEvent) -> tuple[str, ...] | None:

@@ -1,22 +1,25 @@
 """What of a filter can be asked of the tables, without reading what they hold (http-api.md 2.4).
 
-In: a table and a filter. Out: columns and the values they must have. Knows which fields of the
+In: a noun and a filter. Out: columns and the values they must have. Knows which fields of the
 structs are columns; how a filter is written is `filter_expression`'s business.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
-from cluster.api.filter_expression import Filter
+from cluster.operations.filter_expression import Filter
+from scheduler.state import nouns
+from scheduler.state.noun import Noun
 
-_COLUMNS: dict[str, dict[str, str]] = {
-    "jobs": {
+_COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
+    nouns.JOBS: {
         "ID": "job_id",
         "Namespace": "namespace",
         "ParentID": "parent_id",
         "Status": "status",
         "Type": "type",
     },
-    "allocations": {
+    nouns.ALLOCATIONS: {
         "ClientStatus": "client_status",
         "DeploymentID": "deployment_id",
         "DesiredStatus": "desired_status",
@@ -27,7 +30,7 @@ _COLUMNS: dict[str, dict[str, str]] = {
         "NodeID": "node_id",
         "TaskGroup": "task_group",
     },
-    "evaluations": {
+    nouns.EVALUATIONS: {
         "DeploymentID": "deployment_id",
         "ID": "id",
         "JobID": "job_id",
@@ -37,13 +40,13 @@ _COLUMNS: dict[str, dict[str, str]] = {
         "TriggeredBy": "triggered_by",
         "Type": "type",
     },
-    "deployments": {
+    nouns.DEPLOYMENTS: {
         "ID": "id",
         "JobID": "job_id",
         "Namespace": "namespace",
         "Status": "status",
     },
-    "nodes": {
+    nouns.NODES: {
         "Datacenter": "datacenter",
         "ID": "id",
         "Name": "name",
@@ -54,13 +57,13 @@ _COLUMNS: dict[str, dict[str, str]] = {
 }
 
 
-def known_columns(table: str, given: Filter | None) -> Iterator[tuple[str, str]]:
+def known_columns(noun: Noun[Any, Any], given: Filter | None) -> Iterator[tuple[str, str]]:
     """Columns with the value that every wanted row has.
 
     The first equality that is about no column ends them: looking at it may be an error, which
     must not be hidden by what stands behind it.
     """
-    columns = _COLUMNS[table]
+    columns = _COLUMNS[noun]
     for field, value in given.equalities if given is not None else ():
         # A database may refuse what cannot be printed, and no such column holds it.
         if field not in columns or not value.isprintable():
@@ -68,6 +71,6 @@ def known_columns(table: str, given: Filter | None) -> Iterator[tuple[str, str]]
         yield columns[field], value
 
 
-def is_in_columns(table: str, given: Filter) -> bool:
+def is_in_columns(noun: Noun[Any, Any], given: Filter) -> bool:
     """Whether the columns alone decide what the filter wants."""
-    return given.is_exact and len(list(known_columns(table, given))) == len(given.equalities)
+    return given.is_exact and len(list(known_columns(noun, given))) == len(given.equalities)

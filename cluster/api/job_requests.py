@@ -3,7 +3,7 @@
 In: a call. Out: a canonical `Job`, or the refusal. Breaks no rule of the job itself.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.conf import settings
@@ -11,7 +11,9 @@ from django.conf import settings
 from cluster.api.body import Body
 from cluster.api.request import Call
 from cluster.jobspec.canonicalize import canonicalize
+from cluster.jobspec.left_out import dropped_fields
 from cluster.jobspec.parse import decode_job
+from cluster.jobspec.request_form import RequestForm
 from cluster.operations.errors import OperationRefused, TooLarge
 from cluster.operations.jobs import JobRegistration
 from scheduler.structs.identity import DEFAULT_NAMESPACE
@@ -19,17 +21,22 @@ from scheduler.structs.job import Job, JobSubmission
 
 MAX_JOB = 1024 * 1024
 NO_JOB = "Job must be specified"
+_NO_PATH = "No path to region"
+_NAMESPACE_MISMATCH = 'mismatched request namespace in request: "default", ""'
 #: What requests say when they mean the server's own region.
 _OWN_REGION = "global"
 
 
-def job_of_body(call: Call, body: Body) -> Job:
+class RequestedJob(NamedTuple):
+    """A canonical job, and warnings about what the request says of it in vain."""
+
+    job: Job
+    dropped_fields: tuple[str, ...]
+
+
+def job_of_body(call: Call, body: Body) -> RequestedJob:
     """The canonical job of a request, in the namespace and region the request means."""
-    wrapped = body.nested("Job")
-    if wrapped is None:
-        raise OperationRefused(NO_JOB)
-    _check_size(call, wrapped.document)
-    form, _ = decode_job(wrapped.document)
+    form = _form_of(call, body)
     form["Namespace"] = (
         call.query.get("namespace")
         or body.text("Namespace")
@@ -39,19 +46,45 @@ def job_of_body(call: Call, body: Body) -> Job:
     form["Region"] = body.text("Region") or call.query.get("region") or form["Region"]
     if form["Region"] in {None, "", _OWN_REGION}:
         form["Region"] = settings.BIVOUAC_REGION
-    return canonicalize(form)
+    return _requested(form)
+
+
+def job_to_validate(call: Call, body: Body) -> RequestedJob:
+    """As `job_of_body`, for validation, which looks at the job's own namespace and region only."""
+    form = _form_of(call, body)
+    if form["Namespace"] == "":
+        raise OperationRefused(_NAMESPACE_MISMATCH)
+    if form["Region"] in {None, _OWN_REGION}:
+        form["Region"] = settings.BIVOUAC_REGION
+    for region in (body.text("Region"), call.query.get("region")):
+        if region not in {None, "", _OWN_REGION, settings.BIVOUAC_REGION}:
+            raise OperationRefused(_NO_PATH)
+    return _requested(form)
+
+
+def _requested(form: RequestForm) -> RequestedJob:
+    told = tuple(each.sentence for each in dropped_fields(form))
+    return RequestedJob(canonicalize(form), told)
+
+
+def _form_of(call: Call, body: Body) -> RequestForm:
+    wrapped = body.nested("Job")
+    if wrapped is None:
+        raise OperationRefused(NO_JOB)
+    _check_size(call, wrapped.document)
+    return decode_job(wrapped.document)[0]
 
 
 def check_region(job: Job) -> None:
     """Refuse a job for another region."""
     if job.region != settings.BIVOUAC_REGION:
-        raise OperationRefused("No path to region")
+        raise OperationRefused(_NO_PATH)
 
 
 def registration_of(call: Call) -> JobRegistration:
     """What a register request asks for."""
     body = call.body("JobRegisterRequest")
-    job = job_of_body(call, body)
+    job, dropped = job_of_body(call, body)
     if not job.id:
         raise OperationRefused("Job ID hasn't been provided")
     check_region(job)
@@ -65,7 +98,7 @@ def registration_of(call: Call) -> JobRegistration:
         eval_priority=_eval_priority(body),
         preserve_counts=body.flag("PreserveCounts"),
         preserve_resources=body.flag("PreserveResources"),
-        is_management=call.caller.is_management,
+        dropped_fields=dropped,
     )
 
 

@@ -5,9 +5,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.http import HttpResponse
+from msgspec.structs import replace
 
 from cluster.api.body import Body
-from cluster.api.job_requests import check_region, job_of_body, registration_of
+from cluster.api.job_requests import (
+    check_region,
+    job_of_body,
+    job_to_validate,
+    registration_of,
+)
 from cluster.api.parameters import read_flag, read_integer
 from cluster.api.plan_form import plan_form
 from cluster.api.request import Call
@@ -25,12 +31,12 @@ from cluster.operations.jobs import (
     evaluate_job,
     register_job,
 )
+from cluster.operations.rights import require
 
 Result = TypeVar("Result")
 
 #: Bytes; a body of this size takes a few milliseconds.
 _READ_AT_ONCE = 32 * 1024
-_BAD_PRIORITY = "Eval priority must be between 1 and 100 inclusively"
 
 
 async def register(call: Call) -> HttpResponse:
@@ -47,23 +53,21 @@ async def update(call: Call, job_id: str) -> HttpResponse:
 
 
 async def _registered(call: Call, request: JobRegistration) -> HttpResponse:
-    call.caller.require_namespace(request.job.namespace, writes=True)
     written = await call.write(register_job, request)
     return answer_write(call.request, _written_form(written), written.index)
 
 
 async def deregister(call: Call, job_id: str) -> HttpResponse:
     """DELETE /v1/job/<id>. `global` is for several regions and changes nothing here."""
-    key = call.key_of_job(job_id, writes=True)
+    key = call.key_of_job(job_id)
     read_flag(call.query, "global")
-    priority = read_integer(call.query, "eval_priority")
-    if priority is not None and not 1 <= priority <= 100:
-        raise OperationRefused(_BAD_PRIORITY)
+    # Commands send 0 for "none given", and a negative priority is the job's own too.
+    priority = max(0, read_integer(call.query, "eval_priority") or 0)
     written = await call.write(
         deregister_job,
         key,
         purge=read_flag(call.query, "purge") or False,
-        eval_priority=priority or 0,
+        eval_priority=priority,
         no_shutdown_delay=read_flag(call.query, "no_shutdown_delay") or False,
     )
     body = _written_form(written) | {"VolumeEvalID": "", "VolumeEvalIndex": 0}
@@ -73,7 +77,7 @@ async def deregister(call: Call, job_id: str) -> HttpResponse:
 
 async def evaluate(call: Call, job_id: str) -> HttpResponse:
     """PUT /v1/job/<id>/evaluate."""
-    key = call.key_of_job(job_id, writes=True)
+    key = call.key_of_job(job_id)
     force = False
     if call.raw_body.strip():
         body = call.body("JobEvaluateRequest")
@@ -90,15 +94,15 @@ async def evaluate(call: Call, job_id: str) -> HttpResponse:
 async def plan(call: Call, job_id: str) -> HttpResponse:
     """PUT /v1/job/<id>/plan: what registering it would do."""
     body = call.body("JobPlanRequest")
-    job = await _read(job_of_body, call, body)
+    job, dropped = await _read(job_of_body, call, body)
     if not job.id:
         raise OperationRefused("Job must have a valid ID")
     if job.id != job_id:
         raise OperationRefused("Job ID does not match")
     check_region(job)
-    call.caller.require_namespace(job.namespace, writes=True)
-    now, ids = call.now, call.ids
-    planned = await call.read(lambda reader: plan_job(reader, job, now=now, ids=ids))
+    by, now, ids = call.caller, call.now, call.ids
+    planned = await call.read(lambda reader: plan_job(reader, job, by=by, now=now, ids=ids))
+    planned = replace(planned, warnings=(*planned.warnings, *dropped))
     form = plan_form(planned, with_diff=body.flag("Diff"))
     return answer_write(call.request, form, planned.index)
 
@@ -106,8 +110,8 @@ async def plan(call: Call, job_id: str) -> HttpResponse:
 async def validate(call: Call) -> HttpResponse:
     """PUT /v1/validate/job: a job that breaks rules is a good answer here."""
     body = call.body("JobValidateRequest")
-    job = await _read(job_of_body, call, body)
-    call.caller.require_namespace(job.namespace)
+    job, dropped = await _read(job_to_validate, call, body)
+    require(call.caller, job.namespace, "read-job")
     problems, warnings = await call.read(
         lambda reader: (problems_of(reader, job), warnings_about(reader, job))
     )
@@ -116,7 +120,7 @@ async def validate(call: Call) -> HttpResponse:
         "DriverConfigValidated": True,
         "ValidationErrors": messages or None,
         "Error": error_text(messages),
-        "Warnings": warning_text(warnings),
+        "Warnings": warning_text([*warnings, *dropped]),
     }
     return answer_json(call.request, answer)
 
@@ -124,7 +128,7 @@ async def validate(call: Call) -> HttpResponse:
 async def parse(call: Call) -> HttpResponse:
     """PUT /v1/jobs/parse: a job file as the JSON a request would carry."""
     body = call.body("JobsParseRequest")
-    call.require_listing()
+    call.require("parse-job", "submit-job")
     text = body.text("JobHCL")
     if not text:
         raise OperationRefused("Job spec is empty")

@@ -10,11 +10,13 @@ from cluster.api.paging import Rows, page_of_rows, read_listing
 from cluster.api.parameters import read_flag, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found, read_meta
-from cluster.api.stubs import allocation_stub, job_stub, summary_form
+from cluster.api.stubs import allocation_stub, evaluation_form, job_stub, summary_form
 from cluster.api.version_diffs import read_comparison, version_diffs
 from cluster.api.watches import JOB_TABLES, watch_job, watch_row
 from cluster.operations.errors import OperationRefused
-from scheduler.ports import StateReader
+from cluster.store.ports import RecordReader
+from scheduler.state import nouns
+from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.structs.job import Job
 
 NOT_FOUND = "job not found"
@@ -22,13 +24,12 @@ NOT_FOUND = "job not found"
 
 async def list_jobs(call: Call) -> HttpResponse:
     """GET /v1/jobs."""
-    call.require_listing()
+    call.require("list-jobs")
     listing = read_listing(call.query)
     with_meta = read_flag(call.query, "meta") or False
 
-    rows = Rows(table="jobs", namespaces=call.listed_namespaces)
-
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
+        rows = Rows(noun=nouns.JOBS, namespaces=call.listed(reader, "list-jobs"))
         page = page_of_rows(
             reader, rows, listing, lambda job: job_stub(reader, job, with_meta=with_meta)
         )
@@ -40,9 +41,10 @@ async def list_jobs(call: Call) -> HttpResponse:
 
 async def read_job(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>."""
+    call.require("read-job")
     key = call.key_of_job(job_id)
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         job = reader.job(key)
         if job is None:
             return Found(index=reader.table_index("jobs"), missing=NOT_FOUND)
@@ -53,10 +55,11 @@ async def read_job(call: Call, job_id: str) -> HttpResponse:
 
 async def job_allocations(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/allocations: of the current incarnation, or with `all` of every one."""
+    call.require("read-job")
     key = call.key_of_job(job_id)
     every = read_flag(call.query, "all") or False
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         job = reader.job(key)
         stubs = [
             allocation_stub(alloc)
@@ -70,10 +73,13 @@ async def job_allocations(call: Call, job_id: str) -> HttpResponse:
 
 async def job_evaluations(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/evaluations."""
+    call.require("read-job")
     key = call.key_of_job(job_id)
 
-    def work(reader: StateReader) -> Found:
-        evaluations = [to_plain(each) for each in reader.evaluations_by_job(key)]
+    def work(reader: RecordReader) -> Found:
+        evaluations = [
+            evaluation_form(each, call.caller) for each in reader.evaluations_by_job(key)
+        ]
         return Found(index=reader.table_index("evaluations"), body=evaluations)
 
     return await answer_read(call, work, watch_row("evaluations", job_id))
@@ -81,10 +87,11 @@ async def job_evaluations(call: Call, job_id: str) -> HttpResponse:
 
 async def job_deployments(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/deployments, newest last."""
+    call.require("read-job")
     key = call.key_of_job(job_id)
     every = read_flag(call.query, "all") or False
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         job = reader.job(key)
         deployments = [
             to_plain(deployment)
@@ -98,9 +105,10 @@ async def job_deployments(call: Call, job_id: str) -> HttpResponse:
 
 async def job_deployment(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/deployment: the newest, or JSON null."""
+    call.require("read-job")
     key = call.key_of_job(job_id)
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         newest = next(iter(reversed(reader.deployments_by_job(key))), None)
         body = None if newest is None else to_plain(newest)
         return Found(index=reader.table_index("deployments"), body=body)
@@ -110,9 +118,10 @@ async def job_deployment(call: Call, job_id: str) -> HttpResponse:
 
 async def job_summary(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/summary."""
+    call.require("read-job")
     key = call.key_of_job(job_id)
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         job = reader.job(key)
         if job is None:
             return Found(index=reader.table_index("job_summaries"), missing=NOT_FOUND)
@@ -124,10 +133,11 @@ async def job_summary(call: Call, job_id: str) -> HttpResponse:
 
 async def job_versions(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/versions, newest first, with differences on request."""
+    call.require("read-job")
     key = call.key_of_job(job_id)
     comparison = read_comparison(call.query)
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         versions = reader.job_versions(key)
         if not versions:
             return Found(index=reader.table_index("jobs"), missing="job versions not found")
@@ -142,13 +152,14 @@ async def job_versions(call: Call, job_id: str) -> HttpResponse:
 
 async def job_submission(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/submission?version=N: the text a version came as."""
+    call.require("read-job")
     key = call.key_of_job(job_id)
     version = unsigned(call.query.get("version", ""))
     if version is None:
         raise OperationRefused("Unable to parse job submission version parameter")
 
-    def work(reader: StateReader) -> Found:
-        submission = reader.job_submission(key, version)
+    def work(reader: RecordReader) -> Found:
+        submission = reader.get(JOB_SUBMISSIONS, (key, version))
         if submission is None:
             return Found(index=reader.table_index("jobs"), missing="job source not found")
         return Found(index=submission.job_modify_index, body=to_plain(submission))
@@ -182,9 +193,10 @@ def _actions(job: Job) -> list[dict[str, Any]]:
 
 
 async def _of_job(call: Call, job_id: str, form: Any) -> HttpResponse:
+    call.require("read-job")
     key = call.key_of_job(job_id)
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         job = reader.job(key)
         if job is None:
             return Found(index=reader.table_index("jobs"), missing=NOT_FOUND)

@@ -1,5 +1,6 @@
 """Nodes and node pools: reads, drain, eligibility, re-evaluation, purge."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -8,12 +9,10 @@ from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
 from cluster.api.encode import to_plain
 from cluster.api.paging import (
-    BY_NAME,
+    ListRequest,
     Rows,
     check_uuid,
-    page_of,
     page_of_rows,
-    read_listing,
     read_listing_by_uuid,
 )
 from cluster.api.parameters import read_flag
@@ -31,7 +30,9 @@ from cluster.operations.nodes import (
     purge_node,
     set_node_eligibility,
 )
-from scheduler.ports import StateReader
+from cluster.operations.rights import require_reads
+from cluster.store.ports import RecordReader
+from scheduler.state import nouns
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.structs.node import DrainStrategy, Node
 
@@ -41,16 +42,22 @@ _LOOKUP = "node lookup failed: "
 
 async def list_nodes(call: Call) -> HttpResponse:
     """GET /v1/nodes."""
-    call.caller.require_cluster()
-    listing = read_listing_by_uuid(call.query, _LOOKUP)
+    require_reads(call.caller, "node")
+    return await answer_nodes(call, read_listing_by_uuid(call.query, _LOOKUP), {})
+
+
+async def answer_nodes(
+    call: Call, listing: ListRequest, equals: Mapping[str, str]
+) -> HttpResponse:
+    """A list of the nodes whose columns have these values."""
     with_resources = read_flag(call.query, "resources") or False
     with_os = read_flag(call.query, "os") or False
 
     def stub(node: Node) -> dict[str, Any]:
         return node_stub(node, with_resources=with_resources, with_os=with_os)
 
-    def work(reader: StateReader) -> Found:
-        page = page_of_rows(reader, Rows(table="nodes"), listing, stub)
+    def work(reader: RecordReader) -> Found:
+        page = page_of_rows(reader, Rows(noun=nouns.NODES, equals=equals), listing, stub)
         index = reader.table_index("nodes")
         return Found(index=index, body=page.items, next_token=page.next_token)
 
@@ -59,10 +66,10 @@ async def list_nodes(call: Call) -> HttpResponse:
 
 async def read_node(call: Call, node_id: str) -> HttpResponse:
     """GET /v1/node/<id>."""
-    call.caller.require_cluster()
+    require_reads(call.caller, "node")
     check_uuid(node_id, _LOOKUP)
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         node = reader.node(node_id)
         if node is None:
             return Found(index=reader.table_index("nodes"), missing=NOT_FOUND)
@@ -73,13 +80,13 @@ async def read_node(call: Call, node_id: str) -> HttpResponse:
 
 async def node_allocations(call: Call, node_id: str) -> HttpResponse:
     """GET /v1/node/<id>/allocations: whole, with their jobs."""
-    call.caller.require_cluster()
+    require_reads(call.caller, "node")
 
-    def work(reader: StateReader) -> Found:
+    def work(reader: RecordReader) -> Found:
         allocations = [
             alloc
             for alloc in reader.allocations_by_node(node_id)
-            if call.caller.sees(alloc.namespace)
+            if call.allows(alloc.namespace, "read-job")
         ]
         newest = max((alloc.modify_index for alloc in allocations), default=0)
         return Found(
@@ -92,12 +99,11 @@ async def node_allocations(call: Call, node_id: str) -> HttpResponse:
 
 async def drain(call: Call, node_id: str) -> HttpResponse:
     """PUT /v1/node/<id>/drain."""
-    call.caller.require_cluster(writes=True)
     body = call.body("NodeUpdateDrainRequest")
     request = DrainRequest(
         strategy=_strategy(body.nested("DrainSpec")),
         mark_eligible=body.flag("MarkEligible"),
-        note=DrainNote(accessor_id=call.caller.accessor_id, meta=body.texts("Meta")),
+        note=DrainNote(accessor_id=call.caller.id, meta=body.texts("Meta")),
     )
     written = await call.write(drain_node, node_id, request)
     return answer_write(call.request, _update_form(written), written.index)
@@ -105,7 +111,6 @@ async def drain(call: Call, node_id: str) -> HttpResponse:
 
 async def set_eligibility(call: Call, node_id: str) -> HttpResponse:
     """PUT /v1/node/<id>/eligibility."""
-    call.caller.require_cluster(writes=True)
     wanted = call.body("NodeUpdateEligibilityRequest").text("Eligibility")
     written = await call.write(set_node_eligibility, node_id, wanted)
     form = _update_form(written) | {"NodeModifyIndex": 0}
@@ -122,38 +127,7 @@ async def purge(call: Call, node_id: str) -> HttpResponse:
     return await _evaluations_written(call, purge_node, node_id)
 
 
-async def list_pools(call: Call) -> HttpResponse:
-    """GET /v1/node/pools."""
-    call.caller.require_cluster()
-    listing = read_listing(call.query)
-
-    def work(reader: StateReader) -> Found:
-        pools = (pool for pool in reader.node_pools() if pool.name.startswith(listing.prefix))
-        page = page_of(pools, listing, BY_NAME)
-        index = reader.table_index("node_pools")
-        return Found(
-            index=index, body=[to_plain(pool) for pool in page.items], next_token=page.next_token
-        )
-
-    return await answer_read(call, work, watch_table("node_pools"))
-
-
-async def read_pool(call: Call, name: str) -> HttpResponse:
-    """GET /v1/node/pool/<name>."""
-    call.caller.require_cluster()
-
-    def work(reader: StateReader) -> Found:
-        pool = reader.node_pool(name)
-        if pool is None:
-            missing = "node pool not found"
-            return Found(index=reader.table_index("node_pools"), missing=missing)
-        return Found(index=pool.modify_index, body=to_plain(pool))
-
-    return await answer_read(call, work, watch_row("node_pools", name))
-
-
 async def _evaluations_written(call: Call, operation: Any, node_id: str) -> HttpResponse:
-    call.caller.require_cluster(writes=True)
     written = await call.write(operation, node_id)
     form = _update_form(written) | {
         "HeartbeatTTL": 0,

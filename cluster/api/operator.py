@@ -2,35 +2,33 @@
 
 from typing import Any
 
-import msgspec
 from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
 from cluster.api.encode import to_plain
-from cluster.api.paging import BY_NAME, page_of, read_listing
 from cluster.api.parameters import quoted, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_empty, answer_write, read_meta
-from cluster.api.watches import watch_row, watch_table
+from cluster.api.watches import watch_table
+from cluster.operations import job_summaries
 from cluster.operations.errors import OperationRefused
 from cluster.operations.garbage import demand_collection
 from cluster.operations.namespaces import delete_namespace, put_namespace
+from cluster.operations.rights import require_reads
 from cluster.operations.scheduler_settings import set_scheduler_settings
 from scheduler.ports import StateReader
-from scheduler.structs.job import Namespace
+from scheduler.structs.job import Namespace, NamespaceCapabilities
 from scheduler.structs.scheduler_settings import (
     PreemptionConfig,
     SchedulerAlgorithm,
     SchedulerSettings,
 )
 
-_NO_NAMESPACE = "Namespace not found"
-
 
 async def read_scheduler_settings(call: Call) -> HttpResponse:
     """GET /v1/operator/scheduler/configuration."""
-    call.caller.require_cluster()
+    require_reads(call.caller, "operator")
 
     def work(reader: StateReader) -> Found:
         settings = reader.scheduler_settings()
@@ -42,7 +40,6 @@ async def read_scheduler_settings(call: Call) -> HttpResponse:
 
 async def write_scheduler_settings(call: Call) -> HttpResponse:
     """PUT /v1/operator/scheduler/configuration: replaces all of it."""
-    call.caller.require_management()
     if not call.raw_body.strip():
         raise OperationRefused("Error parsing scheduler config: Request body is empty")
     settings = _settings_of(call.body("SchedulerConfiguration"))
@@ -62,49 +59,24 @@ async def write_scheduler_settings(call: Call) -> HttpResponse:
 
 async def collect_garbage(call: Call) -> HttpResponse:
     """PUT /v1/system/gc: the leader collects all that may go; nobody waits for it."""
-    call.caller.require_management()
     await call.write(demand_collection, ids=False)
     return answer_empty()
 
 
-async def list_namespaces(call: Call) -> HttpResponse:
-    """GET /v1/namespaces: those the caller sees."""
-    listing = msgspec.structs.replace(read_listing(call.query), per_page=0)
-
-    def work(reader: StateReader) -> Found:
-        seen = (
-            namespace
-            for namespace in reader.namespaces()
-            if call.caller.sees(namespace.name) and namespace.name.startswith(listing.prefix)
-        )
-        page = page_of(seen, listing, BY_NAME)
-        index = reader.table_index("namespaces")
-        return Found(index=index, body=[to_plain(namespace) for namespace in page.items])
-
-    return await answer_read(call, work, watch_table("namespaces"))
-
-
-async def read_namespace(call: Call, name: str) -> HttpResponse:
-    """GET /v1/namespace/<name>."""
-    call.caller.require_namespace(name)
-
-    def work(reader: StateReader) -> Found:
-        namespace = reader.namespace(name)
-        if namespace is None:
-            return Found(index=reader.table_index("namespaces"), missing=_NO_NAMESPACE)
-        return Found(index=namespace.modify_index, body=to_plain(namespace))
-
-    return await answer_read(call, work, watch_row("namespaces", name))
+async def reconcile_summaries(call: Call) -> HttpResponse:
+    """PUT /v1/system/reconcile/summaries: the counts beside jobs, from their allocations."""
+    await call.write(job_summaries.reconcile_summaries, ids=False)
+    return answer_empty()
 
 
 async def write_namespace(call: Call, name: str | None = None) -> HttpResponse:
     """PUT /v1/namespace and /v1/namespace/<name>."""
-    call.caller.require_management()
     body = call.body("Namespace")
     namespace = Namespace(
         name=body.text("Name"),
         description=body.text("Description"),
         quota=body.text("Quota"),
+        capabilities=_capabilities_of(body.nested("Capabilities")),
         meta=body.texts("Meta"),
     )
     if name is not None and namespace.name != name:
@@ -115,9 +87,23 @@ async def write_namespace(call: Call, name: str | None = None) -> HttpResponse:
 
 async def remove_namespace(call: Call, name: str) -> HttpResponse:
     """DELETE /v1/namespace/<name>."""
-    call.caller.require_management()
     index = await call.write(delete_namespace, name, ids=False)
     return answer_write(call.request, None, index)
+
+
+def _capabilities_of(body: Body | None) -> NamespaceCapabilities | None:
+    if body is None:
+        return None
+
+    def names(field: str) -> tuple[str, ...] | None:
+        return body.list_of_texts(field) if body.has(field) else None
+
+    return NamespaceCapabilities(
+        enabled_task_drivers=names("EnabledTaskDrivers"),
+        disabled_task_drivers=names("DisabledTaskDrivers"),
+        enabled_network_modes=names("EnabledNetworkModes"),
+        disabled_network_modes=names("DisabledNetworkModes"),
+    )
 
 
 def _settings_of(body: Body) -> SchedulerSettings:

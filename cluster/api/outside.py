@@ -1,31 +1,66 @@
-"""Routes of things that are not here, or not yet: clients ask for them and get an answer."""
+"""Routes of things that are not here: clients ask for them and get an answer."""
+
+from collections.abc import Callable
 
 from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
-from cluster.api.request import Call
+from cluster.api.request import Call, View
 from cluster.api.respond import Found, refusal
+from cluster.operations.errors import NotAllowed
+from scheduler.access.access import EVERY_NAMESPACE
 
-#: Job routes that later work fills; without them a suffix would be taken for part of an id.
-LATER_JOB_SUFFIXES = (
-    "periodic/force",
-    "dispatch/payload",
-    "dispatch",
-    "revert",
-    "stable",
-    "scale",
-)
-
-#: Lists of kinds that are never there: clients show them as empty.
-EMPTY_LISTS = (
-    "services", "scaling/policies", "volumes", "plugins", "vars",
-)  # fmt: skip
+#: What a caller must be allowed to do for a list, given the call.
+Right = Callable[[Call], None]
 
 
-async def not_yet(call: Call, job_id: str) -> HttpResponse:
-    """An operation that is not there yet, said so."""
-    call.key_of_job(job_id, writes=True)
-    return refusal(501, "Not supported yet")
+def _may_list_services(call: Call) -> None:
+    if call.namespace != EVERY_NAMESPACE:
+        call.require("read-job")
+
+
+def _may_list_scaling(call: Call) -> None:
+    if call.namespace != EVERY_NAMESPACE and not (
+        call.allows(call.namespace, "list-jobs") and call.allows(call.namespace, "read-job")
+    ):
+        call.require("list-scaling-policies")
+
+
+def _may_list_plugins(call: Call) -> None:
+    if call.query.get("type") and not call.caller.access.lists_plugins():
+        raise NotAllowed(missing="plugin:list or plugin:read")
+
+
+def _may_list_volumes(call: Call) -> None:
+    if call.query.get("type") == "csi":
+        call.require("csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs")
+
+
+def _everybody(_call: Call) -> None:
+    """The list holds only what its reader may see."""
+
+
+#: Lists of kinds that are never there, which clients show as empty, and who may ask for them.
+EMPTY_LISTS: dict[str, Right] = {
+    "services": _may_list_services,
+    "scaling/policies": _may_list_scaling,
+    "plugins": _may_list_plugins,
+    "vars": _everybody,
+    "volumes": _may_list_volumes,
+}
+
+#: `<job>/versions/<tag>/tag`, without the last.
+_TAG_SEGMENTS = 3
+
+
+async def job_tag(call: Call, path: str) -> HttpResponse:
+    """What ends in `/tag` is a version's tag, whatever job ids there are."""
+    if path.count("/") != _TAG_SEGMENTS - 1:
+        return refusal(404, "invalid job tag endpoint")
+    if call.request.method not in {"PUT", "POST", "DELETE"}:
+        return refusal(405, "Invalid method")
+    call.require("submit-job", "tag-job-version")
+    return refusal(501, "Tags of job versions are not built yet; nothing was changed.")
 
 
 async def no_resource(call: Call) -> HttpResponse:
@@ -34,7 +69,11 @@ async def no_resource(call: Call) -> HttpResponse:
     return refusal(404, "resource not found")
 
 
-async def empty_list(call: Call) -> HttpResponse:
-    """A list with nothing on it."""
-    call.require_listing()
-    return await answer_read(call, lambda _reader: Found(index=1, body=[]))
+def empty_list(may_ask: Right) -> View:
+    """GET of a list with nothing on it."""
+
+    async def view(call: Call) -> HttpResponse:
+        may_ask(call)
+        return await answer_read(call, lambda _reader: Found(index=1, body=[]))
+
+    return view

@@ -12,12 +12,12 @@ import msgspec
 from django.http import QueryDict
 
 from cluster.api.filter_columns import is_in_columns, known_columns
-from cluster.api.filter_expression import Filter, compile_filter
 from cluster.api.parameters import read_per_page
 from cluster.operations.errors import OperationRefused
-from cluster.store import listing as store_listing
-from cluster.store.reader import DjangoStateReader
-from scheduler.ports import StateReader
+from cluster.operations.filter_expression import Filter, compile_filter
+from cluster.store.ports import Listing, RecordReader
+from scheduler.state import nouns
+from scheduler.state.noun import Noun
 
 Item = TypeVar("Item")
 #: What items are ordered by, and what a cursor is read into.
@@ -32,7 +32,7 @@ _HYPHENS = (8, 12, 16, 20)
 _LARGEST_INDEX = (1 << 63) - 1
 
 
-class Listing(msgspec.Struct, frozen=True, kw_only=True):
+class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of a list request."""
 
     prefix: str = ""
@@ -57,10 +57,10 @@ class Order(NamedTuple):
     write: Callable[[Position], str]
 
 
-def read_listing(query: QueryDict) -> Listing:
+def read_listing(query: QueryDict) -> ListRequest:
     """The list parameters of a query."""
     text = query.get("filter", "")
-    return Listing(
+    return ListRequest(
         prefix=query.get("prefix", ""),
         per_page=read_per_page(query),
         next_token=query.get("next_token", ""),
@@ -69,16 +69,16 @@ def read_listing(query: QueryDict) -> Listing:
     )
 
 
-def read_listing_by_uuid(query: QueryDict, head: str) -> Listing:
+def read_listing_by_uuid(query: QueryDict, head: str) -> ListRequest:
     """As `read_listing`, of things with UUIDs; `head` opens the errors of their prefix."""
     listing = read_listing(query)
     return msgspec.structs.replace(listing, prefix=uuid_prefix(listing.prefix, head))
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a table that a caller may list."""
+    """The rows of a noun that a caller may list."""
 
-    table: str
+    noun: Noun[Any, Any]
     #: None: all of them.
     namespaces: Collection[str] | None = None
     #: Columns that must have these values.
@@ -86,14 +86,13 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def page_of_rows(
-    reader: StateReader,
+    reader: RecordReader,
     rows: Rows,
-    listing: Listing,
+    listing: ListRequest,
     form: Callable[[Any], Any],
 ) -> Page:
     """The page a listing asks for, each of its rows in that form."""
-    assert isinstance(reader, DjangoStateReader), "the API reads the database"
-    order = _order_of(rows.table, listing)
+    order = _order_of(rows.noun, listing)
     wanted = _wanted(rows, listing)
     if wanted is None:
         return Page([], "")
@@ -101,23 +100,22 @@ def page_of_rows(
         position = order.read(listing.next_token)
         after = position if isinstance(position, tuple) else (position,)
         wanted = msgspec.structs.replace(wanted, after=after)
-    return _cut(store_listing.walk(reader, rows.table, wanted), listing, order, form)
+    return _cut(reader.walk(rows.noun, wanted), listing, order, form)
 
 
-def count_of_rows(reader: StateReader, rows: Rows, listing: Listing) -> int:
+def count_of_rows(reader: RecordReader, rows: Rows, listing: ListRequest) -> int:
     """How many rows a listing has on all its pages."""
-    assert isinstance(reader, DjangoStateReader), "the API reads the database"
     wanted = _wanted(rows, listing)
     if wanted is None:
         return 0
     given = listing.filter
-    if given is None or is_in_columns(rows.table, given):
-        return store_listing.count(reader, rows.table, wanted)
-    everything = store_listing.walk(reader, rows.table, wanted)
+    if given is None or is_in_columns(rows.noun, given):
+        return reader.count(rows.noun, wanted)
+    everything = reader.walk(rows.noun, wanted)
     return sum(1 for item in everything if given.wants(item))
 
 
-def page_of(items: Iterable[Item], listing: Listing, order: Order) -> Page:
+def page_of(items: Iterable[Item], listing: ListRequest, order: Order) -> Page:
     """The page a listing asks for, of items in any order."""
     ordered = sorted(items, key=order.position, reverse=listing.reverse)
     if listing.next_token:
@@ -129,7 +127,7 @@ def page_of(items: Iterable[Item], listing: Listing, order: Order) -> Page:
 
 
 def _cut(
-    ordered: Iterable[Item], listing: Listing, order: Order, form: Callable[[Item], Any]
+    ordered: Iterable[Item], listing: ListRequest, order: Order, form: Callable[[Item], Any]
 ) -> Page:
     """The first page of items that begin where it does."""
     chosen: list[Any] = []
@@ -143,30 +141,30 @@ def _cut(
     return Page(chosen, "")
 
 
-def _order_of(table: str, listing: Listing) -> Order:
-    if table == "jobs":
+def _order_of(noun: Noun[Any, Any], listing: ListRequest) -> Order:
+    if noun is nouns.JOBS:
         return BY_JOB
-    return BY_ID if listing.prefix or table == "nodes" else BY_CREATION
+    return BY_ID if listing.prefix or noun is nouns.NODES else BY_CREATION
 
 
-def _wanted(rows: Rows, listing: Listing) -> store_listing.Listing | None:
+def _wanted(rows: Rows, listing: ListRequest) -> Listing | None:
     """What to ask of the table; None when nothing can be in the list."""
     equals = dict(rows.equals)
-    for column, value in known_columns(rows.table, listing.filter):
+    for column, value in known_columns(rows.noun, listing.filter):
         if equals.setdefault(column, value) != value:
             return None
-    return store_listing.Listing(
+    return Listing(
         prefix=listing.prefix,
         namespaces=rows.namespaces,
         equals=equals,
         # The one more tells where the next page begins.
         limit=listing.per_page + 1 if listing.per_page else 0,
         reverse=listing.reverse,
-        by_id=_order_of(rows.table, listing) is BY_ID,
+        by_id=_order_of(rows.noun, listing) is BY_ID,
     )
 
 
-def _comes_before(position: Position, start: Position, listing: Listing) -> bool:
+def _comes_before(position: Position, start: Position, listing: ListRequest) -> bool:
     return bool(position > start if listing.reverse else position < start)
 
 

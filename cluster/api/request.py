@@ -1,7 +1,7 @@
 """One request: who asks, in which namespace, with what body; and the guard around every view.
 
-In: a Django request. Out: a `Call` for the view, or the refusal. Every call needs a token;
-nothing is anonymous. Views raise `OperationRefused` for everything the caller did wrong.
+In: a Django request. Out: a `Call` for the view, or the refusal. Writes ask for their right in the
+operation, reads in the view. Views raise `OperationRefused` for everything the caller did wrong.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -11,29 +11,37 @@ from typing import Any, TypeVar, cast
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 
-from cluster.api.access import DENIED, Caller
+from cluster.api.audit_words import note_not_done
 from cluster.api.body import Body, read_body, read_optional_body
 from cluster.api.callers import caller_of
+from cluster.api.pace import TooMany, require_pace
 from cluster.api.parameters import check_stale
 from cluster.api.respond import answer_empty, refusal
 from cluster.jobspec.problems import JobProblems
-from cluster.operations.errors import OperationRefused, TooLarge
+from cluster.operations.errors import Conflict, NotAllowed, OperationRefused, TooLarge
+from cluster.operations.rights import require
 from cluster.store.access import the_store
+from cluster.store.ports import RecordReader
+from scheduler.access.access import EVERY_NAMESPACE, NOBODY
+from scheduler.access.caller import ANONYMOUS, Caller
+from scheduler.errors import IllegalTransition
 from scheduler.ports import IDSource, StateReader
+from scheduler.state.nouns import NAMESPACES
 from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
 
 Result = TypeVar("Result")
 
 MAX_BODY = 4 * 1024 * 1024
-EVERY_NAMESPACE = "*"
 
 
 class Call:
     """A request of a known caller."""
 
-    def __init__(self, request: HttpRequest, caller: Caller) -> None:
+    def __init__(self, request: HttpRequest, caller: Caller, *, is_open: bool = False) -> None:
         self.request = request
         self.caller = caller
+        #: Whether everybody may call this, whatever their rights.
+        self._is_open = is_open
 
     @property
     def query(self) -> QueryDict:
@@ -45,32 +53,38 @@ class Call:
         """The namespace asked for; may be `*`."""
         return self.query.get("namespace") or DEFAULT_NAMESPACE
 
-    def key_of_job(self, job_id: str, *, writes: bool = False) -> JobKey:
-        """The key of a job in the namespace asked for, which the caller may use."""
-        self.caller.require_namespace(self.namespace, writes=writes)
+    def key_of_job(self, job_id: str) -> JobKey:
+        """The key of a job in the namespace asked for."""
         return JobKey(self.namespace, job_id)
 
-    def require_listing(self) -> None:
-        """Refuse a list of one namespace that the caller does not see; `*` lists what it sees."""
+    def require(self, *capabilities: str) -> None:
+        """Refuse unless one of the capabilities is granted in the namespace asked for."""
+        require(self.caller, self.namespace, *capabilities)
+
+    def allows(self, namespace: str, *capabilities: str) -> bool:
+        """Whether one of the capabilities is granted in a namespace."""
+        return self.caller.access.allows(namespace, *capabilities)
+
+    def listed(self, reader: StateReader, *capabilities: str) -> frozenset[str] | None:
+        """The namespaces whose objects a list shows that asks for this; None for all.
+
+        Of a named namespace `require` has asked.
+        """
         if self.namespace != EVERY_NAMESPACE:
-            self.caller.require_namespace(self.namespace)
-
-    def lists(self, namespace: str) -> bool:
-        """Whether a list shows objects of that namespace."""
-        if self.namespace == EVERY_NAMESPACE:
-            return self.caller.sees(namespace)
-        return self.namespace == namespace
-
-    @property
-    def listed_namespaces(self) -> frozenset[str] | None:
-        """The namespaces whose objects a list shows; None for all."""
-        return (
-            self.caller.reads if self.namespace == EVERY_NAMESPACE else frozenset({self.namespace})
-        )
+            return frozenset({self.namespace})
+        access = self.caller.access
+        # Without globs the policies name every namespace themselves.
+        names = [each.name for each in reader.list_all(NAMESPACES)] if access.has_globs else ()
+        return access.namespaces_among(names, *capabilities)
 
     @property
     def raw_body(self) -> bytes:
-        """The body as sent; raises `TooLarge` above `MAX_BODY`."""
+        """The body as sent; raises `TooLarge` above `MAX_BODY`.
+
+        Nothing is read of what somebody without any right sends.
+        """
+        if not self._is_open and self.caller.access == NOBODY:
+            raise NotAllowed(missing="any right at all")
         try:
             raw = self.request.body
         except RequestDataTooBig:
@@ -94,17 +108,17 @@ class Call:
 
     @property
     def ids(self) -> IDSource:
-        """Fresh identifiers."""
         return cast("IDSource", self.request.ids)  # type: ignore[attr-defined] # set by the middleware
 
-    async def read(self, work: Callable[[StateReader], Result]) -> Result:
+    async def read(self, work: Callable[[RecordReader], Result]) -> Result:
         """Run `work` on one consistent reader, off the event loop."""
         return await the_store().aread(work)
 
     async def write(
         self, operation: Callable[..., Result], *args: Any, ids: bool = True, **options: Any
     ) -> Result:
-        """Run an operation with the store, `now` and, if it makes any, identifiers."""
+        """Run an operation with the store, who asks, `now` and, if it makes any, identifiers."""
+        options["by"] = self.caller
         options["now"] = self.now
         if ids:
             options["ids"] = self.ids
@@ -115,11 +129,12 @@ View = Callable[..., Awaitable[HttpResponseBase]]
 
 
 def door(
-    views: Mapping[str, View], *, strict: bool = False
+    views: Mapping[str, View], *, strict: bool = False, asks_who: bool = True
 ) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
-    """A Django view that hands each method to its own view, for known callers.
+    """A Django view that hands each method to its own view, with its caller.
 
-    PUT stands for POST too, unless `strict`.
+    PUT stands for POST too, unless `strict`. Without `asks_who` a token is not looked at, so that
+    a bad one does no harm: for what everybody may know.
     """
     by_method = dict(views)
     if "PUT" in views and not strict:
@@ -129,18 +144,44 @@ def door(
         view = by_method.get(request.method or "")
         if view is None:
             return refusal(405, "Invalid method")
+        caller = None
         try:
-            caller = await caller_of(request)
-            if caller is None:
-                return refusal(403, DENIED)
+            caller = await _counted(request) if asks_who else ANONYMOUS
             check_stale(request.GET)
-            return await view(Call(request, caller), **path)
-        except OperationRefused as error:
-            return refusal(error.status, str(error))
-        except JobProblems as error:
-            return refusal(400, error.text)
+            return await view(Call(request, caller, is_open=not asks_who), **path)
+        except Exception as error:
+            note_not_done(request, caller, error)
+            return answer_refused(error)
 
+    #: Which methods a route answers, for whoever walks the routes.
+    guarded.methods = frozenset(by_method)  # type: ignore[attr-defined] # functions take attributes
     return guarded
+
+
+async def _counted(request: HttpRequest) -> Caller:
+    """Who sends a request, if they may send one more. Raises NotAllowed, or TooMany."""
+    try:
+        caller = await caller_of(request)
+    except NotAllowed:
+        await require_pace(request, None)
+        raise
+    await require_pace(request, caller)
+    return caller
+
+
+def answer_refused(error: Exception) -> HttpResponse:
+    """The answer to what was refused; raises again what is a fault."""
+    if isinstance(error, TooMany):
+        response = refusal(error.status, str(error))
+        response["Retry-After"] = error.retry_after
+        return response
+    if isinstance(error, OperationRefused):
+        return refusal(error.status, str(error))
+    if isinstance(error, IllegalTransition):
+        return refusal(Conflict.status, str(error))
+    if isinstance(error, JobProblems):
+        return refusal(400, error.text)
+    raise error
 
 
 async def unknown_path(request: HttpRequest, **_path: str) -> HttpResponse:

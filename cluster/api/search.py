@@ -1,16 +1,19 @@
 """Find objects by the beginning of their id, over every kind at once (http-api.md 2.5)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from django.http import HttpResponse
 
 from cluster.api.paging import id_beginning
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_found, read_meta
-from cluster.operations.errors import OperationRefused
-from cluster.store.listing import Listing, first_ids
-from cluster.store.reader import DjangoStateReader
-from scheduler.ports import StateReader
+from cluster.operations.errors import NotAllowed, OperationRefused
+from cluster.store.ports import Listing, RecordReader
+from scheduler.access.access import Access
+from scheduler.state import nouns
+from scheduler.state.noun import Noun
+from scheduler.state.nouns import NAMESPACES, NODE_POOLS
 
 #: Contexts as the error text names them, and `all`.
 _CONTEXTS = (
@@ -21,12 +24,34 @@ _UUID_CONTEXTS = frozenset({"allocs", "nodes", "evals", "deployment"})
 #: Kinds that do not exist here; they are answered as empty.
 _EMPTY_CONTEXTS = frozenset({"plugins", "volumes", "scaling_policy", "vars", "host_volumes"})
 _MOST = 20
+
+
+def _reads_jobs(access: Access, namespace: str) -> bool:
+    return access.allows(namespace, "read-job")
+
+
+#: Who may search a context of a namespace (access.md 8.5); `all` leaves the others out.
+_MAY: dict[str, Callable[[Access, str], bool]] = {
+    "allocs": _reads_jobs,
+    "jobs": _reads_jobs,
+    "evals": _reads_jobs,
+    "deployment": _reads_jobs,
+    "scaling_policy": _reads_jobs,
+    "nodes": lambda access, _namespace: access.reads("node"),
+    "node_pools": lambda access, _namespace: access.has_any_pool(),
+    "plugins": lambda access, _namespace: access.lists_plugins(),
+    "volumes": lambda access, namespace: access.allows(
+        namespace, "csi-list-volume", "csi-read-volume", "list-jobs", "read-job"
+    ),
+    "vars": lambda access, namespace: access.has_any_variable(namespace),
+    "namespaces": lambda access, namespace: access.knows_namespace(namespace),
+    "host_volumes": lambda access, namespace: access.allows(namespace, "host-volume-read"),
+}
 _TABLES = ("jobs", "nodes", "allocations", "evaluations", "deployments", "namespaces")
 
 
 async def search(call: Call) -> HttpResponse:
     """PUT /v1/search."""
-    call.require_listing()
     body = call.body("SearchRequest")
     prefix, context = body.text("Prefix"), body.text("Context") or "all"
     if context != "all" and context not in _CONTEXTS:
@@ -34,16 +59,19 @@ async def search(call: Call) -> HttpResponse:
         raise OperationRefused(
             f"context must be one of [{known}] or 'all' for all contexts; got \"{context}\""
         )
+    access = call.caller.access
+    if context != "all" and not _MAY[context](access, call.namespace):
+        raise NotAllowed(missing=f"a right to search {context}")
     contexts = [
         name
         for name in (_CONTEXTS if context == "all" else (context,))
-        if name not in _UUID_CONTEXTS or _is_hex(prefix)
+        if (name not in _UUID_CONTEXTS or _is_hex(prefix)) and _MAY[name](access, call.namespace)
     ]
     found = await call.read(lambda reader: _search(call, reader, prefix, contexts))
     return answer_found(call.request, found)
 
 
-def _search(call: Call, reader: StateReader, prefix: str, contexts: list[str]) -> Found:
+def _search(call: Call, reader: RecordReader, prefix: str, contexts: list[str]) -> Found:
     matches: dict[str, list[str] | None] = {}
     truncations: dict[str, bool] = {}
     for context in contexts:
@@ -55,31 +83,35 @@ def _search(call: Call, reader: StateReader, prefix: str, contexts: list[str]) -
     return Found(index=index, body=body)
 
 
-def _ids(call: Call, reader: StateReader, context: str, prefix: str) -> Iterable[str]:
+def _ids(call: Call, reader: RecordReader, context: str, prefix: str) -> Iterable[str]:
     if context in _EMPTY_CONTEXTS:
         return ()
     if context == "namespaces":
         return (
             each.name
-            for each in reader.namespaces()
-            if call.caller.sees(each.name) and each.name.startswith(prefix)
+            for each in reader.list_all(NAMESPACES)
+            if call.caller.access.knows_namespace(each.name) and each.name.startswith(prefix)
         )
     if context == "node_pools":
-        return (pool.name for pool in reader.node_pools() if pool.name.startswith(prefix))
+        return (
+            pool.name
+            for pool in reader.list_all(NODE_POOLS)
+            if call.caller.access.allows_pool(pool.name, "read") and pool.name.startswith(prefix)
+        )
     beginning = prefix
     if context in _UUID_CONTEXTS:
         beginning = id_beginning(prefix.replace("-", ""))
-    assert isinstance(reader, DjangoStateReader), "the API reads the database"
-    wanted = Listing(prefix=beginning, namespaces=call.listed_namespaces, limit=_MOST)
-    return first_ids(reader, _TABLE_OF[context], wanted)
+    namespaces = call.listed(reader, "read-job")
+    wanted = Listing(prefix=beginning, namespaces=namespaces, limit=_MOST)
+    return reader.first_ids(_NOUN_OF[context], wanted)
 
 
-_TABLE_OF = {
-    "allocs": "allocations",
-    "deployment": "deployments",
-    "evals": "evaluations",
-    "jobs": "jobs",
-    "nodes": "nodes",
+_NOUN_OF: dict[str, Noun[Any, Any]] = {
+    "allocs": nouns.ALLOCATIONS,
+    "deployment": nouns.DEPLOYMENTS,
+    "evals": nouns.EVALUATIONS,
+    "jobs": nouns.JOBS,
+    "nodes": nouns.NODES,
 }
 
 

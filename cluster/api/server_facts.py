@@ -1,4 +1,4 @@
-"""What the server says of itself: status, members, health, regions (http-api.md 3.8, 5.7).
+"""What the server says of itself: status, members, regions (http-api.md 3.8, 5.7).
 
 In: settings. Out: plain objects. There is one logical server; its address stands for leader, peer
 and member alike, so that clients which match them find them equal.
@@ -14,9 +14,9 @@ from django.http import HttpResponse
 
 from cluster.api.request import Call
 from cluster.api.respond import answer_json
+from cluster.operations.rights import require_reads
+from cluster.versions import REFERENCE_VERSION, VERSION
 
-#: The version of the reference whose API this is; clients compare it.
-API_VERSION = "2.0.6"
 DATACENTER = "dc1"
 _SERVER_NAME = "bivouac"
 
@@ -27,8 +27,14 @@ async def leader(call: Call) -> HttpResponse:
 
 
 async def peers(call: Call) -> HttpResponse:
-    """GET /v1/status/peers and /v1/agent/servers."""
+    """GET /v1/status/peers."""
     return answer_json(call.request, [_rpc_address()])
+
+
+async def servers(call: Call) -> HttpResponse:
+    """GET /v1/agent/servers."""
+    require_reads(call.caller, "agent")
+    return await peers(call)
 
 
 async def regions(call: Call) -> HttpResponse:
@@ -37,12 +43,14 @@ async def regions(call: Call) -> HttpResponse:
 
 
 async def agent_self(call: Call) -> HttpResponse:
-    """GET /v1/agent/self."""
+    """GET /v1/agent/self: the reference's version where clients compare it, ours in `stats`."""
+    require_reads(call.caller, "agent")
     return answer_json(call.request, {"config": _config(), "member": _member(), "stats": _stats()})
 
 
 async def members(call: Call) -> HttpResponse:
     """GET /v1/agent/members."""
+    require_reads(call.caller, "node")
     body = {
         "ServerName": _SERVER_NAME,
         "ServerRegion": settings.BIVOUAC_REGION,
@@ -52,18 +60,9 @@ async def members(call: Call) -> HttpResponse:
     return answer_json(call.request, body)
 
 
-async def health(call: Call) -> HttpResponse:
-    """GET /v1/agent/health; `type=client` is answered as a pure server does."""
-    wanted = call.query.get("type", "")
-    if wanted == "client":
-        body = {"client": {"ok": False, "message": "client not enabled"}}
-        return answer_json(call.request, body, status=500)
-    server = {"server": {"ok": True, "message": "ok"}}
-    return answer_json(call.request, server if wanted in {"", "server"} else {})
-
-
 async def schedulers(call: Call) -> HttpResponse:
     """GET /v1/agent/schedulers/config."""
+    require_reads(call.caller, "agent")
     body = {
         "server_id": f"{_SERVER_NAME}.{settings.BIVOUAC_REGION}",
         "num_schedulers": settings.BIVOUAC_WORKERS,
@@ -103,7 +102,7 @@ def _member() -> dict[str, Any]:
             "role": "nomad",
             "region": settings.BIVOUAC_REGION,
             "dc": DATACENTER,
-            "build": API_VERSION,
+            "build": REFERENCE_VERSION,
             "revision": "",
             "vsn": "1",
             "raft_vsn": "3",
@@ -134,7 +133,7 @@ def _config() -> dict[str, Any]:
         "AdvertiseAddrs": addresses,
         "Ports": {"HTTP": port, "RPC": port, "Serf": port},
         "Version": {
-            "Version": API_VERSION,
+            "Version": REFERENCE_VERSION,
             "VersionPrerelease": "",
             "VersionMetadata": "bivouac",
             "Revision": "",
@@ -157,6 +156,7 @@ def _stats() -> dict[str, dict[str, str]]:
             "bootstrap": "true",
             "known_regions": "1",
         },
+        "bivouac": {"version": VERSION},
         "raft": {},
         "serf": {"members": "1", "failed": "0", "left": "0"},
         "runtime": {

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from cluster.api.encode import Plain, chosen_form, complete_form, to_plain, writer_of
+from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, JobSummary
@@ -53,7 +55,7 @@ def job_stub(reader: StateReader, job: Job, *, with_meta: bool) -> dict[str, Pla
 
 def summary_form(reader: StateReader, job: Job) -> dict[str, Plain]:
     """The counts beside a job; zeroes when none were kept yet."""
-    summary = reader.job_summary(job.key) or JobSummary(
+    summary = reader.get(JOB_SUMMARIES, job.key) or JobSummary(
         job_id=job.id,
         namespace=job.namespace,
         create_index=job.create_index,
@@ -62,6 +64,13 @@ def summary_form(reader: StateReader, job: Job) -> dict[str, Plain]:
     form = to_plain(summary)
     form["Summary"] = form["Summary"] or {}
     return form
+
+
+def evaluation_form(evaluation: Evaluation, caller: Caller) -> dict[str, Plain]:
+    """A whole evaluation; what was decided beside it is told to those who see every namespace."""
+    if evaluation.counted_evals and not caller.access.allows_everywhere("read-job"):
+        evaluation = evaluation.changed(counted_evals=())
+    return to_plain(evaluation)
 
 
 def evaluation_stub(evaluation: Evaluation) -> dict[str, Plain]:

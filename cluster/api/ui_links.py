@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 
+from cluster.page_addresses import job_url
+from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
+
 _FRONT_PAGE = "/"
 _LISTS = {
     "jobs": "/jobs/",
@@ -42,6 +45,5 @@ def page_of(path: str, chosen_evaluation: str = "") -> str:
         return f"{_OBJECTS[kind]}/{quote(rest.partition('/')[0], safe='')}/"
     job = _JOB.fullmatch(path)
     if job is not None:
-        namespace = job["namespace"] or "default"
-        return f"/jobs/{quote(namespace, safe='')}/{quote(job['id'], safe='')}/"
+        return job_url(JobKey(job["namespace"] or DEFAULT_NAMESPACE, job["id"]))
     return _FRONT_PAGE

@@ -11,15 +11,22 @@ from cluster.api import (
     deployments,
     evaluations,
     events,
+    health,
     job_writes,
     jobs,
+    node_pools,
     nodes,
     operator,
     outside,
+    plain_nouns,
     quotas,
     search,
     server_facts,
+    snapshots,
 )
+from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
+from cluster.api.not_built import NOT_BUILT, VOLUMES, answer_not_built
+from cluster.api.not_built_rights import RIGHTS, everybody
 from cluster.api.request import View, door, unknown_path
 
 #: Any text, slashes and line breaks included.
@@ -29,6 +36,11 @@ _SEGMENT = r"[^/]*"
 
 def _route(pattern: str, **views: View) -> URLPattern:
     return re_path(rf"^{pattern}\Z", door(views))
+
+
+def _open_route(pattern: str, **views: View) -> URLPattern:
+    """For everybody, whatever token they show."""
+    return re_path(rf"^{pattern}\Z", door(views, asks_who=False))
 
 
 def _only_put(pattern: str, view: View) -> URLPattern:
@@ -66,7 +78,12 @@ _JOBS = [
     _of_job("actions", GET=jobs.job_actions),
     _of_job("evaluate", PUT=job_writes.evaluate),
     _of_job("plan", PUT=job_writes.plan),
-    *(_of_job(suffix, PUT=outside.not_yet) for suffix in outside.LATER_JOB_SUFFIXES),
+    _route(
+        rf"job/(?P<path>{_ANY})/tag",
+        GET=outside.job_tag,
+        PUT=outside.job_tag,
+        DELETE=outside.job_tag,
+    ),
     _route(
         rf"job/(?P<job_id>{_ANY})",
         GET=jobs.read_job,
@@ -127,8 +144,6 @@ _DEPLOYMENTS = [
 
 _NODES = [
     _route("nodes", GET=nodes.list_nodes),
-    _route("node/pools", GET=nodes.list_pools),
-    _route(rf"node/pool/(?P<name>{_SEGMENT})", GET=nodes.read_pool),
     _of_node("/allocations", GET=nodes.node_allocations),
     _of_node("/drain", PUT=nodes.drain),
     _of_node("/eligibility", PUT=nodes.set_eligibility),
@@ -138,43 +153,78 @@ _NODES = [
 ]
 
 _SERVER = [
-    _route("status/leader", GET=server_facts.leader),
-    _route("status/peers", GET=server_facts.peers),
-    _route("regions", GET=server_facts.regions),
+    _open_route("status/leader", GET=server_facts.leader),
+    _open_route("status/peers", GET=server_facts.peers),
+    _open_route("regions", GET=server_facts.regions),
     _route("agent/self", GET=server_facts.agent_self),
     _route("agent/members", GET=server_facts.members),
-    _route("agent/servers", GET=server_facts.peers),
-    _route("agent/health", GET=server_facts.health),
+    _route("agent/servers", GET=server_facts.servers),
+    _open_route("agent/health", GET=health.health),
     _route("agent/schedulers/config", GET=server_facts.schedulers),
     _route(
         "operator/scheduler/configuration",
         GET=operator.read_scheduler_settings,
         PUT=operator.write_scheduler_settings,
     ),
+    _route("operator/snapshot", GET=snapshots.save, PUT=snapshots.restore),
     _only_put("system/gc", operator.collect_garbage),
-    _only_put("system/reconcile/summaries", operator.collect_garbage),
-    _route("namespaces", GET=operator.list_namespaces),
+    _only_put("system/reconcile/summaries", operator.reconcile_summaries),
     _route("namespace", PUT=operator.write_namespace),
-    _route(
-        rf"namespace/(?P<name>{_SEGMENT})",
-        GET=operator.read_namespace,
-        PUT=operator.write_namespace,
-        DELETE=operator.remove_namespace,
-    ),
-    _route("quotas", GET=quotas.list_quotas),
     _route(rf"quota/usage/(?P<name>{_SEGMENT})", GET=quotas.read_usage),
-    _route(
-        rf"quota/(?P<name>{_SEGMENT})",
-        GET=quotas.read_quota,
-        PUT=quotas.write_quota,
-        DELETE=quotas.remove_quota,
-    ),
     _route("search", PUT=search.search),
     _route("event/stream", GET=events.stream),
-    *(_route(path, GET=outside.empty_list) for path in outside.EMPTY_LISTS),
+    *(
+        _route(
+            path,
+            GET=outside.empty_list(may_ask),
+            PUT=answer_not_built(VOLUMES, RIGHTS["volumes/.*"]),
+        )
+        if path == "volumes"
+        else _route(path, GET=outside.empty_list(may_ask))
+        for path, may_ask in outside.EMPTY_LISTS.items()
+    ),
+]
+
+_PLAIN_NOUNS = [
+    route
+    for plain in plain_nouns.PLAIN_NOUNS
+    for route in (
+        _route(plain.list_path, GET=plain_nouns.list_view(plain), **plain.list_writes),
+        _route(
+            rf"{plain.row_path}/(?P<name>{_SEGMENT})",
+            GET=plain_nouns.read_view(plain),
+            **plain.writes,
+        ),
+    )
+]
+
+_NOT_BUILT = [
+    re_path(
+        # Reversing an address reads every pattern, and takes no flags in them.
+        rf"^{pattern.replace('.*', _ANY)}\Z",
+        door(
+            dict.fromkeys(
+                ("GET", "PUT", "POST", "PATCH", "DELETE"),
+                answer_not_built(sentence, RIGHTS.get(pattern, everybody)),
+            )
+        ),
+    )
+    for pattern, sentence in NOT_BUILT.items()
+]
+
+_ACL = [
+    *(_route(pattern, **views) for pattern, views in ACL_ROUTES.items()),
+    *(_open_route(pattern, **views) for pattern, views in OPEN_ACL_ROUTES.items()),
 ]
 
 urlpatterns = [
+    # Before the jobs, whose ids may end like any of them.
+    *_NOT_BUILT,
+    *_ACL,
+    _route(rf"node/pool/(?P<name>{_ANY})/nodes", GET=node_pools.pool_nodes),
+    _route(rf"node/pool/(?P<name>{_ANY})/jobs", GET=node_pools.pool_jobs),
+    # Before the nodes, whose ids may be any text.
+    *_PLAIN_NOUNS,
     *_JOBS,
     *_EVALUATIONS,
     *_ALLOCATIONS,

@@ -2,21 +2,11 @@
 
 from cluster.store.blocking import Watch
 from scheduler.state.events import Topic
+from scheduler.state.nouns import NOUNS
 from scheduler.structs.identity import JobKey
 
-_TOPICS = {
-    "jobs": Topic.JOB,
-    "job_summaries": Topic.JOB_SUMMARY,
-    "nodes": Topic.NODE,
-    "allocations": Topic.ALLOCATION,
-    "evaluations": Topic.EVALUATION,
-    "deployments": Topic.DEPLOYMENT,
-    "namespaces": Topic.NAMESPACE,
-    "quotas": Topic.QUOTA,
-    "node_pools": Topic.NODE_POOL,
-    "scheduler_settings": Topic.SCHEDULER_SETTINGS,
-    "lifecycle": Topic.LIFECYCLE,
-}
+#: Of nouns that share a table's index, the first one stands for it.
+_TOPICS = {noun.table_index: noun.topic for noun in reversed(NOUNS) if noun.table_index}
 
 
 def watch_table(table: str) -> Watch:

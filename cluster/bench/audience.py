@@ -69,7 +69,7 @@ _heads = msgspec.json.Decoder(Head)
 
 
 @dataclass
-class Page:
+class OpenPage:
     """One socket, and what it has been through."""
 
     have: dict[str, int]
@@ -150,20 +150,20 @@ class Audience:
         self._thread.join()
         self._loop.close()
 
-    def come(self, seats: Sequence[Seat]) -> list[Page]:
+    def come(self, seats: Sequence[Seat]) -> list[OpenPage]:
         """Open further pages, which read like the others."""
         pages = [_page(seat) for seat in seats]
         self.read_again(pages)
         self._run(self._open(pages))
         return pages
 
-    def stop_reading(self, seats: Sequence[Seat]) -> list[Page]:
+    def stop_reading(self, seats: Sequence[Seat]) -> list[OpenPage]:
         """Open further pages, which read nothing; see `read_again`."""
         pages = [_page(seat) for seat in seats]
         self._run(self._open(pages))
         return pages
 
-    def read_again(self, pages: Sequence[Page]) -> None:
+    def read_again(self, pages: Sequence[OpenPage]) -> None:
         """From here on these pages read like the others."""
         for page in pages:
             self._loop.call_soon_threadsafe(page.reads.set)
@@ -178,7 +178,7 @@ class Audience:
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _open(self, pages: Sequence[Page], at_once: int = _AT_ONCE) -> None:
+    async def _open(self, pages: Sequence[OpenPage], at_once: int = _AT_ONCE) -> None:
         gate = asyncio.Semaphore(at_once)
         opened = [asyncio.Event() for _ in pages]
         for page, event in zip(pages, opened, strict=True):
@@ -191,7 +191,7 @@ class Audience:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _live(self, page: Page, gate: asyncio.Semaphore, opened: asyncio.Event) -> None:
+    async def _live(self, page: OpenPage, gate: asyncio.Semaphore, opened: asyncio.Event) -> None:
         """Connect, follow, and come back for as long as the audience stays."""
         pause = _RETRY_S
         while True:
@@ -210,7 +210,7 @@ class Audience:
             await asyncio.sleep(pause * (0.75 + chance() / 2))
             pause = min(pause * _RETRY_GROWTH, _LONGEST_RETRY_S)
 
-    async def _connected(self, page: Page) -> ClientConnection:
+    async def _connected(self, page: OpenPage) -> ClientConnection:
         query = urlencode({"index": page.index, "topics": ",".join(page.have)})
         is_slow = not page.reads.is_set()
         options: dict[str, Any] = {"max_queue": 1, "sock": self._small()} if is_slow else {}
@@ -227,7 +227,7 @@ class Audience:
         line.setblocking(False)  # noqa: FBT003 - the socket's own way to say it
         return line
 
-    async def _follow(self, page: Page, line: ClientConnection) -> None:
+    async def _follow(self, page: OpenPage, line: ClientConnection) -> None:
         await page.reads.wait()
         reporting = asyncio.create_task(_report(page, line, page.messages))
         try:
@@ -239,11 +239,11 @@ class Audience:
             reporting.cancel()
 
 
-def _page(seat: Seat) -> Page:
-    return Page(dict.fromkeys(seat.topics, seat.index))
+def _page(seat: Seat) -> OpenPage:
+    return OpenPage(dict.fromkeys(seat.topics, seat.index))
 
 
-async def _report(page: Page, line: ClientConnection, before: int) -> None:
+async def _report(page: OpenPage, line: ClientConnection, before: int) -> None:
     reported = 0
     with contextlib.suppress(ConnectionClosed):
         while True:

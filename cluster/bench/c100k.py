@@ -1,4 +1,4 @@
-"""318 jobs of 315 allocations each, registered at once on 500 nodes (P3)."""
+"""318 jobs of 315 allocations each, registered at once on 500 nodes (goals.md P3)."""
 
 import itertools
 from threading import Thread

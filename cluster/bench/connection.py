@@ -12,7 +12,7 @@ import msgspec
 _TIMEOUT_S = 120
 
 
-class RequestRefused(Exception):
+class RequestFailed(Exception):
     """The server answered with an error; the message carries its status and text."""
 
 
@@ -29,25 +29,24 @@ class Connection:
         self.index = 0
 
     def get(self, path: str) -> Any:
-        """Read. Raises RequestRefused."""
+        """Read. Raises RequestFailed."""
         return self._ask("GET", path, None)
 
     def put(self, path: str, body: object) -> Any:
-        """Write. Raises RequestRefused."""
+        """Write. Raises RequestFailed."""
         return self._ask("PUT", path, msgspec.json.encode(body))
 
     def close(self) -> None:
-        """Hang up."""
         self._connection.close()
 
     def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
-        """The content of the answer, with headers of the caller's own. Raises RequestRefused."""
+        """The content of the answer, with headers of the caller's own. Raises RequestFailed."""
         self._connection.request(method, path, body, headers)
         response = self._connection.getresponse()
         content = response.read()
         if response.status >= 400:
             text = content.decode(errors="replace")[:500]
-            raise RequestRefused(f"{method} {path}: {response.status} {text}")
+            raise RequestFailed(f"{method} {path}: {response.status} {text}")
         self.index = int(response.headers.get("X-Nomad-Index") or self.index)
         return content
 

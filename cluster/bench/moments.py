@@ -22,7 +22,7 @@ class Commit:
 
     index: int
     at: int
-    rows: dict[Topic, int]
+    rows: dict[str, int]
 
 
 class Moments:
@@ -44,7 +44,7 @@ class Moments:
         """Every write above `since`, in order."""
         commits = []
         for index, at, events in self._frames(since):
-            rows: dict[Topic, int] = {}
+            rows: dict[str, int] = {}
             for event in events:
                 rows[event.topic] = rows.get(event.topic, 0) + 1
             commits.append(Commit(index, at, rows))

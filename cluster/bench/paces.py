@@ -1,4 +1,4 @@
-"""Rows changed in the record at a steady pace, as ui.md 6.6 words its budgets."""
+"""Rows changed in the record at a steady pace, as ui.md 2.6 words its budgets."""
 
 from collections.abc import Sequence
 from contextlib import closing

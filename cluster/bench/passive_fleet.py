@@ -24,7 +24,7 @@ from cluster.agent.protocol import (
     decode,
     encode,
 )
-from cluster.bench.connection import Connection, RequestRefused
+from cluster.bench.connection import Connection, RequestFailed
 from cluster.fleet.blueprint import FleetOptions, Member, members_of
 from cluster.runtime.clock import SystemClock
 
@@ -155,7 +155,7 @@ class _Beater:
         while (member := self._next()) is not None:
             try:
                 wait_s = self._beat(connection, member)
-            except (OSError, http.client.HTTPException, RequestRefused):
+            except (OSError, http.client.HTTPException, RequestFailed):
                 connection.close()
                 wait_s = _RETRY_S
             with self._changed:

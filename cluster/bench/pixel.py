@@ -1,4 +1,4 @@
-"""How long a commit takes to be drawn in a real browser, with one viewer (ui.md 6.6).
+"""How long a commit takes to be drawn in a real browser, with one viewer (ui.md 2.6).
 
 List: jobs are registered at a steady pace; the row of each evaluation, in each of its states, is
 waited for on the page that lists them. Graph: one evaluation at a time is watched on its own page,

@@ -19,6 +19,7 @@ from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
 from scheduler.ports import MirroredSnapshot
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.moment import Moment
 from scheduler.structs.plan import Plan
 from scheduler.worker import Batch, Turn, WorkerTools
 
@@ -100,7 +101,7 @@ class Rush:
 
     def _judge(self, worker: "_Worker", group: "_Group") -> None:
         queued = [QueuedPlan(plan=plan) for _, plan in group]
-        outcomes = self._applier.apply(self._store, queued, now=NOW, monotonic=self._now)
+        outcomes = self._applier.apply(self._store, queued, Moment(NOW, self._now))
         for (owner, plan), outcome in zip(group, outcomes, strict=True):
             self._count(plan, outcome)
             self._after(_HOP, owner, _bound(self._deliver, outcome))

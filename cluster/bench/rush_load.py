@@ -1,8 +1,8 @@
 """What two workers are given to do at once, and how much of it is refused.
 
 In: options. Out: shares of refused placements: of single tasks on a cluster in use, where every
-evaluation may use half of the nodes (P8), the same where all may use all, and of large jobs.
-Who is refused is asked to try again, as ever: in the end everything is placed.
+evaluation may use half of the nodes (goals.md P8), the same where all may use all, and of large
+jobs. Who is refused is asked to try again, as ever: in the end everything is placed.
 """
 
 import math

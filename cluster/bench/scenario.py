@@ -44,8 +44,7 @@ class Options:
 def target(options: Options) -> Iterator[Target]:
     """The cluster to measure, of its own or named by the options."""
     if options.address:
-        environment = os.environ.get
-        token, join = environment("BIVOUAC_TOKEN", ""), environment("BIVOUAC_JOIN_TOKEN", "")
+        token, join = os.environ.get("BIVOUAC_TOKEN", ""), os.environ.get("BIVOUAC_JOIN_TOKEN", "")
         yield Target(options.address, token, join)
         return
     with Stack(workers=options.workers, environment=options.environment) as stack:

@@ -1,9 +1,9 @@
-"""Many pages open while a storm passes: who is served, what is lost, how late it comes (P9, F21).
+"""Many pages open while a storm passes: who is served, what is lost, how late (goals.md P9, F21).
 
-200 sockets follow the product's list pages. First rows change at the steady pace of ui.md 6.6;
-then a tenth of the seeds' storm passes twice, as fast as it can, the second time with some that do
-not read; at last all lose their line and come back at once. A transition is one commit that a page
-shows.
+200 sockets follow the product's list pages. First rows change at the steady pace of ui.md 2.6;
+then a tenth of the storm in `storm.py` passes twice, as fast as it can, the second time with some
+that do not read; at last all lose their line and come back at once. A transition is one commit
+that a page shows.
 """
 
 import re
@@ -15,7 +15,7 @@ from time import sleep
 
 import httpx
 
-from cluster.bench.audience import Audience, Page, Seat
+from cluster.bench.audience import Audience, OpenPage, Seat
 from cluster.bench.moments import Commit, Moments
 from cluster.bench.paces import BUSY, register_at
 from cluster.bench.passive_fleet import PassiveFleet
@@ -49,7 +49,7 @@ _CLOCK = SystemClock()
 
 
 def run(options: Options) -> Figures:
-    """Fill a cluster, let the audience in, and measure each part of the story."""
+    """Fill a cluster, let the audience in, and measure each part of it."""
     home, spare = fleets(options.scaled(NODES))
     with target(options) as aim, passive(aim, home) as at_home:
         moments = Moments(aim)
@@ -201,7 +201,7 @@ def _back_at_once(aim: Target, moments: Moments, audience: Audience, since: int)
     }
 
 
-def _all_at(aim: Target, pages: Sequence[Page], index: int) -> None:
+def _all_at(aim: Target, pages: Sequence[OpenPage], index: int) -> None:
     try:
         aim.until(lambda: all(page.index >= index for page in pages), "", _ARRIVED_S)
     except NotSettled:
@@ -212,11 +212,11 @@ def _all_at(aim: Target, pages: Sequence[Page], index: int) -> None:
         ) from None
 
 
-def _reasons(pages: Sequence[Page]) -> str:
+def _reasons(pages: Sequence[OpenPage]) -> str:
     return "; ".join(sorted({reason for page in pages for reason in page.refused})[:3])
 
 
-def _troubles(pages: Sequence[Page]) -> int:
+def _troubles(pages: Sequence[OpenPage]) -> int:
     return sum(page.gaps + page.reloads + len(page.closed) for page in pages)
 
 
@@ -225,7 +225,7 @@ def _shown(topic: str, commits: Sequence[Commit]) -> list[Commit]:
     return [commit for commit in commits if wanted in commit.rows]
 
 
-def spans_of(pages: Sequence[Page], commits: Sequence[Commit]) -> list[float]:
+def spans_of(pages: Sequence[OpenPage], commits: Sequence[Commit]) -> list[float]:
     """Milliseconds from each shown commit to its arrival, page by page."""
     shown = {topic: _shown(topic, commits) for page in pages for topic in page.have}
     indexes = {topic: [commit.index for commit in of] for topic, of in shown.items()}

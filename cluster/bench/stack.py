@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Self
 
 import httpx
+import psutil
 from django.conf import settings
 
 from cluster.runtime.clock import SystemClock
@@ -82,8 +83,9 @@ class Stack:
         if self._own_dir:
             shutil.rmtree(self.data_dir, ignore_errors=True)
 
-    def start(self, limit_s: float = 60) -> None:
+    def start(self, limit_s: float = 180) -> None:
         """Start and wait until the API answers with the token of `env`."""
+        (self.data_dir / "login-link").unlink(missing_ok=True)
         self._process = subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, str(settings.BASE_DIR / "manage.py"), *self._arguments],
             env=self._environment,
@@ -102,7 +104,7 @@ class Stack:
                 raise StackFailed(f"`up` did not come up:\n{tail}")
             time.sleep(0.05)
 
-    def stop(self, limit_s: float = 15) -> float:
+    def stop(self, limit_s: float = 45) -> float:
         """SIGTERM, as a service manager would; returns the seconds it took."""
         process = self._process
         if process is None:
@@ -128,6 +130,14 @@ class Stack:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, number)
         return pid
+
+    def kill_supervisor(self) -> list[psutil.Process]:
+        """Kill `up` itself and nothing else; returns what it had started."""
+        assert self._process is not None, "killed while it runs"
+        family = psutil.Process(self._process.pid).children(recursive=True)
+        self._process.kill()
+        self.stop()
+        return family
 
     def kill_everything(self) -> None:
         """Leave nothing running."""
@@ -157,13 +167,12 @@ class Stack:
             match = _STATE.match(text)
             if match and match["pid"]:
                 self.pids[match["name"]] = int(match["pid"])
-            if "/login/once/" in text:
-                self.login_link = text[text.index("http") :].split()[0]
 
     def _is_up(self) -> bool:
-        exports = self.data_dir / "env"
-        if not self.login_link or not exports.exists():
+        exports, link = self.data_dir / "env", self.data_dir / "login-link"
+        if not link.exists() or not exports.exists():
             return False
+        self.login_link = link.read_text().strip()
         matches = (_EXPORT.match(line) for line in exports.read_text().splitlines())
         values = {match["name"]: match["value"].strip("'\"") for match in matches if match}
         self.token = values.get("BIVOUAC_TOKEN", "")

@@ -1,4 +1,4 @@
-"""The seeds' storm: 100 nodes with 40 service and 10 system jobs go down and come up (P1).
+"""A storm: 100 nodes with 40 service and 10 system jobs go down and come up (goals.md P1).
 
 Twice. Live: every evaluation of the way down is worked on before the nodes come back, which makes
 4,000 service and 2,000 system evaluations. Shed: the broker is paused until both have happened,

@@ -9,9 +9,11 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from cluster.agent.fingerprint import MAX_DYNAMIC_PORT, MIN_DYNAMIC_PORT, REFERENCE_VERSION
+from cluster.agent.fingerprint import MAX_DYNAMIC_PORT, MIN_DYNAMIC_PORT
+from cluster.versions import REFERENCE_VERSION
 from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import (
+    SIMULATED,
     DriverInfo,
     Node,
     NodeCpu,
@@ -111,7 +113,9 @@ def _attributes(name: str, cpu: int, memory: int, drivers: tuple[str, ...]) -> d
         "kernel.arch": "x86_64",
         "memory.totalbytes": str(memory * 1024 * 1024),
         "nomad.version": REFERENCE_VERSION,
+        # Placing a job with services is tried out here, so the node says that it could.
         "nomad.service_discovery": "true",
+        SIMULATED: "true",
         "os.name": "simulated",
         "os.signals": _SIGNALS,
         "unique.hostname": name,

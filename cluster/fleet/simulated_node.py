@@ -25,17 +25,16 @@ class SimulatedNode:
         self.drivers = {name: MockDriver(means.clock.now, name) for name in self.node.drivers}
         launcher = TaskLauncher(lambda: self.node, {}, means.ids)
         storage = NoStorage()
-        self.host = AllocHost(
-            launcher, self.drivers, storage, means.clock, Surroundings(chance=means.chance)
-        )
+        surroundings = Surroundings(chance=means.chance, is_simulated=True)
+        self.host = AllocHost(launcher, self.drivers, storage, means.clock, surroundings)
         self.answers = Answers(self.host, storage, means.clock)
-        self.link = ServerLink(server, self.node.id, self.secret)
+        self.link = ServerLink(server, self.node.id, self.secret, now=means.clock.now)
         self._client = NodeClient(
             self.link,
             self.host,
             lambda: self.node,
             means,
-            ClientSettings(join_token=join_token, dev=True),
+            ClientSettings(join_token=join_token, dev=True, server=server),
         )
         self._work: asyncio.Task[None] | None = None
 

@@ -7,11 +7,10 @@ checks none.
 
 from collections.abc import Callable
 
-import msgspec
-
 from cluster.jobspec import defaults
+from cluster.jobspec.canonicalize_resources import fill_weights
 from cluster.jobspec.canonicalize_service import canonicalize_service
-from cluster.jobspec.canonicalize_task import canonicalize_task, fill_weights, with_cluster
+from cluster.jobspec.canonicalize_task import canonicalize_task, with_cluster
 from cluster.jobspec.defaults import by_type, fill, merge
 from cluster.jobspec.request_form import RequestForm
 from cluster.jobspec.stored_form import stored_job
@@ -105,25 +104,3 @@ def _fill_policies(group: RequestForm, job: RequestForm) -> None:
     if migrate is not None or job_type == "service":
         group["Migrate"] = fill(migrate, defaults.MIGRATE)
     group["RestartPolicy"] = fill(group["RestartPolicy"], by_type(defaults.RESTART, job_type))
-
-
-def job_spec_changed(old: Job, new: Job) -> bool:
-    """Whether anything an author or operator says differs.
-
-    What the record itself keeps does not count.
-    """
-    return _as_said(old) != _as_said(new)
-
-
-def _as_said(job: Job) -> Job:
-    return msgspec.structs.replace(
-        job,
-        status="",
-        status_description="",
-        stable=False,
-        version=0,
-        create_index=0,
-        modify_index=0,
-        job_modify_index=0,
-        submit_time=0,
-    )

@@ -4,6 +4,7 @@ In: a service's request form and the name its place gives it. Out: a new form. C
 """
 
 from cluster.jobspec import defaults
+from cluster.jobspec.canonicalize_resources import fill_resources
 from cluster.jobspec.defaults import fill
 from cluster.jobspec.request_form import RequestForm
 from scheduler.structs.policies import SECOND
@@ -47,22 +48,28 @@ def _check_restart(of_service: RequestForm | None, own: RequestForm | None) -> R
 
 
 def _connect(form: RequestForm) -> RequestForm:
-    # Imported here, because a task has services and a service may have a task.
-    from cluster.jobspec.canonicalize_task import fill_resources  # noqa: PLC0415 - see above
-
     connect = dict(form)
     task = connect["SidecarTask"]
     if task is not None:
         connect["SidecarTask"] = fill(
             task, {"KillTimeout": defaults.KILL_TIMEOUT, "ShutdownDelay": 0}
         ) | {
-            "LogConfig": None
-            if task["LogConfig"] is None
-            else fill(task["LogConfig"], defaults.LOGS),
+            "LogConfig": fill(task["LogConfig"] or dict.fromkeys(defaults.LOGS), defaults.LOGS),
             "Resources": None if task["Resources"] is None else fill_resources(task["Resources"]),
         }
-    gateway = connect["Gateway"]
-    if gateway is not None and gateway["Proxy"] is not None:
-        proxy = fill(gateway["Proxy"], {"ConnectTimeout": 5 * SECOND})
-        connect["Gateway"] = gateway | {"Proxy": proxy}
+    if connect["Gateway"] is not None:
+        connect["Gateway"] = _gateway(connect["Gateway"])
     return connect
+
+
+def _gateway(form: RequestForm) -> RequestForm:
+    gateway = dict(form)
+    if gateway["Proxy"] is not None:
+        gateway["Proxy"] = fill(gateway["Proxy"], {"ConnectTimeout": 5 * SECOND})
+    if gateway["Ingress"] is not None:
+        listeners = [
+            listener | {"Protocol": listener["Protocol"] or "tcp"}
+            for listener in gateway["Ingress"]["Listeners"] or []
+        ]
+        gateway["Ingress"] = gateway["Ingress"] | {"Listeners": listeners}
+    return gateway

@@ -6,6 +6,7 @@ In: a task's request form, its canonical group and job. Out: a new form. Checks 
 import posixpath
 
 from cluster.jobspec import defaults
+from cluster.jobspec.canonicalize_resources import fill_resources, fill_weights
 from cluster.jobspec.canonicalize_service import canonicalize_service
 from cluster.jobspec.defaults import fill
 from cluster.jobspec.request_form import RequestForm
@@ -26,12 +27,6 @@ def canonicalize_task(form: RequestForm, group: RequestForm, job: RequestForm) -
     task["Consul"] = with_cluster(task["Consul"])
     if task.get("CSIPluginConfig") is not None:
         task["CSIPluginConfig"] = _csi_plugin(task["CSIPluginConfig"])
-    if (
-        task["Lifecycle"] is not None
-        and not task["Lifecycle"]["Hook"]
-        and not task["Lifecycle"]["Sidecar"]
-    ):
-        task["Lifecycle"] = None
     if task["Artifacts"] is not None:
         task["Artifacts"] = [_artifact(artifact) for artifact in task["Artifacts"]]
     if task["Templates"] is not None:
@@ -46,42 +41,6 @@ def canonicalize_task(form: RequestForm, group: RequestForm, job: RequestForm) -
     return task
 
 
-def fill_weights(items: list[RequestForm] | None) -> list[RequestForm] | None:
-    """Affinities or spreads, each with a weight."""
-    if items is None:
-        return None
-    return [fill(item, {"Weight": defaults.WEIGHT}) for item in items]
-
-
-def fill_resources(form: RequestForm | None) -> RequestForm:
-    """Resources with CPU, cores and memory; a task that asks for cores gets no MHz beside them."""
-    empty = dict.fromkeys(
-        (
-            "CPU",
-            "Cores",
-            "MemoryMB",
-            "MemoryMaxMB",
-            "DiskMB",
-            "IOPS",
-            "SecretsMB",
-            "Networks",
-            "Devices",
-            "NUMA",
-        )
-    )
-    given = empty | (form or {})
-    shares = 100 if given["Cores"] is None else 0
-    resources = fill(given, {"CPU": shares, "Cores": 0, "MemoryMB": 300})
-    if resources["Devices"] is not None:
-        resources["Devices"] = [
-            fill(device, {"Count": 1}) | {"Affinities": fill_weights(device["Affinities"])}
-            for device in resources["Devices"]
-        ]
-    if resources["NUMA"] is not None and not resources["NUMA"]["Affinity"]:
-        resources["NUMA"] = resources["NUMA"] | {"Affinity": "none"}
-    return resources
-
-
 def with_cluster(form: RequestForm | None) -> RequestForm | None:
     """A Consul block that names its cluster."""
     return None if form is None else form | {"Cluster": form["Cluster"] or "default"}
@@ -89,6 +48,7 @@ def with_cluster(form: RequestForm | None) -> RequestForm | None:
 
 def _csi_plugin(form: RequestForm) -> RequestForm:
     return form | {
+        "MountDir": form["MountDir"] or "/csi",
         "StagePublishBaseDir": form["StagePublishBaseDir"] or "/local/csi",
         "HealthTimeout": form["HealthTimeout"] or defaults.CSI_HEALTH_TIMEOUT,
     }

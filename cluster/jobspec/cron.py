@@ -11,16 +11,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-_MACROS = {
-    "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@hourly": "0 * * * *",
-}  # fmt: skip
-_FIELDS = ("second", "minute", "hour", "day-of-month", "month", "day-of-week")
+from cluster.jobspec.cron_fields import cron_field_problem, cron_parts
+
 _FIRST_YEAR = 1970
 _LAST_YEAR = 2099
 #: Any time will do to see whether an expression can be read.
 _PROBE = datetime(2020, 1, 1, tzinfo=UTC)
-_LONGEST = 1024
 
 
 class _Cron(NamedTuple):
@@ -31,17 +27,8 @@ class _Cron(NamedTuple):
 
 def cron_problem(expression: str) -> str:
     """Why the expression cannot be read; empty if it can."""
-    cron = _split(expression)
-    if cron is None:
-        return "missing field(s)"
-    for position, name in enumerate(_FIELDS):
-        alone = ["*"] * len(_FIELDS)
-        alone[position] = cron.fields[position]
-        if not _reads(" ".join(alone)):
-            return f"syntax error in {name} field: '{cron.fields[position]}'"
-    if not _years(cron.year):
-        return f"syntax error in year field: '{cron.year}'"
-    return "" if _reads(" ".join(cron.fields)) else "no such day in any month"
+    parts = cron_parts(expression)
+    return "missing field(s)" if parts is None else cron_field_problem(parts)
 
 
 def time_zone_problem(name: str) -> str:
@@ -65,7 +52,8 @@ def next_launch(expression: str, after: datetime) -> datetime | None:
     None if there is none.
     """
     cron = _split(expression)
-    if cron is None or cron_problem(expression):
+    # What can be read but not computed has no next time.
+    if cron is None or not _reads(" ".join(cron.fields)):
         return None
     for start, end in _spans(cron.year, after):
         found = next(CronSim(" ".join(cron.fields), start), None)
@@ -88,10 +76,8 @@ def _spans(year: str, after: datetime) -> Iterator[tuple[datetime, int]]:
 
 
 def _split(expression: str) -> _Cron | None:
-    if len(expression) > _LONGEST:
-        return None
-    parts = _MACROS.get(expression.strip().lower(), expression).split()
-    if len(parts) not in (5, 6, 7):
+    parts = cron_parts(expression)
+    if parts is None or cron_field_problem(parts):
         return None
     year = parts.pop() if len(parts) > 5 else "*"
     seconds = parts.pop(0) if len(parts) > 5 else "0"

@@ -5,8 +5,6 @@ In and out: text and nanoseconds. Knows nothing else.
 
 import re
 
-from cluster.jobspec.problems import JobProblems, Problem
-
 _UNITS = {
     "ns": 1,
     "us": 1_000,
@@ -21,16 +19,8 @@ _PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)")
 _LONGEST = 64
 
 
-def parse_duration(text: str) -> int:
-    """Nanoseconds of a text like `1h30m`; raises `JobProblems` for anything else."""
-    nanoseconds = read_duration(text)
-    if nanoseconds is None:
-        raise JobProblems([Problem("", f'time: invalid duration "{text[:_LONGEST]}"')])
-    return nanoseconds
-
-
 def read_duration(text: str) -> int | None:
-    """As `parse_duration`, with None for a text that is no duration."""
+    """Nanoseconds of a text like `1h30m`; None for a text that is no duration."""
     body = text.lstrip("+-") if text[:1] in "+-" and text[1:2] not in "+-" else text
     if body == "0":
         return 0

@@ -19,7 +19,9 @@ _WORDINGS = {
     "no argument for repetition operator": "missing argument to repetition operator",
     "bad repetition operator": "invalid nested repetition operator",
     "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
 }
+_TRAILING_BACKSLASH = "trailing backslash at end of expression: ``"
 
 
 class Re2Matcher:
@@ -53,6 +55,8 @@ def _compile(pattern: str) -> tuple["re2._Regexp | None", str]:
 
 def _worded(message: bytes | str) -> str:
     text = message.decode("utf-8", "replace") if isinstance(message, bytes) else message
+    if text == "trailing \\":
+        return _TRAILING_BACKSLASH
     what, colon, where = text.partition(": ")
     wording = _WORDINGS.get(what, what)
     return f"{wording}: `{where}`" if colon else wording

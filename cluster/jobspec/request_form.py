@@ -37,6 +37,8 @@ _INTEGER_RANGES = {
     "uint64": (0, 2**64 - 1),
 }
 _ZEROES: dict[str, Any] = {"str": "", "bool": False} | dict.fromkeys(_INTEGER_RANGES, 0)
+#: Objects of lists in which a null is as good as an empty check, or nothing.
+_MAY_BE_NULL = ("ServiceCheck", "WorkloadIdentity")
 #: How the decoder's messages call a kind.
 _TYPE_WORDS = {"str": "string", "dur": "time.Duration", "bytes": "[]uint8", "any": "interface {}"}
 
@@ -162,7 +164,11 @@ def _value(value: object, kind: str, steps: Steps, home: _Home, reading: Reading
     if kind in SHAPES:
         if not isinstance(value, dict):
             raise _mismatch(value, home[0].name, _type_word(kind), steps, reading)
-        return _object(value, SHAPES[kind], steps, reading)
+        form = _object(value, SHAPES[kind], steps, reading)
+        if kind == "VolumeMount" and form["Volume"] is not None and form["Destination"] is None:
+            # As with a null among objects.
+            reading.note(steps, f"{path_text(steps)}.Destination must be given")
+        return form
     if kind in _INTEGER_RANGES:
         return _integer(value, kind, steps, home, reading)
     if kind == "any":
@@ -183,6 +189,10 @@ def _list(value: list[Any], kind: str, steps: Steps, home: _Home, reading: Readi
             items.append(_zero(kind))
             continue
         if item is None:
+            if kind == "ServiceCheck":
+                items.append(empty_form(kind))
+            if kind in _MAY_BE_NULL:
+                continue
             # A null among objects would be a job with a hole; the reference drops into it and
             # fails.
             reading.note((*steps, position), f"{path_text((*steps, position))} must not be null")

@@ -17,9 +17,8 @@ from scheduler.structs.job import Job
 
 def stored_job(form: RequestForm, *, default_node_pool: str) -> Job:
     """The job as the record keeps it."""
-    job = dict(form)
+    job = form | dict.fromkeys(_OF_THE_RECORD)
     job["Namespace"] = job["Namespace"] or "default"
-    job["Region"] = job["Region"] or "global"
     job["NodePool"] = job["NodePool"] or default_node_pool
     job["Datacenters"] = job["Datacenters"] or ["*"]
     update = job["Update"]
@@ -37,6 +36,17 @@ def stored_job(form: RequestForm, *, default_node_pool: str) -> Job:
     return with_implied_constraints(msgspec.convert(_without_open(job, "Job"), Job))
 
 
+_DEFAULT = "default"
+#: What a request may carry but only the record settles: silently not taken over.
+_OF_THE_RECORD = (
+    "Dispatched", "ParentID", "Status", "StatusDescription", "Stable", "Version", "SubmitTime",
+    "CreateIndex", "ModifyIndex", "JobModifyIndex",
+)  # fmt: skip
+_OLD_GROUP_FIELDS = (
+    "MaxClientDisconnect",
+    "StopAfterClientDisconnect",
+    "PreventRescheduleOnLost",
+)
 _KEPT_OF_UPDATE = ("Stagger", "MaxParallel", "Strategy")
 
 
@@ -65,9 +75,13 @@ _KEPT_WHOLE = ("Vault", "Consul", "ConsulConnect", "ServiceWeights", "Multiregio
 
 
 def _group(form: RequestForm, job: RequestForm) -> RequestForm:
-    group = dict(form)
+    group = form | dict.fromkeys(_OLD_GROUP_FIELDS)
     group["Networks"] = _networks(group["Networks"])
-    group["Disconnect"] = _disconnect(group)
+    group["Volumes"] = {
+        name: volume
+        for name, volume in (group["Volumes"] or {}).items()
+        if volume["Type"] in ("host", "csi")
+    }
     group["Services"] = [
         _service(_for_only_task(service, group), job, (group["Name"], ""))
         for service in group["Services"] or []
@@ -85,25 +99,10 @@ def _for_only_task(service: RequestForm, group: RequestForm) -> RequestForm:
     """A natively meshed service speaks for the one task of its group."""
     tasks = group["Tasks"] or []
     connect = service["Connect"]
-    if connect is None or not connect["Native"] or service["TaskName"] or len(tasks) != 1:
+    is_native = connect is not None and connect["Native"] and connect["SidecarService"] is None
+    if not is_native or service["TaskName"] or len(tasks) != 1 or not group["Networks"]:
         return service
     return service | {"TaskName": tasks[0]["Name"]}
-
-
-def _disconnect(group: RequestForm) -> RequestForm | None:
-    """The block, or what the older fields of the group say when there is none."""
-    if group["Disconnect"] is not None:
-        return dict(group["Disconnect"])
-    lost_after = group["MaxClientDisconnect"]
-    stop_after = group["StopAfterClientDisconnect"]
-    if lost_after is None and stop_after is None:
-        return None
-    disconnect = defaults.DISCONNECT | {"Replace": not group["PreventRescheduleOnLost"]}
-    if lost_after is not None:
-        # Both at once contradict each other; the longer life wins, as nothing is stopped by
-        # mistake.
-        return disconnect | {"LostAfter": lost_after}
-    return disconnect | {"StopOnClientAfter": stop_after}
 
 
 def _networks(networks: list[RequestForm] | None) -> list[RequestForm] | None:
@@ -111,6 +110,7 @@ def _networks(networks: list[RequestForm] | None) -> list[RequestForm] | None:
         return None
     return [
         network
+        | {"Device": ""}
         | {
             kind: [
                 port | {"HostNetwork": port["HostNetwork"] or "default"}
@@ -126,11 +126,19 @@ def _task(form: RequestForm, group: RequestForm, job: RequestForm) -> RequestFor
     task = dict(form)
     place = (group["Name"], task["Name"])
     task["Services"] = [
-        _service(service, job, place) | {"TaskName": task["Name"]}
-        for service in task["Services"] or []
+        _service(_of_task(service, task["Name"]), job, place) for service in task["Services"] or []
     ]
-    task["Identity"] = _identity(task["Identity"])
-    task["Resources"] = task["Resources"] | {"Networks": _networks(task["Resources"]["Networks"])}
+    task["KillTimeout"] = task["KillTimeout"] or defaults.KILL_TIMEOUT
+    task["VolumeMounts"] = [
+        mount for mount in task["VolumeMounts"] or [] if mount["Volume"] is not None
+    ]
+    if task["Schedule"] is not None and task["Schedule"]["Cron"] is None:
+        task["Schedule"] = None
+    _settle_identities(task)
+    task["Resources"] = task["Resources"] | {
+        "DiskMB": 0,
+        "Networks": _networks(task["Resources"]["Networks"]),
+    }
     target = {
         "Namespace": job["Namespace"],
         "Job": job["ID"],
@@ -143,11 +151,31 @@ def _task(form: RequestForm, group: RequestForm, job: RequestForm) -> RequestFor
     return task
 
 
-def _identity(form: RequestForm | None) -> RequestForm:
-    if form is None:
-        return {"Name": "default", "Audience": [defaults.DEFAULT_AUDIENCE]}
-    name = form["Name"] or "default"
-    return form | {"Name": name, "Audience": form["Audience"] or [defaults.DEFAULT_AUDIENCE]}
+def _of_task(form: RequestForm, task: str) -> RequestForm:
+    """A service of a task; its checks run where it does, whatever they say."""
+    owner = form["TaskName"] or task
+    checks = [check | {"TaskName": owner} for check in form["Checks"] or []]
+    return form | {"TaskName": owner, "Checks": checks}
+
+
+def _settle_identities(task: RequestForm) -> None:
+    """The first identity of a list that is named `default`, or not at all, is the default one."""
+    identities = [_identity(identity) for identity in task["Identities"] or []]
+    given = task["Identity"]
+    default = next((each for each in identities if each["Name"] == _DEFAULT), None)
+    if default is not None:
+        identities.remove(default)
+        given = default
+    task["Identities"] = identities
+    default = {"Name": _DEFAULT} if given is None else _identity(given)
+    task["Identity"] = default | {"Audience": [defaults.DEFAULT_AUDIENCE]}
+
+
+def _identity(form: RequestForm) -> RequestForm:
+    return form | {
+        "Name": form["Name"] or _DEFAULT,
+        "ChangeSignal": form["ChangeSignal"].upper(),
+    }
 
 
 def _service(form: RequestForm, job: RequestForm, place: tuple[str, str]) -> RequestForm:

@@ -5,6 +5,7 @@ In: one policy. Out: what is wrong with it, worded as the API words it.
 
 from cluster.jobspec.durations import duration_text
 from cluster.jobspec.findings import Findings
+from cluster.jobspec.quoting import quoted
 from scheduler.structs.job import Job, JobType
 from scheduler.structs.policies import (
     SECOND,
@@ -27,7 +28,8 @@ _COUNTED_DOUBLINGS = 200
 def check_update(job: Job, update: UpdateStrategy, findings: Findings) -> None:
     """Add the faults of an update policy."""
     if update.health_check not in _HEALTH_CHECKS:
-        findings.add(f'Invalid health check given: "{update.health_check}"', "Update.HealthCheck")
+        text = f"Invalid health check given: {quoted(update.health_check)}"
+        findings.add(text, "Update.HealthCheck")
     if update.max_parallel < 0:
         text = f"Max parallel can not be less than zero: {update.max_parallel} < 0"
         findings.add(text, "Update.MaxParallel")
@@ -87,15 +89,14 @@ def _check_update_strategy(job: Job, update: UpdateStrategy, findings: Findings)
 def check_restart(policy: RestartPolicy, findings: Findings) -> None:
     """Add the faults of a group's restart policy."""
     if policy.mode not in ("delay", "fail"):
-        findings.add(f'Unsupported restart mode: "{policy.mode}"', "RestartPolicy.Mode")
-        return
+        findings.add(f"Unsupported restart mode: {quoted(policy.mode)}", "RestartPolicy.Mode")
     if policy.attempts == 0 and policy.mode != "fail":
-        text = f'Restart policy "{policy.mode}" with {policy.attempts} attempts is ambiguous'
+        text = f"Restart policy {quoted(policy.mode)} with 0 attempts is ambiguous"
         findings.add(text, "RestartPolicy.Attempts")
     if policy.interval < _SHORTEST_DELAY:
         text = f"Interval can not be less than 5s (got {duration_text(policy.interval)})"
         findings.add(text, "RestartPolicy.Interval")
-    if policy.attempts * policy.delay > policy.interval:
+    if _wrapped(policy.attempts * policy.delay) > policy.interval:
         interval, delay = duration_text(policy.interval), duration_text(policy.delay)
         text = (
             f"Nomad can't restart the TaskGroup {policy.attempts} times in an "
@@ -118,6 +119,8 @@ def check_reschedule(policy: ReschedulePolicy, findings: Findings) -> None:
                 f", Interval = {duration_text(policy.interval)}, and Unlimited = true is ambiguous"
             )
             findings.add(text, "ReschedulePolicy.Unlimited")
+            text = "If Attempts >0, Unlimited cannot also be set to true"
+            findings.add(text, "ReschedulePolicy.Unlimited")
     is_delayed_well = _check_reschedule_delay(policy, findings)
     if not policy.unlimited:
         _check_reschedule_room(policy, findings, is_delayed_well=is_delayed_well)
@@ -125,19 +128,20 @@ def check_reschedule(policy: ReschedulePolicy, findings: Findings) -> None:
 
 def _check_reschedule_delay(policy: ReschedulePolicy, findings: Findings) -> bool:
     is_well = True
-    if policy.delay_function not in ("constant", "exponential", "fibonacci"):
-        text = f'Invalid delay function "{policy.delay_function}", must be one of'
-        findings.add(
-            f'{text} ["constant" "exponential" "fibonacci"]', "ReschedulePolicy.DelayFunction"
-        )
-        is_well = False
     if policy.delay < _SHORTEST_DELAY:
         text = f"Delay cannot be less than 5s (got {duration_text(policy.delay)})"
         findings.add(text, "ReschedulePolicy.Delay")
         is_well = False
+    if policy.delay_function not in ("constant", "exponential", "fibonacci"):
+        text = f"Invalid delay function {quoted(policy.delay_function)}, must be one of"
+        findings.add(
+            f'{text} ["constant" "exponential" "fibonacci"]', "ReschedulePolicy.DelayFunction"
+        )
+        is_well = False
     if policy.delay_function != "constant":
         if policy.max_delay < _SHORTEST_DELAY:
-            text = f"Max Delay cannot be less than 5s (got {duration_text(policy.max_delay)})"
+            # The reference names the delay here, not the ceiling.
+            text = f"Max Delay cannot be less than 5s (got {duration_text(policy.delay)})"
             findings.add(text, "ReschedulePolicy.MaxDelay")
             is_well = False
         if policy.max_delay < policy.delay:
@@ -168,7 +172,7 @@ def _check_reschedule_room(
         text += f", and delay ceiling {duration_text(policy.max_delay)}"
     findings.add(text, "ReschedulePolicy")
     wanted = (
-        f"Set the interval to at least {duration_text(needed)} to accommodate "
+        f"Set the interval to at least {duration_text(_whole_seconds(needed))} to accommodate "
         f"{policy.attempts} attempts"
     )
     findings.add(wanted, "ReschedulePolicy.Interval")
@@ -198,14 +202,16 @@ def _exponential_room(policy: ReschedulePolicy) -> tuple[int | None, int]:
             needed = delay
         possible += needed < policy.interval
     possible += (policy.attempts - counted) * (needed < policy.interval)
-    rounded = (needed + SECOND // 2) // SECOND * SECOND
-    return (possible if possible < policy.attempts else None), rounded
+    return (possible if possible < policy.attempts else None), needed
 
 
 def _fibonacci_room(policy: ReschedulePolicy) -> tuple[int | None, int]:
     delays = [policy.delay, policy.delay]
-    while len(delays) < policy.attempts and delays[-1] < policy.max_delay:
-        delays.append(min(delays[-1] + delays[-2], policy.max_delay))
+    is_at_ceiling = False
+    while len(delays) < policy.attempts and not is_at_ceiling:
+        step = delays[-1] + delays[-2]
+        is_at_ceiling = step > policy.max_delay
+        delays.append(policy.max_delay if is_at_ceiling else step)
     # From the ceiling on, the reference adds the ceiling each time.
     steps_left = max(0, policy.attempts - len(delays))
     needed = delays[-1] + steps_left * policy.max_delay
@@ -215,6 +221,10 @@ def _fibonacci_room(policy: ReschedulePolicy) -> tuple[int | None, int]:
     if short is None:
         short = len(delays) + (policy.interval - delays[-1]) // policy.max_delay
     return short, needed
+
+
+def _whole_seconds(span: int) -> int:
+    return (span + SECOND // 2) // SECOND * SECOND
 
 
 def _wrapped(value: int) -> int:
@@ -229,7 +239,7 @@ def check_migrate(migrate: MigrateStrategy, findings: Findings) -> None:
     if migrate.health_check not in ("checks", "task_states"):
         is_needed = migrate.health_check != "" or migrate.max_parallel > 0
         if is_needed:
-            text = f'Invalid HealthCheck: "{migrate.health_check}"'
+            text = f"Invalid HealthCheck: {quoted(migrate.health_check)}"
             findings.add(
                 text if migrate.health_check else "Missing HealthCheck", "Migrate.HealthCheck"
             )
@@ -251,16 +261,16 @@ def check_disconnect(job: Job, disconnect: DisconnectStrategy, findings: Finding
         if stop_after < 0:
             text = "stop_after cannot be a negative duration"
             findings.add(text, "Disconnect.StopOnClientAfter")
-        if job.type in (JobType.SYSTEM, JobType.SYSBATCH):
-            text = "stop_after can only be used with service and batch job types"
+        if job.type not in (JobType.SERVICE, JobType.BATCH):
+            text = "stop_after can only be used with service or batch job types"
             findings.add(text, "Disconnect.StopOnClientAfter")
-        if stop_after != 0 and disconnect.lost_after != 0:
-            text = "Disconnect cannot be configured with both lost_after and stop_after"
-            findings.add(text, "Disconnect")
     if disconnect.lost_after < 0:
         findings.add("lost_after cannot be a negative duration", "Disconnect.LostAfter")
+    if stop_after is not None and disconnect.lost_after != 0:
+        text = "Disconnect cannot be configured with both lost_after and stop_after"
+        findings.add(text, "Disconnect")
     if disconnect.reconcile not in ("", *ReconcileChoice):
-        text = f'reconcile option is invalid: "{disconnect.reconcile}"'
+        text = f"reconcile option is invalid: {disconnect.reconcile}"
         findings.add(text, "Disconnect.Reconcile")
 
 
@@ -268,16 +278,19 @@ def check_scaling(policy: ScalingPolicy, count: int, findings: Findings) -> None
     """Add the faults of a group's scaling policy; -1 stands for a bound that was not given."""
     prefix = "Scaling policy invalid:"
     if policy.type != "horizontal":
-        findings.add(f'scaling policy type "{policy.type}" is not valid', "Type")
+        findings.add(f'{prefix} scaling policy type "{policy.type}" is not valid', "Type")
+    else:
+        for name in ("Namespace", "Job", "Group"):
+            if not policy.target.get(name):
+                findings.add(f"{prefix} missing target {name.lower()}", "Target")
     if policy.max < 0:
         findings.add(f"{prefix} maximum count must be specified and non-negative", "Max")
     elif policy.max < policy.min:
         findings.add(f"{prefix} maximum count must not be less than minimum count", "Max")
     if policy.min < 0:
         findings.add(f"{prefix} minimum count must be specified and non-negative", "Min")
-    elif count < policy.min:
-        text = "task group count must not be less than minimum count in scaling policy"
-        findings.add(f"{prefix} {text}", "Min")
-    if policy.max < count:
-        text = "task group count must not be greater than maximum count in scaling policy"
-        findings.add(f"{prefix} {text}", "Max")
+    head = f"{prefix} task group count must not be"
+    if count > policy.max:
+        findings.add(f"{head} greater than maximum count in scaling policy", "Max")
+    if count < policy.min:
+        findings.add(f"{head} less than minimum count in scaling policy", "Min")

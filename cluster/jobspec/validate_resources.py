@@ -4,13 +4,16 @@ In: a task's resources. Out: what is wrong with them.
 """
 
 from cluster.jobspec.findings import Findings
-from cluster.jobspec.validate_targets import check_affinities, check_constraints
+from cluster.jobspec.quoting import quoted
+from cluster.jobspec.validate_targets import check_affinities, check_constraint
+from scheduler.structs.constraint import Operand
 from scheduler.structs.device import RequestedDevice
 from scheduler.structs.resources import Resources
 
 _MIN_CPU = 1
 _MIN_MEMORY_MB = 10
 _WITHOUT_LIMIT = -1
+_DISTINCT = (Operand.DISTINCT_HOSTS, Operand.DISTINCT_PROPERTY)
 
 
 def check_resources(resources: Resources, findings: Findings) -> None:
@@ -19,10 +22,9 @@ def check_resources(resources: Resources, findings: Findings) -> None:
         findings.add("Task can only ask for 'cpu' or 'cores' resource, not both.", "Cores")
     if resources.cores < 0:
         findings.add(f"cores value ({resources.cores}) cannot be negative", "Cores")
-    else:
-        minimums = findings.below("")
-        _check_minimums(resources, minimums)
-        findings.nest(minimums)
+    minimums = findings.below("")
+    _check_minimums(resources, minimums)
+    findings.nest(minimums)
     if resources.disk_mb > 0:
         text = (
             "Task can't ask for disk resources, they have to be specified at the task group level."
@@ -49,15 +51,12 @@ def _check_memory(resources: Resources, findings: Findings) -> None:
     if upper not in (0, _WITHOUT_LIMIT) and upper < lower:
         text = f"MemoryMaxMB value ({upper}) should be larger than MemoryMB value ({lower})"
         findings.add(text, "MemoryMaxMB")
-    if resources.secrets_mb < 0:
-        text = f"SecretsMB value ({resources.secrets_mb}) cannot be negative"
+    secrets = resources.secrets_mb
+    if secrets > lower:
+        text = f"SecretsMB value ({secrets}) cannot be larger than MemoryMB value ({lower})"
         findings.add(text, "SecretsMB")
-    elif resources.secrets_mb > lower:
-        text = (
-            f"SecretsMB value ({resources.secrets_mb}) cannot be larger than MemoryMB "
-            f"value ({lower})"
-        )
-        findings.add(text, "SecretsMB")
+    if secrets < 0:
+        findings.add(f"SecretsMB value ({secrets}) cannot be negative", "SecretsMB")
 
 
 def _check_device(device: RequestedDevice, findings: Findings) -> None:
@@ -67,7 +66,14 @@ def _check_device(device: RequestedDevice, findings: Findings) -> None:
             "or vendor/type/name"
         )
         findings.add(text, "Name")
-    check_constraints(device.constraints, findings)
+    for position, constraint in enumerate(device.constraints):
+        head = f"Constraint {position + 1} validation failed: "
+        if constraint.operand in _DISTINCT:
+            text = f"{head}using unsupported operand {quoted(constraint.operand)}"
+            findings.add(text, f"Constraints[{position}]")
+        part = findings.below(f"Constraints[{position}]")
+        check_constraint(constraint, part)
+        findings.nest(part, head)
     check_affinities(device.affinities, findings)
 
 
@@ -75,7 +81,10 @@ def _check_numa(resources: Resources, findings: Findings) -> None:
     numa = resources.numa
     if numa is None:
         return
+    asked = {device.name for device in resources.devices}
+    for name in numa.devices:
+        if name not in asked:
+            text = f"numa device {quoted(name)} not requested as task resource"
+            findings.add(text, "NUMA.Devices")
     if numa.affinity not in ("none", "prefer", "require"):
         findings.add("numa affinity must be one of none, prefer, or require", "NUMA.Affinity")
-    if numa.affinity != "none" and resources.cores == 0:
-        findings.add("numa affinity requires use of cores", "NUMA.Affinity")

@@ -5,6 +5,7 @@ In: one of them. Out: what is wrong with it. Knows nothing of the job around it.
 
 from cluster.jobspec.findings import Findings
 from cluster.jobspec.patterns import Re2Matcher
+from cluster.jobspec.quoting import quoted
 from cluster.jobspec.versions import semver_problem, version_problem
 from scheduler.structs.constraint import Affinity, Constraint, Operand, Spread
 
@@ -13,9 +14,16 @@ _PLAIN_OPERANDS = {
     Operand.EQUAL, Operand.EQUAL_DOUBLE, Operand.IS, Operand.NOT_EQUAL, Operand.NOT, Operand.LESS,
     Operand.LESS_EQUAL, Operand.GREATER, Operand.GREATER_EQUAL,
 }  # fmt: skip
-#: Constraints that name no attribute or need none.
-_TARGETLESS = {Operand.DISTINCT_HOSTS}
+_READ_OPERANDS = (Operand.REGEXP, Operand.VERSION, Operand.SEMVER)
+_SET_OR_NOT = (Operand.IS_SET, Operand.IS_NOT_SET)
+#: What constraints may name of a node, as a whole and by what the name begins with.
+_NODE_NAMES = {
+    "${node.unique.id}", "${node.datacenter}", "${node.unique.name}", "${node.class}",
+    "${node.pool}",
+}  # fmt: skip
+_NAME_STARTS = ("${attr.", "${device.", "${meta.")
 _WEIGHT_LIMIT = 100
+_LARGEST_COUNT = 2**64 - 1
 
 MATCHER = Re2Matcher()
 
@@ -33,59 +41,79 @@ def check_constraint(constraint: Constraint, findings: Findings) -> None:
     operand = constraint.operand
     if not operand:
         findings.add("Missing constraint operand", "Operand")
-    needs_target = operand not in _TARGETLESS
-    if operand in (Operand.IS_SET, Operand.IS_NOT_SET):
+    if operand in _SET_OR_NOT:
         if constraint.r_target:
-            findings.add(f"Operator {_quoted(operand)} does not support an RTarget", "RTarget")
-    elif operand in _PLAIN_OPERANDS:
-        if not constraint.r_target:
-            findings.add(f"Operator {_quoted(operand)} requires an RTarget", "RTarget")
+            findings.add(f"Operator {quoted(operand)} does not support an RTarget", "RTarget")
     elif operand == Operand.DISTINCT_PROPERTY:
         _check_distinct_property(constraint.r_target, findings)
-    elif (
-        not _check_value(operand, constraint.r_target, findings)
-        and operand != Operand.DISTINCT_HOSTS
-    ):
-        needs_target = False
-        findings.add(f"Unknown constraint type {_quoted(operand)}", "Operand")
-    if needs_target and not constraint.l_target:
-        findings.add("no attribute provided but is required by operator", "LTarget")
+    elif operand != Operand.DISTINCT_HOSTS:
+        words = ("Set contains constraint requires", "constraint")
+        if not _check_value(operand, constraint.r_target, words, findings):
+            findings.add(f"Unknown constraint type {quoted(operand)}", "Operand")
+    _check_attribute(constraint, findings)
 
 
-def _check_value(operand: str, value: str, findings: Findings) -> bool:
-    """Check the operands that read their value; False for any other operand."""
-    if operand in _SET_OPERANDS:
-        if not value:
-            findings.add("Set contains constraint requires an RTarget", "RTarget")
-    elif operand == Operand.REGEXP:
-        problem = MATCHER.problem(value)
-        if problem:
-            text = f"Regular expression failed to compile: error parsing regexp: {problem}"
-            findings.add(text, "RTarget")
-    elif operand == Operand.VERSION:
-        problem = version_problem(value)
-        if problem:
-            findings.add(f"Version constraint is invalid: {problem}", "RTarget")
-    elif operand == Operand.SEMVER:
-        problem = semver_problem(value)
-        if problem:
-            findings.add(f"Semver constraint is invalid: {problem}", "RTarget")
+def _check_value(operand: str, value: str, words: tuple[str, str], findings: Findings) -> bool:
+    """Check the operands that read their value; False for any other operand.
+
+    `words`: how refusals speak of sets, and of what the operand belongs to.
+    """
+    if operand in _PLAIN_OPERANDS:
+        text = "" if value else f"Operator {quoted(operand)} requires an RTarget"
+    elif operand in _SET_OPERANDS:
+        text = "" if value else f"{words[0]} an RTarget"
+    elif operand in _READ_OPERANDS:
+        text = _reading_problem(operand, value, words[1])
     else:
         return False
+    if text:
+        findings.add(text, "RTarget")
     return True
+
+
+def _reading_problem(operand: str, value: str, owner: str) -> str:
+    """Why a pattern or a version requirement cannot be read; empty if it can."""
+    if operand == Operand.REGEXP:
+        problem = MATCHER.problem(value)
+        head = "Regular expression failed to compile: error parsing regexp"
+    elif operand == Operand.VERSION:
+        problem = version_problem(value)
+        head = f"Version {owner} is invalid"
+    else:
+        problem = semver_problem(value)
+        head = f"Semver {owner} is invalid"
+    return f"{head}: {problem}" if problem else ""
 
 
 def _check_distinct_property(value: str, findings: Findings) -> None:
     if not value:
         return
-    if not (value.isascii() and value.isdigit() and len(value) <= 19):
-        text = f'Failed to convert RTarget "{value}" to uint64: strconv.ParseUint'
-        text += f': parsing "{value}": invalid syntax'
-        findings.add(text, "RTarget")
-    elif int(value) < 1:
-        findings.add(
-            f"Distinct Property must have an allowed count of 1 or greater: {value} < 1", "RTarget"
-        )
+    if not (value.isascii() and value.isdigit()):
+        problem = "invalid syntax"
+    elif len(value.lstrip("0")) > 20 or int(value) > _LARGEST_COUNT:
+        problem = "value out of range"
+    else:
+        if int(value) < 1:
+            text = "Distinct Property must have an allowed count of 1 or greater"
+            findings.add(f"{text}: {int(value)} < 1", "RTarget")
+        return
+    text = f"Failed to convert RTarget {quoted(value)} to uint64: strconv.ParseUint"
+    findings.add(f"{text}: parsing {quoted(value)}: {problem}", "RTarget")
+
+
+def _check_attribute(constraint: Constraint, findings: Findings) -> None:
+    target = constraint.l_target
+    if not target:
+        if constraint.operand != Operand.DISTINCT_HOSTS:
+            findings.add("no attribute provided but is required by operator", "LTarget")
+    elif not target.startswith("$"):
+        return  # a literal, compared as it is
+    elif not target.startswith("${"):
+        findings.add(f"attribute {quoted(target)} is missing an opening brace", "LTarget")
+    elif not target.endswith("}"):
+        findings.add(f"attribute {quoted(target)} is missing a closing brace", "LTarget")
+    elif target not in _NODE_NAMES and not target.startswith(_NAME_STARTS):
+        findings.add(f"unsupported attribute {quoted(target)}", "LTarget")
 
 
 def check_affinities(affinities: tuple[Affinity, ...], findings: Findings) -> None:
@@ -100,17 +128,15 @@ def _check_affinity(affinity: Affinity, findings: Findings) -> None:
     operand = affinity.operand
     if not operand:
         findings.add("Missing affinity operand", "Operand")
-    if operand in _PLAIN_OPERANDS:
-        if not affinity.r_target:
-            findings.add(f"Operator {_quoted(operand)} requires an RTarget", "RTarget")
-    elif operand and not _check_value(operand, affinity.r_target, findings):
-        findings.add(f"Unknown affinity operator {_quoted(operand)}", "Operand")
+    words = ("Set contains operators require", "affinity")
+    if not _check_value(operand, affinity.r_target, words, findings):
+        findings.add(f"Unknown affinity operator {quoted(operand)}", "Operand")
     if not affinity.l_target:
         findings.add("No LTarget provided but is required", "LTarget")
-    if abs(affinity.weight) > _WEIGHT_LIMIT:
-        findings.add("Affinity weight must be within the range [-100,100]", "Weight")
     if affinity.weight == 0:
         findings.add("Affinity weight cannot be zero", "Weight")
+    if abs(affinity.weight) > _WEIGHT_LIMIT:
+        findings.add("Affinity weight must be within the range [-100,100]", "Weight")
 
 
 def check_spreads(spreads: tuple[Spread, ...], findings: Findings) -> None:
@@ -131,18 +157,14 @@ def _check_spread(spread: Spread, findings: Findings) -> None:
     for position, target in enumerate(spread.spread_target):
         place = f"SpreadTarget[{position}]"
         if target.value in seen:
-            findings.add(f"Spread target value {_quoted(target.value)} already defined", place)
+            findings.add(f"Spread target value {quoted(target.value)} already defined", place)
         seen.add(target.value)
         if target.percent > 100:
-            text = f'Spread target percentage for value "{target.value}" must be between 0 and 100'
-            findings.add(text, place)
+            text = f"Spread target percentage for value {quoted(target.value)}"
+            findings.add(f"{text} must be between 0 and 100", place)
         total += target.percent
     if total > 100:
         findings.add(
             f"Sum of spread target percentages must not be greater than 100%; got {total}%",
             "SpreadTarget",
         )
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

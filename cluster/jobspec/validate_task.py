@@ -5,17 +5,19 @@ In: a canonical job, a group and one of its tasks. Out: what is wrong with the t
 
 from cluster.jobspec.durations import duration_text
 from cluster.jobspec.findings import Findings
+from cluster.jobspec.validate_connect import PROXY_KIND, check_proxy_task
+from cluster.jobspec.validate_identities import check_identities, check_secrets
 from cluster.jobspec.validate_resources import check_resources
 from cluster.jobspec.validate_service import check_task_services
 from cluster.jobspec.validate_targets import check_affinities, check_constraint
 from cluster.jobspec.validate_task_parts import (
-    check_action,
+    check_actions,
     check_artifact,
     check_csi_plugin,
     check_dispatch_payload,
-    check_identity,
     check_lifecycle,
     check_template,
+    check_vault,
     check_volume_mounts,
 )
 from scheduler.structs.constraint import Operand
@@ -40,22 +42,29 @@ def check_task(job: Job, group: TaskGroup, task: Task, findings: Findings) -> No
     _check_logs(task.log_config, group.ephemeral_disk.size_mb, logs)
     findings.nest(logs)
     _check_placement(job, task, findings)
-    services = findings.below("")
-    check_task_services(task.services, services)
-    findings.nest(services, "Task services validation failed: ")
-    _check_parts(group, task, findings)
+    if task.services:
+        services = findings.below("")
+        check_task_services(group, task, services)
+        findings.nest(services)
+    _check_parts(task, findings)
+    _check_role(group, task, findings)
+    check_volume_mounts(group, task, findings)
+    if task.csi_plugin_config is not None:
+        check_csi_plugin(task.csi_plugin_config, findings)
+    check_identities(task, findings)
+    check_secrets(task, findings)
 
 
 def _check_name(task: Task, findings: Findings) -> None:
     if not task.name:
         findings.add("Missing task name", "Name")
+    if task.name == _TAKEN_NAME:
+        findings.add(f'Task cannot be named "{_TAKEN_NAME}"', "Name")
     if "/" in task.name or "\\" in task.name:
         # Names are directories on the node.
         findings.add("Task name cannot include slashes", "Name")
-    if "\0" in task.name:
+    elif "\0" in task.name:
         findings.add("Task name cannot include null characters", "Name")
-    if task.name == _TAKEN_NAME:
-        findings.add(f'Task name cannot be "{_TAKEN_NAME}"', "Name")
 
 
 def _check_times(job: Job, group: TaskGroup, task: Task, findings: Findings) -> None:
@@ -99,27 +108,28 @@ def _check_placement(job: Job, task: Task, findings: Findings) -> None:
         findings.add("System jobs may not have an affinity block", "Affinities")
 
 
-def _check_parts(group: TaskGroup, task: Task, findings: Findings) -> None:
+def _check_parts(task: Task, findings: Findings) -> None:
     for number, artifact in enumerate(task.artifacts, start=1):
         part = findings.below(f"Artifacts[{number - 1}]")
         check_artifact(artifact, part)
         findings.nest(part, f"Artifact {number} validation failed: ")
+    if task.vault is not None:
+        part = findings.below("Vault")
+        check_vault(task.vault, part)
+        findings.nest(part, "Vault validation failed: ")
     _check_templates(task, findings)
+    check_actions(task, findings)
     if task.dispatch_payload is not None:
         check_dispatch_payload(task.dispatch_payload, findings)
+
+
+def _check_role(group: TaskGroup, task: Task, findings: Findings) -> None:
+    """What the task is among the tasks of its group."""
     if task.lifecycle is not None:
         check_lifecycle(task.lifecycle, findings)
-    check_volume_mounts(group, task, findings)
-    if task.csi_plugin_config is not None:
-        check_csi_plugin(task.csi_plugin_config, findings)
-    for position, action in enumerate(task.actions):
-        part = findings.below(f"Actions[{position}]")
-        check_action(action, part)
-        findings.nest(part, f"Action {action.name} validation failed: ")
-    for position, identity in enumerate(task.identities):
-        part = findings.below(f"Identities[{position}]")
-        check_identity(identity, part)
-        findings.nest(part, f'Identity "{identity.name}" is invalid: ')
+    served = task.kind.removeprefix(PROXY_KIND) if task.kind else ""
+    if served and served != task.kind:
+        check_proxy_task(group, task, served, findings)
 
 
 def _check_templates(task: Task, findings: Findings) -> None:
@@ -128,7 +138,7 @@ def _check_templates(task: Task, findings: Findings) -> None:
         part = findings.below(f"Templates[{number - 1}]")
         check_template(template, part)
         findings.nest(part, f"Template {number} validation failed: ")
-        if template.dest_path and template.dest_path in first_use:
+        if template.dest_path in first_use:
             text = f"Template {number} has same destination as {first_use[template.dest_path]}"
             findings.add(text, f"Templates[{number - 1}]")
         first_use.setdefault(template.dest_path, number)

@@ -8,12 +8,11 @@ import re
 
 from cluster.jobspec.durations import duration_text
 from cluster.jobspec.findings import Findings
+from cluster.jobspec.quoting import quoted
 from scheduler.structs.resources import TaskLifecycle
 from scheduler.structs.task_group import (
-    Action,
     Artifact,
     DispatchPayload,
-    Identity,
     Task,
     TaskGroup,
     Template,
@@ -22,10 +21,11 @@ from scheduler.structs.task_group import (
 
 _ESCAPE = "destination escapes allocation directory"
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
+#: Hex digits of a checksum by its kind.
 _HASH_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128}
-_OCTAL = re.compile(r"[0-7]{1,4}", re.ASCII)
-_ACTION_NAME = re.compile(r"[a-zA-Z0-9-]{1,128}", re.ASCII)
-_IDENTITY_NAME = re.compile(r"[a-zA-Z0-9-]{1,128}", re.ASCII)
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+_HIGHEST_MODE = 0o7777
+_ACTION_NAME = re.compile(r"[^\x00\t\n\f\r ]{1,128}")
 
 
 def check_artifact(artifact: Artifact, findings: Findings) -> None:
@@ -33,27 +33,32 @@ def check_artifact(artifact: Artifact, findings: Findings) -> None:
     if not artifact.getter_source:
         findings.add("source must be specified", "GetterSource")
     if artifact.getter_mode not in ("any", "file", "dir"):
-        text = f'invalid artifact mode "{artifact.getter_mode}"; must be one of: any, file, dir'
-        findings.add(text, "GetterMode")
+        text = f"invalid artifact mode {quoted(artifact.getter_mode)}"
+        findings.add(f"{text}; must be one of: any, file, dir", "GetterMode")
     if _escapes(artifact.relative_dest, below="task"):
         findings.add(_ESCAPE, "RelativeDest")
-    _check_checksum(artifact.getter_options.get("checksum", ""), findings)
+    checksum = artifact.getter_options.get("checksum")
+    if checksum is not None and not _REFERENCE.search(checksum):
+        problem = _checksum_problem(checksum.strip())
+        if problem:
+            findings.add(problem, "GetterOptions.checksum")
 
 
-def _check_checksum(checksum: str, findings: Findings) -> None:
-    text = checksum.strip()
-    if not text or _REFERENCE.search(text):
-        return
+def _checksum_problem(text: str) -> str:
+    if not text:
+        return "checksum value cannot be empty"
     kind, colon, value = text.partition(":")
-    if not colon:
-        message = f'checksum must be given as "type:value"; got "{text}"'
-    elif kind not in _HASH_LENGTHS:
-        message = f"unsupported checksum type: {kind}"
-    elif len(value) != _HASH_LENGTHS[kind] or re.fullmatch("[0-9a-fA-F]*", value) is None:
-        message = f"invalid {kind} checksum: {value}"
-    else:
-        return
-    findings.add(message, "GetterOptions.checksum")
+    if not colon or ":" in value:
+        return f'checksum must be given as "type:value"; got {quoted(text)}'
+    strange = next((byte for byte in value.encode() if byte not in _HEX), None)
+    if strange is not None:
+        shown = f" '{chr(strange)}'" if chr(strange).isprintable() else ""
+        return f"invalid checksum: encoding/hex: invalid byte: U+{strange:04X}{shown}"
+    if len(value) % 2:
+        return "invalid checksum: encoding/hex: odd length hex string"
+    if kind not in _HASH_LENGTHS:
+        return f"unsupported checksum type: {kind}"
+    return f"invalid {kind} checksum: {value}" if len(value) != _HASH_LENGTHS[kind] else ""
 
 
 def check_template(template: Template, findings: Findings) -> None:
@@ -62,43 +67,63 @@ def check_template(template: Template, findings: Findings) -> None:
         findings.add("Must specify a source path or have an embedded template", "SourcePath")
     if not template.dest_path:
         findings.add("Must specify a destination for the template", "DestPath")
-    elif _escapes(template.dest_path, below="task"):
+    if _escapes(template.dest_path, below="task"):
         findings.add(_ESCAPE, "DestPath")
     _check_change(template, findings)
     if template.splay < 0:
         findings.add("Must specify positive splay value", "Splay")
-    if template.perms and _OCTAL.fullmatch(template.perms) is None:
-        text = f'Failed to parse "{template.perms}" as octal: strconv.ParseUint'
-        findings.add(f'{text}: parsing "{template.perms}": invalid syntax', "Perms")
+    if template.perms:
+        problem = _mode_problem(template.perms)
+        if problem:
+            shown = quoted(template.perms)
+            text = f"Failed to parse {shown} as octal: strconv.ParseUint: parsing {shown}"
+            findings.add(f"{text}: {problem}", "Perms")
     wait = template.wait
     if wait is not None and wait.min is not None and wait.max is not None and wait.min > wait.max:
         text = f"wait min {duration_text(wait.min)} is greater than max {duration_text(wait.max)}"
         findings.add(text, "Wait")
 
 
+def _mode_problem(text: str) -> str:
+    """Why the text is no file mode in octal digits; empty if it is one."""
+    mode = 0
+    for letter in text:
+        if letter not in "01234567":
+            return "invalid syntax"
+        mode = 8 * mode + int(letter)
+        if mode > _HIGHEST_MODE:
+            return "value out of range"
+    return ""
+
+
 def _check_change(template: Template, findings: Findings) -> None:
     mode = template.change_mode
-    if mode not in ("noop", "restart", "signal", "script"):
-        text = "Invalid change mode. Must be one of the following: noop, signal, script, restart"
-        findings.add(text, "ChangeMode")
-    elif mode == "signal":
+    if mode == "signal":
         if not template.change_signal:
             findings.add("Must specify signal value when change mode is signal", "ChangeSignal")
         if template.envvars:
             findings.add("cannot use signals with env var templates", "ChangeMode")
-    elif mode == "script" and template.change_script is None:
-        findings.add(
-            "must specify change script configuration value when change mode is script",
-            "ChangeScript",
-        )
-    if (
-        mode == "script"
-        and template.change_script is not None
-        and not template.change_script.command
-    ):
-        findings.add(
-            "must specify script path value when change mode is script", "ChangeScript.Command"
-        )
+    elif mode == "script":
+        if template.change_script is None:
+            text = "must specify change script configuration value when change mode is script"
+            findings.add(text, "ChangeScript")
+        elif not template.change_script.command:
+            text = "must specify script path value when change mode is script"
+            findings.add(text, "ChangeScript.Command")
+    elif mode not in ("noop", "restart"):
+        text = "Invalid change mode. Must be one of the following: noop, signal, script, restart"
+        findings.add(text, "ChangeMode")
+
+
+def check_vault(vault: dict[str, object], findings: Findings) -> None:
+    """Add the faults of what a task does when its Vault token changes."""
+    mode = str(vault.get("ChangeMode") or "restart")
+    if mode == "signal":
+        if not vault.get("ChangeSignal"):
+            text = 'Signal must be specified when using change mode "signal"'
+            findings.add(text, "ChangeSignal")
+    elif mode not in ("noop", "restart"):
+        findings.add(f"Unknown change mode {quoted(mode)}", "ChangeMode")
 
 
 def check_dispatch_payload(payload: DispatchPayload, findings: Findings) -> None:
@@ -114,18 +139,13 @@ def check_lifecycle(lifecycle: TaskLifecycle, findings: Findings) -> None:
         findings.add(f"{head} no lifecycle hook provided", "Lifecycle.Hook")
     elif lifecycle.hook not in ("prestart", "poststart", "poststop"):
         findings.add(f"{head} invalid hook: {lifecycle.hook}", "Lifecycle.Hook")
-    elif lifecycle.hook == "poststop" and lifecycle.sidecar:
-        text = "lifecycle hook poststop cannot be used with sidecar"
-        findings.add(f"{head} {text}", "Lifecycle.Sidecar")
 
 
 def check_volume_mounts(group: TaskGroup, task: Task, findings: Findings) -> None:
     """Add the faults of a task's volume mounts."""
     for position, mount in enumerate(task.volume_mounts):
         place = f"VolumeMounts[{position}]"
-        if not mount.volume:
-            findings.add(f"Volume Mount ({position}) references an empty volume", place)
-        elif mount.volume not in group.volumes:
+        if mount.volume not in group.volumes:
             text = f"Volume Mount ({position}) references undefined volume {mount.volume}"
             findings.add(text, place)
         part = findings.below(place)
@@ -134,46 +154,54 @@ def check_volume_mounts(group: TaskGroup, task: Task, findings: Findings) -> Non
 
 
 def _check_mount(mount: VolumeMount, findings: Findings) -> None:
+    if not mount.volume:
+        findings.add("volume mount references an empty volume", "Volume")
     if mount.propagation_mode not in ("", "private", "host-to-task", "bidirectional"):
-        text = f'volume mount has an invalid propagation mode: "{mount.propagation_mode}"'
+        text = f"volume mount has an invalid propagation mode: {quoted(mount.propagation_mode)}"
         findings.add(text, "PropagationMode")
     if mount.selinux_label not in ("", "z", "Z"):
-        text = f'volume mount has an invalid SELinux label: "{mount.selinux_label}"'
+        text = f"volume mount has an invalid SELinux label: {quoted(mount.selinux_label)}"
         findings.add(text, "SELinuxLabel")
 
 
 def check_csi_plugin(plugin: dict[str, object], findings: Findings) -> None:
     """Add the faults of a task that serves as a storage plugin."""
-    kind = plugin.get("Type")
+    if not plugin.get("ID"):
+        text = "CSIPluginConfig must have a non-empty PluginID"
+        findings.add(text, "CSIPluginConfig.ID")
+    kind = str(plugin.get("Type") or "")
     if kind not in ("node", "controller", "monolith"):
         text = "CSIPluginConfig PluginType must be one of 'node', 'controller', or 'monolith'"
         findings.add(f'{text}, got: "{kind}"', "CSIPluginConfig.Type")
+    staging = str(plugin.get("StagePublishBaseDir") or "")
+    mounts = str(plugin.get("MountDir") or "")
+    if staging and mounts and staging.startswith(mounts):
+        text = "CSIPluginConfig StagePublishBaseDir must not be a subdirectory of MountDir"
+        text = f'{text}, got: StagePublishBaseDir="{staging}" MountDir="{mounts}"'
+        findings.add(text, "CSIPluginConfig.StagePublishBaseDir")
 
 
-def check_action(action: Action, findings: Findings) -> None:
-    """Add the faults of a named command."""
-    if not action.command:
-        findings.add("command cannot be empty", "Command")
-    if _ACTION_NAME.fullmatch(action.name) is None:
-        findings.add(f"invalid name '{action.name}'", "Name")
-
-
-def check_identity(identity: Identity, findings: Findings) -> None:
-    """Add the faults of an identity."""
-    if not identity.name:
-        findings.add("name is required", "Name")
-    elif _IDENTITY_NAME.fullmatch(identity.name) is None:
-        findings.add(f'invalid name "{identity.name}"', "Name")
-    if identity.change_mode not in ("", "noop", "restart", "signal"):
-        findings.add(f"invalid change_mode: {identity.change_mode}", "ChangeMode")
-    elif identity.change_mode == "signal" and not identity.change_signal:
-        findings.add("change_signal must be specified if using change_mode=signal", "ChangeSignal")
-    if identity.ttl < 0:
-        findings.add("ttl must be >= 0", "TTL")
+def check_actions(task: Task, findings: Findings) -> None:
+    """Add the faults of a task's named commands."""
+    is_told: dict[str, bool] = {}
+    for position, action in enumerate(task.actions):
+        part = findings.below(f"Actions[{position}]")
+        if not action.command:
+            part.add("command cannot be empty", "Command")
+        if _ACTION_NAME.fullmatch(action.name) is None:
+            part.add(f"invalid name '{action.name}'", "Name")
+        findings.nest(part, f"Action {action.name} validation failed: ")
+        # The reference tells of every second repetition only.
+        tell = is_told.get(action.name) is False
+        if tell:
+            text = f"Action {action.name} defined multiple times"
+            findings.add(text, f"Actions[{position}]")
+        is_told[action.name] = tell
 
 
 def _escapes(path: str, *, below: str) -> bool:
     """Whether a path given below the task's directory leaves the allocation's."""
-    root = "/alloc"
-    absolute = posixpath.normpath(f"{root}/{below}/{path.lstrip('/')}")
-    return absolute != root and not absolute.startswith(root + "/")
+    # Only the depth of these placeholders counts.
+    root = "/alloc-dir/alloc-id"
+    absolute = posixpath.normpath(f"{root}/{below}/{path}")
+    return posixpath.relpath(absolute, root).startswith("..")

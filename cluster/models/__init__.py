@@ -1,7 +1,10 @@
 """Rows: what the record looks like in the database. Only `cluster.store` writes them."""
 
-from cluster.models.access import ApiTokenRow, JoinTokenRow, OneTimeLoginRow
+from cluster.models.access import AclPolicyRow, JoinTokenRow, OneTimeLoginRow, OneTimeTokenRow
+from cluster.models.acl_auth import AclAuthMethodRow, AclBindingRuleRow
+from cluster.models.acl_token import AclBootstrapRow, AclRoleRow, AclTokenRow
 from cluster.models.allocation import AllocationRow
+from cluster.models.audit import AuditRow
 from cluster.models.deployment import DeploymentRow
 from cluster.models.evaluation import EvaluationRow, EvaluationStubRow
 from cluster.models.event import EventRow
@@ -28,8 +31,14 @@ from cluster.models.scheduler_settings import SchedulerSettingsRow
 from cluster.models.state_index import StateIndexRow, TableIndexRow
 
 __all__ = [
+    "AclAuthMethodRow",
+    "AclBindingRuleRow",
+    "AclBootstrapRow",
+    "AclPolicyRow",
+    "AclRoleRow",
+    "AclTokenRow",
     "AllocationRow",
-    "ApiTokenRow",
+    "AuditRow",
     "DeploymentRow",
     "EvaluationRow",
     "EvaluationStubRow",
@@ -51,6 +60,7 @@ __all__ = [
     "NodeRow",
     "NodeUseRow",
     "OneTimeLoginRow",
+    "OneTimeTokenRow",
     "QuotaRow",
     "SchedulerSettingsRow",
     "StateIndexRow",

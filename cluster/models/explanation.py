@@ -1,20 +1,30 @@
 """Why nodes were not chosen, for the newest evaluations of each job."""
 
 from django.db import models
+from django.urls import reverse
+
+from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
+from scheduler.state import nouns
+from scheduler.structs.explanation import StoredExplanation
 
 
-class ExplanationRow(models.Model):
+class ExplanationRow(ReadOnlyRow):
     """One task group of one evaluation."""
 
-    eval_id = models.CharField(max_length=36)
-    task_group = models.TextField()
+    eval_id = models.CharField("evaluation", max_length=36)
+    task_group = models.TextField("group")
     namespace = models.TextField()
-    job_id = models.TextField()
-    stored_index = models.BigIntegerField()
+    job_id = models.TextField("job")
+    stored_index = models.BigIntegerField("index", help_text="Of the write that stored it.")
     body = models.BinaryField()
+
+    objects = ReadOnlyQuerySet["ExplanationRow"].as_manager()
+    put_by = ("cluster.operations.jobs.evaluate_job",)
+    removed_by = ("cluster.operations.evaluations.delete_evaluations",)
 
     class Meta:
         db_table = "explanation"
+        verbose_name = "explanation"
         constraints = [
             models.UniqueConstraint(fields=["eval_id", "task_group"], name="explanation_key")
         ]
@@ -22,3 +32,12 @@ class ExplanationRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.task_group} of {self.eval_id}"
+
+    def get_absolute_url(self) -> str:
+        """The page of the evaluation."""
+        return reverse("evaluation", args=[self.eval_id])
+
+    @property
+    def value(self) -> StoredExplanation:
+        """The explanation, decoded anew at each call; `value.group` unpacks it."""
+        return nouns.EXPLANATIONS.decode(self.body)

@@ -1,24 +1,71 @@
 """Jobs, their stored versions, counts, submitted texts, and what is left of purged ones."""
 
+from typing import Self
+
 from django.db import models
+from django.urls import reverse
+
+from cluster.models.fields import NanosecondsField, choices_of
+from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
+from scheduler.state import nouns
+from scheduler.structs.job import Job, JobStatus, JobSubmission, JobSummary, JobType
+
+_REGISTER = "cluster.operations.jobs.register_job"
+_DEREGISTER = "cluster.operations.jobs.deregister_job"
 
 
-class JobRow(models.Model):
+class JobQuerySet(ReadOnlyQuerySet["JobRow"]):
+    """Questions to jobs."""
+
+    def pending(self) -> Self:
+        """Those that have not run yet."""
+        return self.filter(status=JobStatus.PENDING)
+
+    def running(self) -> Self:
+        """Those with allocations or evaluations that have not ended."""
+        return self.filter(status=JobStatus.RUNNING)
+
+    def dead(self) -> Self:
+        """Those that ended, or were stopped."""
+        return self.filter(status=JobStatus.DEAD)
+
+    def stopped(self) -> Self:
+        """Those that somebody stopped, whatever still runs of them."""
+        return self.filter(is_stopped=True)
+
+    def children_of(self, namespace: str, job_id: str) -> Self:
+        """What a periodic or parameterized job launched."""
+        return self.filter(namespace=namespace, parent_id=job_id)
+
+
+class JobRow(ReadOnlyRow):
     """The current version of a job."""
 
     namespace = models.TextField()
-    job_id = models.TextField()
-    type = models.TextField()
-    status = models.TextField()
-    parent_id = models.TextField()
-    priority = models.IntegerField()
-    submit_time = models.BigIntegerField()
+    job_id = models.TextField("job")
+    type = models.TextField(choices=choices_of(JobType))
+    status = models.TextField(choices=choices_of(JobStatus))
+    parent_id = models.TextField("parent", help_text="The job that launched it.")
+    priority = models.IntegerField(help_text="1 to 100, higher goes first.")
     create_index = models.BigIntegerField()
     modify_index = models.BigIntegerField()
+    wanted_count = models.BigIntegerField(
+        "count",
+        db_default=0,
+        help_text="The counts of its groups together, as written in the job; for system jobs"
+        " that is per node. Stopped jobs want none of it.",
+    )
+    is_stopped = models.BooleanField("stopped", db_default=False)
+    submitted_at = models.DateTimeField("submitted", null=True)
     body = models.BinaryField()
+
+    objects = JobQuerySet.as_manager()
+    put_by = (_REGISTER, _DEREGISTER)
+    removed_by = (_DEREGISTER,)
 
     class Meta:
         db_table = "job"
+        verbose_name = "job"
         constraints = [models.UniqueConstraint(fields=["namespace", "job_id"], name="job_key")]
         indexes = [
             models.Index(fields=["type"], name="job_type"),
@@ -33,19 +80,36 @@ class JobRow(models.Model):
     def __str__(self) -> str:
         return f"{self.namespace}/{self.job_id}"
 
+    def get_absolute_url(self) -> str:
+        return reverse("job", args=[self.namespace, self.job_id])
 
-class JobVersionRow(models.Model):
+    @property
+    def value(self) -> Job:
+        """The whole job, decoded anew at each call."""
+        return nouns.JOBS.decode(self.body)
+
+
+class JobVersionRow(ReadOnlyRow):
     """One version; kept as long as it is listed or an allocation names it."""
 
     namespace = models.TextField()
-    job_id = models.TextField()
-    create_index = models.BigIntegerField()
+    job_id = models.TextField("job")
+    create_index = models.BigIntegerField(
+        "job's create index", help_text="Tells incarnations of a purged job apart."
+    )
     version = models.BigIntegerField()
-    is_listed = models.BooleanField()
+    is_listed = models.BooleanField(
+        "listed", help_text="Otherwise kept only for the allocations that were made from it."
+    )
     body = models.BinaryField()
+
+    objects = ReadOnlyQuerySet["JobVersionRow"].as_manager()
+    put_by = (_REGISTER,)
+    removed_by = (_DEREGISTER,)
 
     class Meta:
         db_table = "job_version"
+        verbose_name = "job version"
         constraints = [
             models.UniqueConstraint(
                 fields=["namespace", "job_id", "create_index", "version"], name="job_version_key"
@@ -55,16 +119,31 @@ class JobVersionRow(models.Model):
     def __str__(self) -> str:
         return f"{self.namespace}/{self.job_id} version {self.version}"
 
+    def get_absolute_url(self) -> str:
+        """The page of the job."""
+        return reverse("job", args=[self.namespace, self.job_id])
 
-class JobSummaryRow(models.Model):
+    @property
+    def value(self) -> Job:
+        """The whole job of that version, decoded anew at each call."""
+        return nouns.JOBS.decode(self.body)
+
+
+class JobSummaryRow(ReadOnlyRow):
     """The counts beside a job."""
 
     namespace = models.TextField()
-    job_id = models.TextField()
+    job_id = models.TextField("job")
     body = models.BinaryField()
+
+    objects = ReadOnlyQuerySet["JobSummaryRow"].as_manager()
+    put_by = (_REGISTER,)
+    removed_by = (_DEREGISTER,)
 
     class Meta:
         db_table = "job_summary"
+        verbose_name = "counts of a job"
+        verbose_name_plural = "counts of jobs"
         constraints = [
             models.UniqueConstraint(fields=["namespace", "job_id"], name="job_summary_key")
         ]
@@ -72,17 +151,31 @@ class JobSummaryRow(models.Model):
     def __str__(self) -> str:
         return f"counts of {self.namespace}/{self.job_id}"
 
+    def get_absolute_url(self) -> str:
+        """The page of the job."""
+        return reverse("job", args=[self.namespace, self.job_id])
 
-class JobSubmissionRow(models.Model):
+    @property
+    def value(self) -> JobSummary:
+        """All counts, decoded anew at each call."""
+        return nouns.JOB_SUMMARIES.decode(self.body)
+
+
+class JobSubmissionRow(ReadOnlyRow):
     """The text a version was submitted as."""
 
     namespace = models.TextField()
-    job_id = models.TextField()
+    job_id = models.TextField("job")
     version = models.BigIntegerField()
     body = models.BinaryField()
 
+    objects = ReadOnlyQuerySet["JobSubmissionRow"].as_manager()
+    put_by = (_REGISTER,)
+    removed_by = (_DEREGISTER,)
+
     class Meta:
         db_table = "job_submission"
+        verbose_name = "submitted text"
         constraints = [
             models.UniqueConstraint(
                 fields=["namespace", "job_id", "version"], name="job_submission_key"
@@ -92,20 +185,34 @@ class JobSubmissionRow(models.Model):
     def __str__(self) -> str:
         return f"text of {self.namespace}/{self.job_id} version {self.version}"
 
+    def get_absolute_url(self) -> str:
+        """The page of the job."""
+        return reverse("job", args=[self.namespace, self.job_id])
 
-class JobStubRow(models.Model):
+    @property
+    def value(self) -> JobSubmission:
+        """The text and its variables, decoded anew at each call."""
+        return nouns.JOB_SUBMISSIONS.decode(self.body)
+
+
+class JobStubRow(ReadOnlyRow):
     """What is left of a purged job, so that old chains can still name it."""
 
     namespace = models.TextField()
-    job_id = models.TextField()
+    job_id = models.TextField("job")
     create_index = models.BigIntegerField()
-    type = models.TextField()
-    version = models.BigIntegerField()
-    purged_at = models.BigIntegerField()
+    type = models.TextField(choices=choices_of(JobType))
+    version = models.BigIntegerField(help_text="The last one.")
+    purged_at = NanosecondsField("purged")
     purge_index = models.BigIntegerField()
+
+    objects = ReadOnlyQuerySet["JobStubRow"].as_manager()
+    put_by = (_DEREGISTER,)
+    removed_by = ("cluster.store.retention.trim_job_stubs",)
 
     class Meta:
         db_table = "job_stub"
+        verbose_name = "purged job"
         constraints = [
             models.UniqueConstraint(
                 fields=["namespace", "job_id", "create_index"], name="job_stub_key"

@@ -2,28 +2,53 @@
 
 from django.db import models
 
+from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
+from scheduler.state import nouns
+from scheduler.structs.job import Namespace
+from scheduler.structs.quota import QuotaSpec
 
-class NamespaceRow(models.Model):
+
+class NamespaceRow(ReadOnlyRow):
     """A room for jobs."""
 
     name = models.TextField(primary_key=True)
     body = models.BinaryField()
 
+    objects = ReadOnlyQuerySet["NamespaceRow"].as_manager()
+    put_by = ("cluster.operations.namespaces.put_namespace",)
+    removed_by = ("cluster.operations.namespaces.delete_namespace",)
+
     class Meta:
         db_table = "namespace"
+        verbose_name = "namespace"
 
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def value(self) -> Namespace:
+        """The whole namespace, decoded anew at each call."""
+        return nouns.NAMESPACES.decode(self.body)
 
-class QuotaRow(models.Model):
+
+class QuotaRow(ReadOnlyRow):
     """Limits on what the namespaces that name it take together."""
 
     name = models.TextField(primary_key=True)
     body = models.BinaryField()
 
+    objects = ReadOnlyQuerySet["QuotaRow"].as_manager()
+    put_by = ("cluster.operations.quotas.put_quota",)
+    removed_by = ("cluster.operations.quotas.delete_quota",)
+
     class Meta:
         db_table = "quota"
+        verbose_name = "quota"
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def value(self) -> QuotaSpec:
+        """The whole quota, decoded anew at each call."""
+        return nouns.QUOTAS.decode(self.body)

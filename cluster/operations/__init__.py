@@ -1,1 +1,1 @@
-"""The verbs. Every change of state enters the house here, from any door, as one transaction."""
+"""The verbs: what people, programs and agents change, from any door, each one transaction."""

@@ -10,12 +10,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from cluster.jobspec.advice import warnings_of
+from cluster.jobspec.left_out import left_out_warnings
 from cluster.jobspec.problems import Problem, error_text
-from cluster.jobspec.validate import validate
+from cluster.jobspec.quoting import quoted, quoted_list
+from cluster.jobspec.validate import Judgement, judge_job
 from cluster.operations.errors import OperationRefused
 from scheduler.ports import StateReader
+from scheduler.state.nouns import NAMESPACES, NODE_POOLS
 from scheduler.structs.identity import ALL_NODE_POOLS, DEFAULT_NAMESPACE, DEFAULT_NODE_POOL
-from scheduler.structs.job import Job
+from scheduler.structs.job import Job, NamespaceCapabilities
 from scheduler.structs.task_group import TaskGroup
 
 _BUILT_IN_POOLS = (DEFAULT_NODE_POOL, ALL_NODE_POOLS)
@@ -25,7 +28,10 @@ class Admitted(NamedTuple):
     """A job as it will be stored, and what its author should know."""
 
     job: Job
+    #: Those that the reference gives too.
     warnings: tuple[str, ...]
+    #: Our own, which follow them: what of the job is not carried out.
+    left_out: tuple[str, ...]
 
 
 class JobRefused(OperationRefused):
@@ -40,38 +46,92 @@ class JobMovedOn(OperationRefused):
     """The job is not, or no longer, what the caller looked at."""
 
 
-def admit(reader: StateReader, job: Job, broken_rules: Sequence[Problem]) -> Admitted:
-    """The job as this cluster stores it, given `validate(job)`.
+def admit(reader: StateReader, job: Job, judged: Judgement) -> Admitted:
+    """The job as this cluster stores it, given `judge_job(job)`.
 
     Raises `JobRefused` naming every problem: of the job itself, its namespace and its pool.
     """
-    problems = [*place_problems(reader, job), *broken_rules]
+    if judged.unprepared:
+        raise OperationRefused(judged.unprepared)
+    problems = [*judged.first, *place_problems(reader, job), *judged.last]
     if problems:
         raise JobRefused(problems)
-    return Admitted(job, warnings_about(reader, job))
+    return Admitted(job, warnings_of_reference(reader, job), judged.left_out)
 
 
 def problems_of(reader: StateReader, job: Job) -> list[Problem]:
-    """Every reason not to take the job here."""
-    return [*place_problems(reader, job), *validate(job)]
+    """Every reason not to take the job here.
+
+    Raises `OperationRefused` for a job that cannot even be prepared for judging.
+    """
+    judged = judge_job(job)
+    if judged.unprepared:
+        raise OperationRefused(judged.unprepared)
+    return [*judged.first, *place_problems(reader, job), *judged.last]
 
 
 def warnings_about(reader: StateReader, job: Job) -> tuple[str, ...]:
-    """What the author should know of a job that is taken."""
-    oversubscription = reader.scheduler_settings().memory_oversubscription_enabled
-    return tuple(warnings_of(job, memory_oversubscription=oversubscription))
+    """What the author should know of a job, also of one that is refused.
+
+    The reference's own warnings, in its words; then what of the job is not carried out here.
+    """
+    return (*warnings_of_reference(reader, job), *left_out_warnings(job))
+
+
+def warnings_of_reference(reader: StateReader, job: Job) -> tuple[str, ...]:
+    """The warnings that the reference has too (validation.md 19)."""
+    return warnings_of(job, memory_oversubscription=_may_oversubscribe(reader, job))
+
+
+def _may_oversubscribe(reader: StateReader, job: Job) -> bool:
+    """Whether tasks may use more memory than they reserve: as their pool says, else the rest."""
+    pool = reader.get(NODE_POOLS, job.node_pool)
+    own = pool.scheduler_configuration if pool is not None else None
+    if own is not None and own.memory_oversubscription_enabled is not None:
+        return own.memory_oversubscription_enabled
+    return reader.scheduler_settings().memory_oversubscription_enabled
 
 
 def place_problems(reader: StateReader, job: Job) -> list[Problem]:
     """What is wrong with where the job wants to be: its namespace, its pool."""
     problems = []
-    if job.namespace != DEFAULT_NAMESPACE and reader.namespace(job.namespace) is None:
+    namespace = reader.get(NAMESPACES, job.namespace)
+    if namespace is None and job.namespace != DEFAULT_NAMESPACE:
         text = f'job "{job.id}" is in nonexistent namespace "{job.namespace}"'
         problems.append(Problem("Namespace", text))
-    if job.node_pool not in _BUILT_IN_POOLS and reader.node_pool(job.node_pool) is None:
+    elif namespace is not None and namespace.capabilities is not None:
+        text = _forbidden_part(job, namespace.name, namespace.capabilities)
+        if text:
+            problems.append(Problem("TaskGroups", text))
+    if job.node_pool not in _BUILT_IN_POOLS and reader.get(NODE_POOLS, job.node_pool) is None:
         text = f'job "{job.id}" is in nonexistent node pool "{job.node_pool}"'
         problems.append(Problem("NodePool", text))
     return problems
+
+
+def _forbidden_part(job: Job, namespace: str, allowed: NamespaceCapabilities) -> str:
+    """Which drivers of the job its namespace forbids, else which network modes."""
+    drivers = [task.driver for group in job.task_groups for task in group.tasks]
+    modes = [network.mode or "host" for group in job.task_groups for network in group.networks]
+    for what, used, enabled, disabled in (
+        ("task driver", drivers, allowed.enabled_task_drivers, allowed.disabled_task_drivers),
+        (
+            "group network mode",
+            modes,
+            allowed.enabled_network_modes,
+            allowed.disabled_network_modes,
+        ),
+    ):
+        refused = [
+            name for name in used if name in (disabled or ()) or (enabled and name not in enabled)
+        ]
+        if len(refused) == 1:
+            name = quoted(refused[0])
+            return f"used {what} {name} is not allowed in namespace {quoted(namespace)}"
+        if refused:
+            names = quoted_list(refused)
+            return f"used {what}s {names} are not allowed in namespace {quoted(namespace)}"
+    return ""
 
 
 def check_transition(stored: Job | None, job: Job) -> None:

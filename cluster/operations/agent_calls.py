@@ -10,7 +10,14 @@ from typing import Protocol
 
 import msgspec
 
+from cluster.operations.audit import note_done
 from cluster.operations.errors import NotFound, OperationRefused
+from cluster.operations.rights import require, require_reads
+from cluster.store.access import the_store
+from cluster.store.audit_entries import Act, actor_of
+from scheduler.access.caller import Caller
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.wire import Nanoseconds
 
 Body = dict[str, object]
 #: How an agent refuses the output of a task of which it has none; the pages know it by this.
@@ -64,19 +71,64 @@ class AgentLinks:
 LINKS = AgentLinks()
 
 
-async def call_agent(node_id: str, verb: str, body: Body) -> AsyncIterator[bytes]:
-    """Ask the agent of a node; close the iterator to cancel. Raises NoPathToNode or AgentRefused.
+#: What each verb about an allocation asks of its namespace: one of these.
+_RIGHTS = {
+    "logs": ("read-logs", "read-fs"),
+    "fs.ls": ("read-fs",),
+    "fs.stat": ("read-fs",),
+    "fs.cat": ("read-fs",),
+    "fs.readat": ("read-fs",),
+    "fs.stream": ("read-fs",),
+    "restart": ("alloc-lifecycle",),
+    "signal": ("alloc-lifecycle",),
+    "alloc.stats": ("read-job",),
+}
+
+
+def require_verb(by: Caller, alloc: Allocation, verb: str) -> None:
+    """Refuse unless the caller may ask this of the allocation's agent."""
+    require(by, alloc.namespace, *_RIGHTS[verb])
+
+
+def call_agent(alloc: Allocation, verb: str, body: Body, *, by: Caller) -> AsyncIterator[bytes]:
+    """Ask the agent of an allocation's node; close the iterator to cancel.
 
     Verbs: `logs`, `fs.ls`, `fs.stat`, `fs.cat`, `fs.readat`, `fs.stream`, `restart`, `signal`,
-    `alloc.stats`, `host.stats`.
+    `alloc.stats`. Raises NotAllowed at once; NoPathToNode or AgentRefused with the first frame.
     """
+    require_verb(by, alloc, verb)
+    return send_call(alloc.node_id, verb, body)
+
+
+async def call_agent_once(alloc: Allocation, verb: str, body: Body, *, by: Caller) -> object:
+    """The whole answer of a verb that answers with one JSON value; None for an empty answer."""
+    return await whole_answer(call_agent(alloc, verb, body, by=by))
+
+
+async def order_agent(
+    alloc: Allocation, verb: str, body: Body, *, by: Caller, now: Nanoseconds
+) -> None:
+    """Have the agent of an allocation's node do something; told to the audit once it has."""
+    await call_agent_once(alloc, verb, body, by=by)
+    act = Act(f"{verb} allocation", "allocation", alloc.id, alloc.namespace, alloc.name)
+    note_done(the_store(), actor_of(by), act, at=now)
+
+
+async def host_stats(node_id: str, *, by: Caller) -> object:
+    """What the agent of a node measures of its machine."""
+    require_reads(by, "node")
+    return await whole_answer(send_call(node_id, "host.stats", {}))
+
+
+async def send_call(node_id: str, verb: str, body: Body) -> AsyncIterator[bytes]:
+    """A call over the channel of a node. Asks for no right: the functions above do."""
     frames = LINKS.link_of(node_id).call(node_id, verb, body)
     async with aclosing(frames) as stream:  # type: ignore[type-var] # links answer with generators
         async for frame in stream:
             yield frame
 
 
-async def call_agent_once(node_id: str, verb: str, body: Body) -> object:
-    """The whole answer of a verb that answers with one JSON value; None for an empty answer."""
-    whole = b"".join([frame async for frame in call_agent(node_id, verb, body)])
+async def whole_answer(frames: AsyncIterator[bytes]) -> object:
+    """The JSON value that the frames make together; None for none."""
+    whole = b"".join([frame async for frame in frames])
     return msgspec.json.decode(whole) if whole else None

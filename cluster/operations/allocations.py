@@ -9,6 +9,9 @@ from collections.abc import Mapping
 import msgspec
 
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
+from cluster.operations.nodes import NOT_ITS_OWN, holds_secret
+from cluster.operations.rights import require, require_management
+from scheduler.access.caller import Caller
 from scheduler.ports import Change, Fence, IDSource, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.allocations import update_from_client
@@ -30,9 +33,11 @@ _SILENCED = frozenset({NodeStatus.DOWN, NodeStatus.DISCONNECTED})
 
 
 class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What one node, already known to be itself, reports of its allocations."""
+    """What one node reports of its allocations."""
 
     node_id: str
+    #: The node's own; managers need none.
+    secret: str = ""
     allocations: tuple[Allocation, ...]
 
 
@@ -44,7 +49,7 @@ class StoppedAllocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report_from_client(
-    store: StateStore, reports: tuple[NodeReport, ...], *, now: int, ids: IDSource
+    store: StateStore, reports: tuple[NodeReport, ...], *, by: Caller, now: int, ids: IDSource
 ) -> tuple[int, tuple[OperationRefused | None, ...]]:
     """Take in reports of several nodes in one write; the answer has a place for each report.
 
@@ -52,7 +57,7 @@ def report_from_client(
     """
 
     def work(change: Change) -> tuple[OperationRefused | None, ...]:
-        answers = tuple(_refusal(change, report) for report in reports)
+        answers = tuple(_refusal(change, report, by) for report in reports)
         accepted = [
             alloc.changed(node_id=report.node_id)
             for report, refusal in zip(reports, answers, strict=True)
@@ -63,13 +68,14 @@ def report_from_client(
             update_from_client(change, accepted, ids)
         return answers
 
-    return store.write(WriteKind.ALLOCATION_UPDATED, work, now=now)
+    return store.write(WriteKind.ALLOCATION_UPDATED, work, now=now, by=by)
 
 
-def stop_allocation(
+def stop_allocation(  # noqa: PLR0913 - the options of one request
     store: StateStore,
     alloc_id: str,
     *,
+    by: Caller,
     now: int,
     ids: IDSource,
     no_shutdown_delay: bool = False,
@@ -79,8 +85,10 @@ def stop_allocation(
 
     def work(change: Change) -> str:
         alloc = change.allocation(alloc_id)
-        if alloc is None:
+        if alloc is None or not by.access.allows(alloc.namespace, "read-job", "alloc-lifecycle"):
+            # Whoever may not know of it is not told either.
             raise NotFound("allocation not found")
+        require(by, alloc.namespace, "alloc-lifecycle")
         job = change.job(alloc.job_key)
         evaluation = Evaluation(
             id=ids.next_id(),
@@ -100,7 +108,8 @@ def stop_allocation(
         mark_transitions(change, {alloc_id: transition}, [evaluation])
         return evaluation.id
 
-    index, eval_id = store.write(WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS, work, now=now)
+    kind = WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS
+    index, eval_id = store.write(kind, work, now=now, by=by)
     return StoppedAllocation(eval_id=eval_id, index=index)
 
 
@@ -108,6 +117,7 @@ def mark_draining(
     store: StateStore,
     transitions: Mapping[str, DesiredTransition],
     *,
+    by: Caller,
     now: int,
     ids: IDSource,
     fence: Fence | None = None,
@@ -116,6 +126,7 @@ def mark_draining(
 
     Returns the index of the write. At most 7281 allocations at a time, as the reference has it.
     """
+    require_management(by)
 
     def work(change: Change) -> None:
         known = {
@@ -132,7 +143,8 @@ def mark_draining(
             change, known, [_drain_evaluation(change, alloc, ids) for alloc in first.values()]
         )
 
-    index, _ = store.write(WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS, work, now=now, fence=fence)
+    kind = WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS
+    index, _ = store.write(kind, work, now=now, by=by, fence=fence)
     return index
 
 
@@ -157,12 +169,14 @@ def _drain_evaluation(change: Change, alloc: Allocation, ids: IDSource) -> Evalu
     )
 
 
-def _refusal(change: Change, report: NodeReport) -> OperationRefused | None:
+def _refusal(change: Change, report: NodeReport, by: Caller) -> OperationRefused | None:
     if not report.allocations:
         return OperationRefused("missing allocations")
     node = change.node(report.node_id)
     if node is None:
         return NotFound(f"node {report.node_id} not found")
+    if not by.access.is_management and not holds_secret(node, report.secret):
+        return NotAllowed(NOT_ITS_OWN)
     if node.status in _SILENCED:
         return OperationRefused(
             f"node {node.id} is not allowed to update allocs while in status {node.status.value}"

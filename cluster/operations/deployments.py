@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec.structs import replace
 
+from cluster.jobspec.problems import error_text
 from cluster.operations.errors import NotFound, OperationRefused
+from cluster.operations.rights import require, require_management
+from scheduler.access.caller import Caller
 from scheduler.errors import IllegalTransition
 from scheduler.ports import Change, Fence, IDSource, StateStore
 from scheduler.state.events import WriteKind
@@ -43,10 +46,11 @@ class DeploymentWritten(msgspec.Struct, frozen=True, kw_only=True):
     reverted_version: int | None = None
 
 
-def promote_deployment(
+def promote_deployment(  # noqa: PLR0913 - the options of one request
     store: StateStore,
     deployment_id: str,
     *,
+    by: Caller,
     groups: tuple[str, ...] = (),
     every_group: bool = False,
     now: int,
@@ -55,24 +59,24 @@ def promote_deployment(
     """Let the canaries of groups become ordinary allocations; all of them must be healthy."""
 
     def work(change: Change) -> DeploymentWritten:
-        deployment = _active(change, deployment_id, "promote")
+        deployment = _active(change, deployment_id, "promote", by)
         names = tuple(deployment.task_groups) if every_group else groups
         lacking = _lacking_canaries(change, deployment, names)
         if lacking:
-            raise OperationRefused("\n".join(lacking))
+            raise OperationRefused(error_text(lacking))
         promote_groups(change, deployment, names, rollouts.RUNNING)
         return _stepped(change, deployment, ids, "its canaries were promoted")
 
-    return _write(store, WriteKind.DEPLOYMENT_PROMOTION, work, now=now)
+    return _write(store, WriteKind.DEPLOYMENT_PROMOTION, work, by=by, now=now)
 
 
 def pause_deployment(
-    store: StateStore, deployment_id: str, *, pause: bool, now: int, ids: IDSource
+    store: StateStore, deployment_id: str, *, by: Caller, pause: bool, now: int, ids: IDSource
 ) -> DeploymentWritten:
     """Hold a rollout, or let it go on; going on makes an evaluation."""
 
     def work(change: Change) -> DeploymentWritten:
-        deployment = _active(change, deployment_id, "pause" if pause else "resume")
+        deployment = _active(change, deployment_id, "pause" if pause else "resume", by)
         status = DeploymentStatus.PAUSED if pause else DeploymentStatus.RUNNING
         text = rollouts.PAUSED if pause else rollouts.RUNNING
         update = DeploymentStatusUpdate(
@@ -83,26 +87,27 @@ def pause_deployment(
             return DeploymentWritten(index=0, modify_index=change.index)
         return _stepped(change, deployment, ids, "the rollout was resumed")
 
-    return _write(store, WriteKind.DEPLOYMENT_STATUS_UPDATE, work, now=now)
+    return _write(store, WriteKind.DEPLOYMENT_STATUS_UPDATE, work, by=by, now=now)
 
 
 def fail_deployment(
-    store: StateStore, deployment_id: str, *, now: int, ids: IDSource
+    store: StateStore, deployment_id: str, *, by: Caller, now: int, ids: IDSource
 ) -> DeploymentWritten:
     """End a rollout as failed; any group with auto_revert brings the stable version back."""
 
     def work(change: Change) -> DeploymentWritten:
-        deployment = _active(change, deployment_id, "fail")
+        deployment = _active(change, deployment_id, "fail", by)
         reverts = any(group.auto_revert for group in deployment.task_groups.values())
         return _failed(change, deployment, rollouts.MARKED_FAILED, ids, rolls_back=reverts)
 
-    return _write(store, WriteKind.DEPLOYMENT_STATUS_UPDATE, work, now=now)
+    return _write(store, WriteKind.DEPLOYMENT_STATUS_UPDATE, work, by=by, now=now)
 
 
-def set_allocation_health(
+def set_allocation_health(  # noqa: PLR0913 - the options of one request
     store: StateStore,
     deployment_id: str,
     *,
+    by: Caller,
     healthy: tuple[str, ...],
     unhealthy: tuple[str, ...],
     now: int,
@@ -113,7 +118,7 @@ def set_allocation_health(
         raise OperationRefused("must specify at least one healthy/unhealthy allocation ID")
 
     def work(change: Change) -> DeploymentWritten:
-        deployment = _active(change, deployment_id, "set health of allocations for")
+        deployment = _active(change, deployment_id, "set health of allocations for", by)
         try:
             set_alloc_health(
                 change, deployment_id, healthy=healthy, unhealthy=unhealthy, at=change.now
@@ -127,18 +132,20 @@ def set_allocation_health(
         )
         return _failed(change, deployment, rollouts.UNHEALTHY, ids, rolls_back=reverts)
 
-    return _write(store, WriteKind.DEPLOYMENT_ALLOC_HEALTH, work, now=now)
+    return _write(store, WriteKind.DEPLOYMENT_ALLOC_HEALTH, work, by=by, now=now)
 
 
 def step_deployments(
     store: StateStore,
     steps: Mapping[str, tuple[str, ...]],
     *,
+    by: Caller,
     now: int,
     ids: IDSource,
     fence: Fence | None = None,
 ) -> int:
     """Rollouts made progress: an evaluation each; the allocations named may be replaced."""
+    require_management(by)
 
     def work(change: Change) -> None:
         for deployment_id, replaced in steps.items():
@@ -150,7 +157,8 @@ def step_deployments(
             text = "allocations may be replaced" if replaced else "allocations became healthy"
             write_step(change, deployment, ids.next_id(), text)
 
-    index, _ = store.write(WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS, work, now=now, fence=fence)
+    kind = WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS
+    index, _ = store.write(kind, work, now=now, by=by, fence=fence)
     return index
 
 
@@ -158,6 +166,7 @@ def end_deployment(  # noqa: PLR0913 - what a watcher knows
     store: StateStore,
     deployment_id: str,
     *,
+    by: Caller,
     is_late: bool,
     rolls_back: bool,
     now: int,
@@ -165,6 +174,7 @@ def end_deployment(  # noqa: PLR0913 - what a watcher knows
     fence: Fence | None = None,
 ) -> None:
     """The watcher gives a rollout up; nothing happens when it has ended meanwhile."""
+    require_management(by)
 
     def work(change: Change) -> None:
         deployment = change.deployment(deployment_id)
@@ -172,18 +182,20 @@ def end_deployment(  # noqa: PLR0913 - what a watcher knows
             text = rollouts.LATE if is_late else rollouts.UNHEALTHY
             _failed(change, deployment, text, ids, rolls_back=rolls_back)
 
-    store.write(WriteKind.DEPLOYMENT_STATUS_UPDATE, work, now=now, fence=fence)
+    store.write(WriteKind.DEPLOYMENT_STATUS_UPDATE, work, now=now, by=by, fence=fence)
 
 
 def promote_by_itself(
     store: StateStore,
     deployment_id: str,
     *,
+    by: Caller,
     now: int,
     ids: IDSource,
     fence: Fence | None = None,
 ) -> None:
     """The watcher promotes every group, if that still is what the groups ask for."""
+    require_management(by)
 
     def work(change: Change) -> None:
         deployment = change.deployment(deployment_id)
@@ -191,13 +203,24 @@ def promote_by_itself(
             promote_groups(change, deployment, deployment.task_groups, rollouts.RUNNING)
             write_step(change, deployment, ids.next_id(), "its canaries promoted themselves")
 
-    store.write(WriteKind.DEPLOYMENT_PROMOTION, work, now=now, fence=fence)
+    store.write(WriteKind.DEPLOYMENT_PROMOTION, work, now=now, by=by, fence=fence)
 
 
-def _active(change: Change, deployment_id: str, verb: str) -> Deployment:
+#: Beside `submit-job`, what lets a caller do the deeds of these verbs.
+_RIGHTS = {
+    "promote": "promote-deployment",
+    "pause": "pause-deployment",
+    "resume": "pause-deployment",
+    "fail": "fail-deployment",
+    "set health of allocations for": "set-alloc-health-deployment",
+}
+
+
+def _active(change: Change, deployment_id: str, verb: str, by: Caller) -> Deployment:
     deployment = change.deployment(deployment_id)
     if deployment is None:
         raise NotFound(NOT_FOUND)
+    require(by, deployment.namespace, "submit-job", _RIGHTS[verb])
     if not deployment.is_active:
         raise OperationRefused(f"can't {verb} terminal deployment")
     return deployment
@@ -249,10 +272,11 @@ def _stepped(
 
 def _write(
     store: StateStore,
-    kind: WriteKind,
+    kind: str,
     work: Callable[[Change], DeploymentWritten],
     *,
+    by: Caller,
     now: int,
 ) -> DeploymentWritten:
-    index, written = store.write(kind, work, now=now)
+    index, written = store.write(kind, work, now=now, by=by)
     return replace(written, index=index)

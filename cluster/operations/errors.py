@@ -10,10 +10,18 @@ class OperationRefused(Exception):
     status = 400
 
 
+#: What programs are told; they read no other words.
+DENIED = "Permission denied"
+
+
 class NotAllowed(OperationRefused):
-    """The caller may not do this."""
+    """The caller may not do this; `missing` names the right, empty when none would do."""
 
     status = 403
+
+    def __init__(self, text: str = DENIED, *, missing: str = "") -> None:
+        super().__init__(text)
+        self.missing = missing
 
 
 class NotFound(OperationRefused):
@@ -23,7 +31,7 @@ class NotFound(OperationRefused):
 
 
 class Conflict(OperationRefused):
-    """The state moved on since the caller looked."""
+    """What is asked may not follow what is: doors answer an IllegalTransition so."""
 
     status = 409
 

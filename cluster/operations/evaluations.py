@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from cluster.operations.errors import OperationRefused
+from cluster.operations.rights import require_management
+from scheduler.access.caller import Caller
 from scheduler.ports import Change, StateReader, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.evaluations import collect
@@ -30,9 +32,10 @@ class EvaluationsDeleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def delete_evaluations(
-    store: StateStore, eval_ids: Sequence[str], *, now: int
+    store: StateStore, eval_ids: Sequence[str], *, by: Caller, now: int
 ) -> EvaluationsDeleted:
     """Delete all of them in one write, or none: when one is unknown, or still needed."""
+    require_management(by)
     if len(eval_ids) > MOST_IDS:
         raise OperationRefused(f"{len(eval_ids)} evals are too many, at most {MOST_IDS}")
 
@@ -48,24 +51,27 @@ def delete_evaluations(
         collect(change, wanted, ())
         return len(wanted)
 
-    index, count = store.write(WriteKind.COLLECTED, work, now=now)
+    index, count = store.write(WriteKind.COLLECTED, work, now=now, by=by)
     return EvaluationsDeleted(count=count, index=index)
 
 
 def delete_where_possible(
-    store: StateStore, eval_ids: Sequence[str], *, now: int
+    store: StateStore, eval_ids: Sequence[str], *, by: Caller, now: int
 ) -> EvaluationsDeleted:
     """Delete those that are still there and not needed any more, a page in each write."""
+    require_management(by)
     store.read(_check_paused)
     deleted = EvaluationsDeleted()
     for start in range(0, len(eval_ids), PAGE):
-        index, count = _delete_page(store, eval_ids[start : start + PAGE], now)
+        index, count = _delete_page(store, eval_ids[start : start + PAGE], by, now)
         if count:
             deleted = EvaluationsDeleted(count=deleted.count + count, index=index)
     return deleted
 
 
-def _delete_page(store: StateStore, eval_ids: Sequence[str], now: int) -> tuple[int, int]:
+def _delete_page(
+    store: StateStore, eval_ids: Sequence[str], by: Caller, now: int
+) -> tuple[int, int]:
     def work(change: Change) -> int:
         _check_paused(change)
         found = (change.evaluation(eval_id) for eval_id in eval_ids)
@@ -73,7 +79,7 @@ def _delete_page(store: StateStore, eval_ids: Sequence[str], now: int) -> tuple[
         collect(change, safe, ())
         return len(safe)
 
-    return store.write(WriteKind.COLLECTED, work, now=now)
+    return store.write(WriteKind.COLLECTED, work, now=now, by=by)
 
 
 def _check_paused(reader: StateReader) -> None:

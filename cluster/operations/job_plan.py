@@ -12,9 +12,11 @@ from msgspec.structs import replace
 from cluster.jobspec.diff import annotate, diff_jobs
 from cluster.jobspec.diff_structs import JobDiff
 from cluster.jobspec.patterns import Re2Matcher
-from cluster.jobspec.validate import validate
+from cluster.jobspec.validate import judge_job
 from cluster.operations.admission import admit, check_transition
+from cluster.operations.job_rights import require_registration
 from cluster.operations.scaling_policies import with_policy_ids
+from scheduler.access.caller import Caller
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.registry import new_scheduler
 from scheduler.ports import IDSource, Snapshot, StateReader
@@ -74,14 +76,15 @@ class _DryRun(OpenChange, Snapshot):
         return self._table
 
 
-def plan_job(reader: StateReader, job: Job, *, now: int, ids: IDSource) -> PlannedJob:
+def plan_job(reader: StateReader, job: Job, *, by: Caller, now: int, ids: IDSource) -> PlannedJob:
     """Run the job's scheduler as if it had been registered.
 
     Raises `OperationRefused` for a job that could not be registered. A periodic or parameterized
     job places nothing itself: its annotations are empty.
     """
+    require_registration(by, job, "plan-job")
     stored = reader.job(job.key)
-    admitted = admit(reader, job, validate(job))
+    admitted = admit(reader, job, judge_job(job))
     check_transition(stored, admitted.job)
     candidate = with_policy_ids(admitted.job, stored, ids)
     dry_run = _DryRun(reader, now)
@@ -99,7 +102,7 @@ def plan_job(reader: StateReader, job: Job, *, now: int, ids: IDSource) -> Plann
         preempted=tuple(alloc for allocs in plan.node_preemptions.values() for alloc in allocs),
         diff=annotate(diff_jobs(stored, candidate), annotations.desired_updates),
         job_modify_index=stored.job_modify_index if stored is not None else 0,
-        warnings=admitted.warnings,
+        warnings=(*admitted.warnings, *admitted.left_out),
         index=reader.index,
     )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from cluster.jobspec.validate import validate
+from cluster.jobspec.validate import judge_job
 from cluster.operations.admission import (
     Admitted,
     admit,
@@ -18,9 +18,13 @@ from cluster.operations.admission import (
     keep_what_was,
 )
 from cluster.operations.errors import NotAllowed, OperationRefused
+from cluster.operations.job_rights import require_registration
+from cluster.operations.rights import require
 from cluster.operations.scaling_policies import with_policy_ids
+from scheduler.access.caller import Caller
 from scheduler.ports import Change, IDSource, StateStore
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.state.writes.jobs import has_same_spec, purge_job, stop_job, write_job
 from scheduler.state.writes.transitions import mark_transitions
@@ -50,8 +54,8 @@ class JobRegistration(msgspec.Struct, frozen=True, kw_only=True):
     eval_priority: int = 0
     preserve_counts: bool = False
     preserve_resources: bool = False
-    #: Management rights pass `RejectJobRegistration`.
-    is_management: bool = True
+    #: Warnings about what the request said and `job` cannot, as it has no field for it.
+    dropped_fields: tuple[str, ...] = ()
 
 
 class JobWritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,29 +68,35 @@ class JobWritten(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
+#: Purging or not, what lets a caller take a job away.
+_DEREGISTER = {
+    True: ("submit-job", "purge-job"),
+    False: ("submit-job", "deregister-job", "purge-job"),
+}
 REGISTRATION_DISABLED = (
     "Job registration, dispatch, and scale are disabled by the scheduler configuration"
 )
 
 
 def register_job(
-    store: StateStore, request: JobRegistration, *, now: int, ids: IDSource
+    store: StateStore, request: JobRegistration, *, by: Caller, now: int, ids: IDSource
 ) -> JobWritten:
     """Store the job as a new version, or only evaluate it again when nothing changed.
 
     Periodic and parameterized jobs get no evaluation. Raises `OperationRefused` with every
-    problem at once.
+    problem at once. Managers may register while registration is switched off.
     """
+    require_registration(by, request.job, "register-job")
     check_priority(request.eval_priority)
     # Before the transaction, which must be short.
-    broken_rules = validate(request.job)
+    judged = judge_job(request.job)
     eval_id = ids.next_id()
 
     def work(change: Change) -> JobWritten:
-        admitted = admit(change, request.job, broken_rules)
+        admitted = admit(change, request.job, judged)
         return _register(change, request, admitted, _Ids(eval_id, ids))
 
-    index, written = store.write(WriteKind.JOB_REGISTERED, work, now=now)
+    index, written = store.write(WriteKind.JOB_REGISTERED, work, now=now, by=by)
     return replace(written, index=index)
 
 
@@ -94,6 +104,7 @@ def deregister_job(  # noqa: PLR0913 - the options of one request
     store: StateStore,
     key: JobKey,
     *,
+    by: Caller,
     purge: bool = False,
     eval_priority: int = 0,
     no_shutdown_delay: bool = False,
@@ -101,6 +112,7 @@ def deregister_job(  # noqa: PLR0913 - the options of one request
     ids: IDSource,
 ) -> JobWritten:
     """Stop the job as a new version, or purge it with all it has. An unknown job is no error."""
+    require(by, key.namespace, *_DEREGISTER[purge])
     check_priority(eval_priority)
     eval_id = ids.next_id()
 
@@ -117,14 +129,21 @@ def deregister_job(  # noqa: PLR0913 - the options of one request
         evaluation = _deregister_evaluation(job, eval_id, eval_priority, change, purge=purge)
         return _written(change, evaluation, job_modify_index=change.index)
 
-    index, written = store.write(WriteKind.JOB_DEREGISTERED, work, now=now)
+    index, written = store.write(WriteKind.JOB_DEREGISTERED, work, now=now, by=by)
     return replace(written, index=index)
 
 
 def evaluate_job(
-    store: StateStore, key: JobKey, *, force_reschedule: bool = False, now: int, ids: IDSource
+    store: StateStore,
+    key: JobKey,
+    *,
+    by: Caller,
+    force_reschedule: bool = False,
+    now: int,
+    ids: IDSource,
 ) -> JobWritten:
     """Look at the job again; `force_reschedule` also replaces its failed allocations now."""
+    require(by, key.namespace, "submit-job", "evaluate-job")
     eval_id = ids.next_id()
 
     def work(change: Change) -> JobWritten:
@@ -148,7 +167,7 @@ def evaluate_job(
             job_modify_index=job.modify_index,
         )
 
-    index, written = store.write(WriteKind.EVALUATION_UPDATED, work, now=now)
+    index, written = store.write(WriteKind.EVALUATION_UPDATED, work, now=now, by=by)
     return replace(written, index=index)
 
 
@@ -174,7 +193,7 @@ def _register(
     change: Change, request: JobRegistration, admitted: Admitted, ids: _Ids
 ) -> JobWritten:
     settings = change.scheduler_settings()
-    if settings.reject_job_registration and not request.is_management:
+    if settings.reject_job_registration and not change.by.access.is_management:
         raise NotAllowed(REGISTRATION_DISABLED)
     stored = change.job(request.job.key)
     job = admitted.job
@@ -186,16 +205,17 @@ def _register(
         job, stored, counts=request.preserve_counts, resources=request.preserve_resources
     )
     submission, dropped = _kept_submission(request.submission)
+    told = (*admitted.warnings, *dropped, *admitted.left_out, *request.dropped_fields)
     if stored is not None and has_same_spec(stored, job):
         evaluation = _register_evaluation(stored, ids.eval_id, change, request.eval_priority)
         written = _written(change, evaluation, job_modify_index=stored.modify_index)
-        return replace(written, warnings=admitted.warnings + dropped)
+        return replace(written, warnings=told)
     job = write_job(change, replace(job, submit_time=change.now))
     if submission is not None:
         _put_submission(change, submission, job)
     evaluation = _register_evaluation(job, ids.eval_id, change, request.eval_priority)
     written = _written(change, evaluation, job_modify_index=change.index)
-    return replace(written, warnings=admitted.warnings + dropped)
+    return replace(written, warnings=told)
 
 
 def _kept_submission(
@@ -214,14 +234,15 @@ def _kept_submission(
 
 
 def _put_submission(change: Change, submission: JobSubmission, job: Job) -> None:
-    change.put_job_submission(
+    change.put(
+        JOB_SUBMISSIONS,
         replace(
             submission,
             namespace=job.namespace,
             job_id=job.id,
             version=job.version,
             job_modify_index=job.job_modify_index,
-        )
+        ),
     )
 
 

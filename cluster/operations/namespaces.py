@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from cluster.jobspec.problems import error_text
 from cluster.operations.errors import OperationRefused
+from cluster.operations.rights import require_management
+from scheduler.access.caller import Caller
 from scheduler.ports import Change, StateStore
-from scheduler.state.events import WriteKind
+from scheduler.state.nouns import NAMESPACES, QUOTAS
 from scheduler.structs.identity import DEFAULT_NAMESPACE
 from scheduler.structs.job import JobStatus, Namespace
 
@@ -18,36 +20,38 @@ _NAME = re.compile(r"[a-zA-Z0-9-]{1,128}")
 _LONGEST_DESCRIPTION = 256
 
 
-def put_namespace(store: StateStore, namespace: Namespace, *, now: int) -> int:
+def put_namespace(store: StateStore, namespace: Namespace, *, by: Caller, now: int) -> int:
     """Create the namespace, or replace what the stored one says; the index of the write."""
+    require_management(by)
     _check(namespace)
 
     def work(change: Change) -> None:
-        if namespace.quota and change.quota(namespace.quota) is None:
+        if namespace.quota and change.get(QUOTAS, namespace.quota) is None:
             raise OperationRefused(
                 f'namespace "{namespace.name}" using non-existent quota "{namespace.quota}"'
             )
-        stored = change.namespace(namespace.name)
+        stored = change.get(NAMESPACES, namespace.name)
         created = change.index if stored is None else stored.create_index
-        change.put_namespace(replace(namespace, create_index=created, modify_index=change.index))
+        change.put(NAMESPACES, replace(namespace, create_index=created, modify_index=change.index))
 
-    return store.write(WriteKind.NAMESPACE_UPSERTED, work, now=now)[0]
+    return store.write(NAMESPACES.upserted, work, now=now, by=by)[0]
 
 
-def delete_namespace(store: StateStore, name: str, *, now: int) -> int:
+def delete_namespace(store: StateStore, name: str, *, by: Caller, now: int) -> int:
     """Delete a namespace without live jobs; the index of the write."""
+    require_management(by)
     if name == DEFAULT_NAMESPACE:
         raise OperationRefused("can not delete default namespace")
 
     def work(change: Change) -> None:
-        if change.namespace(name) is None:
+        if change.get(NAMESPACES, name) is None:
             raise OperationRefused("namespace not found")
         uses = _uses(change, name)
         if uses:
             raise OperationRefused(error_text(uses))
-        change.delete_namespace(name)
+        change.delete(NAMESPACES, name)
 
-    return store.write(WriteKind.NAMESPACE_DELETED, work, now=now)[0]
+    return store.write(NAMESPACES.deleted, work, now=now, by=by)[0]
 
 
 def _check(namespace: Namespace) -> None:

@@ -12,7 +12,10 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
+from cluster.jobspec.names import name_faults, node_names
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
+from cluster.operations.rights import require_management, require_writes
+from scheduler.access.caller import Caller
 from scheduler.ports import Change, Fence, IDSource, StateReader, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.evaluations import write_evaluations
@@ -44,6 +47,7 @@ _NODE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 _FIRST_STATUSES = frozenset({NodeStatus.INITIALIZING, NodeStatus.READY})
 
 NODE_NOT_FOUND = "node not found"
+NOT_ITS_OWN = "node secret ID does not match"
 
 
 class NodeWritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,11 +83,19 @@ def holds_secret(node: Node, secret: str) -> bool:
     return bool(secret) and hmac.compare_digest(node.secret_id, hash_secret(secret))
 
 
-def register_node(
-    store: StateStore, node: Node, *, secret: str, may_join: bool, now: int, ids: IDSource
+def register_node(  # noqa: PLR0913 - what an agent shows of itself
+    store: StateStore,
+    node: Node,
+    *,
+    by: Caller,
+    secret: str,
+    may_join: bool,
+    now: int,
+    ids: IDSource,
 ) -> NodeWritten:
     """Take in what an agent says of its node; `may_join`: it also showed a valid join token.
 
+    The right to this is that token, or the secret the node joined with; no other stands for them.
     A known node keeps its status, drain, eligibility and history whatever the agent sends.
     """
     _check_registration(node, secret)
@@ -108,14 +120,16 @@ def register_node(
         needed = registration_needs_evaluations(before, after)
         return _with_evaluations(change, after, ids, needed=needed)
 
-    return _write(store, WriteKind.NODE_REGISTRATION, work, now=now)
+    return _write(store, WriteKind.NODE_REGISTRATION, work, by=by, now=now)
 
 
-def update_status(
+def update_status(  # noqa: PLR0913 - what an agent says of its node
     store: StateStore,
     node_id: str,
     status: NodeStatus,
     *,
+    by: Caller,
+    secret: str = "",
     now: int,
     ids: IDSource,
     event: NodeEvent | None = None,
@@ -124,19 +138,27 @@ def update_status(
 
     def work(change: Change) -> NodeWritten:
         before = _known(change, node_id)
+        _require_own(before, secret, by)
         after = update_node_status(change, node_id, status, event)
         if after is before:
             return NodeWritten(node=after)
         needed = status_needs_evaluations(before.status, after.status)
         return _with_evaluations(change, after, ids, needed=needed)
 
-    return _write(store, WriteKind.NODE_REGISTRATION, work, now=now)
+    return _write(store, WriteKind.NODE_REGISTRATION, work, by=by, now=now)
 
 
 def mark_node_unresponsive(
-    store: StateStore, node_id: str, *, now: int, ids: IDSource, fence: Fence | None = None
+    store: StateStore,
+    node_id: str,
+    *,
+    by: Caller,
+    now: int,
+    ids: IDSource,
+    fence: Fence | None = None,
 ) -> NodeWritten:
     """Its heartbeat is overdue: `disconnected` if that is worth waiting for, else `down`."""
+    require_management(by)
 
     def work(change: Change) -> NodeWritten:
         before = _known(change, node_id)
@@ -146,7 +168,7 @@ def mark_node_unresponsive(
         needed = status_needs_evaluations(before.status, after.status)
         return _with_evaluations(change, after, ids, needed=needed)
 
-    return _write(store, WriteKind.NODE_REGISTRATION, work, now=now, fence=fence)
+    return _write(store, WriteKind.NODE_REGISTRATION, work, by=by, now=now, fence=fence)
 
 
 def unresponsive_status(reader: StateReader, node: Node, now: int) -> NodeStatus:
@@ -162,9 +184,10 @@ def unresponsive_status(reader: StateReader, node: Node, now: int) -> NodeStatus
 
 
 def drain_node(
-    store: StateStore, node_id: str, request: DrainRequest, *, now: int, ids: IDSource
+    store: StateStore, node_id: str, request: DrainRequest, *, by: Caller, now: int, ids: IDSource
 ) -> NodeWritten:
     """Start, change or cancel a drain; the drainer does the rest."""
+    require_writes(by, "node")
 
     def work(change: Change) -> NodeWritten:
         before = _known(change, node_id)
@@ -174,13 +197,14 @@ def drain_node(
         needed = was_closed and request.strategy is None and eligible
         return _with_evaluations(change, after, ids, needed=needed)
 
-    return _write(store, WriteKind.NODE_DRAIN, work, now=now)
+    return _write(store, WriteKind.NODE_DRAIN, work, by=by, now=now)
 
 
 def complete_drain(
     store: StateStore,
     node_ids: tuple[str, ...],
     *,
+    by: Caller,
     now: int,
     deadline_reached: bool = False,
     fence: Fence | None = None,
@@ -189,6 +213,7 @@ def complete_drain(
 
     Returns the index of the write.
     """
+    require_management(by)
 
     def work(change: Change) -> None:
         for node_id in node_ids:
@@ -196,14 +221,15 @@ def complete_drain(
             if node is not None and node.drain_strategy is not None:
                 finish_drain(change, node, deadline_reached=deadline_reached)
 
-    index, _ = store.write(WriteKind.NODE_DRAIN, work, now=now, fence=fence)
+    index, _ = store.write(WriteKind.NODE_DRAIN, work, now=now, by=by, fence=fence)
     return index
 
 
 def set_node_eligibility(
-    store: StateStore, node_id: str, eligibility: str, *, now: int, ids: IDSource
+    store: StateStore, node_id: str, eligibility: str, *, by: Caller, now: int, ids: IDSource
 ) -> NodeWritten:
     """Open or close a node for new allocations; the same value as before writes nothing."""
+    require_writes(by, "node")
     if eligibility not in set(NodeEligibility):
         raise OperationRefused(f'invalid scheduling eligibility "{eligibility}"')
     wanted = NodeEligibility(eligibility)
@@ -219,22 +245,28 @@ def set_node_eligibility(
         after = set_eligibility(change, before, wanted)
         return _with_evaluations(change, after, ids, needed=wanted is NodeEligibility.ELIGIBLE)
 
-    return _write(store, WriteKind.NODE_ELIGIBILITY, work, now=now)
+    return _write(store, WriteKind.NODE_ELIGIBILITY, work, by=by, now=now)
 
 
-def evaluate_node(store: StateStore, node_id: str, *, now: int, ids: IDSource) -> NodeWritten:
+def evaluate_node(
+    store: StateStore, node_id: str, *, by: Caller, now: int, ids: IDSource
+) -> NodeWritten:
     """Look again at every job that the node concerns."""
+    require_writes(by, "node")
 
     def work(change: Change) -> NodeWritten:
         return _with_evaluations(
             change, _known(change, node_id), ids, needed=True, text="an operator asked for it"
         )
 
-    return _write(store, WriteKind.EVALUATION_UPDATED, work, now=now)
+    return _write(store, WriteKind.EVALUATION_UPDATED, work, by=by, now=now)
 
 
-def purge_node(store: StateStore, node_id: str, *, now: int, ids: IDSource) -> NodeWritten:
+def purge_node(
+    store: StateStore, node_id: str, *, by: Caller, now: int, ids: IDSource
+) -> NodeWritten:
     """Forget the node. Its allocations are lost through the evaluations this makes."""
+    require_writes(by, "node")
 
     def work(change: Change) -> NodeWritten:
         _known(change, node_id)
@@ -242,20 +274,26 @@ def purge_node(store: StateStore, node_id: str, *, now: int, ids: IDSource) -> N
         name = gone.name or gone.id
         return _with_evaluations(change, gone, ids, needed=True, text=f"node {name} was purged")
 
-    return _write(store, WriteKind.NODE_DEREGISTRATION, work, now=now)
+    return _write(store, WriteKind.NODE_DEREGISTRATION, work, by=by, now=now)
 
 
 def add_node_events(
-    store: StateStore, node_id: str, events: tuple[NodeEvent, ...], *, now: int
+    store: StateStore,
+    node_id: str,
+    events: tuple[NodeEvent, ...],
+    *,
+    by: Caller,
+    secret: str = "",
+    now: int,
 ) -> int:
     """Lines that the agent adds to its node's history; returns the index."""
 
     def work(change: Change) -> None:
-        _known(change, node_id)
+        _require_own(_known(change, node_id), secret, by)
         for event in events:
             add_node_event(change, node_id, event)
 
-    index, _ = store.write(WriteKind.NODE_STREAM_EVENT, work, now=now)
+    index, _ = store.write(WriteKind.NODE_STREAM_EVENT, work, now=now, by=by)
     return index
 
 
@@ -279,6 +317,15 @@ def _check_registration(node: Node, secret: str) -> None:
         raise OperationRefused(f'node is not allowed to register in node pool "{ALL_NODE_POOLS}"')
     if node.node_pool and not _POOL_NAME.fullmatch(node.node_pool):
         raise OperationRefused(f'invalid node pool: invalid name "{node.node_pool}"')
+    faults = name_faults(node_names(node))
+    if faults:
+        raise OperationRefused("; ".join(fault.message for fault in faults))
+
+
+def _require_own(node: Node, secret: str, by: Caller) -> None:
+    """Refuse whoever neither holds the node's secret nor manages everything."""
+    if not by.access.is_management and not holds_secret(node, secret):
+        raise NotAllowed(NOT_ITS_OWN)
 
 
 def _known(change: Change, node_id: str) -> Node:
@@ -326,9 +373,10 @@ def _with_evaluations(
 
 def _write(
     store: StateStore,
-    kind: WriteKind,
+    kind: str,
     work: Callable[[Change], NodeWritten],
     *,
+    by: Caller,
     now: int,
     fence: Fence | None = None,
 ) -> NodeWritten:
@@ -338,5 +386,5 @@ def _write(
         before[:] = [change.index]
         return work(change)
 
-    index, written = store.write(kind, counted, now=now, fence=fence)
+    index, written = store.write(kind, counted, now=now, by=by, fence=fence)
     return replace(written, index=index if [index] == before else 0)

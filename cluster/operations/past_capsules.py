@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from cluster.operations.errors import NotFound
 from cluster.store.history import Past
-from cluster.store.reader import DjangoStateReader
+from cluster.store.ports import RecordReader
 from scheduler.engine.capsule import Capsule
+from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep, Step
@@ -25,7 +26,7 @@ from scheduler.worker import seed_of
 _DECIDED = (EvalStatus.COMPLETE, EvalStatus.FAILED)
 
 
-def capsule_of(reader: DjangoStateReader, evaluation: Evaluation) -> dict[str, object]:
+def capsule_of(reader: RecordReader, evaluation: Evaluation) -> dict[str, object]:
     """The document of `capsule.md`. Raises NotFound when no scheduler has ended with it."""
     if evaluation.status not in _DECIDED or not evaluation.snapshot_index:
         raise NotFound("eval was not decided by a scheduler")
@@ -46,7 +47,7 @@ def capsule_of(reader: DjangoStateReader, evaluation: Evaluation) -> dict[str, o
 
 
 def _capsule(
-    reader: DjangoStateReader,
+    reader: RecordReader,
     past: Past,
     evaluation: Evaluation,
     refusals: Iterable[LifecycleStep],
@@ -65,16 +66,18 @@ def _capsule(
     ]
     deployments = past.rows(Deployment, reader.deployments_by_job(key))
     settings = past.rows(SchedulerSettings, (reader.scheduler_settings(),))
-    limited = tuple(space for space in past.rows(Namespace, reader.namespaces()) if space.quota)
+    limited = tuple(
+        space for space in past.rows(Namespace, reader.list_all(NAMESPACES)) if space.quota
+    )
     return Capsule(
         name=evaluation.id,
         now=evaluation.modify_time,
         seed=seed_of(evaluation),
         index=past.index,
         scheduler_config=settings[0] if settings else SchedulerSettings(),
-        node_pools=tuple(past.rows(NodePool, reader.node_pools())),
+        node_pools=tuple(past.rows(NodePool, reader.list_all(NODE_POOLS))),
         namespaces=limited,
-        quotas=tuple(past.rows(QuotaSpec, reader.quotas())) if limited else (),
+        quotas=tuple(past.rows(QuotaSpec, reader.list_all(QUOTAS))) if limited else (),
         nodes=tuple(replace(node, secret_id="") for node in past.rows(Node, reader.nodes())),
         jobs=tuple(_jobs(reader, past, evaluation, allocs)),
         allocations=tuple(allocs),
@@ -103,9 +106,7 @@ def _as_it_came(past: Past, evaluation: Evaluation) -> Evaluation:
     )
 
 
-def _counted(
-    reader: DjangoStateReader, past: Past, evaluation: Evaluation
-) -> Iterator[Allocation]:
+def _counted(reader: RecordReader, past: Past, evaluation: Evaluation) -> Iterator[Allocation]:
     """What the run counted though it was not yet in the record, as it was being submitted."""
     for eval_id in evaluation.counted_evals:
         for alloc in _first_placed(reader, past, eval_id):
@@ -114,7 +115,7 @@ def _counted(
             )
 
 
-def _first_placed(reader: DjangoStateReader, past: Past, eval_id: str) -> list[Allocation]:
+def _first_placed(reader: RecordReader, past: Past, eval_id: str) -> list[Allocation]:
     """Allocations of an evaluation's first commit after the past: a later one was not out yet."""
     newer = [a for a in reader.allocations_by_eval(eval_id) if a.create_index > past.index]
     first = min((alloc.create_index for alloc in newer), default=0)
@@ -122,7 +123,7 @@ def _first_placed(reader: DjangoStateReader, past: Past, eval_id: str) -> list[A
 
 
 def _jobs(
-    reader: DjangoStateReader, past: Past, evaluation: Evaluation, allocs: Iterable[Allocation]
+    reader: RecordReader, past: Past, evaluation: Evaluation, allocs: Iterable[Allocation]
 ) -> Iterator[Job]:
     """Every version that an allocation names, and the current one of the evaluated job."""
     key = evaluation.job_key
@@ -151,14 +152,14 @@ def _forgotten(past: Past, evaluation: Evaluation) -> Iterator[str]:
         yield f"{name.topic} {name.key} has changed since; it is given as it stands now"
 
 
-def _never_taken(reader: DjangoStateReader, past: Past, evaluation: Evaluation) -> Iterator[str]:
+def _never_taken(reader: RecordReader, past: Past, evaluation: Evaluation) -> Iterator[str]:
     for eval_id in evaluation.counted_evals:
         answers = [row for row in reader.lifecycle(eval_id) if row.step is Step.PLAN_ANSWERED]
         was_refused = any(row.nodes for row in answers)
         if was_refused or not _first_placed(reader, past, eval_id):
             yield f"what a plan of evaluation {eval_id} was to take and did not get"
         # The run counted their room alone; here they are rows, which quotas count as well.
-        space = reader.namespace(evaluation.namespace)
+        space = reader.get(NAMESPACES, evaluation.namespace)
         if space is not None and space.quota:
             yield f"that evaluation {eval_id} took nothing of quota {space.quota} yet"
 

@@ -10,8 +10,10 @@ from msgspec.structs import asdict, replace
 
 from cluster.jobspec.problems import error_text
 from cluster.operations.errors import OperationRefused
+from cluster.operations.rights import require_writes
+from scheduler.access.caller import Caller
 from scheduler.ports import Change, StateReader, StateStore
-from scheduler.state.events import WriteKind
+from scheduler.state.nouns import QUOTAS
 from scheduler.state.quota_use import namespaces_of, use_of_quota
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.wire import Wire, wire_name
@@ -28,37 +30,39 @@ class QuotaUsage(Wire, frozen=True):
     namespaces: tuple[str, ...]
 
 
-def put_quota(store: StateStore, quota: QuotaSpec, *, now: int) -> int:
+def put_quota(store: StateStore, quota: QuotaSpec, *, by: Caller, now: int) -> int:
     """Create the quota, or replace what the stored one says; the index of the write.
 
     Limits below what is used stop nothing: they only keep more from being placed.
     """
+    require_writes(by, "quota")
     problems = _problems(quota)
     if problems:
         raise OperationRefused(f'Invalid quota "{quota.name}": {error_text(problems)}')
 
     def work(change: Change) -> None:
-        stored = change.quota(quota.name)
+        stored = change.get(QUOTAS, quota.name)
         created = change.index if stored is None else stored.create_index
-        change.put_quota(replace(quota, create_index=created, modify_index=change.index))
+        change.put(QUOTAS, replace(quota, create_index=created, modify_index=change.index))
 
-    return store.write(WriteKind.QUOTA_UPSERTED, work, now=now)[0]
+    return store.write(QUOTAS.upserted, work, now=now, by=by)[0]
 
 
-def delete_quota(store: StateStore, name: str, *, now: int) -> int:
+def delete_quota(store: StateStore, name: str, *, by: Caller, now: int) -> int:
     """Delete a quota that no namespace names; the index of the write."""
+    require_writes(by, "quota")
 
     def work(change: Change) -> None:
-        if change.quota(name) is None:
+        if change.get(QUOTAS, name) is None:
             raise OperationRefused("quota not found")
         namespaces = namespaces_of(change, name)
         if namespaces:
             raise OperationRefused(
                 f'quota "{name}" is used by namespaces: {", ".join(namespaces)}'
             )
-        change.delete_quota(name)
+        change.delete(QUOTAS, name)
 
-    return store.write(WriteKind.QUOTA_DELETED, work, now=now)[0]
+    return store.write(QUOTAS.deleted, work, now=now, by=by)[0]
 
 
 def quota_usage(reader: StateReader, name: str) -> QuotaUsage:

@@ -5,7 +5,7 @@ In: for each answered plan, whether something of it was refused. Out: numbers.
 
 import math
 
-#: Evaluations taken at once (performance-reliability.md 9), and while plans are being refused.
+#: Evaluations taken at once (goals.md 5), and while plans are being refused.
 _USUAL = 16
 _CAUTIOUS = 4
 #: Share of refused plans above which batches shrink, over about the newest hundred plans.

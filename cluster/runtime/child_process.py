@@ -1,21 +1,27 @@
-"""One process under supervision: started, watched, restarted with backoff, stopped in time."""
+"""One process under supervision: started, watched, restarted with backoff, stopped in time.
+
+It never outlives its supervisor, however that one ends.
+"""
 
 import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.embedded import open_private
+from cluster.runtime.parent_death import asks_the_kernel, die_with_parent, following
+from cluster.runtime.spare import Spare
 
 _CLOCK = SystemClock()
+_PROJECT = Path(__file__).resolve().parents[2]
 #: Seconds before restart 1, 2, 3 ...; the last one repeats.
 BACKOFF = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
 #: A process that lived this long has recovered, and its backoff begins anew.
 STABLE_S = 60.0
-LOG_LIMIT = 20 * 1024 * 1024
 
 
 @dataclass
@@ -34,6 +40,8 @@ class ChildProcess:
     restart_count: int = 0
     started_at: float = 0.0
     process: asyncio.subprocess.Process | None = None
+    #: What it becomes after it died, if there is one; it is away for a shorter time then.
+    spare: Spare | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -67,18 +75,12 @@ class ChildProcess:
         self.state = "stopped"
 
     async def _start(self) -> None:
-        if self.log_file.exists() and self.log_file.stat().st_size > LOG_LIMIT:
-            self.log_file.replace(self.log_file.with_suffix(".old.log"))
-        with open_private(self.log_file) as log:
-            self.process = await asyncio.create_subprocess_exec(
-                *self.command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **self.environment},
-                # Ctrl-C reaches the supervisor alone, which stops the children in order.
-                start_new_session=True,
-            )
+        process = None
+        if self.restart_count and self.spare is not None:
+            process = await self.spare.become(self.command, self.log_file, self.environment)
+        self.process = process or await start_process(
+            self.command, self.log_file, {**os.environ, **self.environment}
+        )
         self.started_at = _CLOCK.monotonic()
         self.state = "running"
 
@@ -98,6 +100,26 @@ class ChildProcess:
             await process.wait()
         _signal_group(process.pid, signal.SIGKILL, whole=True)
         self.state = "stopped"
+
+
+async def start_process(
+    command: Sequence[str], log_file: Path, environment: Mapping[str, str], *, orders: bool = False
+) -> asyncio.subprocess.Process:
+    """Start a command that dies with this process; `orders`: its input is a pipe."""
+    by_kernel = asks_the_kernel()
+    with open_private(log_file) as log:
+        return await asyncio.create_subprocess_exec(
+            *(command if by_kernel else following(command)),
+            preexec_fn=die_with_parent if by_kernel else None,
+            stdin=asyncio.subprocess.PIPE if orders else asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            # Commands name modules of ours, wherever the supervisor was started.
+            cwd=_PROJECT,
+            # Ctrl-C reaches the supervisor alone, which stops the children in order.
+            start_new_session=True,
+        )
 
 
 def _signal_group(pid: int, number: signal.Signals, *, whole: bool) -> None:

@@ -4,6 +4,8 @@ import random
 import time
 import uuid
 
+from scheduler.structs.moment import Moment
+
 
 class SystemClock:
     """Time as the machine tells it (scheduler.ports.Clock)."""
@@ -15,6 +17,10 @@ class SystemClock:
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""
         return time.monotonic()
+
+    def moment(self) -> Moment:
+        """Both at once."""
+        return Moment(time.time_ns(), time.monotonic())
 
 
 class RandomIDs:

@@ -7,30 +7,31 @@ return to the leader when it falls silent.
 import functools
 import logging
 import threading
+from collections.abc import Sequence
 
-import msgspec
 from django.conf import settings
 
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.runtime.batch_size import BatchSize, looks_up
-from cluster.runtime.bodies import (
+from cluster.runtime.calm_collector import calm_collector
+from cluster.runtime.clock import RandomIDs, SystemClock
+from cluster.runtime.leader_channel import LeaderChannel, LeaderUnreachable
+from cluster.runtime.leader_protocol import (
+    ALIVE,
+    ALIVE_EVERY_S,
+    DEQUEUE,
+    FINISH,
+    PLAN,
     AliveBody,
-    Deliveries,
+    Answer,
     DequeueBody,
     FinishBody,
     PlanBody,
+    encoded_body,
 )
-from cluster.runtime.calm_collector import calm_collector
-from cluster.runtime.clock import RandomIDs, SystemClock
-from cluster.runtime.leader_channel import (
-    Answer,
-    LeaderChannel,
-    LeaderUnreachable,
-    encoded,
-    process_name,
-)
+from cluster.runtime.process_name import process_name
 from cluster.store.snapshot_cache import SnapshotCache
-from scheduler.messages import SCHEDULER_VERSION, Delivery, PlanOutcome
+from scheduler.messages import SCHEDULER_VERSION, Delivery
 from scheduler.worker import Batch, Turn, WorkerTools
 
 log = logging.getLogger(__name__)
@@ -86,19 +87,19 @@ class Drainer:
         batch = self._batch
         return batch.working_on if batch is not None else ()
 
-    def _dequeue(self) -> Deliveries:
+    def _dequeue(self) -> Sequence[Delivery]:
         body = DequeueBody(self.process, TYPES, self._size.limit, LINGER_S, SCHEDULER_VERSION)
-        asked = self.channel.send("dequeue", body)
+        asked = self.channel.send(DEQUEUE, body)
         while True:
             for answer in self.channel.collect(LINGER_S):
                 if answer.id == asked:
                     if answer.error:
                         log.warning("action=dequeue refused: %s", answer.error)
                         return ()
-                    return msgspec.msgpack.decode(answer.body, type=tuple[Delivery, ...])
+                    return DEQUEUE.read_answer(answer)
                 self._note_refusal(answer)
 
-    def _work(self, deliveries: Deliveries) -> None:
+    def _work(self, deliveries: Sequence[Delivery]) -> None:
         """Every run goes up to its first plan; then each goes on as its answer arrives."""
         self._batch = batch = Batch(self._tools, deliveries)
         self._plans.clear()
@@ -128,20 +129,20 @@ class Drainer:
         elif answer.error:
             self._send(batch.give_up(eval_id, answer.error, now=self._clock.now()))
         else:
-            outcome = msgspec.msgpack.decode(answer.body, type=PlanOutcome)
+            outcome = PLAN.read_answer(answer)
             refused = outcome.result is None or bool(outcome.result.refresh_index)
             self._size.note(was_refused=refused)
             self._send(batch.answer(outcome, now=self._clock.now()))
 
     def _send(self, turn: Turn) -> None:
         for plan in turn.plans:
-            body = PlanBody(self.process, plan.outline, plan.size, encoded(plan))
-            asked = self.channel.send("plan", body)
+            body = PlanBody(self.process, plan.outline, plan.size, encoded_body(plan))
+            asked = self.channel.send(PLAN, body)
             self._plans[asked] = plan.eval_id
         for finish in turn.finishes:
             if not finish.ack:
                 log.warning("action=nack eval=%s reason=%s", finish.eval_id, finish.error)
-            self.channel.send("finish", FinishBody(self.process, finish))
+            self.channel.send(FINISH, FinishBody(self.process, finish))
 
     def _note_refusal(self, answer: Answer) -> None:
         if answer.error:
@@ -157,14 +158,12 @@ class _Pulse(threading.Thread):
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Until stopped."""
         channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self._owner.process)
-        while not self._stopped.wait(1.0):
-            channel.post("alive", AliveBody(self._owner.process, self._owner.working_on))
+        while not self._stopped.wait(ALIVE_EVERY_S):
+            channel.post(ALIVE, AliveBody(self._owner.process, self._owner.working_on))
         channel.close()
 
     def stop(self) -> None:
-        """Fall silent."""
         self._stopped.set()
 
 

@@ -25,10 +25,14 @@ class EmbeddedRedis:
 
 
 def data_directory(path: Path) -> Path:
-    """The directory of everything that must survive a restart; readable by its owner only."""
-    for folder in (path, path / "logs", path / "redis"):
+    """The directory of everything that must survive a restart; readable by its owner only.
+
+    An agent of root starts tasks as other users, who must come through to their own directories.
+    """
+    way_through = 0o711 if os.geteuid() == 0 else 0o700
+    for folder, mode in ((path, way_through), (path / "logs", 0o700), (path / "redis", 0o700)):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.chmod(0o700)
+        folder.chmod(mode)
     return path
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import httpx
 
 from cluster.runtime.child_process import ChildProcess
+from cluster.runtime.embedded import write_private
 from cluster.runtime.welcome import Welcome
 
 REFRESH_S = 1.0
@@ -37,13 +38,21 @@ class HealthTable:
             while not stopping.is_set():
                 if not answered and await self._web_answers(client):
                     answered = True
-                    for line in self.welcome.lines():
-                        self.write(line)
+                    self._welcome()
                 if self.is_terminal and answered:
                     self._redraw()
                 else:
                     self._plain()
                 await _pause(stopping, REFRESH_S if answered else 0.1)
+
+    def _welcome(self) -> None:
+        file = self.welcome.link_file
+        if self.is_terminal:
+            file.unlink(missing_ok=True)
+        else:
+            write_private(file, f"{self.welcome.login_link}\n")
+        for line in self.welcome.lines(is_terminal=self.is_terminal):
+            self.write(line)
 
     async def _web_answers(self, client: httpx.AsyncClient) -> bool:
         try:

@@ -1,18 +1,27 @@
-"""What the leader's process does on the side: trims the event log, checkpoints SQLite.
+"""What the leader's process does on the side: trims what grows, checkpoints SQLite.
 
 On a thread and a connection of its own, so that no request waits for it. Only the leader runs it.
 """
 
 import logging
 import threading
+from functools import partial
 
 from django.conf import settings
 from django.db import connections
 
 from cluster.runtime.clock import SystemClock
+from cluster.store import audit
 from cluster.store.access import the_store
 from cluster.store.beats import forget_beats
-from cluster.store.retention import BATCH, checkpoint, trim_events
+from cluster.store.retention import (
+    BATCH,
+    checkpoint,
+    trim_events,
+    trim_job_stubs,
+    trim_sessions,
+    trim_stubs,
+)
 from cluster.store.tokens import forget_expired
 
 log = logging.getLogger(__name__)
@@ -20,6 +29,7 @@ log = logging.getLogger(__name__)
 CHECKPOINT_S = 2.0
 TRIM_S = 60.0
 _HOUR_NS = 3600 * 1_000_000_000
+_DAY_NS = 24 * _HOUR_NS
 
 
 class Housekeeping:
@@ -31,7 +41,6 @@ class Housekeeping:
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -55,10 +64,27 @@ class Housekeeping:
         now = self._clock.now()
         forget_expired(the_store(), now=now)
         forget_beats(the_store())
-        keep_for = round(settings.BIVOUAC_EVENT_HOURS * _HOUR_NS)
+        self._trim_audit(now)
+        stub_age, stub_count = (
+            round(settings.BIVOUAC_STUB_DAYS * 24 * _HOUR_NS),
+            settings.BIVOUAC_STUB_COUNT,
+        )
+        for trim in (
+            partial(
+                trim_events,
+                now=now,
+                keep_for=round(settings.BIVOUAC_EVENT_HOURS * _HOUR_NS),
+                keep_bytes=settings.BIVOUAC_EVENT_BYTES,
+            ),
+            partial(trim_stubs, now=now, keep_for=stub_age, keep_count=stub_count),
+            partial(trim_job_stubs, now=now, keep_for=stub_age, keep_count=stub_count),
+            partial(trim_sessions, now=now),
+        ):
+            while not self._stopped.is_set() and trim(the_store()) == BATCH:
+                pass
+
+    def _trim_audit(self, now: int) -> None:
+        before = now - round(settings.BIVOUAC_AUDIT_KEEP * _DAY_NS)
         while not self._stopped.is_set():
-            count = trim_events(
-                the_store(), now=now, keep_for=keep_for, keep_bytes=settings.BIVOUAC_EVENT_BYTES
-            )
-            if count < BATCH:
+            if audit.trim_audit(the_store(), before=before) < audit.BATCH:
                 return

@@ -9,26 +9,25 @@ import queue
 import threading
 from collections import OrderedDict
 
-import msgspec
 import redis
 
 from cluster.runtime.clock import SystemClock
-from cluster.runtime.leader_channel import (
+from cluster.runtime.leader_protocol import (
+    INDEX_HINTS,
     LEADER_IN,
+    REMEMBER_S,
     REPLY_EXPIRY_S,
     REPLY_PREFIX,
     UNREADABLE,
     Answer,
     Request,
     encoded,
+    encoded_body,
+    request_in,
 )
 
 log = logging.getLogger(__name__)
 
-_REQUESTS = msgspec.msgpack.Decoder(Request)
-_ENCODER = msgspec.msgpack.Encoder()
-#: Answers are remembered this long for requests that are sent again.
-REMEMBER_S = 60.0
 _BATCH = 512
 
 
@@ -90,7 +89,7 @@ class Inbox:
             self._in_work.discard(request.id)
             if not request.reply:
                 continue
-            payload = _ENCODER.encode(Answer(request.id, self.epoch, encoded(body), error))
+            payload = encoded(Answer(request.id, self.epoch, encoded_body(body), error))
             self._answered[request.id] = (now, request.reply, payload)
             outgoing.append((request.reply, payload))
         while self._answered and next(iter(self._answered.values()))[0] < now - REMEMBER_S:
@@ -149,7 +148,7 @@ class Inbox:
     def _accept(self, raw: object) -> None:
         assert isinstance(raw, bytes), "the connection decodes nothing"
         try:
-            request = _REQUESTS.decode(raw)
+            request = request_in(raw)
         except UNREADABLE:
             # Anyone who can write to Redis could have put it there.
             log.warning("action=leader_in a message was not understood")
@@ -165,7 +164,7 @@ class Inbox:
             try:
                 channel = connection.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis has no types here
                 with channel:
-                    channel.subscribe("index")
+                    channel.subscribe(INDEX_HINTS)
                     while not self._stopped.is_set():
                         if channel.get_message(timeout=1.0):
                             self._arrived.put(None)

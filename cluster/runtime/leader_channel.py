@@ -1,12 +1,9 @@
 """How workers and applier talk to the leader: requests on one Redis list, answers on their own.
 
-Every request is idempotent by its id: it is sent again after a second without an answer, and the
-leader remembers its answers for a minute. Redis may lose any message.
+Sends again what found no answer, and gives up in the end. What is said is `leader_protocol`.
 """
 
 import logging
-import os
-import socket
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -15,35 +12,25 @@ import msgspec
 import redis
 
 from cluster.runtime.clock import RandomIDs, SystemClock
+from cluster.runtime.leader_protocol import (
+    GIVE_UP_S,
+    LEADER_IN,
+    REPLY_PREFIX,
+    RESEND_S,
+    UNREADABLE,
+    Answer,
+    AnswerBody,
+    Body,
+    Kind,
+    Request,
+    answer_in,
+    encoded,
+    encoded_body,
+)
 
 log = logging.getLogger(__name__)
 
-LEADER_IN = "leader:in"
-RESEND_S = 1.0
-#: Without an answer for this long a worker gives its deliveries up.
-GIVE_UP_S = 15.0
-#: An abandoned reply list must not stay for ever.
-REPLY_EXPIRY_S = 120
-
-
-class Request(msgspec.Struct, frozen=True, array_like=True):
-    """One message to the leader."""
-
-    id: str
-    kind: str
-    reply: str
-    body: msgspec.Raw
-    #: The leader epoch the sender believes in; 0 when it does not matter.
-    epoch: int = 0
-
-
-class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """The leader's answer to the request of that id; `error` is empty when it was done."""
-
-    id: str
-    epoch: int
-    body: msgspec.Raw
-    error: str = ""
+_BATCH = 256
 
 
 class LeaderUnreachable(Exception):
@@ -52,21 +39,6 @@ class LeaderUnreachable(Exception):
 
 class LeaderRefused(Exception):
     """The leader answered with an error; its text is the message."""
-
-
-#: What decoding raises for bytes that are no message: bad text and bottomless nesting included.
-UNREADABLE = (ValueError, RecursionError)
-#: Answers go to lists of this name only, whatever a request asks for.
-REPLY_PREFIX = "reply:"
-
-_ENCODER = msgspec.msgpack.Encoder()
-_ANSWERS = msgspec.msgpack.Decoder(Answer)
-_BATCH = 256
-
-
-def process_name(role: str) -> str:
-    """A name for this process, unique over machines and restarts."""
-    return f"{role}@{socket.gethostname()}/{os.getpid()}/{RandomIDs().next_id()[:8]}"
 
 
 class _Pending(msgspec.Struct):
@@ -99,16 +71,16 @@ class LeaderChannel:
         """Whether some request still waits for its answer."""
         return bool(self._pending)
 
-    def send(self, kind: str, body: object) -> str:
+    def send(self, kind: Kind[Body, AnswerBody], body: Body) -> str:
         """Ask without waiting; `collect` brings the answer under the id that is returned.
 
         It leaves with the next `flush`, `collect` or `call`: several requests travel as one.
         """
-        request = Request(self._ids.next_id(), kind, self.reply, encoded(body), self.epoch)
-        moment = self._clock.monotonic()
-        self._pending[request.id] = _Pending(request, moment, moment)
+        request = self._request(kind, body, self.reply)
+        monotonic = self._clock.monotonic()
+        self._pending[request.id] = _Pending(request, monotonic, monotonic)
         if not self._unsent:
-            self._unsent_since = moment
+            self._unsent_since = monotonic
         self._unsent.append(request)
         return request.id
 
@@ -149,12 +121,14 @@ class LeaderChannel:
         return [*(self._redis.lpop(self.reply, _BATCH) or ())]
 
     def _received(self, raws: Sequence[bytes]) -> list[Answer]:
-        answers = [answer for raw in raws if (answer := _answer_in(raw)) is not None]
+        answers = [answer for raw in raws if (answer := _readable(raw)) is not None]
         self.epoch = max([self.epoch, *(answer.epoch for answer in answers)])
         # The rest are late answers to requests that were given up or answered twice.
         return [answer for answer in answers if self._pending.pop(answer.id, None)]
 
-    def call(self, kind: str, body: object, *, limit_s: float = GIVE_UP_S) -> msgspec.Raw:
+    def call(
+        self, kind: Kind[Body, AnswerBody], body: Body, *, limit_s: float = GIVE_UP_S
+    ) -> AnswerBody:
         """Ask and wait. Raises LeaderUnreachable, or LeaderRefused with the leader's reason.
 
         Answers to anything else that is pending are taken as read.
@@ -166,18 +140,21 @@ class LeaderChannel:
                 if answer.id == asked and answer.error:
                     raise LeaderRefused(answer.error)
                 if answer.id == asked:
-                    return answer.body
+                    return kind.read_answer(answer)
         self._pending.pop(asked, None)
-        raise LeaderUnreachable(f"no answer to {kind} within {limit_s:g} s")
+        raise LeaderUnreachable(f"no answer to {kind.name} within {limit_s:g} s")
 
-    def post(self, kind: str, body: object) -> None:
+    def post(self, kind: Kind[Body, AnswerBody], body: Body) -> None:
         """Say something without wanting an answer; lost when Redis is away."""
-        self._push([Request(self._ids.next_id(), kind, "", encoded(body), self.epoch)])
+        self._push([self._request(kind, body, "")])
 
     def forget(self) -> None:
         """Expect no answers any more."""
         self._pending.clear()
         self._unsent.clear()
+
+    def _request(self, kind: Kind[Body, AnswerBody], body: Body, reply: str) -> Request:
+        return Request(self._ids.next_id(), kind.name, reply, encoded_body(body), self.epoch)
 
     def _send_again(self) -> None:
         monotonic = self._clock.monotonic()
@@ -195,19 +172,14 @@ class LeaderChannel:
         if not requests:
             return
         try:
-            self._redis.rpush(LEADER_IN, *(_ENCODER.encode(request) for request in requests))
+            self._redis.rpush(LEADER_IN, *map(encoded, requests))
         except redis.RedisError:
             self._redis.connection_pool.disconnect()
 
 
-def _answer_in(raw: bytes) -> Answer | None:
+def _readable(raw: bytes) -> Answer | None:
     try:
-        return _ANSWERS.decode(raw)
+        return answer_in(raw)
     except UNREADABLE:
         log.warning("action=collect an answer was not understood")
         return None
-
-
-def encoded(body: object) -> msgspec.Raw:
-    """A message body as it travels."""
-    return msgspec.Raw(_ENCODER.encode(body))

@@ -18,6 +18,7 @@ from cluster.operations.deployments import (
 from cluster.operations.nodes import complete_drain, mark_node_unresponsive
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.wake_ups import wake_workers
+from scheduler.access.caller import CLUSTER
 from scheduler.commands import (
     CancelEvaluations,
     Collect,
@@ -36,6 +37,7 @@ from scheduler.errors import Fenced
 from scheduler.leader import Leader
 from scheduler.ports import Change, Fence, StateStore
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.watchers import garbage, reaper
 
 log = logging.getLogger(__name__)
@@ -61,9 +63,7 @@ class CommandRoom:
             log.exception("action=%s failed", type(command).__name__)
             self.leader.not_performed(command)
         else:
-            self.leader.performed(
-                command, now=self._clock.now(), monotonic=self._clock.monotonic()
-            )
+            self.leader.performed(command, self._clock.moment())
 
     @singledispatchmethod
     def _perform(self, command: Command) -> None:
@@ -77,7 +77,7 @@ class CommandRoom:
     def _(self, command: RecordSteps) -> None:
         def work(change: Change) -> None:
             for step in command.steps:
-                change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))
+                change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
 
         self._write(WriteKind.LIFECYCLE_RECORDED, work)
 
@@ -96,7 +96,12 @@ class CommandRoom:
     @_perform.register
     def _(self, command: MarkNodeUnresponsive) -> None:
         mark_node_unresponsive(
-            self.store, command.node_id, now=self._clock.now(), ids=self._ids, fence=self.fence
+            self.store,
+            command.node_id,
+            by=CLUSTER,
+            now=self._clock.now(),
+            ids=self._ids,
+            fence=self.fence,
         )
 
     @_perform.register
@@ -104,6 +109,7 @@ class CommandRoom:
         mark_draining(
             self.store,
             command.transitions,
+            by=CLUSTER,
             now=self._clock.now(),
             ids=self._ids,
             fence=self.fence,
@@ -117,6 +123,7 @@ class CommandRoom:
                 complete_drain(
                     self.store,
                     node_ids,
+                    by=CLUSTER,
                     now=self._clock.now(),
                     deadline_reached=by_deadline,
                     fence=self.fence,
@@ -125,7 +132,12 @@ class CommandRoom:
     @_perform.register
     def _(self, command: StepDeployments) -> None:
         step_deployments(
-            self.store, command.steps, now=self._clock.now(), ids=self._ids, fence=self.fence
+            self.store,
+            command.steps,
+            by=CLUSTER,
+            now=self._clock.now(),
+            ids=self._ids,
+            fence=self.fence,
         )
 
     @_perform.register
@@ -133,6 +145,7 @@ class CommandRoom:
         promote_by_itself(
             self.store,
             command.deployment_id,
+            by=CLUSTER,
             now=self._clock.now(),
             ids=self._ids,
             fence=self.fence,
@@ -145,6 +158,7 @@ class CommandRoom:
             command.deployment_id,
             is_late=command.is_late,
             rolls_back=command.rolls_back,
+            by=CLUSTER,
             now=self._clock.now(),
             ids=self._ids,
             fence=self.fence,
@@ -157,5 +171,5 @@ class CommandRoom:
             lambda change: garbage.write_collected(change, command, self._ids),
         )
 
-    def _write(self, kind: WriteKind, work: Callable[[Change], None]) -> None:
+    def _write(self, kind: str, work: Callable[[Change], None]) -> None:
         self.store.write(kind, work, now=self._clock.now(), fence=self.fence)

@@ -6,37 +6,44 @@ Decides nothing: the leader does, this room carries.
 
 import logging
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
-from cluster.runtime.bodies import (
-    AliveBody,
+from cluster.runtime.clock import SystemClock
+from cluster.runtime.inbox import Inbox
+from cluster.runtime.leader_protocol import (
+    ALIVE,
+    DEQUEUE,
+    FINISH,
+    LONGEST_WAIT_S,
+    NEXT_PLANS,
+    PLAN,
+    PLANS_DONE,
+    UNREADABLE,
+    AnswerBody,
+    Body,
     CarriedPlan,
     DequeueBody,
     Done,
     FinishBody,
+    Kind,
     NextPlansBody,
-    PlanBody,
-    PlansDoneBody,
+    Request,
 )
-from cluster.runtime.clock import SystemClock
-from cluster.runtime.inbox import Inbox
-from cluster.runtime.leader_channel import UNREADABLE, Request
-from scheduler.errors import SchedulerError
+from scheduler.errors import Fenced, SchedulerError
 from scheduler.leader import Leader
 from scheduler.messages import FinishWrite, PlanOutcome, check_dequeue
 from scheduler.ports import Change, Fence, StateStore
 from scheduler.state.events import WriteKind
-from scheduler.state.writes.evaluations import write_evaluations, write_explanations
+from scheduler.state.nouns import LIFECYCLE_STEPS
+from scheduler.state.writes.evaluations import write_explanations, write_outcomes
+from scheduler.structs.moment import Moment
 
 log = logging.getLogger(__name__)
 
 #: Finish requests committed together (design.md, How the processes talk).
 FINISH_GROUP = 64
-_LONGEST_WAIT_S = 30.0
-
-Body = TypeVar("Body")
 
 
 class _Parked(NamedTuple):
@@ -59,12 +66,12 @@ class LeaderDesk:
         self._plans: dict[str, tuple[Request, msgspec.Raw]] = {}
         self._finishes: list[tuple[Request, FinishBody]] = []
         self._handlers: dict[str, Callable[[Request], None]] = {
-            "alive": self._alive,
-            "dequeue": self._park_dequeue,
-            "plan": self._plan,
-            "finish": self._finish,
-            "next_plans": self._park_next_plans,
-            "plans_done": self._plans_done,
+            ALIVE.name: self._alive,
+            DEQUEUE.name: self._park_dequeue,
+            PLAN.name: self._plan,
+            FINISH.name: self._finish,
+            NEXT_PLANS.name: self._park_next_plans,
+            PLANS_DONE.name: self._plans_done,
         }
 
     def next_deadline(self) -> float | None:
@@ -85,10 +92,10 @@ class LeaderDesk:
 
     def serve_parked(self) -> None:
         """Hand out what has become ready, and let those go who waited long enough."""
-        monotonic, answers, kept = self._clock.monotonic(), [], []
+        moment, answers, kept = self._clock.moment(), [], []
         for item in self._parked:
-            found = self._find(item.body, monotonic)
-            if not found and monotonic < item.deadline:
+            found = self._find(item.body, moment)
+            if not found and moment.monotonic < item.deadline:
                 kept.append(item)
                 continue
             answers.append((item.request, found, ""))
@@ -102,13 +109,10 @@ class LeaderDesk:
         if answers:
             self.inbox.answer_all(answers)
 
-    def _find(self, body: DequeueBody | NextPlansBody, monotonic: float) -> object:
-        now = self._clock.now()
+    def _find(self, body: DequeueBody | NextPlansBody, moment: Moment) -> object:
         if isinstance(body, DequeueBody):
-            return self.leader.dequeue(
-                body.process, body.types, body.limit, now=now, monotonic=monotonic
-            )
-        queued = self.leader.next_plans(body.process, body.limit, now=now, monotonic=monotonic)
+            return self.leader.dequeue(body.process, body.types, body.limit, moment)
+        queued = self.leader.next_plans(body.limit, moment)
         return tuple(CarriedPlan(plan=self._plans[q.plan.id][1], steps=q.steps) for q in queued)
 
     def _send_away(self, body: DequeueBody | NextPlansBody) -> None:
@@ -118,17 +122,17 @@ class LeaderDesk:
             self.leader.applier_sent_away()
 
     def _alive(self, request: Request) -> None:
-        body = _body(request, AliveBody)
+        body = _body(request, ALIVE)
         self.leader.alive(body.process, body.working_on, monotonic=self._clock.monotonic())
         self.inbox.answer(request, Done())
 
     def _park_dequeue(self, request: Request) -> None:
-        body = _body(request, DequeueBody)
+        body = _body(request, DEQUEUE)
         check_dequeue(body.types, body.version)
         self._park(request, body)
 
     def _park_next_plans(self, request: Request) -> None:
-        self._park(request, _body(request, NextPlansBody))
+        self._park(request, _body(request, NEXT_PLANS))
 
     def _park(self, request: Request, body: DequeueBody | NextPlansBody) -> None:
         # A process asks one thing at a time: its older question is nobody's any more.
@@ -138,34 +142,28 @@ class LeaderDesk:
             if item.request.reply != request.reply or item.request.kind != request.kind
         ]
         # What is no number is not greater than zero either.
-        wait_s = min(body.wait_s, _LONGEST_WAIT_S) if body.wait_s > 0 else 0.0
+        wait_s = min(body.wait_s, LONGEST_WAIT_S) if body.wait_s > 0 else 0.0
         deadline = self._clock.monotonic() + wait_s
         self._parked.append(_Parked(request, body, deadline))
 
     def _plan(self, request: Request) -> None:
-        body = _body(request, PlanBody)
+        body = _body(request, PLAN)
         if request.epoch != self.fence.epoch:
             raise SchedulerError("the evaluation was delivered by an earlier leader")
-        self.leader.submit_plan(
-            body.process,
-            body.plan,
-            body.size,
-            now=self._clock.now(),
-            monotonic=self._clock.monotonic(),
-        )
+        self.leader.submit_plan(body.process, body.plan, body.size, self._clock.moment())
         self._plans[body.plan.id] = request, body.cargo
 
     def _plans_done(self, request: Request) -> None:
-        body = _body(request, PlansDoneBody)
+        body = _body(request, PLANS_DONE)
         self.plans_done(body.outcomes)
         self.inbox.answer(request, Done(self.leader.index))
 
     def plans_done(self, outcomes: tuple[PlanOutcome, ...]) -> None:
         """The applier has judged these plans."""
-        self.leader.plans_done(outcomes, now=self._clock.now(), monotonic=self._clock.monotonic())
+        self.leader.plans_done(outcomes, self._clock.moment())
 
     def _finish(self, request: Request) -> None:
-        self._finishes.append((request, _body(request, FinishBody)))
+        self._finishes.append((request, _body(request, FINISH)))
 
     def commit(self) -> None:
         """Commit the finishes that came in, and answer them."""
@@ -177,12 +175,7 @@ class LeaderDesk:
         accepted: list[tuple[Request, FinishBody, FinishWrite]] = []
         for request, body in group:
             try:
-                write = self.leader.check_finish(
-                    body.process,
-                    body.request,
-                    now=self._clock.now(),
-                    monotonic=self._clock.monotonic(),
-                )
+                write = self.leader.check_finish(body.process, body.request, self._clock.moment())
             except SchedulerError as error:
                 self.inbox.answer(request, Done(), str(error) or type(error).__name__)
             else:
@@ -191,7 +184,7 @@ class LeaderDesk:
             return
         try:
             index = self._write([write for _, _, write in accepted])
-        except SchedulerError:
+        except Fenced:
             raise
         except Exception:
             if len(accepted) > 1:
@@ -216,12 +209,7 @@ class LeaderDesk:
         answers: list[tuple[Request, object, str]] = []
         for request, body, _write in accepted:
             try:
-                self.leader.finished(
-                    body.process,
-                    body.request,
-                    now=self._clock.now(),
-                    monotonic=self._clock.monotonic(),
-                )
+                self.leader.finished(body.request, self._clock.moment())
             except SchedulerError as error:
                 answers.append((request, Done(index), str(error) or type(error).__name__))
             else:
@@ -235,11 +223,11 @@ class LeaderDesk:
         def work(change: Change) -> None:
             evaluations = [item for write in writes for item in write.evaluations]
             if evaluations:
-                write_evaluations(change, evaluations)
+                write_outcomes(change, evaluations)
             write_explanations(change, (item for write in writes for item in write.explanations))
             for write in writes:
                 for step in write.steps:
-                    change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))
+                    change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
 
         index, _ = self.store.write(
             WriteKind.EVALUATION_UPDATED, work, now=self._clock.now(), fence=self.fence
@@ -247,9 +235,9 @@ class LeaderDesk:
         return index
 
 
-def _body(request: Request, kind: type[Body]) -> Body:
+def _body(request: Request, kind: Kind[Body, AnswerBody]) -> Body:
     """The body of a request. Raises SchedulerError for bytes that are none."""
     try:
-        return msgspec.msgpack.decode(request.body, type=kind)
+        return kind.read_body(request)
     except UNREADABLE:
         raise SchedulerError(f"the body of a {request.kind!r} was not understood") from None

@@ -7,7 +7,6 @@ holder of the lease; every transaction it writes checks the lease's epoch.
 import logging
 import threading
 
-import msgspec
 from django.db import DatabaseError
 
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
@@ -16,6 +15,7 @@ from cluster.runtime.inbox import Inbox
 from cluster.runtime.leader_build import build_leader
 from cluster.runtime.leader_commands import CommandRoom
 from cluster.runtime.leader_desk import LeaderDesk
+from cluster.runtime.leader_protocol import STEP_HINTS, encoded
 from cluster.runtime.wake_ups import wake_applier
 from cluster.store.leases import HeldLease, LeaseKeeper
 from scheduler.errors import Fenced, StaleSnapshot
@@ -127,14 +127,13 @@ class Leadership:
             self._publish_hints()
 
     def close(self) -> None:
-        """Stop listening."""
         self.housekeeping.stop()
         self.inbox.stop()
 
     def _restore(self) -> None:
-        now, monotonic = self._clock.now(), self._clock.monotonic()
-        self.store.read(lambda reader: self.leader.restore(reader, now=now, monotonic=monotonic))
-        self.leader.recall(self._unheard(), now=now, monotonic=monotonic)
+        moment = self._clock.moment()
+        self.store.read(lambda reader: self.leader.restore(reader, moment))
+        self.leader.recall(self._unheard(), moment)
         self._note_heard()
 
     def _unheard(self) -> list[EventFrame] | None:
@@ -155,14 +154,14 @@ class Leadership:
             self._heard_to = self.leader.index
 
     def _patience(self) -> float:
-        now, monotonic = self._clock.now(), self._clock.monotonic()
-        moments = (
-            monotonic + POLL_S,
-            self.leader.next_deadline(now=now, monotonic=monotonic),
-            self.leader.watch_deadline(now=now, monotonic=monotonic),
+        moment = self._clock.moment()
+        deadlines = (
+            moment.monotonic + POLL_S,
+            self.leader.next_deadline(moment),
+            self.leader.watch_deadline(moment),
             self.desk.next_deadline(),
         )
-        return max(0.0, min(moment for moment in moments if moment is not None) - monotonic)
+        return max(0.0, min(due for due in deadlines if due is not None) - moment.monotonic)
 
     def _follow(self) -> None:
         try:
@@ -170,22 +169,20 @@ class Leadership:
         except StaleSnapshot:
             self._restore()
             return
-        now, monotonic = self._clock.now(), self._clock.monotonic()
+        moment = self._clock.moment()
         for frame in frames:
-            self.leader.observe(frame, now=now, monotonic=monotonic)
+            self.leader.observe(frame, moment)
         if self.leader.wants_restore:
             self._restore()
         self._note_heard()
 
     def _tick(self) -> None:
-        now, monotonic = self._clock.now(), self._clock.monotonic()
-        commands = self.leader.tick(now=now, monotonic=monotonic)
-        due = self.leader.watch_deadline(now=now, monotonic=monotonic)
-        if due is not None and due <= monotonic:
+        moment = self._clock.moment()
+        commands = self.leader.tick(moment)
+        due = self.leader.watch_deadline(moment)
+        if due is not None and due <= moment.monotonic:
             self.beats.refresh()
-            commands += self.store.read(
-                lambda reader: self.leader.watch(reader, now=now, monotonic=monotonic)
-            )
+            commands += self.store.read(lambda reader: self.leader.watch(reader, moment))
         for command in commands:
             self.commands.perform(command)
         if commands:
@@ -205,4 +202,4 @@ class Leadership:
     def _publish_hints(self) -> None:
         steps = self.leader.take_hints()
         if steps:
-            self.inbox.publish("steps", msgspec.msgpack.encode(steps))
+            self.inbox.publish(STEP_HINTS, encoded(steps))

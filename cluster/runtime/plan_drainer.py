@@ -10,25 +10,28 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-import msgspec
 from django.conf import settings
 
-from cluster.runtime.bodies import NextPlansBody, PlansDoneBody
 from cluster.runtime.calm_collector import calm_collector
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.leader_channel import (
     LeaderChannel,
     LeaderRefused,
     LeaderUnreachable,
-    process_name,
 )
+from cluster.runtime.leader_protocol import (
+    NEXT_PLANS,
+    PLANS_DONE,
+    NextPlansBody,
+    PlansDoneBody,
+)
+from cluster.runtime.process_name import is_known_dead, process_name
 from cluster.store.access import mirrored_store
 from cluster.store.leases import HeldLease, LeaseKeeper, epoch_of
 from scheduler.errors import Fenced
 from scheduler.messages import PlanOutcome, QueuedPlan
 from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
 from scheduler.ports import Change, Fence, StateStore
-from scheduler.state.events import WriteKind
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +51,7 @@ class PlanDrainer:
         self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
         self.store = mirrored_store()
         self.applier = PlanApplier(RandomIDs())
-        self.keeper = LeaseKeeper("applier", self.process)
+        self.keeper = LeaseKeeper("applier", self.process, is_dead=is_known_dead)
         self._clock = SystemClock()
         self._stepped_at = float("-inf")
 
@@ -86,16 +89,14 @@ class PlanDrainer:
 
     def _next_plans(self) -> tuple[QueuedPlan, ...]:
         body = NextPlansBody(self.process, GROUP_LIMIT, LINGER_S)
-        answer = self.channel.call("next_plans", body)
-        return msgspec.msgpack.decode(answer, type=tuple[QueuedPlan, ...])
+        return self.channel.call(NEXT_PLANS, body)
 
     def _judge(self, queued: tuple[QueuedPlan, ...], lease: HeldLease) -> None:
         try:
             outcomes = self.applier.apply(
                 _UnderLeader(self.store, self.channel.epoch),
                 queued,
-                now=self._clock.now(),
-                monotonic=self._clock.monotonic(),
+                self._clock.moment(),
                 fence=lease,
             )
         except Fenced:
@@ -107,7 +108,7 @@ class PlanDrainer:
         plans = {item.plan.id: item.plan for item in queued}
         told = tuple(outcome.without(plans[outcome.plan_id]) for outcome in outcomes)
         # Travels with the question for more, which the leader reads after it.
-        self.channel.send("plans_done", PlansDoneBody(self.process, told))
+        self.channel.send(PLANS_DONE, PlansDoneBody(self.process, told))
 
 
 class _UnderLeader:
@@ -122,7 +123,7 @@ class _UnderLeader:
 
     def write(
         self,
-        kind: WriteKind,
+        kind: str,
         work: Callable[[Change], Result],
         *,
         now: int,

@@ -10,9 +10,12 @@ import sys
 
 from cluster.agent.heartbeats import BEATS
 from cluster.runtime.clock import SystemClock
-from cluster.runtime.leader_channel import process_name
+from cluster.runtime.health_watch import HealthWatch
+from cluster.runtime.process_name import process_name
 from cluster.store.access import the_store
 from cluster.store.beats import write_sign
+from cluster.store.faults import reason_of
+from cluster.store.health import RECORD
 from scheduler.watchers.listeners import SIGN_INTERVAL
 
 log = logging.getLogger(__name__)
@@ -21,7 +24,9 @@ log = logging.getLogger(__name__)
 class SignOfLife:
     """Given from the moment the process serves until it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: HealthWatch | None = None) -> None:
+        #: Begins and ends with the signs, which say how the record stands.
+        self._watch = watch
         self._name = process_name("web")
         self._clock = SystemClock()
         self._task: asyncio.Task[None] | None = None
@@ -35,14 +40,22 @@ class SignOfLife:
 
     def begin(self) -> None:
         """Begin, on the running loop."""
+        if self._watch is not None:
+            self._watch.begin()
         self._task = asyncio.get_running_loop().create_task(self._give(), name="sign of life")
 
     async def end(self) -> None:
         """Give no more."""
         task, self._task = self._task, None
+        if self._watch is not None:
+            await self._watch.end()
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    def _note(self, fault: str) -> None:
+        if self._watch is not None:
+            self._watch.health.note(RECORD, fault, self._clock.moment())
 
     async def _give(self) -> None:
         signs = 0
@@ -52,7 +65,13 @@ class SignOfLife:
                 BEATS.node_count = await the_store().awrite_call(
                     write_sign, self._name, signs, now=self._clock.now()
                 )
-            except Exception:
+            except Exception as error:
                 # The next one says as much; until then beats could not be written either.
-                log.exception("action=sign_of_life not written")
+                reason = reason_of(error)
+                log.warning(
+                    "action=sign_of_life not written: %s", reason or error, exc_info=not reason
+                )
+                self._note(reason or "it takes no signs of life")
+            else:
+                self._note("")
             await asyncio.sleep(SIGN_INTERVAL)

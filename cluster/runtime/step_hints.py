@@ -8,18 +8,15 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import msgspec
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from cluster.runtime.leader_channel import UNREADABLE
+from cluster.runtime.leader_protocol import STEP_HINTS, UNREADABLE, steps_in
 from scheduler.structs.evaluation import LifecycleStep
 
 log = logging.getLogger(__name__)
 
-CHANNEL = "steps"
 _PAUSE_S = 1.0
-_STEPS = msgspec.msgpack.Decoder(list[LifecycleStep])
 
 
 class StepHints:
@@ -48,7 +45,7 @@ class StepHints:
             client = redis.asyncio.Redis.from_url(self._url, socket_timeout=None)
             try:
                 async with client, client.pubsub(ignore_subscribe_messages=True) as channel:
-                    await channel.subscribe(CHANNEL)
+                    await channel.subscribe(STEP_HINTS)
                     async for message in channel.listen():
                         self._take(message["data"])
             except (RedisError, OSError):
@@ -56,7 +53,7 @@ class StepHints:
 
     def _take(self, raw: bytes) -> None:
         try:
-            steps = _STEPS.decode(raw)
+            steps = steps_in(raw)
         except UNREADABLE:
             log.warning("action=step_hints a message was not understood")
         else:

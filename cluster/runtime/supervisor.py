@@ -5,28 +5,32 @@ Holds no state that matters: everything it starts carries on from the record.
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from io import TextIOWrapper
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from django.conf import settings
 
-from cluster.runtime.child_process import ChildProcess
-from cluster.runtime.embedded import data_directory, embedded_redis, open_private
+from cluster.runtime.child_process import ChildProcess, start_process
+from cluster.runtime.data_lock import CannotStart, alone_in
+from cluster.runtime.embedded import data_directory, embedded_redis
+from cluster.runtime.file_limit import complaint, raise_file_limit
+from cluster.runtime.first_steps import await_record, await_redis
 from cluster.runtime.health_table import HealthTable
+from cluster.runtime.leader_protocol import APPLIER_WAKE_UPS, WORKER_WAKE_UPS
+from cluster.runtime.log_files import turn_over
+from cluster.runtime.spare import Spare
 from cluster.runtime.welcome import Welcome, prepare_record
 
-
-class CannotStart(Exception):
-    """Something outside is in the way; the message says what to do."""
+#: Seconds between looks at the sizes of the logs.
+LOGS_LOOK_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -40,33 +44,16 @@ class UpOptions:
 def run_up(options: UpOptions, write: Callable[[str], None]) -> None:
     """Start everything; stay until Ctrl-C or SIGTERM. Raises CannotStart before anything runs."""
     data_dir = data_directory(settings.BIVOUAC_DATA_DIR)
-    with _only_one(data_dir):
+    with alone_in(data_dir, settings.BIVOUAC_PUBLIC_URL):
         _require_free_port(settings.BIVOUAC_HOST, settings.BIVOUAC_PORT)
         write(f"Bivouac keeps its data in {data_dir}")
+        if too_low := complaint(raise_file_limit()):
+            write(too_low)
+        await_record(write)
+        if os.environ.get("REDIS_URL"):
+            await_redis(settings.BIVOUAC_REDIS_URL, write)
         welcome = prepare_record(data_dir)
         asyncio.run(_Supervisor(data_dir, options, welcome, write).run())
-
-
-@contextlib.contextmanager
-def _only_one(data_dir: Path) -> Iterator[None]:
-    lock = TextIOWrapper(open_private(data_dir / "up.lock"))
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.seek(0)
-        where = lock.read().strip() or "another process"
-        lock.close()
-        raise CannotStart(
-            f"Bivouac is already running with this data directory: {where}"
-        ) from None
-    lock.truncate(0)
-    lock.write(f"{settings.BIVOUAC_PUBLIC_URL} (process {os.getpid()})")
-    lock.flush()
-    try:
-        yield
-    finally:
-        lock.truncate(0)
-        lock.close()
 
 
 def _require_free_port(host: str, port: int) -> None:
@@ -108,17 +95,33 @@ class _Supervisor:
             redis = embedded_redis(self.data_dir)
             environment["REDIS_URL"] = redis.url
             self.redis = self._add("redis", redis.command, {})
+        spare = Spare(
+            partial(start_process, orders=True), self.data_dir / "logs" / "spare.log", environment
+        )
         for name, command, extra in self._commands():
-            self._add(name, command, {**environment, **extra})
+            self._add(name, command, {**environment, **extra}).spare = spare
         runners = [asyncio.create_task(child.run()) for child in self.children]
         table = HealthTable(self.children, self.welcome, self.write)
         shown = asyncio.create_task(table.run(self.stopping))
-        await self.stopping.wait()
+        kept = asyncio.create_task(spare.keep(self.stopping))
+        await self._keep_logs_small()
         await shown
         self.write("Stopping. Tasks of the local agent keep running; the next `up` finds them.")
-        await self._stop()
+        await asyncio.gather(kept, self._stop())
         await asyncio.gather(*runners)
         self.write("Stopped. Nothing is lost: `make up` carries on.")
+
+    async def _keep_logs_small(self) -> None:
+        """Look at the sizes of the logs until told to stop."""
+        limit, keep = settings.BIVOUAC_LOG_BYTES, settings.BIVOUAC_LOG_FILES
+        while not self.stopping.is_set():
+            for child in self.children:
+                # A full disk must not end what writes the logs.
+                with contextlib.suppress(OSError):
+                    turn_over(child.log_file, limit=limit, keep=keep)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOGS_LOOK_S):
+                    await self.stopping.wait()
 
     def _add(
         self, name: str, command: tuple[str, ...], environment: dict[str, str]
@@ -133,22 +136,15 @@ class _Supervisor:
             f"{shlex.quote(python)} -m celery --app cluster worker --without-gossip"
             " --without-mingle --without-heartbeat --loglevel WARNING"
         )
-        # Pages that all come back at once to a busy machine wait for each other's handshakes;
-        # given up after Daphne's 5 s they would only try again.
-        web = shlex.split(
-            f"{shlex.quote(python)} -m daphne --bind {settings.BIVOUAC_HOST}"
-            f" --port {settings.BIVOUAC_PORT} --no-server-name --access-log {os.devnull}"
-            " --websocket_connect_timeout 30"
-        )
         commands: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
-            ("web", (*web, "cluster.asgi:application"), {}),
+            ("web", (python, manage, "runweb"), {}),
             ("leader", (python, manage, "runleader"), {}),
             (
                 "workers",
                 (
                     *celery,
                     "-Q",
-                    "evaluations",
+                    WORKER_WAKE_UPS,
                     "-c",
                     str(self.options.workers),
                     "-n",
@@ -156,7 +152,7 @@ class _Supervisor:
                 ),
                 {},
             ),
-            ("applier", (*celery, "-Q", "plans", "-c", "1", "-n", "applier@%h"), {}),
+            ("applier", (*celery, "-Q", APPLIER_WAKE_UPS, "-c", "1", "-n", "applier@%h"), {}),
         ]
         if self.options.agent:
             commands.append(

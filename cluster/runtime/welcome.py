@@ -3,29 +3,33 @@
 Secrets leave through the terminal and files of mode 600 only; the record keeps their hashes.
 """
 
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
 
+from cluster.operations.acl_rights import bearer_of
+from cluster.operations.acl_tokens import create_token
+from cluster.operations.built_in_policies import put_built_in_policies
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.embedded import write_private
 from cluster.store.access import the_store
-from cluster.store.join_tokens import add_join_token
-from cluster.store.tokens import (
-    EVERY_NAMESPACE,
-    MANAGEMENT,
-    ApiToken,
-    create_api_token,
-    create_login,
-    find_api_token,
-)
+from cluster.store.join_tokens import add_join_token, knows_join_token, new_join_token
+from cluster.store.tokens import create_login
+from cluster.versions import VERSION
+from scheduler.access.access import MANAGEMENT
+from scheduler.access.caller import CLUSTER, Caller, CallerKind
+from scheduler.structs.acl_token import AclToken, TokenType
 
 ADMINISTRATOR = "admin"
 LOGIN_VALID_NS = 30 * 60 * 1_000_000_000
+#: Whoever has a shell on the server may do everything.
+BY_COMMAND = Caller(kind=CallerKind.COMMAND, name="manage.py", access=MANAGEMENT)
+
+
+class UnknownUser(Exception):
+    """There is no account to sign in to; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +42,23 @@ class Welcome:
     env_file: Path
     join_token: str
 
-    def lines(self) -> list[str]:
-        """For a terminal."""
+    @property
+    def link_file(self) -> Path:
+        """Holds the link where there is no terminal to print it to."""
+        return self.env_file.with_name("login-link")
+
+    def lines(self, *, is_terminal: bool) -> list[str]:
+        """What is printed. What is no terminal is a log, in which no secret may stand."""
+        link = self.login_link if is_terminal else f"the link in {self.link_file}"
+        token = self.token if is_terminal else "not printed to a log"
         return [
             "",
-            f"  Open      {self.login_link}",
+            f"  Bivouac   {VERSION}",
+            f"  Open      {link}",
             "            (logs the administrator in once, within 30 minutes)",
             f"  API       {self.address}/v1",
-            f"  Token     {self.token}",
-            f"            (also in {self.env_file}; use it with:  . {self.env_file})",
+            f"  Token     {token}",
+            f"            (in {self.env_file}; use it with:  . {self.env_file})",
             f"  Join      another machine: the token in {self.env_file.parent / 'join-token'}",
             "  The local agent may run commands of this host (raw_exec is on).",
             "",
@@ -54,14 +66,14 @@ class Welcome:
 
 
 def prepare_record(data_dir: Path) -> Welcome:
-    """Bring the record up to date and make what a user needs to come in."""
-    call_command("migrate", verbosity=0, interactive=False)
+    """Make what a user needs to come in, in a record that is up to date."""
+    put_built_in_policies(the_store(), by=CLUSTER, now=SystemClock().now())
     address = settings.BIVOUAC_PUBLIC_URL
     token = _api_secret(data_dir / "env")
     _write_exports(data_dir / "env", address, token)
     return Welcome(
         address=address,
-        login_link=f"{address}/login/once/{_login_secret()}",
+        login_link=_administrators_link(),
         token=token,
         env_file=data_dir / "env",
         join_token=_join_token(data_dir / "join-token"),
@@ -69,36 +81,50 @@ def prepare_record(data_dir: Path) -> Welcome:
 
 
 def _api_secret(env_file: Path) -> str:
-    """The token of the last `up` while the record knows it, else a new one."""
+    """The token of the last `up` while it still opens everything, else a new one.
+
+    The first one of a record starts access control, as `nomad acl bootstrap` would.
+    """
     now = SystemClock().now()
     old = _exported(env_file, "BIVOUAC_TOKEN")
-    if find_api_token(the_store(), old, now=now) is not None:
+    bearer = bearer_of(the_store(), old, now=now)
+    if bearer is not None and bearer.token.is_management:
         return old
-    token = ApiToken(
-        accessor_id=RandomIDs().next_id(),
-        name="made by up",
-        type=MANAGEMENT,
-        capabilities={EVERY_NAMESPACE: "write"},
-        created=now,
-        expires=0,
-    )
-    return create_api_token(the_store(), token)
+    asked = AclToken(name="made by up", type=TokenType.MANAGEMENT, global_=True)
+    return create_token(the_store(), asked, by=BY_COMMAND, now=now, ids=RandomIDs()).secret
 
 
-def _login_secret() -> str:
+def login_link_for(username: str, *, now: int) -> str:
+    """A link that signs an account in once. Raises UnknownUser."""
+    user = get_user_model().objects.filter(username=username).first()
+    if user is None:
+        raise UnknownUser(f"there is no account {username!r}")
+    if not user.is_active:
+        raise UnknownUser(f"the account {username!r} is switched off")
+    return _link(user.pk, now)
+
+
+def _administrators_link() -> str:
     user, _ = get_user_model().objects.get_or_create(
         username=ADMINISTRATOR, defaults={"is_staff": True, "is_superuser": True}
     )
     if not user.password:
         user.set_unusable_password()
         user.save()
-    return create_login(the_store(), user.pk, now=SystemClock().now(), valid_for=LOGIN_VALID_NS)
+    return _link(user.pk, SystemClock().now())
+
+
+def _link(user_id: int, now: int) -> str:
+    secret = create_login(the_store(), user_id, now=now, valid_for=LOGIN_VALID_NS)
+    return f"{settings.BIVOUAC_PUBLIC_URL}/login/once/{secret}"
 
 
 def _join_token(file: Path) -> str:
-    if not file.exists():
-        write_private(file, secrets.token_urlsafe(32) + "\n")
-    token = file.read_text().strip()
+    token = file.read_text().strip() if file.exists() else ""
+    if not knows_join_token(token):
+        # Also instead of one that was revoked.
+        token = new_join_token()
+        write_private(file, f"{token}\n")
     add_join_token(token, name="made by up", now=SystemClock().now())
     return token
 

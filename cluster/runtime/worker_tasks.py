@@ -1,7 +1,12 @@
 """The scheduler worker: a Celery task that takes batches from the leader until none is left."""
 
+from celery.signals import worker_process_init
+
 from cluster.celery import app
 from cluster.runtime.drainer import drainer
+from cluster.runtime.parent_death import end_with_pool
+
+worker_process_init.connect(end_with_pool)
 
 
 @app.task(name="cluster.runtime.worker_tasks.drain_evaluations")  # type: ignore[untyped-decorator]  # Celery has no types

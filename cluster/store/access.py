@@ -13,18 +13,27 @@ from typing import Concatenate, ParamSpec, TypeVar
 from django.conf import settings
 from django.db import connections
 
+from cluster.store.audit_desk import AuditDesk
+from cluster.store.faults import RecordAway
 from cluster.store.hints import IndexHints
 from cluster.store.node_mirror import MirrorSnapshot, NodeMirror
+from cluster.store.ports import RecordReader
 from cluster.store.snapshot_cache import SnapshotCache
+from cluster.store.transactions import patience
 from cluster.store.writer import DjangoStateStore
-from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame
 
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
 
 _READERS = 4
-_PATIENCE_S = 30
+_CLOSING_S = 30
+#: A write is given up when for so long it could not begin and no other one was done.
+PATIENCE_S = 3.0
+#: One that has begun is waited for this much longer; then nobody knows what became of it.
+_RUNNING_S = 20.0
+_STUCK = "other writes wait before this one, and none can be done"
+_UNKNOWN = "the record takes very long over a write, which may or may not be done in the end"
 
 
 class StoreAccess(DjangoStateStore):
@@ -38,8 +47,12 @@ class StoreAccess(DjangoStateStore):
         #: Dry runs share a mirror of the nodes, which lives on a thread of its own.
         self._dry_runs = ThreadPoolExecutor(1, thread_name_prefix="store-mirror")
         self._snapshots = SnapshotCache(alias)
+        #: When a write of this process was last done, by the event loop's clock.
+        self._written_at = 0.0
+        #: For acts that no write carries.
+        self.audit = AuditDesk(alias)
 
-    async def aread(self, work: Callable[[StateReader], Result]) -> Result:
+    async def aread(self, work: Callable[[RecordReader], Result]) -> Result:
         """Run `work` on a reader thread, on one consistent index."""
         return await self._run(self._readers, lambda: self.read(work))
 
@@ -49,8 +62,11 @@ class StoreAccess(DjangoStateStore):
         *args: Parameters.args,
         **options: Parameters.kwargs,
     ) -> Result:
-        """Run `operation(store, ...)` on the writer thread."""
-        return await self._run(self._writer, lambda: operation(self, *args, **options))
+        """Run `operation(store, ...)` on the writer thread.
+
+        Raises `RecordAway`, with nothing written, when writes stand still for `PATIENCE_S`.
+        """
+        return await self._write(lambda: operation(self, *args, **options))
 
     async def aread_call(
         self,
@@ -76,8 +92,8 @@ class StoreAccess(DjangoStateStore):
         return await self._run(self._dry_runs, ask)
 
     async def acall(self, work: Callable[[], Result]) -> Result:
-        """Run any database work (sessions, tokens) on the writer thread."""
-        return await self._run(self._writer, work)
+        """Run any database work (sessions, tokens) on the writer thread, as `awrite_call`."""
+        return await self._write(work)
 
     async def aframes_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
         """As `frames_since`, on a reader thread."""
@@ -85,6 +101,7 @@ class StoreAccess(DjangoStateStore):
 
     def close(self) -> None:
         """End the threads and close their connections."""
+        self.audit.close()
         self._dry_runs.submit(self._snapshots.close)
         for pool, count in ((self._readers, _READERS), (self._writer, 1), (self._dry_runs, 1)):
             # Each thread of the pool waits for the others, so that each gets exactly one of these.
@@ -95,9 +112,55 @@ class StoreAccess(DjangoStateStore):
         if self._hints is not None:
             self._hints.close()
 
+    async def _write(self, work: Callable[[], Result]) -> Result:
+        loop = asyncio.get_running_loop()
+        began, order = loop.time(), _Order()
+        future = loop.run_in_executor(self._writer, order.carry_out, work)
+        try:
+            while not future.done():
+                left = max(began, self._written_at) + PATIENCE_S - loop.time()
+                if left <= 0:
+                    break
+                await asyncio.wait({future}, timeout=left)
+            if not future.done():
+                order.give_up()
+                await asyncio.wait({future}, timeout=_RUNNING_S)
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+        if not future.done():
+            future.add_done_callback(_look_at)
+            raise RecordAway(_UNKNOWN)
+        if future.exception() is None:
+            self._written_at = loop.time()
+        return future.result()
+
     async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(pool, work)
+
+
+class _Order:
+    """Work for the writer thread that whoever ordered it may give up."""
+
+    def __init__(self) -> None:
+        self._given_up = threading.Event()
+
+    def give_up(self) -> None:
+        """Begin it no more, nor try it again; what is being written is written."""
+        self._given_up.set()
+
+    def carry_out(self, work: Callable[[], Result]) -> Result:
+        if self._given_up.is_set():
+            raise RecordAway(_STUCK)
+        with patience(self._given_up.is_set):
+            return work()
+
+
+def _look_at(late: "asyncio.Future[Result]") -> None:
+    """Nobody waits for it any more; an error that nobody looks at is reported as a leak."""
+    if not late.cancelled():
+        late.exception()
 
 
 _access: StoreAccess | None = None
@@ -133,5 +196,5 @@ def close_the_store() -> None:
 
 
 def _close_connections(everyone: threading.Barrier) -> None:
-    everyone.wait(_PATIENCE_S)
+    everyone.wait(_CLOSING_S)
     connections.close_all()

@@ -29,7 +29,7 @@ class Watch(NamedTuple):
     change of an allocation of the node.
     """
 
-    topic: Topic
+    topic: str
     key: str = ""
 
 

@@ -9,15 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 
-from cluster.store.codec import NOUN_OF_TOPIC
-from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
+from scheduler.state.events import EventFrame, StateEvent, Topic
+from scheduler.state.nouns import NOUN_OF_TOPIC
 
 #: Below, compressing saves less than it costs.
 _COMPRESS_FROM = 600
 #: Above, unpacking what one does not follow is felt.
 _PART_FROM = 16_384
 _PLAIN, _ZLIB, _PARTS = b"\x00", b"\x01", b"\x02"
-_EVERY_TOPIC = frozenset(topic.value for topic in Topic)
 #: What a worker's mirror follows; large frames keep it apart, so that the rest stays packed.
 MIRRORED_TOPICS = frozenset({Topic.NODE.value, Topic.NODE_USE.value})
 _CodedEvent = tuple[str, str, str, bool, msgspec.Raw]
@@ -34,7 +33,7 @@ def encode_events(events: Iterable[StateEvent], bodies: Iterable[bytes]) -> byte
     its length: events a mirror follows, the others, and the places of the first in the whole.
     """
     coded = [
-        (event.topic.value, event.key, event.namespace, event.deleted, msgspec.Raw(body))
+        (str(event.topic), event.key, event.namespace, event.deleted, msgspec.Raw(body))
         for event, body in zip(events, bodies, strict=True)
     ]
     plain = _ENCODER.encode(coded)
@@ -52,7 +51,7 @@ def encode_events(events: Iterable[StateEvent], bodies: Iterable[bytes]) -> byte
 def decode_frame(index: int, at: int, kind: str, body: bytes | memoryview) -> EventFrame:
     """The frame of a row of the event log."""
     return EventFrame(
-        index=index, kind=WriteKind(kind), at=at, events=tuple(decode_events(body, _EVERY_TOPIC))
+        index=index, kind=kind, at=at, events=tuple(decode_events(body, NOUN_OF_TOPIC))
     )
 
 
@@ -109,11 +108,11 @@ def _parts(coded: bytes) -> Iterator[bytes]:
 
 def _decode_event(coded: _CodedEvent) -> StateEvent:
     name, key, namespace, deleted, value = coded
-    topic = Topic(name)
+    noun = NOUN_OF_TOPIC[name]
     return StateEvent(
-        topic=topic,
+        topic=noun.topic,
         key=key,
         namespace=namespace,
-        value=NOUN_OF_TOPIC[topic].decode(value),
+        value=noun.decode(value),
         deleted=deleted,
     )

@@ -7,9 +7,9 @@ has forgotten how they stood.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
-from cluster.store import codec, event_log, frame_codec, statements
-from cluster.store.reader import DjangoStateReader
+from cluster.store.ports import RecordReader
 from scheduler.errors import StaleSnapshot
+from scheduler.state import nouns
 from scheduler.state.events import StateEvent, Topic
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
@@ -60,7 +60,7 @@ class RowName(NamedTuple):
 class Past:
     """The rows of one earlier index. The reader must see everything up to now."""
 
-    def __init__(self, reader: DjangoStateReader, index: int) -> None:
+    def __init__(self, reader: RecordReader, index: int) -> None:
         self.index = index
         #: Frames after `index` are gone: rows deleted since are not known at all.
         self.is_trimmed = False
@@ -105,7 +105,7 @@ class Past:
         sought: set[RowName] = set()
         after = self.index
         while after < self._reader.index:
-            frames = event_log.frames_since(self._reader.connection, after, _FRAMES_AT_ONCE)
+            frames = self._reader.frames_after(after, _FRAMES_AT_ONCE)
             if not frames:
                 break
             for frame in frames:
@@ -130,17 +130,11 @@ class Past:
 
     def _look_back(self, sought: set[RowName]) -> None:
         """Find the newest values at or before the index, from there towards the oldest frame."""
-        until = self.index
-        while sought:
-            with self._reader.connection.cursor() as cursor:
-                cursor.execute(statements.READ_EARLIER_EVENTS, (until, _FRAMES_AT_ONCE))
-                rows = cursor.fetchall()
-            if not rows:
-                break
-            for _, body in rows:
-                for event in frame_codec.decode_rows(body, _is_among(sought)):
-                    self._note_found(event, sought)
-            until = rows[-1][0] - 1
+        if sought:
+            for event in self._reader.events_back(self.index, _is_among(sought)):
+                self._note_found(event, sought)
+                if not sought:
+                    break
         self.forgotten |= sought
 
     def _note_found(self, event: StateEvent, sought: set[RowName]) -> None:
@@ -153,7 +147,7 @@ class Past:
 def name_of(topic: str, row: Row) -> RowName:
     """The name of a row in the event log."""
     if isinstance(row, SchedulerSettings):
-        return RowName(topic, "", codec.SETTINGS_NAME)
+        return RowName(topic, "", nouns.SETTINGS_KEY)
     if isinstance(row, _Named):
         return RowName(topic, "", row.name)
     namespace = "" if isinstance(row, Node) else row.namespace

@@ -1,38 +1,109 @@
 """Join tokens: what an agent shows once so that its node becomes known. Only hashes are kept.
 
-In: tokens as agents send them. Out: whether they open the door. No cluster state, so no index.
+In: tokens as agents send them, or what lists call them. Out: whether they open the door, and what
+is known of each. No cluster state, so no index.
 """
 
 import hashlib
+import secrets
+from typing import NamedTuple
 
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import F
 
 from cluster.models import JoinTokenRow
+from cluster.store.transactions import writes_patiently
 from scheduler.structs.wire import Nanoseconds
 
 UNLIMITED = -1
+#: Letters of the hash that lists call a token by; they open nothing.
+_ID_LETTERS = 12
+
+
+class JoinToken(NamedTuple):
+    """What is known of a token."""
+
+    id: str
+    name: str
+    created: Nanoseconds
+    #: 0: never.
+    expires: Nanoseconds
+    #: UNLIMITED: any number.
+    uses_left: int
+    nodes_joined: int
+
+
+def new_join_token() -> str:
+    """A token that nobody guesses."""
+    return secrets.token_urlsafe(32)
 
 
 def add_join_token(
     token: str, *, name: str, now: Nanoseconds, expires: Nanoseconds = 0, uses: int = UNLIMITED
-) -> None:
+) -> JoinToken:
     """Let agents that show this token join. The same token again renews it."""
-    JoinTokenRow.objects.update_or_create(
-        secret_hash=_hash(token),
-        defaults={"name": name, "created": now, "expires": expires, "uses_left": uses},
+    hashed = _hash(token)
+    row = JoinTokenRow(
+        secret_hash=hashed,
+        name=name,
+        created=now,
+        expires=expires,
+        uses_left=uses,
+        nodes_joined=_nodes_joined(hashed),
     )
+    writes_patiently(lambda: JoinTokenRow.by_store.insert(DEFAULT_DB_ALIAS, row, or_replace=True))
+    return _join_token(row)
 
 
 def use_join_token(token: str, *, now: Nanoseconds) -> bool:
     """Whether the token lets one more node join; a limited one has one use less afterwards."""
-    row = JoinTokenRow.objects.filter(secret_hash=_hash(token)).first() if token else None
+    row = _row(token) if token else None
     if row is None or (row.expires and row.expires <= now):
         return False
+    same = JoinTokenRow.by_store.filter(secret_hash=row.secret_hash)
     if row.uses_left == UNLIMITED:
-        return True
+        return bool(same.update(nodes_joined=F("nodes_joined") + 1))
     # Conditional, so that two agents do not share the last use.
-    left = JoinTokenRow.objects.filter(secret_hash=row.secret_hash, uses_left__gt=0)
-    return bool(left.update(uses_left=F("uses_left") - 1))
+    left = same.filter(uses_left__gt=0)
+    return bool(left.update(uses_left=F("uses_left") - 1, nodes_joined=F("nodes_joined") + 1))
+
+
+def knows_join_token(token: str) -> bool:
+    """Whether the record has the token, of use or not."""
+    return _row(token) is not None
+
+
+def list_join_tokens() -> list[JoinToken]:
+    """All of them, expired ones that are still there included, oldest first."""
+    return [_join_token(row) for row in JoinTokenRow.objects.order_by("created", "secret_hash")]
+
+
+def revoke_join_token(token_id: str) -> bool:
+    """Let nobody join by it any more; False when there is none. Nodes that joined stay."""
+    if len(token_id) != _ID_LETTERS:
+        return False
+    rows = JoinTokenRow.by_store.filter(secret_hash__startswith=token_id)
+    return bool(writes_patiently(rows.delete)[0])
+
+
+def _row(token: str) -> JoinTokenRow | None:
+    return JoinTokenRow.objects.filter(secret_hash=_hash(token)).first()
+
+
+def _nodes_joined(hashed: str) -> int:
+    counts = JoinTokenRow.objects.filter(secret_hash=hashed).values_list("nodes_joined", flat=True)
+    return counts.first() or 0
+
+
+def _join_token(row: JoinTokenRow) -> JoinToken:
+    return JoinToken(
+        id=row.secret_hash[:_ID_LETTERS],
+        name=row.name,
+        created=row.created,
+        expires=row.expires,
+        uses_left=row.uses_left,
+        nodes_joined=row.nodes_joined,
+    )
 
 
 def _hash(token: str) -> str:

@@ -5,6 +5,7 @@ When a lease stood still long enough to be taken is judged by the caller's own c
 outside the index: taking one changes no state of the cluster.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.db import connections
@@ -51,13 +52,21 @@ class LeaseKeeper:
     """One process's dealings with one lease. Call `step` about once a second.
 
     `holder` must be of this process alone: a process that comes back under an old name would be
-    taken for the one that died.
+    taken for the one that died. The lease of a holder that `is_dead` says has ended is taken at
+    once; that of any other has to stand still first.
     """
 
-    def __init__(self, name: str, holder: str, alias: str = "default") -> None:
+    def __init__(
+        self,
+        name: str,
+        holder: str,
+        alias: str = "default",
+        is_dead: Callable[[str], bool] = lambda _holder: False,
+    ) -> None:
         self._name = name
         self._holder = holder
         self._alias = alias
+        self._is_dead = is_dead
         self._seen: LeaseState | None = None
         self._seen_at = 0.0
         self.held: HeldLease | None = None
@@ -91,7 +100,8 @@ class LeaseKeeper:
             return HeldLease(self._name, 1) if made else None
         if state != self._seen:
             self._seen, self._seen_at = state, monotonic
-        if state.holder and monotonic - self._seen_at < TAKE_OVER_AFTER_S:
+        stood_still = monotonic - self._seen_at >= TAKE_OVER_AFTER_S
+        if state.holder and not stood_still and not self._is_dead(state.holder):
             return None
         # Conditional on nothing having moved: of two who try at once, one gets it.
         taken = _execute(self._alias, _TAKE, self._holder, self._name, state.epoch, state.renewals)

@@ -4,35 +4,20 @@ In: what to list and where to begin. Out: structs in their natural order (http-a
 many there are. Rows nobody asked for are neither decoded nor, where an index helps, looked at.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
-from cluster.store import codec
-from cluster.store.codec import Noun
+from cluster.store.ports import Key, Listing, Value
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
-
-
-class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """Which rows. `after` is inclusive: the position of the first row of the page."""
-
-    prefix: str = ""
-    #: None: all of them.
-    namespaces: Collection[str] | None = None
-    after: tuple[Any, ...] = ()
-    #: Columns of the table that must have these values.
-    equals: Mapping[str, str] = {}
-    #: 0: all.
-    limit: int = 0
-    reverse: bool = False
-    #: Order by id, where the natural order is that of creation.
-    by_id: bool = False
+from scheduler.state import nouns
+from scheduler.state.noun import Noun
 
 
 class _Order(NamedTuple):
-    noun: Noun[Any]
+    noun: Noun[Any, Any]
     columns: tuple[str, ...]
     prefixed: str
     #: Columns with an index of their own, of few rows for each value.
@@ -45,13 +30,16 @@ class _Order(NamedTuple):
 
 
 _CREATION = ("create_index", "id")
-_ORDERS = {
-    "jobs": _Order(codec.JOB, ("namespace", "job_id"), "job_id"),
-    "evaluations": _Order(codec.EVALUATION, _CREATION, "id", ("id", "previous_eval")),
-    "evaluation_stubs": _Order(codec.EVALUATION_STUB, _CREATION, "id"),
-    "allocations": _Order(codec.ALLOCATION, _CREATION, "id", ("id", "node_id", "eval_id")),
-    "deployments": _Order(codec.DEPLOYMENT, _CREATION, "id"),
-    "nodes": _Order(codec.NODE, ("id",), "id"),
+_ORDERS: dict[Noun[Any, Any], _Order] = {
+    order.noun: order
+    for order in (
+        _Order(nouns.JOBS, ("namespace", "job_id"), "job_id"),
+        _Order(nouns.EVALUATIONS, _CREATION, "id", ("id", "previous_eval")),
+        _Order(nouns.EVALUATION_STUBS, _CREATION, "id"),
+        _Order(nouns.ALLOCATIONS, _CREATION, "id", ("id", "node_id", "eval_id")),
+        _Order(nouns.DEPLOYMENTS, _CREATION, "id"),
+        _Order(nouns.NODES, ("id",), "id"),
+    )
 }
 _OPEN_STATUSES = ("pending", "blocked")
 #: As the index of open evaluations knows them.
@@ -64,12 +52,12 @@ _AT_ONCE = 1_000
 _Condition = tuple[str, list[Any]]
 
 
-def page(reader: DjangoStateReader, table: str, listing: Listing) -> list[Any]:
-    """Rows of one of the tables of `_ORDERS`, at most `limit` + 1 of them.
+def page(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) -> list[Value]:
+    """Rows of one of the nouns of `_ORDERS`, at most `limit` + 1 of them.
 
     The one more says that another page follows, and where it begins.
     """
-    order = _ORDERS[table]
+    order = _ORDERS[noun]
     if _is_empty(order, listing):
         return []
     conditions = _conditions(reader, order, listing, _leading(reader, order, listing))
@@ -84,17 +72,17 @@ def page(reader: DjangoStateReader, table: str, listing: Listing) -> list[Any]:
     if listing.limit:
         ordering += " LIMIT %s"
         parameters.append(listing.limit + 1)
-    return reader.select(order.noun, where, parameters, ordering)
+    return reader.select(noun, where, parameters, ordering)
 
 
-def walk(reader: DjangoStateReader, table: str, listing: Listing) -> Iterator[Any]:
+def walk(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) -> Iterator[Value]:
     """All rows of the list, read as they are asked for; `limit` of them are read at first."""
-    columns = _columns(_ORDERS[table], listing)
+    columns = _columns(_ORDERS[noun], listing)
     size = min(max(listing.limit, 2) if listing.limit else _AT_ONCE, _AT_ONCE)
     #: Rows of a read that were given before: cursors are inclusive.
     known = 0
     while True:
-        rows = page(reader, table, msgspec.structs.replace(listing, limit=size + known - 1))
+        rows = page(reader, noun, msgspec.structs.replace(listing, limit=size + known - 1))
         yield from rows[known:]
         if len(rows) < size + known:
             return
@@ -102,18 +90,18 @@ def walk(reader: DjangoStateReader, table: str, listing: Listing) -> Iterator[An
         known, size = 1, min(2 * size, _AT_ONCE)
 
 
-def count(reader: DjangoStateReader, table: str, listing: Listing) -> int:
+def count(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) -> int:
     """How many rows the whole list has; none is decoded."""
-    order = _ORDERS[table]
+    order = _ORDERS[noun]
     if _is_empty(order, listing):
         return 0
-    found = reader.rows(*_plain(reader, "COUNT(*)", order, listing, order.noun.columns))
+    found = reader.rows(*_plain(reader, "COUNT(*)", order, listing, order.noun.column_names))
     return int(found[0][0])
 
 
-def first_ids(reader: DjangoStateReader, table: str, listing: Listing) -> list[str]:
+def first_ids(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) -> list[str]:
     """The first ids of a list, in their own order; one more than `limit` if there are more."""
-    order = _ORDERS[table]
+    order = _ORDERS[noun]
     if _is_empty(order, listing):
         return []
     statement, parameters = _plain(reader, order.prefixed, order, listing, order.walked)
@@ -123,12 +111,15 @@ def first_ids(reader: DjangoStateReader, table: str, listing: Listing) -> list[s
 
 def _is_empty(order: _Order, listing: Listing) -> bool:
     return (
-        order.noun is not codec.NODE and listing.namespaces is not None and not listing.namespaces
+        order.noun is not nouns.NODES and listing.namespaces is not None and not listing.namespaces
     )
 
 
 def _columns(order: _Order, listing: Listing) -> tuple[str, ...]:
-    return ("id",) if listing.by_id else order.columns
+    if not listing.by_id:
+        return order.columns
+    # Jobs of several namespaces may have one id.
+    return tuple(dict.fromkeys((order.prefixed, *order.noun.key_columns)))
 
 
 def _position(row: Any, columns: tuple[str, ...]) -> tuple[Any, ...]:
@@ -145,9 +136,9 @@ def _leading(reader: DjangoStateReader, order: _Order, listing: Listing) -> froz
     if listing.namespaces is not None and "job_id" in listing.equals:
         return frozenset({"namespace", "job_id"})
     column = ""
-    if order.noun is codec.EVALUATION and listing.equals.get("status") in _OPEN_STATUSES:
+    if order.noun is nouns.EVALUATIONS and listing.equals.get("status") in _OPEN_STATUSES:
         column = "status"
-    elif listing.namespaces is not None and order.noun is not codec.NODE:
+    elif listing.namespaces is not None and order.noun is not nouns.NODES:
         column = "namespace"
     return (
         frozenset({column}) if column and _is_few(reader, order, listing, column) else frozenset()
@@ -184,15 +175,15 @@ def _conditions(
     conditions: list[_Condition] = []
     if listing.prefix:
         conditions.append(_prefixed(reader, order.prefixed, listing.prefix))
-    if listing.namespaces is not None and order.noun is not codec.NODE:
+    if listing.namespaces is not None and order.noun is not nouns.NODES:
         names = sorted(listing.namespaces)
         column = "namespace" if "namespace" in leading else reader.hidden("namespace")
         conditions.append((f"{column} IN ({placeholders(len(names))})", list(names)))
     for column, value in listing.equals.items():
-        assert column in order.noun.columns, f"{order.noun.table} has no column {column}"
+        assert column in order.noun.column_names, f"{order.noun.table} has no column {column}"
         shown = column if column in leading else reader.hidden(column)
         conditions.append((f"{shown} = %s", [value]))
-        if order.noun is codec.EVALUATION and column in leading and value in _OPEN_STATUSES:
+        if order.noun is nouns.EVALUATIONS and column in leading and value in _OPEN_STATUSES:
             conditions.append((_IS_OPEN, []))
     return conditions
 

@@ -5,23 +5,20 @@ the events since, never loaded anew while they are there. For one thread.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import event_log
-from cluster.store.codec import Noun
 from cluster.store.frame_codec import MIRRORED_TOPICS
 from cluster.store.reader import DjangoStateReader
 from scheduler.errors import StaleSnapshot
-from scheduler.state.events import StateEvent
+from scheduler.state.events import StateEvent, Topic
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
+from scheduler.state.noun import Key, Noun, Value
 from scheduler.state.snapshot import TableSnapshot, moved_table
-from scheduler.structs.node import Node
 from scheduler.structs.wire import Wire
-
-Value = TypeVar("Value", bound=Wire)
 
 #: A mirror further behind than this is loaded anew.
 _FRAMES_AT_MOST = 2000
@@ -35,15 +32,21 @@ class MirrorSnapshot(DjangoStateReader, TableSnapshot):
         self._table = table
         self._lists: dict[tuple[str, tuple[Any, ...]], list[Wire]] = {}
 
-    def node(self, node_id: str) -> Node | None:
-        """A node."""
-        row = self._table.row_of(node_id)
-        return None if row < 0 else self._table.node_at(row)
+    def get(self, noun: Noun[Key, Value], key: Key) -> Value | None:
+        """The row of a key."""
+        if noun.topic != Topic.NODE:
+            return super().get(noun, key)
+        row = self._table.row_of(str(key))
+        node = None if row < 0 else self._table.node_at(row)
+        assert node is None or isinstance(node, noun.struct)
+        return node
 
-    def nodes(self) -> Iterable[Node]:
-        """By id."""
-        there = [node for node in self._table.nodes if node is not None]
-        return sorted(there, key=lambda node: node.id)
+    def list_all(self, noun: Noun[Key, Value]) -> Sequence[Value]:
+        """All rows, in the noun's order."""
+        if noun.topic != Topic.NODE:
+            return super().list_all(noun)
+        there = [node for node in self._table.nodes if isinstance(node, noun.struct)]
+        return sorted(there, key=noun.order)
 
     def node_use(self, node_id: str) -> NodeUse:
         """What is taken of a node."""
@@ -55,7 +58,9 @@ class MirrorSnapshot(DjangoStateReader, TableSnapshot):
         del nodes
         super().preload(allocs=allocs)
 
-    def _read(self, noun: Noun[Value], statement: str, parameters: tuple[Any, ...]) -> list[Value]:
+    def _read(
+        self, noun: Noun[Any, Value], statement: str, parameters: tuple[Any, ...]
+    ) -> list[Value]:
         name = (statement, parameters)
         if name not in self._lists:
             self._lists[name] = [*super()._read(noun, statement, parameters)]

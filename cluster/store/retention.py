@@ -1,4 +1,4 @@
-"""Keeping the log and the stubs within bounds: small batches, so that no writer waits long.
+"""Keeping log, stubs and sessions within bounds: small batches, so that no writer waits long.
 
 In: `now` and the bounds. Out: how much went. The oldest kept index is stored with the batch that
 removes what is below it, so a reader never finds a gap without being told.
@@ -7,6 +7,7 @@ removes what is below it, so a reader never finds a gap without being told.
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from cluster.store.timestamps import timestamp
 from cluster.store.transactions import waiting_for, write_transaction, writes_patiently
 from cluster.store.writer import DjangoStateStore
 from scheduler.structs.wire import Duration, Nanoseconds
@@ -24,9 +25,23 @@ _FIRST_YOUNG = 'SELECT MIN("index") FROM event WHERE at >= %s AND "index" < %s'
 _SIZES = 'SELECT "index", size FROM event WHERE "index" < %s ORDER BY "index"'
 _TOTAL = "SELECT COALESCE(SUM(size), 0) FROM event"
 _DROP = 'DELETE FROM event WHERE "index" < %s'
-_DROP_STUBS = (
+_STUB_COUNT = "SELECT COUNT(*) FROM evaluation_stub"
+_DROP_OLDEST_STUBS = (
     "DELETE FROM evaluation_stub WHERE id IN"
-    " (SELECT id FROM evaluation_stub WHERE modify_index < %s ORDER BY modify_index LIMIT %s)"
+    " (SELECT id FROM evaluation_stub ORDER BY modify_index LIMIT %s)"
+)
+#: The oldest by their index are the oldest by their time: only the first are looked at.
+_DROP_OLD_STUBS = _DROP_OLDEST_STUBS + " AND (modified_at IS NULL OR modified_at < %s)"
+_JOB_STUB_COUNT = "SELECT COUNT(*) FROM job_stub"
+_DROP_JOB_STUBS = (
+    "DELETE FROM job_stub WHERE id IN (SELECT id FROM job_stub WHERE purged_at < %s LIMIT %s)"
+)
+_DROP_MANY_JOB_STUBS = (
+    "DELETE FROM job_stub WHERE id IN (SELECT id FROM job_stub ORDER BY purge_index LIMIT %s)"
+)
+_DROP_SESSIONS = (
+    "DELETE FROM django_session WHERE session_key IN"
+    " (SELECT session_key FROM django_session WHERE expire_date < %s LIMIT %s)"
 )
 
 
@@ -54,13 +69,54 @@ def trim_events(
     return writes_patiently(trim)
 
 
-def trim_stubs(store: DjangoStateStore, *, below_index: int) -> int:
-    """Remove at most a batch of stubs of evaluations last written below an index."""
+def trim_stubs(
+    store: DjangoStateStore, *, now: Nanoseconds, keep_for: Duration, keep_count: int
+) -> int:
+    """Remove at most a batch of stubs of evaluations that are too old or too many.
+
+    Returns how many. Call it again while it returns `BATCH`.
+    """
+    before = timestamp(now - keep_for)
 
     def trim() -> int:
         connection = connections[store.alias]
         with write_transaction(connection), connection.cursor() as cursor:
-            cursor.execute(_DROP_STUBS, (below_index, BATCH))
+            excess = _number(connection, _STUB_COUNT) - keep_count
+            if excess > 0:
+                cursor.execute(_DROP_OLDEST_STUBS, (min(excess, BATCH),))
+            else:
+                cursor.execute(_DROP_OLD_STUBS, (BATCH, before))
+            return int(cursor.rowcount)
+
+    return writes_patiently(trim)
+
+
+def trim_job_stubs(
+    store: DjangoStateStore, *, now: Nanoseconds, keep_for: Duration, keep_count: int
+) -> int:
+    """As `trim_stubs`, of what is left of purged jobs."""
+
+    def trim() -> int:
+        connection = connections[store.alias]
+        with write_transaction(connection), connection.cursor() as cursor:
+            excess = _number(connection, _JOB_STUB_COUNT) - keep_count
+            if excess > 0:
+                cursor.execute(_DROP_MANY_JOB_STUBS, (min(excess, BATCH),))
+            else:
+                cursor.execute(_DROP_JOB_STUBS, (now - keep_for, BATCH))
+            return int(cursor.rowcount)
+
+    return writes_patiently(trim)
+
+
+def trim_sessions(store: DjangoStateStore, *, now: Nanoseconds) -> int:
+    """Remove at most a batch of the sessions that have ended by their time; returns how many."""
+    instant = timestamp(now)
+
+    def trim() -> int:
+        connection = connections[store.alias]
+        with write_transaction(connection), connection.cursor() as cursor:
+            cursor.execute(_DROP_SESSIONS, (instant, BATCH))
             return int(cursor.rowcount)
 
     return writes_patiently(trim)

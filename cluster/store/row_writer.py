@@ -4,17 +4,18 @@ In: a cursor inside the write's transaction, and the events. Out: rows. One stat
 rows, because a plan may bring thousands.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cluster.store import codec, frame_codec, statements
-from cluster.store.codec import NOUN_OF_TOPIC
+from cluster.store import frame_codec, statements
 from cluster.store.statements import AnyNoun
+from cluster.store.timestamps import timestamp
 from scheduler.state.events import EventFrame, StateEvent, Topic
+from scheduler.state.noun import AnyKey, encode, key_cells
+from scheduler.state.nouns import EVALUATION_STUBS, JOB_VERSIONS, NOUN_OF_TOPIC, owned_by
 from scheduler.state.stub import evaluation_stub
-from scheduler.state.topics import TABLE_OF_TOPIC
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
@@ -34,21 +35,23 @@ class RowWriter:
 
     def write(self, frame: EventFrame, unnamed: Iterable[JobKey]) -> None:
         """Store everything but the counter."""
-        bodies = [codec.encode(event.value) for event in frame.events]
+        bodies = [encode(event.value) for event in frame.events]
         self._write_rows(frame, bodies)
         for key in unnamed:
             self._cursor.execute(statements.DROP_UNNAMED_VERSIONS, key)
-        tables = {
-            table
-            for event in frame.events
-            if (table := TABLE_OF_TOPIC.get(event.topic)) is not None
-        }
+        tables = {NOUN_OF_TOPIC[event.topic].table_index for event in frame.events} - {""}
         for table in sorted(tables):
             self._cursor.execute(statements.PUT_TABLE_INDEX, (table, frame.index))
         coded = frame_codec.encode_events(frame.events, bodies)
         self._cursor.execute(
-            statements.APPEND_EVENT, (frame.index, frame.at, frame.kind.value, coded, len(coded))
+            statements.APPEND_EVENT, (frame.index, frame.at, frame.kind, coded, len(coded))
         )
+
+    def write_secrets(self, secrets: Mapping[tuple[str, AnyKey], str]) -> None:
+        """Store the hashes beside rows that were written, by topic and key."""
+        for (topic, key), secret_hash in secrets.items():
+            cells: list[Any] = [secret_hash, *key_cells(key)]
+            self._cursor.execute(statements.put_secret(NOUN_OF_TOPIC[topic]), cells)
 
     def _write_rows(self, frame: EventFrame, bodies: Sequence[bytes]) -> None:
         """A row has one event only, so the order is free: deletions, then puts table by table."""
@@ -58,10 +61,10 @@ class RowWriter:
                 self._delete(frame, event)
                 continue
             noun = NOUN_OF_TOPIC[event.topic]
-            rows.setdefault(noun, []).append(noun.row(event.value, body))
-            if event.topic is Topic.JOB and isinstance(event.value, Job):
-                versions = rows.setdefault(codec.JOB_VERSION, [])
-                versions.append(codec.JOB_VERSION.row(event.value, body))
+            rows.setdefault(noun, []).append(noun.row(event.value, timestamp, body))
+            if event.topic == Topic.JOB and isinstance(event.value, Job):
+                versions = rows.setdefault(JOB_VERSIONS, [])
+                versions.append(JOB_VERSIONS.row(event.value, timestamp, body))
         for noun, of_noun in rows.items():
             self._put(noun, of_noun)
 
@@ -76,30 +79,22 @@ class RowWriter:
 
     def _delete(self, frame: EventFrame, event: StateEvent) -> None:
         value = event.value
-        if event.topic is Topic.JOB_VERSION:
+        if event.topic == Topic.JOB_VERSION:
             assert isinstance(value, Job)
             self._cursor.execute(
                 statements.HIDE_VERSION, (False, *value.key, value.create_index, value.version)
             )
             return
         noun = NOUN_OF_TOPIC[event.topic]
-        self._cursor.execute(statements.delete(noun), noun.key_of(value))
-        if event.topic is Topic.JOB:
-            assert isinstance(value, Job)
-            self._purge(frame, value)
-        elif event.topic is Topic.EVALUATION:
-            assert isinstance(value, Evaluation)
-            self._collect(value)
-
-    def _purge(self, frame: EventFrame, job: Job) -> None:
-        of_job = "namespace = %s AND job_id = %s"
-        self._cursor.execute(statements.delete(codec.JOB_SUBMISSION, of_job), job.key)
-        self._cursor.execute(statements.HIDE_VERSIONS, (False, *job.key))
-        stub = (*job.key, job.create_index, job.type, job.version, frame.at, frame.index)
-        self._cursor.execute(statements.PUT_JOB_STUB, stub)
-
-    def _collect(self, evaluation: Evaluation) -> None:
-        stub = codec.EVALUATION_STUB.row(evaluation_stub(evaluation))
-        self._cursor.execute(statements.upsert(codec.EVALUATION_STUB), stub)
-        for noun in (codec.LIFECYCLE, codec.EXPLANATION):
-            self._cursor.execute(statements.delete(noun, "eval_id = %s"), (evaluation.id,))
+        key: list[Any] = [*key_cells(noun.key(value))]
+        self._cursor.execute(statements.delete(noun), key)
+        for owned, index in owned_by(event.topic):
+            of_owner = statements.in_place(owned.indexes[index])
+            self._cursor.execute(statements.delete(owned, of_owner), key)
+        if isinstance(value, Job):
+            self._cursor.execute(statements.HIDE_VERSIONS, (False, *value.key))
+            purged = (value.create_index, value.type, value.version, frame.at, frame.index)
+            self._cursor.execute(statements.PUT_JOB_STUB, (*value.key, *purged))
+        elif isinstance(value, Evaluation):
+            stub: list[Any] = [*EVALUATION_STUBS.row(evaluation_stub(value), timestamp)]
+            self._cursor.execute(statements.upsert(EVALUATION_STUBS), stub)

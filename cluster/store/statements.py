@@ -6,9 +6,9 @@ In: nouns, which name tables and columns of ours. Out: statements with `%s` for 
 from functools import cache
 from typing import Any
 
-from cluster.store.codec import Noun
+from scheduler.state.noun import Index, Noun
 
-AnyNoun = Noun[Any]
+AnyNoun = Noun[Any, Any]
 
 
 @cache
@@ -24,18 +24,31 @@ def select_by_key(noun: AnyNoun) -> str:
 
 
 @cache
+def in_place(index: Index[Any]) -> str:
+    """The condition of being in one place of an index; its parameters are the place's parts."""
+    conditions = [*(f"{name} = %s" for name in index.columns), index.condition]
+    return " AND ".join(condition for condition in conditions if condition)
+
+
+@cache
 def upsert(noun: AnyNoun, rows: int = 1) -> str:
     """Insert so many rows, or replace what is there under their keys."""
-    columns = ", ".join(noun.columns)
-    one = "(" + ", ".join(["%s"] * len(noun.columns)) + ")"
+    columns = ", ".join(noun.column_names)
+    one = "(" + ", ".join(["%s"] * len(noun.column_names)) + ")"
     values = ", ".join([one] * rows)
-    key = ", ".join(noun.key)
-    changed = [name for name in noun.columns if name not in noun.key]
+    key = ", ".join(noun.key_columns)
+    changed = [name for name in noun.column_names if name not in noun.key_columns]
     updates = ", ".join(f"{name} = excluded.{name}" for name in changed)
     return (
         f"INSERT INTO {noun.table} ({columns}) VALUES {values}"  # noqa: S608 - names of our own tables only
         f" ON CONFLICT ({key}) DO UPDATE SET {updates}"
     )
+
+
+@cache
+def put_secret(noun: AnyNoun) -> str:
+    """Give one row the hash of its secret."""
+    return f"UPDATE {noun.table} SET {noun.secret_column} = %s WHERE {_conditions(noun)}"  # noqa: S608 - names of our own tables only
 
 
 @cache
@@ -50,7 +63,7 @@ def placeholders(count: int) -> str:
 
 
 def _conditions(noun: AnyNoun) -> str:
-    return " AND ".join(f"{name} = %s" for name in noun.key)
+    return " AND ".join(f"{name} = %s" for name in noun.key_columns)
 
 
 def _clause(word: str, text: str) -> str:

@@ -4,15 +4,19 @@ In: a reader and the namespaces that count (None: all). Out: plain numbers; one 
 """
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
-from cluster.store import codec
+from cluster.store.ports import AllocFace, JobFace, Namespaces, NodeFace
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
+from cluster.store.timestamps import instant
+from scheduler.state import nouns
 from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.identity import JobKey
+from scheduler.structs.job import JobType
 
-Namespaces = Collection[str] | None
+#: Databases bound how many parameters a statement may have.
+_KEYS_AT_ONCE = 200
 
 
 def evaluation_tally(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, int]:
@@ -72,12 +76,12 @@ def open_statuses(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str
 
 
 def newest_steps_of_pending(
-    reader: DjangoStateReader, namespaces: Namespaces = None
+    reader: DjangoStateReader, namespaces: Namespaces
 ) -> dict[str, LifecycleStep]:
     """The newest recorded step of each pending evaluation, by its id."""
     where, parameters = _within(namespaces, "status = 'pending'")
     steps = reader.select(
-        codec.LIFECYCLE,
+        nouns.LIFECYCLE_STEPS,
         f"eval_id IN (SELECT id FROM evaluation{where})",  # noqa: S608 - names of our own tables only
         parameters,
         "eval_id, number",
@@ -95,31 +99,97 @@ def _within(namespaces: Namespaces, condition: str = "") -> tuple[str, tuple[Any
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
 
-class NodeFace(NamedTuple):
-    """What a list of many nodes needs of one."""
-
-    id: str
-    name: str
-    status: str
-    eligibility: str
-    is_draining: bool
-
-
 def node_faces(reader: DjangoStateReader) -> list[NodeFace]:
     """All nodes, undecoded."""
-    found = reader.rows("SELECT id, name, status, eligibility, is_draining FROM node", ())
+    found = reader.rows(
+        "SELECT id, name, status, eligibility, is_draining,"
+        " CASE WHEN status = 'ready' THEN NULL ELSE status_changed_at END FROM node",
+        (),
+    )
     return [
         NodeFace(
-            str(node_id), str(name), str(status), str(eligibility), is_draining=bool(draining)
+            str(node_id), str(name), str(status), str(eligibility), is_draining=bool(draining),
+            since=instant(changed_at),
         )
-        for node_id, name, status, eligibility, draining in found
-    ]
+        for node_id, name, status, eligibility, draining, changed_at in found
+    ]  # fmt: skip
+
+
+def job_faces(reader: DjangoStateReader, namespaces: Namespaces) -> list[JobFace]:
+    """All jobs, undecoded."""
+    where, parameters = _within(namespaces)
+    found = reader.rows(
+        f"SELECT namespace, job_id, type, status, is_stopped, wanted_count FROM job{where}",  # noqa: S608 - names of our own tables only
+        parameters,
+    )
+    return [
+        JobFace(
+            str(namespace), str(job_id), str(kind), str(status), is_stopped=bool(stopped),
+            wanted=int(wanted),
+        )
+        for namespace, job_id, kind, status, stopped, wanted in found
+    ]  # fmt: skip
+
+
+def live_on(reader: DjangoStateReader, node_ids: Collection[str]) -> list[AllocFace]:
+    """What has not ended on these nodes, undecoded."""
+    wanted = tuple(sorted(node_ids))
+    if not wanted:
+        return []
+    found = reader.rows(
+        "SELECT a.id, a.node_id, a.name, a.namespace, a.job_id, j.type FROM allocation a"  # noqa: S608 - names of our own tables only
+        " LEFT JOIN job j ON j.namespace = a.namespace AND j.job_id = a.job_id"
+        f" WHERE a.node_id IN ({placeholders(len(wanted))})"
+        " AND a.client_status IN ('pending', 'running', 'unknown')",
+        wanted,
+    )
+    return [
+        AllocFace(
+            str(alloc_id), str(node_id), str(name), JobKey(str(namespace), str(job_id)),
+            is_service=kind == JobType.SERVICE,
+        )
+        for alloc_id, node_id, name, namespace, job_id, kind in found
+    ]  # fmt: skip
+
+
+def restarting_among(
+    reader: DjangoStateReader, keys: Collection[JobKey], at_least: int
+) -> list[tuple[str, JobKey]]:
+    """Allocations of these jobs that wait to be started once more, undecoded."""
+    wanted = sorted(keys)
+    found: list[tuple[str, JobKey]] = []
+    for start in range(0, len(wanted), _KEYS_AT_ONCE):
+        some = wanted[start : start + _KEYS_AT_ONCE]
+        pairs = ", ".join("(%s, %s)" for _ in some)
+        # Joined, not compared with a list of pairs: SQLite would look at every allocation then.
+        rows = reader.rows(
+            f"WITH wanted(namespace, job_id) AS (VALUES {pairs})"  # noqa: S608 - names of our own tables only
+            " SELECT a.id, a.namespace, a.job_id FROM wanted JOIN allocation a"
+            " ON a.namespace = wanted.namespace AND a.job_id = wanted.job_id"
+            " WHERE a.client_status = 'pending' AND a.desired_status = 'run'"
+            " AND a.restart_count >= %s",
+            (*(part for key in some for part in key), at_least),
+        )
+        found += [(str(row[0]), JobKey(str(row[1]), str(row[2]))) for row in rows]
+    return found
+
+
+def token_names(reader: DjangoStateReader, accessor_ids: Collection[str]) -> dict[str, str]:
+    """The names of API tokens, by accessor id."""
+    wanted = tuple(sorted(accessor_ids))
+    if not wanted:
+        return {}
+    found = reader.rows(
+        f"SELECT accessor_id, name FROM acl_token WHERE accessor_id IN ({placeholders(len(wanted))})",  # noqa: S608, E501 - names of our own tables only
+        wanted,
+    )
+    return {str(accessor_id): str(name) for accessor_id, name in found}
 
 
 def recent_steps(reader: DjangoStateReader, evaluations: int) -> list[LifecycleStep]:
     """The steps of the newest evaluations, each life in its order."""
     return reader.select(
-        codec.LIFECYCLE,
+        nouns.LIFECYCLE_STEPS,
         "eval_id IN (SELECT id FROM evaluation ORDER BY create_index DESC, id DESC LIMIT %s)",
         (evaluations,),
         "eval_id, number",

@@ -6,88 +6,73 @@ nobody can read it back. Each function takes the store first.
 
 import hashlib
 import secrets
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
 from django.db import connections
 
-from cluster.models import ApiTokenRow, JoinTokenRow, OneTimeLoginRow
+from cluster.models import JoinTokenRow, OneTimeLoginRow, OneTimeTokenRow
 from cluster.store.transactions import read_transaction, writes_patiently
 from cluster.store.writer import DjangoStateStore
+from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES, ACL_TOKENS
+from scheduler.structs.acl_token import AclToken
 from scheduler.structs.wire import Nanoseconds
 
-MANAGEMENT, CLIENT = "management", "client"
-EVERY_NAMESPACE = "*"
-
-_FIND = (
-    "SELECT accessor_id, name, type, capabilities, created, expires FROM api_token"
-    " WHERE secret_hash = %s"
+#: Longer ones are nobody's; hashing them would only cost time.
+_LONGEST_SECRET = 256
+_INDEX_OF = "(SELECT value FROM table_index WHERE name = '{}')"
+_INDEXES = (
+    f"COALESCE({_INDEX_OF.format(ACL_POLICIES.table_index)}, 0),"
+    f" COALESCE({_INDEX_OF.format(ACL_ROLES.table_index)}, 0)"
 )
-_CAPABILITIES = msgspec.json.Decoder(dict[str, str])
+_FIND = f"SELECT body, {_INDEXES} FROM {ACL_TOKENS.table} WHERE {ACL_TOKENS.secret_column} = %s"  # noqa: S608 - names of our own tables only
+_READ_INDEXES = f"SELECT {_INDEXES}"
 
 
-class ApiToken(NamedTuple):
-    """What a token may do. `capabilities`: namespace (or `*`) to `read` or `write`."""
+class RightsVersion(NamedTuple):
+    """Moves whenever a policy or a role is written."""
 
-    accessor_id: str
-    name: str
-    type: str
-    capabilities: dict[str, str]
-    created: Nanoseconds
-    #: 0: never.
-    expires: Nanoseconds
-
-    @property
-    def is_management(self) -> bool:
-        """Whether it may do everything."""
-        return self.type == MANAGEMENT
+    policies: int
+    roles: int
 
 
-def create_api_token(store: DjangoStateStore, token: ApiToken, secret: str = "") -> str:
-    """Store a token and return its secret, which is made when none is given."""
-    secret = secret or _uuid_like(secrets.token_bytes(16))
-    row = ApiTokenRow(
-        accessor_id=token.accessor_id,
-        secret_hash=_hash(secret),
-        name=token.name,
-        type=token.type,
-        capabilities=token.capabilities,
-        created=token.created,
-        expires=token.expires,
-    )
-    writes_patiently(lambda: row.save(using=store.alias, force_insert=True))
-    return secret
+class FoundToken(NamedTuple):
+    """The token of a secret, and what its rights were compiled from if they are known for it."""
+
+    token: AclToken
+    version: RightsVersion
 
 
-def find_api_token(store: DjangoStateStore, secret: str, *, now: Nanoseconds) -> ApiToken | None:
-    """The token of a secret; None for an unknown or expired one.
+def new_secret() -> str:
+    """A secret that nobody guesses, in the only form command lines of the reference take."""
+    text = secrets.token_bytes(16).hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def hash_of_secret(secret: str) -> str:
+    """What the record keeps of one. They are long and random: no hash can be guessed back."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def find_token(store: DjangoStateStore, secret: str) -> FoundToken | None:
+    """The token of a secret, also of an expired one; None for an unknown one.
 
     Asked for every request. It is read each time, so that a token taken back opens nothing more in
     any process; and below the models, which costs a tenth.
     """
-    if not secret:
+    if not secret or len(secret) > _LONGEST_SECRET:
         return None
-    connection = connections[store.alias]
-    with read_transaction(connection), connection.cursor() as cursor:
-        cursor.execute(_FIND, (_hash(secret),))
-        row = cursor.fetchone()
+    row = _row(store, _FIND, hash_of_secret(secret))
     if row is None:
         return None
-    accessor_id, name, kind, capabilities, created, expires = row
-    if expires and expires <= now:
-        return None
-    return ApiToken(accessor_id, name, kind, _CAPABILITIES.decode(capabilities), created, expires)
+    body, policies, roles = row
+    return FoundToken(ACL_TOKENS.decode(body), RightsVersion(policies, roles))
 
 
-def list_api_tokens(store: DjangoStateStore) -> list[ApiToken]:
-    """All tokens, expired ones included, oldest first."""
-    return [_api_token(row) for row in ApiTokenRow.objects.using(store.alias).order_by("created")]
-
-
-def delete_api_token(store: DjangoStateStore, accessor_id: str) -> bool:
-    """Take a token back; False when there was none."""
-    rows = ApiTokenRow.objects.using(store.alias).filter(accessor_id=accessor_id)
-    return bool(writes_patiently(rows.delete)[0])
+def rights_version(store: DjangoStateStore) -> RightsVersion:
+    """Of the policies and roles as they are now."""
+    row = _row(store, _READ_INDEXES)
+    assert row is not None, "a row of two numbers always comes"
+    return RightsVersion(*row)
 
 
 def create_login(
@@ -95,14 +80,16 @@ def create_login(
 ) -> str:
     """A secret that logs the user in once, within `valid_for` ns."""
     secret = secrets.token_urlsafe(32)
-    row = OneTimeLoginRow(secret_hash=_hash(secret), user_id=user_id, expires=now + valid_for)
-    writes_patiently(lambda: row.save(using=store.alias, force_insert=True))
+    row = OneTimeLoginRow(
+        secret_hash=hash_of_secret(secret), user_id=user_id, expires=now + valid_for
+    )
+    writes_patiently(lambda: OneTimeLoginRow.by_store.insert(store.alias, row))
     return secret
 
 
 def use_login(store: DjangoStateStore, secret: str, *, now: Nanoseconds) -> int | None:
     """The user of a login secret, which is worthless from then on; None when it already was."""
-    rows = OneTimeLoginRow.objects.using(store.alias).filter(secret_hash=_hash(secret))
+    rows = OneTimeLoginRow.by_store.using(store.alias).filter(secret_hash=hash_of_secret(secret))
     fresh = rows.filter(used=False, expires__gt=now)
     # The update is the claim: of two who come at once, one sees a row changed.
     if not writes_patiently(lambda: fresh.update(used=True)):
@@ -112,24 +99,17 @@ def use_login(store: DjangoStateStore, secret: str, *, now: Nanoseconds) -> int 
 
 def forget_expired(store: DjangoStateStore, *, now: Nanoseconds) -> None:
     """Remove secrets that open nothing any more."""
-    logins = OneTimeLoginRow.objects.using(store.alias)
-    joins = JoinTokenRow.objects.using(store.alias)
+    logins = OneTimeLoginRow.by_store.using(store.alias)
+    joins = JoinTokenRow.by_store.using(store.alias)
     writes_patiently(logins.filter(expires__lte=now).delete)
+    exchanges = OneTimeTokenRow.by_store.using(store.alias)
     writes_patiently(joins.filter(expires__gt=0, expires__lte=now).delete)
+    writes_patiently(exchanges.filter(expires__lte=now).delete)
 
 
-def _api_token(row: ApiTokenRow) -> ApiToken:
-    return ApiToken(
-        row.accessor_id, row.name, row.type, row.capabilities, row.created, row.expires
-    )
-
-
-def _hash(secret: str) -> str:
-    """Secrets are long and random, so a plain hash cannot be guessed back."""
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _uuid_like(random: bytes) -> str:
-    """Command lines of the reference take only secrets that look like a UUID."""
-    text = random.hex()
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+def _row(store: DjangoStateStore, statement: str, *parameters: str) -> tuple[Any, ...] | None:
+    connection = connections[store.alias]
+    with read_transaction(connection), connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+        return row

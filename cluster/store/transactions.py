@@ -5,6 +5,7 @@ database allows. What is read or written in it is not known here.
 """
 
 import secrets
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import sleep
@@ -20,10 +21,23 @@ _TRIES = 4000
 _SHORTEST_PAUSE_S = 0.0005
 _JITTER_US = 1000
 
+_of_thread = threading.local()
+
+
+@contextmanager
+def patience(is_over: Callable[[], bool]) -> Iterator[None]:
+    """Within the block this thread tries writes again only until `is_over` says so."""
+    _of_thread.is_over = is_over
+    try:
+        yield
+    finally:
+        del _of_thread.is_over
+
 
 def pause(attempt: int) -> bool:
     """Sleep a moment before a further try; False when there have been enough."""
-    if attempt >= _TRIES:
+    is_over = getattr(_of_thread, "is_over", None)
+    if attempt >= _TRIES or (is_over is not None and is_over()):
         return False
     sleep(_SHORTEST_PAUSE_S + secrets.randbelow(_JITTER_US) / 1_000_000)
     return True

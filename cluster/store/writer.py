@@ -12,13 +12,19 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import event_log, statements
+from cluster.store.audit_entries import INSERT as INSERT_AUDIT
+from cluster.store.audit_entries import row_of
+from cluster.store.audited_acts import entry_of_write
 from cluster.store.node_mirror import NodeMirror
+from cluster.store.ports import RecordReader
 from cluster.store.reader import DjangoStateReader
+from cluster.store.record_reader import DjangoRecordReader
 from cluster.store.row_writer import RowWriter
 from cluster.store.transactions import read_transaction, write_transaction, writes_patiently
+from scheduler.access.caller import CLUSTER, Caller
 from scheduler.errors import Fenced
 from scheduler.ports import Change, Fence, StateReader, StateStore
-from scheduler.state.events import EventFrame, WriteKind
+from scheduler.state.events import EventFrame
 from scheduler.state.open_change import OpenChange
 
 Result = TypeVar("Result")
@@ -40,10 +46,11 @@ class DjangoStateStore(StateStore):
 
     def write(
         self,
-        kind: WriteKind,
+        kind: str,
         work: Callable[[Change], Result],
         *,
         now: int,
+        by: Caller = CLUSTER,
         fence: Fence | None = None,
     ) -> tuple[int, Result]:
         """See `StateStore.write`. Raises OperationalError after 5 s behind other writers."""
@@ -52,7 +59,7 @@ class DjangoStateStore(StateStore):
             # Most of the way without the lock, so that little is left while others wait for it.
             with read_transaction(connection):
                 self._reader_at(connection, _index_of(connection))
-        write_once = partial(self._write_once, connection, kind, work, now, fence)
+        write_once = partial(self._write_once, connection, kind, work, now, by, fence)
         # Inside someone else's transaction nothing can be tried again.
         run = write_once if connection.in_atomic_block else partial(writes_patiently, write_once)
         index, result, has_put = run()
@@ -60,11 +67,11 @@ class DjangoStateStore(StateStore):
             self._publish(index)
         return index, result
 
-    def read(self, work: Callable[[StateReader], Result]) -> Result:
+    def read(self, work: Callable[[RecordReader], Result]) -> Result:
         """Run `work` on a reader that sees one consistent index."""
         connection = connections[self.alias]
         with read_transaction(connection):
-            return work(DjangoStateReader(connection, _index_of(connection)))
+            return work(DjangoRecordReader(connection, _index_of(connection)))
 
     @property
     def index(self) -> int:
@@ -82,23 +89,27 @@ class DjangoStateStore(StateStore):
     def _write_once(
         self,
         connection: BaseDatabaseWrapper,
-        kind: WriteKind,
+        kind: str,
         work: Callable[[Change], Result],
         now: int,
+        by: Caller,
         fence: Fence | None,
     ) -> tuple[int, Result, bool]:
         with write_transaction(connection):
             before = _lock_index(connection)
             if fence is not None:
                 _check_fence(connection, fence)
-            change = OpenChange(self._reader_at(connection, before), now)
+            change = OpenChange(self._reader_at(connection, before), now, by)
             result = work(change)
             if not change.events:
                 # On PostgreSQL the counter was moved to lock it: nothing put, no index taken.
                 transaction.set_rollback(True, using=connection.alias)
                 return before, result, False
             frame = EventFrame(index=before + 1, kind=kind, at=now, events=change.events)
-            RowWriter(connection).write(frame, change.unnamed)
+            rows = RowWriter(connection)
+            rows.write(frame, change.unnamed)
+            rows.write_secrets(change.secrets)
+            _write_audit(connection, frame, by)
             if connection.vendor == "sqlite":
                 with connection.cursor() as cursor:
                     cursor.execute(statements.SET_INDEX, (frame.index,))
@@ -108,6 +119,14 @@ class DjangoStateStore(StateStore):
         if self._mirror is None:
             return DjangoStateReader(connection, index)
         return self._mirror.reader_at(connection, index)
+
+
+def _write_audit(connection: BaseDatabaseWrapper, frame: EventFrame, by: Caller) -> None:
+    """Keep who asked for the write, in its own transaction: neither is there without the other."""
+    entry = entry_of_write(frame, by)
+    if entry is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(INSERT_AUDIT, row_of(entry))
 
 
 def _lock_index(connection: BaseDatabaseWrapper) -> int:

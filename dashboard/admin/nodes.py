@@ -19,15 +19,20 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from cluster.models import NodeBeatRow, NodeRow, NodeUseRow
-from cluster.operations.errors import OperationRefused
+from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
-from cluster.store import codec
 from cluster.store.access import the_store
+from cluster.store.audit_entries import Act
+from dashboard.acts import note_refusal
 from dashboard.admin.drain_form import CancelForm, DrainForm
 from dashboard.admin.rows import ReadOnlyDesk, badge
+from dashboard.operator_site import caller_of_request, may
 from dashboard.queries.nodes import node_state
+from dashboard.rights import WRITE_NODES
 from dashboard.templatetags.cluster_tags import at
 from dashboard.wording import number
+from scheduler.errors import IllegalTransition
+from scheduler.state import nouns
 from scheduler.state.node_use import NodeUse
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.structs.node import NodeEligibility
@@ -47,14 +52,13 @@ class DrainFilter(admin.BooleanFieldListFilter):
 
 
 class NodeDesk(ReadOnlyDesk):
-    """Nodes."""
+    """Nodes: to read, to open and close, and to drain."""
 
-    noun = codec.NODE
-    words = "node", "nodes"
-    address = "/nodes/{row.id}/"
+    list_reads_bodies = True
     list_display = ("name", "state", "allocations", "cpu", "memory", "heard", "place", "board")
     list_filter = (
         "status", "eligibility", ("is_draining", DrainFilter), "datacenter", "node_pool",
+        "status_changed_at",
     )  # fmt: skip
     search_fields = ("name", "id__startswith")
     ordering = ("name", "id")
@@ -70,7 +74,7 @@ class NodeDesk(ReadOnlyDesk):
 
     def has_drain_permission(self, request: HttpRequest) -> bool:
         """Who may open, close and drain nodes."""
-        return bool(request.user.has_perm("cluster.change_noderow"))
+        return may(request, WRITE_NODES)
 
     def get_urls(self) -> list[URLPattern]:
         """The intermediate pages of drain and cancel."""
@@ -162,7 +166,10 @@ class NodeDesk(ReadOnlyDesk):
 
     def _selected(self, request: HttpRequest) -> list[NodeRow]:
         if not self.has_drain_permission(request):
-            raise PermissionDenied("Nodes are drained by those who may change them.")
+            missing = NotAllowed(missing=WRITE_NODES.word)
+            by = caller_of_request(request)
+            note_refusal(request, by, missing, Act("drain node"))
+            raise PermissionDenied(f"Nodes are drained by those who have {WRITE_NODES.word}.")
         ids = request.GET.get("ids", "").split(",")[:MAX_SELECTED]
         return list(self.get_queryset(request).filter(pk__in=ids).order_by("name"))
 
@@ -211,7 +218,7 @@ class NodeDesk(ReadOnlyDesk):
     @admin.display(description="State", ordering="status")
     def state(self, row: Any) -> SafeString:
         """Status, eligibility and drain in one word."""
-        return badge("node", node_state(codec.NODE.decode(row.body)))
+        return badge("node", node_state(row.value))
 
     @admin.display(description="Allocations")
     def allocations(self, row: Any) -> str:
@@ -221,16 +228,14 @@ class NodeDesk(ReadOnlyDesk):
     @admin.display(description="CPU free, MHz")
     def cpu(self, row: Any) -> str:
         """What a new allocation could get."""
-        node = codec.NODE.decode(row.body)
-        total = node.node_resources.cpu.cpu_shares - node.reserved_resources.cpu.cpu_shares
-        return f"{number(max(total - _use(row).held.cpu, 0))} of {number(total)}"
+        free = max(row.cpu_mhz - _use(row).held.cpu, 0)
+        return f"{number(free)} of {number(row.cpu_mhz)}"
 
     @admin.display(description="Memory free, MiB")
     def memory(self, row: Any) -> str:
         """What a new allocation could get."""
-        node = codec.NODE.decode(row.body)
-        total = node.node_resources.memory.memory_mb - node.reserved_resources.memory.memory_mb
-        return f"{number(max(total - _use(row).held.memory_mb, 0))} of {number(total)}"
+        free = max(row.memory_mb - _use(row).held.memory_mb, 0)
+        return f"{number(free)} of {number(row.memory_mb)}"
 
     @admin.display(description="Last heartbeat")
     def heard(self, row: Any) -> SafeString:
@@ -251,18 +256,24 @@ class NodeDesk(ReadOnlyDesk):
 
 
 def _use(row: Any) -> NodeUse:
-    return codec.NODE_USE.decode(row.use) if row.use else NodeUse(node_id=row.pk)
+    return nouns.NODE_USES.decode(row.use) if row.use else NodeUse(node_id=row.pk)
 
 
 def _moment(request: HttpRequest) -> dict[str, Any]:
-    return {"now": request.clock.now(), "ids": request.ids}  # type: ignore[attr-defined]  # set by request_context
+    return {
+        "by": caller_of_request(request),
+        "now": request.clock.now(),  # type: ignore[attr-defined]  # set by request_context
+        "ids": request.ids,  # type: ignore[attr-defined]  # set by request_context
+    }
 
 
 def _tried(request: HttpRequest, row: NodeRow, change: Change) -> bool:
     """Whether a node took the change; says why not."""
     try:
         change(row.pk)
-    except OperationRefused as refusal:
+    except (OperationRefused, IllegalTransition) as refusal:
+        by = caller_of_request(request)
+        note_refusal(request, by, refusal, Act("change node", "node", row.pk))
         messages.error(request, f"Not changed: {row.name}, {refusal}")
         return False
     return True

@@ -7,10 +7,10 @@ once stays where it was while its `ChainLayout` lives.
 from dashboard.graphs.chain_places import ChainMember, ChainPlaces
 from dashboard.graphs.geometry import (
     CIRCLE,
+    ArrowLabel,
     Graph,
     GraphEdge,
     GraphNode,
-    Label,
     circle_lines,
     stadium_lines,
 )
@@ -186,7 +186,7 @@ class ChainLayout(ChainPlaces):
                     x=52, y=y, width=2 * RADIUS, height=2 * RADIUS,
                     lines=circle_lines(
                         52, y, tuple(clipped(line, 13) for line in lines[:2]),
-                        clipped(lines[2], 14) if len(lines) > 2 else "",
+                        tuple(clipped(line, 14) for line in lines[2:3]),
                     ),
                 )
             )  # fmt: skip
@@ -223,7 +223,7 @@ class ChainLayout(ChainPlaces):
         (from_x, from_y), (x, y) = self._corner(parent), self._corner(key)
         middle = y + HEIGHT / 2
         straight = from_y == y
-        label = Label(
+        label = ArrowLabel(
             x=round((from_x + WIDTH + x) / 2, 1) if straight else x - GAP / 2,
             y=middle - 7,
             text=clipped(text, LABEL_LIMIT),
@@ -262,7 +262,7 @@ class ChainLayout(ChainPlaces):
             kind="next",
             path="possible",
             line=_curve(x + WIDTH, middle, x + COLUMN - 5, middle),
-            labels=(Label(x=x + WIDTH + GAP / 2, y=middle - 7, text="then"),),
+            labels=(ArrowLabel(x=x + WIDTH + GAP / 2, y=middle - 7, text="then"),),
             text="then",
         )
 

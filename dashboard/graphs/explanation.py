@@ -9,7 +9,13 @@ from zlib import crc32
 
 import msgspec
 
-from dashboard.graphs.placement import Candidate, has_bars, ranked, score_columns
+from dashboard.graphs.placement import (
+    ScoredNode,
+    has_bars,
+    ranked,
+    reach_below,
+    score_columns,
+)
 from dashboard.wording import amount, count_of, dimension_word, number, short_id
 from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
 
@@ -30,7 +36,7 @@ class NamedNode(msgspec.Struct, frozen=True, kw_only=True):
     lacks: str = ""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class NodesKeptOut(msgspec.Struct, frozen=True, kw_only=True):
     """One reason, and the nodes it keeps out."""
 
     #: `exhausted` or `filtered`.
@@ -70,15 +76,20 @@ class ExplanationView(msgspec.Struct, frozen=True, kw_only=True):
     nearest_miss: str
     #: Not the nodes, but its namespace's quota keeps the group waiting; `nearest_miss` names it.
     is_over_quota: bool = False
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[NodesKeptOut, ...]
     with_room: int
     columns: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ScoredNode, ...]
 
     @property
     def has_bars(self) -> bool:
-        """Whether any of the scores is above 0."""
+        """Whether any of the scores is not 0."""
         return has_bars(self.candidates)
+
+    @property
+    def has_below(self) -> bool:
+        """Whether any of the scores is below 0."""
+        return reach_below(candidate.final for candidate in self.candidates)
 
 
 def explanation_view(
@@ -114,7 +125,7 @@ def nodes_named(found: GroupExplanation, most: int = MOST_NAMED) -> frozenset[st
     return frozenset(listed | {score.node_id for score in found.best})
 
 
-def _exhausted(shortfall: Shortfall, names: Mapping[str, str], most: int) -> Verdict:
+def _exhausted(shortfall: Shortfall, names: Mapping[str, str], most: int) -> NodesKeptOut:
     unit = _UNITS.get(shortfall.dimension, "")
     word = dimension_word(shortfall.dimension)
     listed = shortfall.node_ids[:most]
@@ -132,13 +143,13 @@ def _exhausted(shortfall: Shortfall, names: Mapping[str, str], most: int) -> Ver
     return _verdict("exhausted", word, shortfall.count, nodes)
 
 
-def _filtered(refused: RefusedNodes, names: Mapping[str, str], most: int) -> Verdict:
+def _filtered(refused: RefusedNodes, names: Mapping[str, str], most: int) -> NodesKeptOut:
     nodes = _named(refused.node_ids[:most], names)
     return _verdict("filtered", refused.reason.rstrip(), refused.count, nodes)
 
 
-def _verdict(kind: str, reason: str, count: int, nodes: tuple[NamedNode, ...]) -> Verdict:
-    return Verdict(kind=kind, reason=reason, count=count, nodes=nodes)
+def _verdict(kind: str, reason: str, count: int, nodes: tuple[NamedNode, ...]) -> NodesKeptOut:
+    return NodesKeptOut(kind=kind, reason=reason, count=count, nodes=nodes)
 
 
 def _named(node_ids: Iterable[str], names: Mapping[str, str]) -> tuple[NamedNode, ...]:

@@ -1,8 +1,7 @@
 """What a graph is made of when all is placed: nodes, edges, labels, in user units (1 unit = 1 px).
 
-The template `_graph.html` and `static/js/graphs/svg.js` draw these and decide nothing; `mermaid`
-writes them as text. Every item has a key, by which a later version of the same graph is merged
-into a drawn one.
+`svg` writes them as markup and `mermaid` as text; both decide nothing. Every item has a key, by
+which `drawing` finds what changed in a later version of the same graph.
 """
 
 import msgspec
@@ -20,21 +19,8 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     view: tuple[float, float, float, float]
     nodes: tuple["GraphNode", ...] = ()
     edges: tuple["GraphEdge", ...] = ()
-    labels: tuple["Label", ...] = ()
+    labels: tuple["ArrowLabel", ...] = ()
     discs: tuple["Disc", ...] = ()
-
-
-class GraphPatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What makes one version of a graph into a later one, item by item."""
-
-    key: str
-    description: str = ""
-    view: tuple[float, float, float, float]
-    nodes: tuple["GraphNode", ...] = ()
-    edges: tuple["GraphEdge", ...] = ()
-    discs: tuple["Disc", ...] = ()
-    #: Keys of nodes, edges and discs that are gone.
-    gone: tuple[str, ...] = ()
 
 
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,7 +93,7 @@ class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     path: str = ""
     #: SVG path data.
     line: str
-    labels: tuple["Label", ...] = ()
+    labels: tuple["ArrowLabel", ...] = ()
     #: An arrowhead at the beginning as well.
     is_double: bool = False
     #: What Mermaid writes on the arrow when the drawing has no label there.
@@ -119,7 +105,7 @@ class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"arrow-{self.path}" if self.path in ("taken", "other", "hot") else "arrow"
 
 
-class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ArrowLabel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Text beside an arrow; `flow` is a number set in strong type after it."""
 
     x: float
@@ -144,29 +130,6 @@ class Disc(msgspec.Struct, frozen=True):
         return self.y + 3.5
 
 
-def patch_between(old: Graph, new: Graph) -> GraphPatch:
-    """The items that differ, and the keys that are gone."""
-    before = _items(old)
-    after = _items(new)
-    return GraphPatch(
-        key=new.key,
-        description=new.description,
-        view=new.view,
-        nodes=tuple(item for item in new.nodes if before.get(f"node {item.key}") != item),
-        edges=tuple(item for item in new.edges if before.get(f"edge {item.key}") != item),
-        discs=tuple(item for item in new.discs if before.get(f"disc {item.key}") != item),
-        gone=tuple(key.partition(" ")[2] for key in before if key not in after),
-    )
-
-
-def _items(graph: Graph) -> dict[str, GraphNode | GraphEdge | Disc]:
-    items: dict[str, GraphNode | GraphEdge | Disc] = {}
-    items |= {f"node {item.key}": item for item in graph.nodes}
-    items |= {f"edge {item.key}": item for item in graph.edges}
-    items |= {f"disc {item.key}": item for item in graph.discs}
-    return items
-
-
 def stadium_lines(
     corner: tuple[float, float],
     size: tuple[float, float],
@@ -185,16 +148,18 @@ def stadium_lines(
     if role == "id" and text:
         lines.append(Line(role, x + width - 16, middle - 3, text))
     elif text:
-        role = "count-long" if len(text) > 5 or len(title + text) > 13 else role
+        role = "count-long" if len(text) > 5 or len(title + text) > 12 else role
         lines.append(Line(role, x + width - 13, middle + 5, text))
     return tuple(lines)
 
 
-def circle_lines(x: float, y: float, titles: tuple[str, ...], sub: str = "") -> tuple[Line, ...]:
-    """Centred texts of a circle, 15 apart."""
-    count = len(titles) + bool(sub)
-    first = y + 4 - 15 * (count - 1) / 2
-    lines = [Line("title", x, first + 15 * row, text) for row, text in enumerate(titles)]
-    if sub:
-        lines.append(Line("sub", x, first + 15 * len(titles), sub))
-    return tuple(lines)
+def circle_lines(
+    x: float, y: float, titles: tuple[str, ...], subs: tuple[str, ...] = ()
+) -> tuple[Line, ...]:
+    """Centred texts of a circle, 15 apart; `subs` below the titles."""
+    roles = (*("title" for _ in titles), *("sub" for _ in subs))
+    first = y + 4 - 15 * (len(roles) - 1) / 2
+    return tuple(
+        Line(role, x, first + 15 * row, text)
+        for row, (role, text) in enumerate(zip(roles, (*titles, *subs), strict=True))
+    )

@@ -12,15 +12,15 @@ import msgspec
 from dashboard.graphs import machine
 from dashboard.graphs.geometry import (
     CIRCLE,
+    ArrowLabel,
     Disc,
     Graph,
     GraphEdge,
     GraphNode,
-    Label,
     circle_lines,
     stadium_lines,
 )
-from dashboard.wording import clipped, count_of, short_id, span
+from dashboard.wording import clipped, count_of, plain_reason, short_id, span
 from scheduler.structs.evaluation import LifecycleStep, Step
 
 #: The state a step leads to. A nack leads nowhere by itself: the step after it says where.
@@ -40,7 +40,8 @@ STATE_OF: dict[Step, str] = {
 }
 TERMINAL = frozenset({"complete", "failed", "canceled", "deleted"})
 _DISCS_PER_ARROW = 3
-_DISC_PITCH = 24
+#: Characters of a line in the event's circle: of a title, of what stands below.
+_TITLE, _SUB = 11, 14
 
 
 class MadeEvaluation(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ class MadeEvaluation(msgspec.Struct, frozen=True, kw_only=True):
     at: int
 
 
-class Life(msgspec.Struct, frozen=True, kw_only=True):
+class EvaluationLife(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one evaluation's life."""
 
     eval_id: str
@@ -92,7 +93,7 @@ class Bar(msgspec.Struct, frozen=True):
     width: float
 
 
-def life_rows(life: Life) -> tuple[LifeRow, ...]:
+def life_rows(life: EvaluationLife) -> tuple[LifeRow, ...]:
     """The states passed, in order: consecutive steps in one state are one row."""
     entries: list[LifeRow] = []
     handed_back = ""
@@ -102,7 +103,9 @@ def life_rows(life: Life) -> tuple[LifeRow, ...]:
         if step.step is Step.NACKED:
             handed_back = step.reason or "handed back"
             continue
-        told = step.reason or _derived(step, life, is_newest=newest[step.step] is step)
+        told = plain_reason(step.reason) or _derived(
+            step, life, is_newest=newest[step.step] is step
+        )
         reason = ", ".join(part for part in (handed_back, told) if part)
         handed_back = ""
         if entries and entries[-1].state == state:
@@ -126,7 +129,7 @@ def life_rows(life: Life) -> tuple[LifeRow, ...]:
     return _numbered(own, life.made)
 
 
-def _derived(step: LifecycleStep, life: Life, *, is_newest: bool) -> str:
+def _derived(step: LifecycleStep, life: EvaluationLife, *, is_newest: bool) -> str:
     """What a step did that gives no reason, from what else is recorded."""
     if step.step is Step.PLAN_ANSWERED:
         rejected = len(step.nodes)
@@ -172,7 +175,7 @@ def _numbered(own: list[LifeRow], made: Sequence[MadeEvaluation]) -> tuple[LifeR
     return tuple(msgspec.structs.replace(row, number=place) for place, row in enumerate(rows, 1))
 
 
-def current_state(life: Life) -> str:
+def current_state(life: EvaluationLife) -> str:
     """Where it stands: the newest step's state, else the stored status."""
     own = [row for row in life_rows(life) if not row.made]
     return own[-1].state if own else life.status or "pending"
@@ -196,7 +199,7 @@ def life_bars(rows: Sequence[LifeRow], now: int) -> tuple[Bar, ...]:
     return tuple(bars)
 
 
-def lifecycle_graph(life: Life) -> Graph:
+def lifecycle_graph(life: EvaluationLife) -> Graph:
     """The state machine with the path one evaluation took: reached states lit, arrows numbered."""
     rows = life_rows(life)
     own = [row for row in rows if not row.made]
@@ -206,11 +209,11 @@ def lifecycle_graph(life: Life) -> Graph:
     nodes = [_event_node(life)]
     for state, place in machine.PLACES.items():
         nodes.append(_state_node(state, place, reached=state in reached, current=state == current))
-    edges = []
-    for arrow in machine.ARROWS:
-        steps = taken.get(arrow.key)
-        if steps or arrow.key not in machine.RARE:
-            edges.append(_path_edge(arrow, steps or [], rows, current))
+    edges = [
+        _path_edge(arrow, taken.get(arrow.key), rows, current)
+        for arrow in machine.ARROWS
+        if arrow.key in taken or arrow.key not in machine.RARE
+    ]
     return Graph(
         key=f"life-{life.eval_id}",
         title=f"Lifecycle of evaluation {short_id(life.eval_id)}",
@@ -230,17 +233,19 @@ def _taken(rows: Sequence[LifeRow]) -> dict[str, list[int]]:
     previous = machine.EVENT
     for row in rows:
         if row.made:
-            key = machine.NEW_BY_TRIGGER.get(row.trigger, "scheduling-pending-rolling-update")
+            key = machine.NEW_BY_TRIGGER.get(row.trigger, "scheduling-pending-follow-up")
         else:
-            key = f"{previous}-{row.state}"
+            *passed, key = machine.way(previous, row.state) or (f"{previous}-{row.state}",)
             previous = row.state
+            for arrow in passed:
+                taken.setdefault(arrow, [])
         taken.setdefault(key, []).append(row.number)
     return taken
 
 
-def _event_node(life: Life) -> GraphNode:
+def _event_node(life: EvaluationLife) -> GraphNode:
     x, y, radius = machine.EVENT_PLACE
-    titles = tuple(clipped(line, 11) for line in life.event[:2])
+    titles = tuple(clipped(line, _TITLE) for line in life.event[:2])
     return GraphNode(
         key=machine.EVENT,
         state="event",
@@ -250,11 +255,22 @@ def _event_node(life: Life) -> GraphNode:
         y=y,
         width=2 * radius,
         height=2 * radius,
-        lines=circle_lines(x, y, titles, clipped(life.trigger, 15)),
+        lines=circle_lines(x, y, titles, _in_lines(life.trigger)),
     )
 
 
-def _state_node(state: str, place: machine.Place, *, reached: bool, current: bool) -> GraphNode:
+def _in_lines(trigger: str) -> tuple[str, ...]:
+    """A trigger in the circle: in two lines at a hyphen where one is too short for it."""
+    if len(trigger) <= _SUB:
+        return (trigger,) if trigger else ()
+    cut = trigger.rfind("-", 0, _SUB) + 1
+    first, rest = (trigger[:cut], trigger[cut:]) if cut else ("", trigger)
+    return tuple(clipped(line, _SUB) for line in (first, rest) if line)
+
+
+def _state_node(
+    state: str, place: machine.StatePlace, *, reached: bool, current: bool
+) -> GraphNode:
     told = "current" if current else "passed" if reached else "not reached"
     return GraphNode(
         key=state,
@@ -272,10 +288,11 @@ def _state_node(state: str, place: machine.Place, *, reached: bool, current: boo
 
 
 def _path_edge(
-    arrow: machine.Arrow, steps: list[int], rows: Sequence[LifeRow], current: str
+    arrow: machine.Arrow, steps: list[int] | None, rows: Sequence[LifeRow], current: str
 ) -> GraphEdge:
-    path = "taken" if steps else "other"
-    if not steps and arrow.target == "deleted" and arrow.source == current:
+    """`steps` is None for an arrow that was not taken."""
+    path = "other" if steps is None else "taken"
+    if steps is None and arrow.target == "deleted" and arrow.source == current:
         path = "possible"
     return GraphEdge(
         key=arrow.key,
@@ -284,12 +301,12 @@ def _path_edge(
         kind=arrow.kind,
         path=path,
         line=arrow.line,
-        labels=_path_labels(arrow, [rows[place - 1] for place in steps]),
+        labels=_path_labels(arrow, [rows[place - 1] for place in steps or ()]),
         text=", ".join(arrow.words) or arrow.meaning,
     )
 
 
-def _path_labels(arrow: machine.Arrow, rows: list[LifeRow]) -> tuple[Label, ...]:
+def _path_labels(arrow: machine.Arrow, rows: list[LifeRow]) -> tuple[ArrowLabel, ...]:
     """What a taken arrow says: what was made, how many plans, which nodes refused."""
     if not rows:
         return ()
@@ -301,29 +318,29 @@ def _path_labels(arrow: machine.Arrow, rows: list[LifeRow]) -> tuple[Label, ...]
     elif arrow.key == "applying-scheduling":
         refused = len({node for row in rows for node in row.nodes})
         words = (f"{refused} node{'s' if refused > 1 else ''} rejected",) if refused else ()
-        spot = machine.Spot(arrow.spot.x, 266)
-        return tuple(Label(x=spot.x, y=spot.y, text=text) for text in words)
+        spot = machine.LabelSpot(arrow.spot.x, 266)
+        return tuple(ArrowLabel(x=spot.x, y=spot.y, text=text) for text in words)
     else:
         words = arrow.words
     spot = arrow.spot
     return tuple(
-        Label(x=spot.x, y=spot.y + 14 * line, text=text, anchor=spot.anchor)
+        ArrowLabel(x=spot.x, y=spot.y + 14 * line, text=text, anchor=spot.anchor)
         for line, text in enumerate(text for text in words if text)
     )
 
 
 def _discs(arrow: machine.Arrow, steps: list[int]) -> list[Disc]:
-    x, y = arrow.disc
+    (x, y), (right, down) = arrow.disc, arrow.disc_pitch
     shown = (
         steps if len(steps) <= _DISCS_PER_ARROW else [*steps[: _DISCS_PER_ARROW - 1], steps[-1]]
     )
     return [
-        Disc(f"{arrow.key}:{place}", x + _DISC_PITCH * place, y, str(step))
+        Disc(f"{arrow.key}:{place}", x + right * place, y + down * place, str(step))
         for place, step in enumerate(shown)
     ]
 
 
-def _described(rows: Sequence[LifeRow], life: Life) -> str:
+def _described(rows: Sequence[LifeRow], life: EvaluationLife) -> str:
     told = []
     for row in rows:
         if row.made:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dashboard.graphs import machine
 from dashboard.graphs.geometry import (
     CIRCLE,
+    ArrowLabel,
     Graph,
     GraphEdge,
     GraphNode,
-    Label,
     circle_lines,
     stadium_lines,
 )
@@ -48,11 +48,11 @@ def lifecycle_map(
         view=machine.VIEW,
         nodes=tuple(nodes),
         edges=edges,
-        labels=(Label(x=machine.BUS.x, y=machine.BUS.y, text="new evaluation"),),
+        labels=(ArrowLabel(x=machine.BUS.x, y=machine.BUS.y, text="new evaluation"),),
     )
 
 
-def _counted_node(state: str, place: machine.Place, count: int | None) -> GraphNode:
+def _counted_node(state: str, place: machine.StatePlace, count: int | None) -> GraphNode:
     told = "" if count is None else number(count)
     return GraphNode(
         key=state,
@@ -77,7 +77,7 @@ def _flow_edge(arrow: machine.Arrow, moved: int) -> GraphEdge:
     flow = number(moved) if moved else ""
     words = arrow.words or (("",) if flow else ())
     labels = tuple(
-        Label(
+        ArrowLabel(
             x=spot.x, y=spot.y + 14 * line, text=text, anchor=spot.anchor,
             flow=flow if line == len(words) - 1 else "",
         )

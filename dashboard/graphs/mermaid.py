@@ -80,9 +80,8 @@ def _shape(node: GraphNode) -> str:
 
 
 def _arrow(edge: GraphEdge, names: dict[str, str]) -> str:
-    words = [
-        f"{label.text} {label.flow}".strip() for label in edge.labels if label.text or label.flow
-    ] or [edge.text]
+    told = [f"{label.text} {label.flow}".strip() for label in edge.labels]
+    words = [word for word in told if word] or [edge.text]
     text = "<br/>".join(escaped(word) for word in words if word)
     line = "-.->" if edge.kind in ("new", "cause", "next") else "-->"
     line = "==>" if edge.path == "taken" and line == "-->" else line

@@ -4,11 +4,11 @@ In: the metric of one placement (AllocMetric) and node names. Out: rows whose co
 nodes looked at. Filtered = could never; exhausted = no room now.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from dashboard.wording import TIMES, count_of, dimension_word, number, short_id
+from dashboard.wording import TIMES, count_of, dimension_word, filter_word, number, short_id
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 
 #: The scores in the order they are computed; others follow by name.
@@ -22,11 +22,15 @@ SCORE_ORDER = (
     "devices",
     "preemption",
 )
-#: The final score is their mean; it has a column of its own.
+#: The final score is the mean of those that apply; it has a column of its own.
 FINAL = "normalized-score"
+#: Recorded as 0 of nodes to which they do not apply; none of them is 0 where it does.
+_ZERO_APPLIES_NOT = frozenset({"job-anti-affinity", "node-reschedule-penalty"})
+#: Recorded as 0 without affinities, and of a node that none of them matches.
+_AFFINITY = "node-affinity"
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class ScoredNode(msgspec.Struct, frozen=True, kw_only=True):
     """A node that had room."""
 
     node_id: str
@@ -34,8 +38,6 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     #: One per column of the placement; None where a score did not apply.
     scores: tuple[float | None, ...]
     final: float
-    #: Percent of the axis.
-    bar: float
     #: How far behind the chosen one; 0 for the chosen.
     margin: float
     is_chosen: bool
@@ -55,7 +57,7 @@ class PlacementView(msgspec.Struct, frozen=True, kw_only=True):
     """One placement decision, ready to be drawn."""
 
     columns: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ScoredNode, ...]
     filtered: tuple[Refusal, ...]
     exhausted: tuple[Refusal, ...]
     evaluated: int
@@ -69,8 +71,13 @@ class PlacementView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_bars(self) -> bool:
-        """Whether any of the scores is above 0."""
+        """Whether any of the scores is not 0."""
         return has_bars(self.candidates)
+
+    @property
+    def has_below(self) -> bool:
+        """Whether any of the scores is below 0."""
+        return reach_below(candidate.final for candidate in self.candidates)
 
     @property
     def had_room(self) -> int:
@@ -100,14 +107,45 @@ def placement_view(
     )
 
 
-def has_bars(candidates: Sequence[Candidate]) -> bool:
-    """Whether any bar would show something: none does where no score is above 0."""
-    return any(candidate.bar for candidate in candidates)
+def has_bars(candidates: Sequence[ScoredNode]) -> bool:
+    """Whether any bar would show something: none does where every score is 0."""
+    return any(candidate.final for candidate in candidates)
+
+
+def reach_below(scores: Iterable[float]) -> bool:
+    """Whether bars need an axis from -1 to 1: some score speaks against its node."""
+    return any(score < 0 for score in scores)
+
+
+def score_bar(score: float, *, has_below: bool) -> tuple[float, float]:
+    """Where the bar of a score begins and how long it is, in percent of the axis."""
+    bounded = max(min(score, 1.0), -1.0)
+    if not has_below:
+        return 0.0, round(100 * bounded, 1)
+    return round(50 + 50 * min(bounded, 0.0), 1), round(50 * abs(bounded), 1)
+
+
+def applied(item: NodeScore) -> dict[str, float]:
+    """The scores that its final one is the mean of; those recorded without a say are left out."""
+    said = {
+        name: score
+        for name, score in item.scores.items()
+        if name != FINAL and (score or name not in _ZERO_APPLIES_NOT)
+    }
+    if said.get(_AFFINITY) == 0:
+        without = {name: score for name, score in said.items() if name != _AFFINITY}
+        if _distance(without, item.norm_score) <= _distance(said, item.norm_score):
+            return without
+    return said
+
+
+def _distance(scores: Mapping[str, float], final: float) -> float:
+    return abs(sum(scores.values()) / max(len(scores), 1) - final)
 
 
 def score_columns(scores: Sequence[NodeScore]) -> tuple[str, ...]:
-    """The names of the scores that any of these nodes has, in the order they are computed."""
-    names = {name for item in scores for name in item.scores} - {FINAL}
+    """The names of the scores that count for any of these nodes, as they are computed."""
+    names = {name for item in scores for name in applied(item)}
     known = [name for name in SCORE_ORDER if name in names]
     return (*known, *sorted(names.difference(known)))
 
@@ -118,7 +156,7 @@ def ranked(
     node_names: Mapping[str, str],
     *,
     chosen: str = "",
-) -> tuple[Candidate, ...]:
+) -> tuple[ScoredNode, ...]:
     """Nodes that had room, in the order given; `chosen` is the one that was taken."""
     best = max((item.norm_score for item in scores), default=0.0)
     top = next((item.norm_score for item in scores if item.node_id == chosen), best)
@@ -127,14 +165,13 @@ def ranked(
 
 def _candidate(
     item: NodeScore, columns: tuple[str, ...], names: Mapping[str, str], top: float, chosen: str
-) -> Candidate:
-    return Candidate(
+) -> ScoredNode:
+    said = applied(item)
+    return ScoredNode(
         node_id=item.node_id,
         name=names.get(item.node_id) or short_id(item.node_id),
-        scores=tuple(item.scores.get(column) for column in columns),
+        scores=tuple(said.get(column) for column in columns),
         final=item.norm_score,
-        # Scores run from -1 to 1; a bar shows only what speaks for a node.
-        bar=round(100 * max(min(item.norm_score, 1.0), 0.0), 1),
         margin=round(item.norm_score - top, 4),
         is_chosen=item.node_id == chosen,
     )
@@ -142,7 +179,7 @@ def _candidate(
 
 def _filter_reasons(metric: AllocMetric) -> dict[str, int]:
     """By constraint; nodes whose constraint was not counted stand together."""
-    reasons = dict(metric.constraint_filtered)
+    reasons = {filter_word(name): count for name, count in metric.constraint_filtered.items()}
     left = metric.nodes_filtered - sum(reasons.values())
     if left > 0:
         reasons["other checks"] = left

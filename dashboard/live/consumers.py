@@ -13,16 +13,22 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from dashboard.live.entitlement import DOORKEEPER, entitlement_of
+from cluster.store.health import HEALTH
+from cluster.store.ports import RecordReader
+from dashboard.live.entitlement import DOORKEEPER, SocketEnd, entitlement_of
 from dashboard.live.hub import HUB
-from dashboard.live.messages import Refused, encoded
-from dashboard.live.subscriptions import BadTopic, authorise, parse_topics, readable_namespaces
-from scheduler.ports import StateReader
+from dashboard.live.messages import TopicRefused, TroubleTold, encoded
+from dashboard.live.topics import BadTopic, Looker, authorise, parse_topics
+from dashboard.people import person_of
+from dashboard.subscription import topic_text
+from dashboard.trouble import Trouble, trouble_now
+from dashboard.viewer import visible_namespaces
 
 #: Messages sent and not yet reported as seen. A browser reports twice a second.
 MAX_UNSEEN = 200
 
 SIGNED_OUT = 4401
+RIGHTS_CHANGED = 4403
 BAD_REQUEST = 4400
 TOO_SLOW = 4408
 NOT_READY = 4503
@@ -37,12 +43,14 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         self._tasks: list[asyncio.Task[None]] = []
         self._sent = 0
         self._seen = 0
+        #: A page takes a connection on which nothing is told for one without trouble.
+        self._told: Trouble | None = None
 
     async def connect(self) -> None:
         """Accept, so that a refusal can say why, then join each topic in the page's order."""
         await self.accept()
-        namespaces = await database_sync_to_async(readable_namespaces)(self.scope["user"])
-        if not namespaces and namespaces is not None:
+        user = self.scope["user"]
+        if not user.is_authenticated or not user.is_active:
             await self.close(SIGNED_OUT)
             return
         query = parse_qs(self.scope["query_string"].decode("latin-1"))
@@ -56,25 +64,35 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
             await self.close(NOT_READY)
             return
         self._tasks = [asyncio.create_task(self._write(), name="live writer")]
-        DOORKEEPER.watch(
-            self, entitlement_of(self.scope["user"], self.scope.get("session"), namespaces)
-        )
+        HEALTH.listen(self._show_trouble)
+        self._show_trouble()
+        person = await database_sync_to_async(person_of)(user)
+        access = person.access
+        namespaces = await HUB.read(lambda reader: visible_namespaces(reader, access))
+        DOORKEEPER.watch(self, entitlement_of(user, self.scope.get("session"), person))
         for kind, key in topics:
-            await self._follow(kind, key, namespaces, since)
+            await self._follow(kind, key, Looker(access, namespaces), since)
 
-    async def _follow(
-        self, kind: str, key: str, namespaces: frozenset[str] | None, since: int
-    ) -> None:
-        def permitted(reader: StateReader) -> Any:
-            return authorise(kind, key, namespaces, reader)
+    async def _follow(self, kind: str, key: str, looker: Looker, since: int) -> None:
+        def permitted(reader: RecordReader) -> Any:
+            return authorise(kind, key, looker, reader)
 
         try:
             subscription = await HUB.read(permitted)
         except BadTopic as problem:
-            topic = f"{kind}:{key}" if key else kind
-            self.deliver(encoded(Refused(topic=topic, reason=str(problem))))
+            self.deliver(encoded(TopicRefused(topic=topic_text(kind, key), reason=str(problem))))
             return
         await HUB.join(self, subscription, since)
+
+    def _show_trouble(self) -> None:
+        """Tell the page what does not work, when that is not what it was told last."""
+        trouble = trouble_now(HUB.now())
+        if trouble != self._told:
+            self._told = trouble
+            words = (
+                TroubleTold(strong=trouble.strong, text=trouble.text) if trouble else TroubleTold()
+            )
+            self.deliver(encoded(words))
 
     def deliver(self, text: str) -> None:
         """Queue a message; a page that has not reported what it saw is dropped to resync."""
@@ -94,9 +112,9 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
             self._sent += 1
             await self.send(text_data=text)
 
-    async def sign_out(self) -> None:
-        """Whoever opened this page may not follow it any more."""
-        await self.close(SIGNED_OUT)
+    async def end(self, ending: SocketEnd) -> None:
+        """What this page was opened on does not hold any more."""
+        await self.close(SIGNED_OUT if ending is SocketEnd.SIGNED_OUT else RIGHTS_CHANGED)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """A page only ever says how many messages it has seen."""
@@ -106,6 +124,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
     async def disconnect(self, code: int) -> None:
         """Leave every group and end the helpers of this socket."""
         DOORKEEPER.forget(self)
+        HEALTH.leave(self._show_trouble)
         own = [task for task in self._tasks if task is not asyncio.current_task()]
         for task in own:
             task.cancel()

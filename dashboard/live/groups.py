@@ -1,15 +1,16 @@
 """The viewers of one subscription: one text for all of them per flush.
 
-In: a room, and moments to tell what it shows. Out: messages put into the viewers' outboxes. Knows
+In: a feed, and moments to tell what it shows. Out: messages put into the viewers' outboxes. Knows
 neither the record nor when to tell; the hub does.
 """
 
 import logging
 from typing import Protocol
 
-from dashboard.live.messages import Frame, Hint, Message, Piece, Reload, encoded
-from dashboard.live.rooms import Room
-from scheduler.ports import StateReader
+from cluster.store.ports import RecordReader
+from dashboard.feeds.feed import Feed
+from dashboard.feeds.pieces import Piece
+from dashboard.live.messages import Frame, Hint, Message, Reload, encoded
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 MAX_RETURNS = 8
 
 
-class Viewer(Protocol):
+class PageSocket(Protocol):
     """Somebody's open page."""
 
     def deliver(self, text: str) -> None:
@@ -25,22 +26,22 @@ class Viewer(Protocol):
 
 
 class Group:
-    """The viewers of one subscription and the room they look at."""
+    """The viewers of one subscription and the feed they look at."""
 
-    def __init__(self, room: Room, index: int) -> None:
+    def __init__(self, feed: Feed, index: int) -> None:
         """`index` is the one the group's first message continues from."""
-        self.room = room
+        self.feed = feed
         self.sent_index = index
-        self.viewers: set[Viewer] = set()
+        self.viewers: set[PageSocket] = set()
         self._pieces: tuple[Piece, ...] | None = ()
         #: Something of the present index was told ahead; the frame that says so follows.
         self._is_ahead = False
         self._whole: tuple[int, tuple[Piece, ...]] | None = None
         self._returns: dict[int, str] = {}
 
-    def begun_anew(self, room: Room, index: int) -> "Group":
-        """The same viewers before another room."""
-        group = Group(room, index)
+    def begun_anew(self, feed: Feed, index: int) -> "Group":
+        """The same viewers before another feed."""
+        group = Group(feed, index)
         group.viewers = self.viewers
         return group
 
@@ -54,24 +55,24 @@ class Group:
             self._returns.clear()
         self._returns[since] = text
 
-    def whole(self, reader: StateReader, index: int, now: int) -> tuple[Piece, ...]:
-        """Everything the room shows, made once per index however many viewers come back."""
+    def whole(self, reader: RecordReader, index: int, now: int) -> tuple[Piece, ...]:
+        """Everything the feed shows, made once per index however many viewers come back."""
         if self._whole is None or self._whole[0] != index:
-            self._whole = index, self.room.everything(reader, now)
+            self._whole = index, self.feed.everything(reader, now)
         return self._whole[1]
 
-    def render(self, reader: StateReader | None, now: int) -> None:
+    def render(self, reader: RecordReader | None, now: int) -> None:
         """Make the pieces of one flush. A fault here costs this group a reload, no other."""
         try:
-            self._pieces = self.room.flush(reader, now)
+            self._pieces = self.feed.flush(reader, now)
         except Exception:
-            logger.exception("action=live-render-failed topic=%s", self.room.subscription.topic)
-            self.room.forget_told()
+            logger.exception("action=live-render-failed topic=%s", self.feed.subscription.topic)
+            self.feed.forget_told()
             self._pieces = None
 
     def send_rendered(self, index: int, at: int, *, is_hint: bool) -> bool:
         """One text for all viewers, if there is anything to say; whether there was."""
-        topic = self.room.subscription.topic
+        topic = self.feed.subscription.topic
         if self._pieces is None:
             self.send(Reload(reason="a change could not be shown", index=index))
         elif self._pieces and is_hint:
@@ -88,7 +89,7 @@ class Group:
     def send(self, message: Message) -> None:
         """One text for all viewers."""
         self._returns.clear()
-        # A hint changes what the room shows, not the index.
+        # A hint changes what the feed shows, not the index.
         self._whole = None
         text = encoded(message)
         for viewer in tuple(self.viewers):

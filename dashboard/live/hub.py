@@ -1,4 +1,4 @@
-"""One follower of the event log per process, one room per group, one text per flush.
+"""One follower of the event log per process, one feed per group, one text per flush.
 
 In: event frames from a FrameSource, step hints, viewers who join and leave. Out: messages put into
 the viewers' outboxes. A short burst of changes goes out as it comes, a long one at the rate that
@@ -14,13 +14,15 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from dashboard.live.groups import Group, Viewer
-from dashboard.live.messages import Beat, Frame, Message, Reload, encoded
-from dashboard.live.pace import ANIMATION_FRAME, Pace
-from dashboard.live.registry import room_for
-from dashboard.live.subscriptions import Subscription
+from cluster.store.ports import RecordReader
+from dashboard.feeds.feed import Feed
+from dashboard.live.groups import Group, PageSocket
+from dashboard.live.messages import Frame, Message, Reload, UpToDate, encoded
+from dashboard.live.pace import ANIMATION_FRAME, FlushAllowance
+from dashboard.panels import feed_for
+from dashboard.subscription import Subscription
 from scheduler.errors import StaleSnapshot
-from scheduler.ports import Clock, StateReader
+from scheduler.ports import Clock
 from scheduler.state.events import EventFrame
 from scheduler.structs.evaluation import LifecycleStep
 
@@ -53,7 +55,7 @@ class FrameSource(Protocol):
     async def frames_since(self, index: int, limit: int) -> Sequence[EventFrame]:
         """Frames above `index`, in order. Raises StaleSnapshot when they were trimmed."""
 
-    async def read(self, work: Callable[[StateReader], Result]) -> Result:
+    async def read(self, work: Callable[[RecordReader], Result]) -> Result:
         """Run `work` on one consistent reader, off the event loop."""
 
 
@@ -68,8 +70,9 @@ class Work(Enum):
 class Hub:
     """Brings what is committed to everybody who looks. Runs while anybody does."""
 
-    def __init__(self) -> None:
+    def __init__(self, feed_for: Callable[[Subscription], Feed] = feed_for) -> None:
         """`wire` must be called before the first viewer joins."""
+        self._feed_for = feed_for
         self.groups: dict[Subscription, Group] = {}
         self.index = 0
         self._source: FrameSource | None = None
@@ -82,8 +85,8 @@ class Hub:
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._beat_due = 0.0
-        self._pace = Pace()
-        #: When rooms that must read may do so; None when none must.
+        self._pace = FlushAllowance()
+        #: When feeds that must read may do so; None when none must.
         self._reading_due: float | None = None
         #: The instant of the newest commit that was told.
         self._flushed_at = 0
@@ -108,11 +111,11 @@ class Hub:
         self._inbox.append(frame)
         self._news.set()
 
-    async def read(self, work: Callable[[StateReader], Result]) -> Result:
+    async def read(self, work: Callable[[RecordReader], Result]) -> Result:
         """Run `work` on the record's newest state, off the event loop."""
         return await self._frames().read(work)
 
-    async def join(self, viewer: Viewer, subscription: Subscription, since: int) -> None:
+    async def join(self, viewer: PageSocket, subscription: Subscription, since: int) -> None:
         """Let `viewer` follow, and bring it from index `since` to now.
 
         Everything delivered later continues exactly where this ends.
@@ -124,12 +127,12 @@ class Hub:
                 group = await self._opened(subscription)
             if since > self.index:
                 # Its page was read ahead of us: what is old here may be news to it.
-                group.room.forget_told()
+                group.feed.forget_told()
             await self._catch_up(viewer, group, since)
             group.viewers.add(viewer)
 
-    async def leave(self, viewer: Viewer) -> None:
-        """Forget a viewer, and the rooms nobody looks at any more."""
+    async def leave(self, viewer: PageSocket) -> None:
+        """Forget a viewer, and the feeds nobody looks at any more."""
         async with self._lock:
             for subscription, group in tuple(self.groups.items()):
                 group.viewers.discard(viewer)
@@ -154,32 +157,32 @@ class Hub:
             await self._following.aclose()
 
     async def _opened(self, subscription: Subscription) -> Group:
-        room = room_for(subscription)
-        await self._frames().read(room.load)
-        group = self.groups[subscription] = Group(room, self.index)
+        feed = self._feed_for(subscription)
+        await self._frames().read(feed.load)
+        group = self.groups[subscription] = Group(feed, self.index)
         return group
 
-    async def _catch_up(self, viewer: Viewer, group: Group, since: int) -> None:
+    async def _catch_up(self, viewer: PageSocket, group: Group, since: int) -> None:
         known = group.returning(since)
         if known is not None:
             viewer.deliver(known)
             return
-        frames = await self._between(since) if group.room.needs_frames else []
+        frames = await self._between(since) if group.feed.needs_frames else []
         if frames is None:
             viewer.deliver(encoded(Reload(reason="too far behind", index=self.index)))
             return
-        now = self._now()
+        now = self.now()
         touched = [
-            frame for frame in frames if any(group.room.concerns(event) for event in frame.events)
+            frame for frame in frames if any(group.feed.concerns(event) for event in frame.events)
         ]
-        pieces = group.room.standing(now)
+        pieces = group.feed.standing(now)
         if touched:
             pieces = await self._frames().read(
                 lambda reader: (
-                    group.room.replay(touched, reader, now) + group.whole(reader, self.index, now)
+                    group.feed.replay(touched, reader, now) + group.whole(reader, self.index, now)
                 )
             )
-        topic = group.room.subscription.topic
+        topic = group.feed.subscription.topic
         at = frames[-1].at if frames else now
         text = encoded(
             Frame(topic=topic, since=since, index=self.index, at=_ms(at), pieces=pieces)
@@ -259,11 +262,11 @@ class Hub:
             return Work.FLUSHED
         for frame in frames:
             for group in self.groups.values():
-                group.room.observe(frame)
+                group.feed.observe(frame)
         self._recent.extend(frames)
         hinted = self._take_hints(hints)
-        now = self._now()
-        aged = any(group.room.is_due(now) for group in self.groups.values())
+        now = self.now()
+        aged = any(group.feed.is_due(now) for group in self.groups.values())
         did = Work.NONE
         if frames or hinted or aged:
             did = self._flush(frames)
@@ -273,19 +276,19 @@ class Hub:
         return did
 
     def _take_hints(self, hints: Sequence[LifecycleStep]) -> bool:
-        """Whether any room shows a step it did not know."""
-        news = [group.room.observe_step(step) for step in hints for group in self.groups.values()]
+        """Whether any feed shows a step it did not know."""
+        news = [group.feed.observe_step(step) for step in hints for group in self.groups.values()]
         return any(news)
 
     def _flush(self, frames: Sequence[EventFrame]) -> Work:
         """Tell what needs no reader; where the rest does, that is ahead of the frame."""
-        now = self._now()
+        now = self.now()
         if frames:
             self.index, self._flushed_at = frames[-1].index, frames[-1].at
         told = False
         for group in self.groups.values():
-            is_asking, has_told = group.room.needs_reader, False
-            if group.room.is_light:
+            is_asking, has_told = group.feed.needs_reader, False
+            if group.feed.is_light:
                 group.render(None, now)
                 at = _ms(self._flushed_at if frames else now)
                 has_told = group.send_rendered(self.index, at, is_hint=is_asking or not frames)
@@ -299,15 +302,15 @@ class Hub:
         self._reading_due = due if self._reading_due is None else min(due, self._reading_due)
 
     async def _read_what_is_due(self) -> bool:
-        """Read once for all rooms that ask, when the burst that made them ask is over."""
+        """Read once for all feeds that ask, when the burst that made them ask is over."""
         due = self._reading_due
         if due is None or asyncio.get_running_loop().time() < due:
             return False
         self._reading_due = None
-        asking = [group for group in self.groups.values() if group.room.needs_reader]
-        now = self._now()
+        asking = [group for group in self.groups.values() if group.feed.needs_reader]
+        now = self.now()
 
-        def render_asking(reader: StateReader) -> None:
+        def render_asking(reader: RecordReader) -> None:
             for group in asking:
                 group.render(reader, now)
 
@@ -323,20 +326,20 @@ class Hub:
         if loop_time < self._beat_due or self._reading_due is not None:
             return
         self._beat_due = loop_time + BEAT_INTERVAL
-        self._tell_all(Beat(index=self.index, at=_ms(self._now())))
+        self._tell_all(UpToDate(index=self.index, at=_ms(self.now())))
 
     async def _lose_track(self) -> None:
-        """The log was trimmed past us: the rooms are read anew, and everybody loads again."""
-        rooms = {subscription: room_for(subscription) for subscription in self.groups}
+        """The log was trimmed past us: the feeds are read anew, and everybody loads again."""
+        feeds = {subscription: self._feed_for(subscription) for subscription in self.groups}
 
-        def load(reader: StateReader) -> int:
-            for room in rooms.values():
-                room.load(reader)
+        def load(reader: RecordReader) -> int:
+            for feed in feeds.values():
+                feed.load(reader)
             return reader.index
 
         self.index = await self._frames().read(load)
-        for subscription, room in rooms.items():
-            self.groups[subscription] = self.groups[subscription].begun_anew(room, self.index)
+        for subscription, feed in feeds.items():
+            self.groups[subscription] = self.groups[subscription].begun_anew(feed, self.index)
         self._recent.clear()
         self._tell_all(Reload(reason="the event log was trimmed", index=self.index))
 
@@ -346,14 +349,15 @@ class Hub:
         for viewer in self._viewers():
             viewer.deliver(text)
 
-    def _viewers(self) -> set[Viewer]:
+    def _viewers(self) -> set[PageSocket]:
         return {viewer for group in self.groups.values() for viewer in group.viewers}
 
     def _frames(self) -> FrameSource:
         assert self._source is not None, "wire() comes before the first viewer"
         return self._source
 
-    def _now(self) -> int:
+    def now(self) -> int:
+        """By the clock that `wire` named."""
         assert self._clock is not None, "wire() comes before the first viewer"
         return self._clock.now()
 

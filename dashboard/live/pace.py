@@ -2,7 +2,7 @@
 
 One run of an evaluation is a handful of commits within some 25 ms. Shown one flush interval apart
 they would arrive later than they were decided; so flushes are paid from an allowance that fills
-at the bounded rate, and only who has used it up waits (ui.md 5.6 has the rates, 6.6 the budget).
+at the bounded rate, and only who has used it up waits (ui.md 1.2 has the rates, 2.6 the budget).
 """
 
 #: Seconds between flushes on average: at most 20 a second, 10 where many look.
@@ -17,7 +17,7 @@ ALLOWANCE = 5
 ANIMATION_FRAME = 1 / 60
 
 
-class Pace:
+class FlushAllowance:
     """The allowance of one hub. Seconds of one monotonic clock."""
 
     def __init__(self) -> None:

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from cluster.store.access import StoreAccess
 from cluster.store.following import the_follower
+from cluster.store.ports import RecordReader
 from dashboard.live.hub import FrameSource, Listener
-from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame
 
 Result = TypeVar("Result")
@@ -27,6 +27,6 @@ class StoreFrames(FrameSource):
         """Frames above `index`, from the log."""
         return await self._store.aframes_since(index, limit)
 
-    async def read(self, work: Callable[[StateReader], Result]) -> Result:
+    async def read(self, work: Callable[[RecordReader], Result]) -> Result:
         """Run `work` on a reader thread, at one index."""
         return await self._store.aread(work)

@@ -9,18 +9,19 @@ from typing import Any
 
 import msgspec
 
+from cluster.page_addresses import job_url
+from cluster.store.ports import RecordReader
 from dashboard.graphs.placement import placement_view
-from dashboard.live.rooms import register_panel
-from dashboard.live.subscriptions import Subscription
 from dashboard.queries.allocations import index_of, note_of, state_of
-from dashboard.queries.jobs import job_url
+from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, short_id
-from scheduler.ports import StateReader
-from scheduler.state.events import Topic
 from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
 from scheduler.structs.job import Job
 from scheduler.structs.task_group import Task
+
+#: The newest line of a task that has ended and will be started again.
+_BETWEEN_STARTS = frozenset({"Restarting", "Terminated", "Driver Failure", "Restart Signaled"})
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +38,7 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
     hook: str
 
 
-def allocation_page(reader: StateReader, viewer: Viewer, alloc_id: str) -> dict[str, Any]:
+def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict[str, Any]:
     """The context of the page. Raises Absent."""
     alloc = reader.allocation(alloc_id)
     if alloc is None or not viewer.sees(alloc.namespace):
@@ -59,17 +60,22 @@ def allocation_page(reader: StateReader, viewer: Viewer, alloc_id: str) -> dict[
         ),
         "live_topics": f"allocation:{alloc.id}",
         "namespace": alloc.namespace,
+        "may": viewer.may_in(alloc.namespace),
     }
 
 
-def _head_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+def standing_panel(
+    reader: RecordReader, subscription: Subscription, _now: int
+) -> Mapping[str, Any]:
+    """How it stands; `alloc` is None once it is gone."""
     alloc = reader.allocation(subscription.key)
     if alloc is None:
         return {"alloc": None}
     return _standing(reader, alloc, _tasks(alloc, reader.job_of(alloc)))
 
 
-def _tasks_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+def tasks_panel(reader: RecordReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+    """Its tasks; `alloc` is None once it is gone."""
     alloc = reader.allocation(subscription.key)
     if alloc is None:
         return {"alloc": None, "tasks": ()}
@@ -77,7 +83,7 @@ def _tasks_panel(reader: StateReader, subscription: Subscription, _now: int) -> 
 
 
 def _standing(
-    reader: StateReader, alloc: Allocation, tasks: tuple[TaskLine, ...]
+    reader: RecordReader, alloc: Allocation, tasks: tuple[TaskLine, ...]
 ) -> dict[str, Any]:
     strong, rest = _sentence(alloc, tasks)
     node = reader.node(alloc.node_id)
@@ -87,6 +93,7 @@ def _standing(
         "place": index_of(alloc),
         "node_name": node.name if node is not None else alloc.node_name,
         "node_is_known": node is not None,
+        "is_simulated": node is not None and node.is_simulated,
         "job_url": job_url(alloc.job_key),
         "strong": strong,
         "rest": rest,
@@ -97,13 +104,13 @@ def _sentence(alloc: Allocation, tasks: tuple[TaskLine, ...]) -> tuple[str, str]
     state = state_of(alloc)
     running = sum(task.state.state == "running" for task in tasks)
     note = note_of(alloc)
-    told = note[:1].upper() + note[1:] + ("" if note.endswith((".", "!")) else ".") if note else ""
+    told = _sentence_of(note)
     if state == "running":
         restarts = sum(task.state.restarts for task in tasks)
         again = f"Restarted {count_of(restarts, 'time')}." if restarts else ""
         return f"{running} of {count_of(len(tasks), 'task')} running.", again
     if state == "pending":
-        return "Placed; its node has not started it yet.", ""
+        return _starting(tasks)
     if state == "stopping":
         return "Stopping.", told
     if state == "lost":
@@ -114,6 +121,32 @@ def _sentence(alloc: Allocation, tasks: tuple[TaskLine, ...]) -> tuple[str, str]
     elif alloc.followup_eval_id:
         follow = " A replacement is due later."
     return f"{state.capitalize()}.", (told + follow).strip()
+
+
+def _starting(tasks: tuple[TaskLine, ...]) -> tuple[str, str]:
+    """Of one that does not run yet, or not again: which task is where, as its node says."""
+    begun = [task for task in tasks if task.events]
+    if not begun:
+        return "Placed; its node has not started it yet.", ""
+    backing_off = [
+        task
+        for task in begun
+        if task.state.state == "pending" and task.events[0].type in _BETWEEN_STARTS
+    ]
+    if not backing_off:
+        return "Starting.", ""
+    task = backing_off[0]
+    more = len(backing_off) - 1
+    who = f"Task {task.name}" + (f" and {count_of(more, 'more')}" if more else "")
+    told = _sentence_of(task.events[0].display_message or task.events[0].message)
+    times = count_of(task.state.restarts, "restart")
+    counted = f"{times} so far." if task.state.restarts else ""
+    verb = "wait" if more else "waits"
+    return f"{who} ended and {verb} to be started again.", f"{told} {counted}".strip()
+
+
+def _sentence_of(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!")) else ".") if text else ""
 
 
 def _tasks(alloc: Allocation, job: Job | None) -> tuple[TaskLine, ...]:
@@ -137,13 +170,3 @@ def _task(alloc: Allocation, name: str, task: Task | None) -> TaskLine:
         memory_mb=held.memory.memory_mb if held is not None else 0,
         hook=lifecycle.hook if lifecycle is not None else "",
     )
-
-
-register_panel(
-    "allocation", "alloc-standing", "dashboard/partials/_alloc_standing.html", _head_panel,
-    Topic.ALLOCATION,
-)  # fmt: skip
-register_panel(
-    "allocation", "alloc-tasks", "dashboard/partials/_alloc_tasks.html", _tasks_panel,
-    Topic.ALLOCATION,
-)  # fmt: skip

@@ -7,22 +7,13 @@ are two statuses; people are told the one that matters now.
 from collections.abc import Collection
 from typing import Any
 
-from cluster.store import codec
-from cluster.store.listing import Listing, page
-from cluster.store.reader import DjangoStateReader
+from cluster.store.ports import Listing, RecordReader
 from dashboard.labels import label_for
-from dashboard.live.rooms import register_rows
 from dashboard.wording import count_of
-from scheduler.state.events import Topic
+from scheduler.state import nouns
 from scheduler.structs.allocation import Allocation, DesiredStatus
 from scheduler.structs.identity import JobKey
-
-_NEWEST_FIRST = "create_index DESC, id DESC LIMIT {}"
-_NOT_OVER = (
-    "namespace = %s AND job_id = %s AND"
-    " (desired_status = 'run' AND client_status NOT IN ('complete', 'failed', 'lost')"
-    " OR client_status IN ('pending', 'running', 'unknown'))"
-)
+from scheduler.structs.job import JobType
 
 
 def state_of(alloc: Allocation) -> str:
@@ -50,9 +41,38 @@ def note_of(alloc: Allocation) -> str:
     if alloc.client_description and alloc.client_status.value in {"failed", "lost", "unknown"}:
         return alloc.client_description
     if alloc.is_server_terminal and alloc.desired_description:
-        return alloc.desired_description
+        return stop_words(alloc)
     times = "once" if restarts == 1 else count_of(restarts, "time")
     return f"restarted {times}" if restarts else ""
+
+
+#: Why the server wants an allocation gone: while it stops, once it has.
+_STOP_WORDS = {
+    "alloc is being migrated": ("moves to another node", "moved to another node"),
+    "alloc is being updated due to job update": (
+        "makes room for a changed version", "made room for a changed version",
+    ),
+    "alloc not needed due to job update": (
+        "the job does not want it any more", "the job did not want it any more",
+    ),
+    "alloc was rescheduled because it failed": (
+        "failed; another one is placed for it", "failed; another one was placed for it",
+    ),
+    "alloc not needed as node is tainted": (
+        "its node is closed or gone", "its node was closed or gone",
+    ),
+    "alloc is lost since its node is down": ("its node is down", "its node was down"),
+}  # fmt: skip
+
+
+def stop_words(alloc: Allocation) -> str:
+    """Why it is stopped, or was; the stored words where they are of no known kind."""
+    now, then = _STOP_WORDS.get(alloc.desired_description, (alloc.desired_description,) * 2)
+    is_batch = alloc.job_type in (JobType.BATCH, JobType.SYSBATCH)
+    if alloc.desired_description == "alloc is being migrated" and is_batch:
+        # Whether one is placed instead depends on what had it stopped.
+        return "leaves its node" if not alloc.is_client_terminal else "left its node"
+    return then if alloc.is_client_terminal else now
 
 
 def row_context(alloc: Allocation, now: int) -> dict[str, Any]:
@@ -72,31 +92,21 @@ def cell_context(alloc: Allocation) -> dict[str, Any]:
     return {"alloc": alloc, "label": label, "place": index_of(alloc)}
 
 
-def newest_of_job(reader: DjangoStateReader, key: JobKey, limit: int) -> list[Allocation]:
-    """The newest allocations of a job, one more than `limit` when there are more."""
-    order = _NEWEST_FIRST.format(int(limit) + 1)
-    return reader.select(codec.ALLOCATION, "namespace = %s AND job_id = %s", key, order)
-
-
-def open_of_job(reader: DjangoStateReader, key: JobKey, limit: int) -> list[Allocation]:
+def open_of_job(reader: RecordReader, key: JobKey, limit: int) -> list[Allocation]:
     """Those that run, should run, or still stop; at most `limit`, in order of their names."""
-    found = reader.select(codec.ALLOCATION, _NOT_OVER, key, f"id LIMIT {int(limit)}")
+    found = reader.open_allocations(key, limit)
     return sorted(found, key=lambda alloc: (alloc.task_group, _number(alloc), alloc.create_index))
 
 
 def newest(
-    reader: DjangoStateReader, namespaces: Collection[str] | None, limit: int
+    reader: RecordReader, namespaces: Collection[str] | None, limit: int
 ) -> list[Allocation]:
     """The newest allocations of these namespaces (None: all), one more than `limit` if any."""
-    return page(reader, "allocations", Listing(namespaces=namespaces, limit=limit, reverse=True))
+    return reader.page(
+        nouns.ALLOCATIONS, Listing(namespaces=namespaces, limit=limit, reverse=True)
+    )
 
 
 def _number(alloc: Allocation) -> int:
     digits = index_of(alloc).strip("[]")
     return int(digits) if digits.isdecimal() else 0
-
-
-register_rows(
-    "allocations", Topic.ALLOCATION, "allocations", "dashboard/partials/_allocation_row.html",
-    row_context,
-)  # fmt: skip

@@ -8,19 +8,18 @@ from typing import Any
 
 import msgspec
 
-from cluster.store.reader import DjangoStateReader
+from cluster.store.ports import RecordReader
 from dashboard.chains import Chain, chain_of, members_of, newest_steps
 from dashboard.graphs.chain import ChainLayout, graph_key
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.chain_tree import chain_tree
 from dashboard.graphs.mermaid import graph_mermaid
-from dashboard.live.subscriptions import Subscription
 from dashboard.outcomes import short_outcome
-from dashboard.queries.progress import newest_steps_of, took
+from dashboard.queries.progress import took
 from dashboard.queries.timeline import timeline_context
-from dashboard.viewer import Absent, Viewer, crumbs, own
+from dashboard.subscription import Subscription
+from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number, short_id
-from scheduler.ports import StateReader
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
 #: Rows of the table; the graph and the files show every member.
@@ -33,7 +32,7 @@ _ORDER = (
 
 
 def chain_page(
-    reader: StateReader, viewer: Viewer, *, eval_id: str, view: str, is_tidy: bool = False
+    reader: RecordReader, viewer: Viewer, *, eval_id: str, view: str, is_tidy: bool = False
 ) -> dict[str, Any]:
     """The context of the page; raises Absent for an id that was never seen."""
     chain = _seen(reader, viewer, eval_id)
@@ -58,13 +57,13 @@ def chain_page(
         ),
         # One topic a page: each brings what its page shows, and no graph that is not there.
         "live_topics": f"{'tidy' if is_tidy else 'chain'}:{eval_id}",
-        **_told(own(reader), chain, layout, eval_id),
+        **_told(reader, chain, layout, eval_id),
         **_timed(reader, viewer, chain, eval_id=eval_id, view=shown),
     }
 
 
 def _timed(
-    reader: StateReader, viewer: Viewer, chain: Chain, *, eval_id: str, view: str
+    reader: RecordReader, viewer: Viewer, chain: Chain, *, eval_id: str, view: str
 ) -> dict[str, Any]:
     if view != "timeline":
         return {}
@@ -74,25 +73,25 @@ def _timed(
     }
 
 
-def chain_panel(reader: StateReader, subscription: Subscription, _now: int) -> dict[str, Any]:
+def chain_panel(reader: RecordReader, subscription: Subscription, _now: int) -> dict[str, Any]:
     """Sentence, facts and rows, rendered again when a member changes."""
     chain = chain_of(reader, subscription.key)
     layout = _layout(reader, chain, subscription.key)
-    return _told(own(reader), chain, layout, subscription.key)
+    return _told(reader, chain, layout, subscription.key)
 
 
 def chain_timeline_panel(
-    reader: StateReader, subscription: Subscription, now: int
+    reader: RecordReader, subscription: Subscription, now: int
 ) -> dict[str, Any]:
     """Sentence, facts and timeline, rendered again when a member changes."""
     eval_id = subscription.key
     chain = chain_of(reader, eval_id)
     layout = _layout(reader, chain, eval_id)
     timed = timeline_context(reader, chain, eval_id=eval_id, now=now)
-    return {**_told(own(reader), chain, layout, eval_id), **timed}
+    return {**_told(reader, chain, layout, eval_id), **timed}
 
 
-def chain_record(reader: StateReader, viewer: Viewer, *, eval_id: str) -> dict[str, Any]:
+def chain_record(reader: RecordReader, viewer: Viewer, *, eval_id: str) -> dict[str, Any]:
     """The chain as the text of its files."""
     chain = _seen(reader, viewer, eval_id)
     graph = _layout(reader, chain, eval_id).graph()
@@ -107,7 +106,7 @@ def chain_record(reader: StateReader, viewer: Viewer, *, eval_id: str) -> dict[s
     }
 
 
-def _seen(reader: StateReader, viewer: Viewer, eval_id: str) -> Chain:
+def _seen(reader: RecordReader, viewer: Viewer, eval_id: str) -> Chain:
     chain = chain_of(reader, eval_id)
     start = chain.evaluations.get(eval_id) or chain.stubs.get(eval_id)
     if start is None or not viewer.sees(start.namespace):
@@ -116,7 +115,7 @@ def _seen(reader: StateReader, viewer: Viewer, eval_id: str) -> Chain:
 
 
 def _layout(
-    reader: StateReader, chain: Chain, eval_id: str, *, is_tidy: bool = False
+    reader: RecordReader, chain: Chain, eval_id: str, *, is_tidy: bool = False
 ) -> ChainLayout:
     layout = ChainLayout(graph_key(eval_id, is_tidy=is_tidy), selected=eval_id)
     layout.update(members_of(chain, newest_steps(reader, chain)))
@@ -125,15 +124,13 @@ def _layout(
     return layout
 
 
-def _told(
-    reader: DjangoStateReader, chain: Chain, layout: ChainLayout, eval_id: str
-) -> dict[str, Any]:
+def _told(reader: RecordReader, chain: Chain, layout: ChainLayout, eval_id: str) -> dict[str, Any]:
     everyone = sorted(
         [*chain.evaluations.values(), *chain.stubs.values()],
         key=lambda item: (item.create_time, item.id),
     )
     shown = everyone[:MAX_ROWS]
-    newest = newest_steps_of(reader, shown)
+    newest = reader.newest_steps_of([item.id for item in shown])
     rows = [_row(item, layout.members[item.id], eval_id, newest.get(item.id)) for item in shown]
     return {
         "start": chain.evaluations.get(eval_id) or chain.stubs.get(eval_id),

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from cluster.store.ports import RecordReader
 from dashboard.graphs.explanation import (
     MOST_NAMED,
     ExplanationView,
@@ -19,7 +20,6 @@ from dashboard.graphs.mermaid import placement_mermaid
 from dashboard.graphs.placement import PlacementView, placement_view
 from dashboard.outcomes import outcome_of
 from dashboard.queries.progress import took
-from scheduler.ports import StateReader
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
 from scheduler.structs.explanation import GroupExplanation
@@ -47,10 +47,13 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     node_name: str = ""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class KeptExplanations(msgspec.Struct, frozen=True, kw_only=True):
     """The explanations of an evaluation's groups, by name, as far as they are kept."""
 
     groups: dict[str, GroupExplanation] = {}
+    #: Of the newest write that stored one of them. A run that leaves its evaluation blocked stores
+    #: them without changing it, so that the evaluation's own snapshot and counts may be older.
+    index: int = 0
     #: The evaluation that found them, where it is another one; of what is forgotten, the newest
     #: one of the job that is explained, if any is.
     by: str = ""
@@ -65,7 +68,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decision(
-    reader: StateReader, evaluation: Evaluation, steps: Sequence[LifecycleStep]
+    reader: RecordReader, evaluation: Evaluation, steps: Sequence[LifecycleStep]
 ) -> dict[str, Any]:
     """What it decided, in a sentence, and node by node."""
     placed = _placed(reader, evaluation)
@@ -82,13 +85,14 @@ def decision(
         "more_placed": max(len(placed) - MAX_PLACEMENTS, 0),
         "explained": _placed_whole(evaluation, found, placed, names),
         "found_by": found.by,
+        "found_index": found.index,
         "is_forgotten": found.is_forgotten,
         "updates": _updates(evaluation),
     }
 
 
 def result(
-    reader: StateReader, evaluation: Evaluation, steps: Sequence[LifecycleStep]
+    reader: RecordReader, evaluation: Evaluation, steps: Sequence[LifecycleStep]
 ) -> dict[str, Any]:
     """What it decided, in a sentence alone."""
     return _result(evaluation, _placed(reader, evaluation), steps)
@@ -103,7 +107,7 @@ def _result(
     }
 
 
-def _placed(reader: StateReader, evaluation: Evaluation) -> list[Allocation]:
+def _placed(reader: RecordReader, evaluation: Evaluation) -> list[Allocation]:
     """By group and number, the second before the tenth."""
     placed = (
         alloc
@@ -113,27 +117,34 @@ def _placed(reader: StateReader, evaluation: Evaluation) -> list[Allocation]:
     return sorted(placed, key=lambda alloc: (alloc.task_group, len(alloc.name), alloc.name))
 
 
-def _found(reader: StateReader, evaluation: Evaluation, *, has_placed: bool) -> Found:
+def _found(reader: RecordReader, evaluation: Evaluation, *, has_placed: bool) -> KeptExplanations:
     """Its own explanations; for one that waits, else the newest ones of its job."""
-    groups = _groups(reader, evaluation.id)
-    if groups:
-        return Found(groups=groups)
+    own = _kept(reader, evaluation.id)
+    if own.groups:
+        return own
     is_blocked = evaluation.status is EvalStatus.BLOCKED
     has_ended = is_blocked or evaluation.is_terminal
     if not has_ended or not (has_placed or evaluation.failed_task_groups):
-        return Found()
+        return KeptExplanations()
     newest = next(iter(reader.explained_evaluations(evaluation.job_key)), "")
     if is_blocked and newest:
-        return Found(groups=_groups(reader, newest), by=newest)
-    return Found(by=newest, is_forgotten=True)
+        return msgspec.structs.replace(_kept(reader, newest), by=newest)
+    return KeptExplanations(by=newest, is_forgotten=True)
 
 
-def _groups(reader: StateReader, eval_id: str) -> dict[str, GroupExplanation]:
-    return {item.task_group: item.group for item in reader.explanations(eval_id)}
+def _kept(reader: RecordReader, eval_id: str) -> KeptExplanations:
+    items = reader.explanations(eval_id)
+    return KeptExplanations(
+        groups={item.task_group: item.group for item in items},
+        index=max((item.index for item in items), default=0),
+    )
 
 
 def _node_names(
-    reader: StateReader, evaluation: Evaluation, placed: Sequence[Allocation], found: Found
+    reader: RecordReader,
+    evaluation: Evaluation,
+    placed: Sequence[Allocation],
+    found: KeptExplanations,
 ) -> dict[str, str]:
     metrics = [*evaluation.failed_task_groups.values(), *(alloc.metrics for alloc in placed)]
     wanted = {score.node_id for metric in metrics for score in metric.score_meta_data}
@@ -145,7 +156,10 @@ def _node_names(
 
 
 def _wishes(
-    evaluation: Evaluation, found: Found, placed: Sequence[Allocation], names: dict[str, str]
+    evaluation: Evaluation,
+    found: KeptExplanations,
+    placed: Sequence[Allocation],
+    names: dict[str, str],
 ) -> list[Explained]:
     # Group names may hold anything that an id in a page may not: the place makes the key.
     return [
@@ -161,7 +175,7 @@ def _wishes(
 
 
 def _explanation(
-    found: Found, group: str, placed: Sequence[Allocation], names: dict[str, str]
+    found: KeptExplanations, group: str, placed: Sequence[Allocation], names: dict[str, str]
 ) -> ExplanationView | None:
     kept = found.groups.get(group)
     if kept is None:
@@ -205,7 +219,10 @@ def _same_told(explained: Sequence[Explained]) -> str:
 
 
 def _placed_whole(
-    evaluation: Evaluation, found: Found, placed: Sequence[Allocation], names: dict[str, str]
+    evaluation: Evaluation,
+    found: KeptExplanations,
+    placed: Sequence[Allocation],
+    names: dict[str, str],
 ) -> list[Explained]:
     """The groups that nothing keeps waiting: their newest decision, and room for one more."""
     if found.by:

@@ -4,20 +4,18 @@ In: a reader and a node's id. Out: the contexts of `drains.html` and `drain.html
 counts as drained only when its node has stopped it; replaced only when its successor runs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from cluster.store import codec
-from cluster.store.reader import DjangoStateReader
-from cluster.store.statements import placeholders
-from dashboard.live.subscriptions import Subscription
+from cluster.store.ports import RecordReader
 from dashboard.outcomes import why_waiting
 from dashboard.queries.allocations import state_of
-from dashboard.viewer import Absent, Viewer, crumbs, own
+from dashboard.queries.node_events import told_event
+from dashboard.subscription import Subscription
+from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import age, clock_time, count_of, number, span
-from scheduler.ports import StateReader
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
@@ -58,25 +56,27 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     blocker: Evaluation | None = None
 
 
-def drains_page(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
+def drains_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     """The context of the list."""
-    return {**drains_parts(reader, viewer.now), "live_topics": "drains"}
+    may = viewer.may_with_nodes
+    return {**drains_parts(reader, viewer.now), "live_topics": "drains", "may": may}
 
 
-def drains_panel(reader: StateReader, _subscription: Subscription, now: int) -> dict[str, Any]:
+def drains_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:
     """The list, rendered again when a node changes."""
-    return drains_parts(reader, now)
+    return {**drains_parts(reader, now), "may": subscription.may}
 
 
-def drains_parts(reader: StateReader, now: int) -> dict[str, Any]:
+def drains_parts(reader: RecordReader, now: int) -> dict[str, Any]:
     """Drains under way and those that ended, newest first; two reads whatever their number.
 
     Of the ended ones those whose node is still closed: the others are history of their node.
     """
-    closed = own(reader).select(
-        codec.NODE, "is_draining = %s OR eligibility = 'ineligible'", (True,)
-    )
-    nodes = [node for node in closed if node.last_drain is not None or node.drain_strategy]
+    nodes = [
+        node
+        for node in reader.closed_nodes()
+        if node.last_drain is not None or node.drain_strategy
+    ]
     running = [node for node in nodes if node.drain_strategy is not None]
     ended = sorted(
         (node for node in nodes if node.drain_strategy is None),
@@ -84,16 +84,22 @@ def drains_parts(reader: StateReader, now: int) -> dict[str, Any]:
         reverse=True,
     )
     reader.preload(nodes=[node.id for node in running])
+    names = reader.token_names(_accessors([*running, *ended[:MAX_ENDED]]))
+    draining = f"{count_of(len(running), 'node drains', 'nodes drain')} now."
     return {
-        "running": [_line(reader, node, now) for node in running],
-        "ended": [_line(reader, node, now) for node in ended[:MAX_ENDED]],
-        "strong": f"{count_of(len(running), 'node drains', 'nodes drain')} now."
-        if running
-        else "No node drains now.",
+        "running": [_line(reader, node, names, now) for node in running],
+        "ended": [_line(reader, node, names, now) for node in ended[:MAX_ENDED]],
+        "strong": draining if running else "No node drains now.",
     }
 
 
-def _line(reader: StateReader, node: Node, now: int) -> dict[str, Any]:
+def _accessors(nodes: Iterable[Node]) -> frozenset[str]:
+    """The tokens that asked for their drains, where nobody is named."""
+    drains = (node.last_drain for node in nodes if node.last_drain is not None)
+    return frozenset(last.accessor_id for last in drains if not last.meta.get("by")) - {""}
+
+
+def _line(reader: RecordReader, node: Node, names: Mapping[str, str], now: int) -> dict[str, Any]:
     last = node.last_drain or LastDrain()
     left = reader.node_use(node.id).held.alloc_count if node.drain_strategy else 0
     return {
@@ -103,16 +109,23 @@ def _line(reader: StateReader, node: Node, now: int) -> dict[str, Any]:
         "left": left,
         "deadline": _deadline_words(node, now),
         "reason": last.meta.get("message") or last.meta.get("reason", ""),
-        "by": drained_by(last),
+        "by": drained_by(last, names),
     }
 
 
-def drained_by(last: LastDrain) -> str:
-    """Who asked for the drain, as far as it was told."""
-    return last.meta.get("by") or last.accessor_id[:8]
+def drained_by(last: LastDrain, names: Mapping[str, str]) -> str:
+    """Who asked for it, as far as it was told; `names`: of tokens, by their accessor ids."""
+    if told := last.meta.get("by"):
+        return told
+    if not last.accessor_id:
+        return ""
+    name = names.get(last.accessor_id)
+    if name is None:
+        return "a token that is gone"
+    return f"token “{name}”" if name else "a token without a name"
 
 
-def drain_page(reader: StateReader, viewer: Viewer, *, node_id: str) -> dict[str, Any]:
+def drain_page(reader: RecordReader, viewer: Viewer, *, node_id: str) -> dict[str, Any]:
     """The context of one drain's board; a node that never drained has none."""
     parts = drain_parts(reader, node_id, viewer.namespaces, viewer.now)
     if parts is None:
@@ -122,17 +135,18 @@ def drain_page(reader: StateReader, viewer: Viewer, *, node_id: str) -> dict[str
         **parts,
         "crumbs": crumbs(("Drains", "/drains/"), (node.name or node.id[:8], "")),
         "live_topics": f"drains:{node_id}",
+        "may": viewer.may_with_nodes,
     }
 
 
-def drain_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
+def drain_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:
     """The board, rendered again when an allocation of it changes."""
     parts = drain_parts(reader, subscription.key, subscription.namespaces, now)
-    return {"page_index": reader.index, **(parts or {"is_gone": True})}
+    return {"page_index": reader.index, "may": subscription.may, **(parts or {"is_gone": True})}
 
 
 def drain_parts(
-    reader: StateReader, node_id: str, namespaces: frozenset[str] | None, now: int
+    reader: RecordReader, node_id: str, namespaces: frozenset[str] | None, now: int
 ) -> dict[str, Any] | None:
     """Everything the board says, in five reads; a fixed number whatever moves."""
     node = reader.node(node_id)
@@ -159,9 +173,9 @@ def drain_parts(
         "is_forced": bool(node.drain_strategy and node.drain_strategy.deadline < 0),
         "ignores_system": bool(node.drain_strategy and node.drain_strategy.ignore_system_jobs),
         "reason": last.meta.get("message") or last.meta.get("reason", ""),
-        "by": drained_by(last),
+        "by": drained_by(last, reader.token_names(_accessors([node]))),
         "events": [
-            event
+            told_event(event)
             for event in reversed(node.events)
             if event.subsystem == "Drain" and event.timestamp >= last.started_at
         ],
@@ -186,25 +200,25 @@ def may_be_held_up(alloc: Allocation) -> bool:
     return alloc.job_type == JobType.SERVICE
 
 
-def _blocked(reader: StateReader, moving: Iterable[Allocation]) -> dict[JobKey, Evaluation]:
+def _blocked(reader: RecordReader, moving: Iterable[Allocation]) -> dict[JobKey, Evaluation]:
     """By job, the evaluation that waits for room."""
-    ids = sorted({item.job_id for item in moving if may_be_held_up(item)})
-    if not ids:
-        return {}
-    where = f"status = 'blocked' AND job_id IN ({placeholders(len(ids))})"
-    return {item.job_key: item for item in own(reader).select(codec.EVALUATION, where, ids)}
+    return reader.blocked_among({item.job_key for item in moving if may_be_held_up(item)})
 
 
-def _card(reader: StateReader, node: Node, alloc: Allocation, blocker: Evaluation | None) -> Card:
+def _card(reader: RecordReader, node: Node, alloc: Allocation, blocker: Evaluation | None) -> Card:
     after = reader.allocation(alloc.next_allocation) if alloc.next_allocation else None
     column, tone, strong, text = _place(node, alloc, after)
-    if column == "stopped" and blocker is not None and may_be_held_up(alloc):
-        text = "its replacement waits for room:"
-    elif tone != "blocked":
+    if blocker is None or not may_be_held_up(alloc):
         blocker = None
-    elif blocker is not None:
+    elif column == "stopped":
+        text = "its replacement waits for room:"
+    elif column == "waiting" and node.drain_strategy is not None:
+        # Whoever only waits for a turn is held up by nothing.
         why = why_waiting(blocker.failed_task_groups.values())
+        tone, strong = "blocked", "held up"
         text = f"its job waits for room{': ' + why if why else ''}"
+    else:
+        blocker = None
     return Card(
         alloc=alloc, column=column, icon=_ICONS[column], tone=tone, strong=strong, text=text,
         replacement=after, blocker=blocker,
@@ -247,7 +261,7 @@ def _why_here(node: Node, alloc: Allocation) -> tuple[str, str, str]:
         return "canceled" if ignored else "marked", "last", text
     if alloc.job_type in (JobType.BATCH, JobType.SYSBATCH):
         return "delayed", "left to finish", "batch: stopped only at the deadline"
-    return "blocked", "held up", "waits for its turn: migrate.max_parallel of its group"
+    return "marked", "waits for its turn", "so many of its group move at a time: max_parallel"
 
 
 def _until_running(after: Allocation) -> int:
@@ -317,13 +331,11 @@ def _held_up(cards: Iterable[Card]) -> str:
     held = [card for card in cards if card.tone == "blocked"]
     if not held:
         return ""
-    first = next((card for card in held if card.blocker), held[0])
+    first = held[0]
     more = sum(card.blocker == first.blocker for card in held) - 1
     who = (
         f"{first.alloc.name} and {number(more)} more wait" if more else f"{first.alloc.name} waits"
     )
-    if first.blocker is None:
-        return f"{who} for a turn."
     return f"{who}: {'their' if more else 'its'} job waits for room."
 
 

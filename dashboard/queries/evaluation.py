@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from cluster.store.ports import RecordReader
 from dashboard.chains import chain_of, members_of, newest_steps
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_tree import chain_tree
@@ -21,15 +22,17 @@ from dashboard.graphs.lifecycle import (
     lifecycle_graph,
 )
 from dashboard.graphs.mermaid import graph_mermaid
-from dashboard.live.rooms import life_of, made_by
-from dashboard.live.subscriptions import Subscription
+from dashboard.lives import life_of, made_by
 from dashboard.queries.decision import decision, result
+from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
-from scheduler.ports import StateReader
-from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
+
+#: Statuses of evaluations that decided something; the others saw nothing yet.
+_WITH_CAPSULE = frozenset({"complete", "failed"})
 
 
-def evaluation_page(reader: StateReader, viewer: Viewer, eval_id: str) -> dict[str, Any]:
+def evaluation_page(reader: RecordReader, viewer: Viewer, eval_id: str) -> dict[str, Any]:
     """The context of the page; raises Absent for an id that was never seen."""
     evaluation = reader.evaluation(eval_id)
     if evaluation is None:
@@ -54,10 +57,11 @@ def evaluation_page(reader: StateReader, viewer: Viewer, eval_id: str) -> dict[s
         **decision(reader, evaluation, steps),
         "raw": raw(evaluation, steps),
         "has_raw": True,
+        "has_capsule": "capsule" in viewer.opens and evaluation.status.value in _WITH_CAPSULE,
     }
 
 
-def head_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
+def head_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:
     """Head and sentence, rendered again at each change; nodes are not asked for."""
     del now
     evaluation = reader.evaluation(subscription.key)
@@ -70,11 +74,12 @@ def head_panel(reader: StateReader, subscription: Subscription, now: int) -> dic
         "crumbs": _crumbs(evaluation),
         "page_index": reader.index,
         "has_raw": True,
+        "has_capsule": "capsule" in subscription.may and evaluation.status.value in _WITH_CAPSULE,
         **result(reader, evaluation, steps),
     }
 
 
-def decision_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
+def decision_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:
     """Decision and facts."""
     del now
     evaluation = reader.evaluation(subscription.key)
@@ -84,8 +89,8 @@ def decision_panel(reader: StateReader, subscription: Subscription, now: int) ->
     return {"evaluation": evaluation, **decision(reader, evaluation, steps)}
 
 
-def raw_panel(reader: StateReader, subscription: Subscription, now: int) -> dict[str, Any]:
-    """The JSON."""
+def raw_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:
+    """The context of the dialog that shows the evaluation as JSON."""
     del now
     evaluation = reader.evaluation(subscription.key)
     if evaluation is None:
@@ -99,7 +104,7 @@ def raw(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> str:
     return msgspec.json.format(whole + b"}", indent=2).decode()
 
 
-def _tombstone(reader: StateReader, viewer: Viewer, eval_id: str) -> dict[str, Any]:
+def _tombstone(reader: RecordReader, viewer: Viewer, eval_id: str) -> dict[str, Any]:
     context = _collected(reader, eval_id)
     if context["evaluation"] is None or not viewer.sees(context["evaluation"].namespace):
         raise Absent
@@ -111,14 +116,15 @@ def _tombstone(reader: StateReader, viewer: Viewer, eval_id: str) -> dict[str, A
     }
 
 
-def _collected(reader: StateReader, eval_id: str) -> dict[str, Any]:
+def _collected(reader: RecordReader, eval_id: str) -> dict[str, Any]:
     """What a stub still says."""
     stub = reader.evaluation_stub(eval_id)
     steps = tuple(reader.lifecycle(eval_id))
     return {
         "evaluation": stub,
         "is_collected": True,
-        "collected_at": steps[-1].at if steps else stub.modify_time if stub else 0,
+        # A stub keeps its evaluation's own times; only the step itself says when it was taken.
+        "collected_at": next((step.at for step in steps if step.step is Step.DELETED), 0),
         "crumbs": _crumbs(stub) if stub else [],
         "page_index": reader.index,
         "raw": raw(stub, steps) if stub else "",
@@ -142,7 +148,7 @@ def _made(siblings: Iterable[Evaluation], eval_id: str) -> tuple[MadeEvaluation,
     )
 
 
-def _chain(reader: StateReader, eval_id: str) -> dict[str, Any]:
+def _chain(reader: RecordReader, eval_id: str) -> dict[str, Any]:
     layout = ChainLayout(f"chain-{eval_id}", selected=eval_id)
     chain = chain_of(reader, eval_id)
     layout.update(members_of(chain, newest_steps(reader, chain)))

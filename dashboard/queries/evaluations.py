@@ -11,15 +11,14 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from cluster.store.listing import Listing
-from cluster.store.listing import page as rows_of
-from cluster.store.reader import DjangoStateReader
-from cluster.store.tallies import evaluation_tally, newest_steps_of_pending
+from cluster.jobspec.names import LONGEST_NAME
+from cluster.store.ports import Listing, RecordReader
 from dashboard.graphs.lifecycle import STATE_OF
 from dashboard.outcomes import short_outcome
-from dashboard.queries.progress import newest_steps_of, state_of, took
+from dashboard.queries.progress import state_of, took
 from dashboard.viewer import Viewer
 from dashboard.wording import count_of, number
+from scheduler.state import nouns
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, LifecycleStep
 
 PAGE_SIZE = 50
@@ -48,7 +47,7 @@ class EvaluationFilter(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             status=status if status in (*STORED, *QUASI, COLLECTED) else "",
             trigger=query.get("trigger", "")[:100],
-            job=query.get("job", "")[:300],
+            job=query.get("job", "")[:LONGEST_NAME],
             namespace=query.get("namespace", "")[:200],
             prefix=query.get("prefix", "")[:36].lower(),
             after=query.get("after", "")[:80],
@@ -58,6 +57,14 @@ class EvaluationFilter(msgspec.Struct, frozen=True, kw_only=True):
     def narrows(self) -> bool:
         """Whether rows are left out."""
         return bool(self.status or self.trigger or self.job or self.namespace or self.prefix)
+
+    @property
+    def matches(self) -> list[tuple[str, str]]:
+        """What a row of the list must say, by the names of its data attributes."""
+        where = "passing" if self.status in QUASI else "status"
+        pairs = [(where, self.status), ("trigger", self.trigger), ("job", self.job)]
+        pairs.append(("prefix", self.prefix))
+        return [(name, value) for name, value in pairs if value]
 
     def address(self, **changes: str) -> str:
         """The list's address with these fields changed, from its first page on."""
@@ -71,20 +78,21 @@ class EvaluationFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def evaluations_page(
-    reader: DjangoStateReader, viewer: Viewer, *, wanted: EvaluationFilter
+    reader: RecordReader, viewer: Viewer, *, wanted: EvaluationFilter
 ) -> dict[str, Any]:
     """The context of the page, in six reads."""
     namespaces = _namespaces(viewer, wanted.namespace)
-    newest = newest_steps_of_pending(reader, namespaces)
+    newest = reader.newest_steps_of_pending(namespaces)
     quasi = {key: STATE_OF.get(step.step, "pending") for key, step in newest.items()}
     if wanted.status in QUASI:
         found = _in_quasi_status(reader, quasi, wanted, namespaces)
     elif wanted.status == COLLECTED:
         found = _collected(reader, wanted, namespaces)
     else:
-        found = rows_of(reader, "evaluations", _listing(wanted, namespaces))
+        found = reader.page(nouns.EVALUATIONS, _listing(wanted, namespaces))
     more = found[PAGE_SIZE] if len(found) > PAGE_SIZE else None
-    texts = evaluation_texts(evaluation_tally(reader, namespaces), quasi.values())
+    is_later = wanted.after or wanted.status == COLLECTED
+    texts = evaluation_texts(reader.evaluation_tally(namespaces), quasi.values())
     return {
         "wanted": wanted,
         "rows": evaluation_rows(reader, found[:PAGE_SIZE], viewer.now),
@@ -93,17 +101,19 @@ def evaluations_page(
         "states": _states(wanted, texts),
         "triggers": [trigger.value for trigger in EvalTrigger],
         "told": texts[evaluation_fact("all")],
-        # New rows may not belong here: then the table keeps its rows current and takes no others.
-        "body_id": "evaluation-rows" if not (wanted.narrows or wanted.after) else "some-rows",
+        # New rows do not belong on a later page, whose rows stay current; a stub makes no event.
+        "body_id": "some-rows" if is_later else "evaluation-rows",
+        "matches": wanted.matches,
+        "older_url": wanted.address(),
         "live_topics": f"evaluations:{wanted.namespace or '*'}",
     }
 
 
 def evaluation_rows(
-    reader: DjangoStateReader, shown: Sequence[Evaluation], now: int
+    reader: RecordReader, shown: Sequence[Evaluation], now: int
 ) -> list[dict[str, Any]]:
     """The rows of a list, with what their newest steps say, in one read."""
-    newest = newest_steps_of(reader, shown)
+    newest = reader.newest_steps_of([item.id for item in shown])
     return [row_context(item, now, newest.get(item.id)) for item in shown]
 
 
@@ -138,7 +148,7 @@ def _listing(wanted: EvaluationFilter, namespaces: frozenset[str] | None) -> Lis
 
 
 def _in_quasi_status(
-    reader: DjangoStateReader,
+    reader: RecordReader,
     quasi: Mapping[str, str],
     wanted: EvaluationFilter,
     namespaces: frozenset[str] | None,
@@ -158,10 +168,10 @@ def _in_quasi_status(
 
 
 def _collected(
-    reader: DjangoStateReader, wanted: EvaluationFilter, namespaces: frozenset[str] | None
+    reader: RecordReader, wanted: EvaluationFilter, namespaces: frozenset[str] | None
 ) -> list[Evaluation]:
     without = msgspec.structs.replace(wanted, status="")
-    return rows_of(reader, "evaluation_stubs", _listing(without, namespaces))
+    return reader.page(nouns.EVALUATION_STUBS, _listing(without, namespaces))
 
 
 def evaluation_texts(counts: Mapping[str, int], passing: Iterable[str]) -> dict[str, str]:

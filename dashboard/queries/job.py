@@ -10,22 +10,22 @@ from typing import Any
 import msgspec
 
 from cluster.jobspec.diff import diff_jobs
-from cluster.store import codec
-from cluster.store.reader import DjangoStateReader
-from dashboard.live.rooms import register_panel, register_rows
-from dashboard.live.subscriptions import Subscription
+from cluster.jobspec.left_out import left_out_warnings
+from cluster.page_addresses import job_url
+from cluster.store.ports import RecordReader
 from dashboard.outcomes import why_waiting
-from dashboard.queries.allocations import cell_context, newest_of_job, open_of_job, row_context
+from dashboard.queries.allocations import cell_context, open_of_job, row_context
 from dashboard.queries.differences import DiffLine, diff_lines
 from dashboard.queries.evaluations import evaluation_rows
-from dashboard.queries.evaluations import row_context as evaluation_row
-from dashboard.queries.jobs import Counts, group_counts, status_of, total
+from dashboard.queries.jobs import Counts, group_counts, standing_of, total
+from dashboard.queries.listings import newest_of_job
 from dashboard.queries.rollout import rollout_of
-from dashboard.viewer import Absent, Viewer, crumbs, own
+from dashboard.rollouts import of_wanted
+from dashboard.subscription import Subscription, topic_text
+from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of
-from scheduler.ports import StateReader
-from scheduler.state.events import Topic
-from scheduler.structs.allocation import Allocation
+from scheduler.state import nouns
+from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobType
@@ -70,7 +70,7 @@ class VersionLine(msgspec.Struct, frozen=True, kw_only=True):
     is_first: bool
 
 
-def job_page(reader: DjangoStateReader, viewer: Viewer, key: JobKey, tab: str) -> dict[str, Any]:
+def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, tab: str) -> dict[str, Any]:
     """The context of the page. Raises Absent."""
     job = reader.job(key) if viewer.sees(key.namespace) else None
     if job is None:
@@ -79,49 +79,53 @@ def job_page(reader: DjangoStateReader, viewer: Viewer, key: JobKey, tab: str) -
     context = {
         "tab": chosen,
         "tabs": [
-            {"word": word, "url": f"?tab={name}", "is_current": name == chosen}
+            {"word": word, "url": job_url(key, tab=name), "is_current": name == chosen}
             for name, word in _TABS
         ],
         "crumbs": crumbs(("Jobs", "/jobs/"), (job.id, "")),
-        "live_topics": f"job:{key.namespace}/{key.job_id}",
+        "live_topics": topic_text("job", f"{key.namespace}/{key.job_id}"),
         "namespace": key.namespace,
+        "may": viewer.may_in(key.namespace),
         **_standing(reader, job),
         **_READ[chosen](reader, job, viewer.now),
     }
     return context | {"now": viewer.now}
 
 
-def _head_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+def standing_panel(
+    reader: RecordReader, subscription: Subscription, _now: int
+) -> Mapping[str, Any]:
+    """How it stands; `job` is None once it is purged."""
     job = reader.job(_key(subscription))
-    return {"job": None} if job is None else _standing(own(reader), job)
+    return {"job": None} if job is None else _standing(reader, job)
 
 
-def _job_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
-    return {"job": reader.job(_key(subscription))}
+def actions_panel(
+    reader: RecordReader, subscription: Subscription, _now: int
+) -> Mapping[str, Any]:
+    """The job itself, for its buttons; None once it is purged."""
+    job = reader.job(_key(subscription))
+    return {"job": job, "may": subscription.may}
 
 
-def _groups_panel(reader: StateReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+def groups_panel(reader: RecordReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+    """Its groups and their open allocations; none once it is purged."""
     job = reader.job(_key(subscription))
     if job is None:
         return {"groups": ()}
-    return _groups_context(own(reader), job)
+    return _groups_context(reader, job)
 
 
-def _standing(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
-    counts = total(group_counts(job, reader.job_summary(job.key)).values())
-    waiting = reader.select(
-        codec.EVALUATION,
-        "namespace = %s AND job_id = %s AND status = 'blocked'",
-        job.key,
-        "create_index DESC LIMIT 1",
-    )
+def _standing(reader: RecordReader, job: Job) -> dict[str, Any]:
+    counts = total(group_counts(job, reader.get(JOB_SUMMARIES, job.key)).values())
+    waiting = reader.page(nouns.EVALUATIONS, newest_of_job(job.key, 1, status="blocked"))
     rollout = rollout_of(reader, job)
     strong, rest = _sentence(job, counts, waiting[0] if waiting else None)
     if rollout is not None and rollout.sentence and not job.stop:
         rest = f"{rest} {rollout.sentence}".strip()
     return {
         "job": job,
-        "standing": status_of(job),
+        "standing": standing_of(job, counts),
         "counts": counts,
         "strong": strong,
         "rest": rest,
@@ -137,11 +141,16 @@ def _replaces_at_once(job: Job) -> bool:
     return any(group.update is None or not group.update.max_parallel for group in job.task_groups)
 
 
-def _rollout_panel(
-    reader: StateReader, subscription: Subscription, _now: int
+def rollout_panel(
+    reader: RecordReader, subscription: Subscription, _now: int
 ) -> Mapping[str, Any]:
+    """Its newest deployment; `rollout` is None where none is worth telling."""
     job = reader.job(_key(subscription))
-    return {"rollout": None if job is None else rollout_of(own(reader), job)}
+    return {
+        "rollout": None if job is None else rollout_of(reader, job),
+        "namespace": subscription.key.partition("/")[0],
+        "may": subscription.may,
+    }
 
 
 def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str, str]:
@@ -149,8 +158,12 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
         left = counts.running + counts.starting
         return ("Stopped.", f"{count_of(left, 'allocation')} still ending." if left else "")
     if job.is_periodic or job.is_parameterized:
-        kind = "at its times" if job.is_periodic else "when it is dispatched"
-        return (f"Runs {kind}.", "It places nothing by itself.")
+        kind, missing = (
+            ("Periodic", "runs at set times are not launched yet")
+            if job.is_periodic
+            else ("Parameterized", "jobs cannot be dispatched yet")
+        )
+        return (f"{kind}: nothing runs.", f"It places nothing by itself, and {missing}.")
     parts = []
     if job.type == JobType.SERVICE.value and counts.running > counts.wanted:
         parts.append(f"{counts.running - counts.wanted} more while its version changes")
@@ -165,7 +178,9 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
         parts.append(f"{counts.failed} failed so far")
     rest = ", ".join(parts)
     if job.type == JobType.BATCH.value and counts.complete:
-        strong = f"{counts.complete} of {counts.wanted} complete."
+        # Those of earlier versions are counted too.
+        told = of_wanted(counts.complete, counts.wanted, "completed")
+        strong = f"{told}{' complete' if counts.complete <= counts.wanted else ''}."
     elif job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value}:
         strong = f"Running on {count_of(counts.running, 'node')}."
     else:
@@ -173,14 +188,9 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
     return strong, (rest[:1].upper() + rest[1:] + "." if rest else "")
 
 
-def _overview(reader: DjangoStateReader, job: Job, now: int) -> dict[str, Any]:
-    allocations = newest_of_job(reader, job.key, MAX_ALLOCATIONS)
-    evaluations = reader.select(
-        codec.EVALUATION,
-        "namespace = %s AND job_id = %s",
-        job.key,
-        f"create_index DESC, id DESC LIMIT {MAX_EVALUATIONS + 1}",
-    )
+def _overview(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
+    allocations = reader.page(nouns.ALLOCATIONS, newest_of_job(job.key, MAX_ALLOCATIONS))
+    evaluations = reader.page(nouns.EVALUATIONS, newest_of_job(job.key, MAX_EVALUATIONS))
     return {
         **_groups_context(reader, job),
         "allocations": [row_context(alloc, 0) for alloc in allocations[:MAX_ALLOCATIONS]],
@@ -190,17 +200,18 @@ def _overview(reader: DjangoStateReader, job: Job, now: int) -> dict[str, Any]:
     }
 
 
-def _groups_context(reader: DjangoStateReader, job: Job) -> dict[str, Any]:
+def _groups_context(reader: RecordReader, job: Job) -> dict[str, Any]:
     return {
         "job": job,
         "groups": _groups(reader, job),
         "replaces_at_once": _replaces_at_once(job),
         "is_everywhere": job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value},
+        "left_out": () if job.stop else left_out_warnings(job),
     }
 
 
-def _groups(reader: DjangoStateReader, job: Job) -> tuple[GroupLine, ...]:
-    counts = group_counts(job, reader.job_summary(job.key))
+def _groups(reader: RecordReader, job: Job) -> tuple[GroupLine, ...]:
+    counts = group_counts(job, reader.get(JOB_SUMMARIES, job.key))
     cells: dict[str, list[dict[str, Any]]] = {}
     for alloc in open_of_job(reader, job.key, MAX_CELLS):
         cells.setdefault(alloc.task_group, []).append(cell_context(alloc))
@@ -216,7 +227,7 @@ def _groups(reader: DjangoStateReader, job: Job) -> tuple[GroupLine, ...]:
     )
 
 
-def _versions(reader: DjangoStateReader, job: Job, _now: int) -> dict[str, Any]:
+def _versions(reader: RecordReader, job: Job, _now: int) -> dict[str, Any]:
     versions: Sequence[Job] = reader.job_versions(job.key)
     older = [*versions[1:], None]
     return {
@@ -231,7 +242,7 @@ def _versions(reader: DjangoStateReader, job: Job, _now: int) -> dict[str, Any]:
     }
 
 
-def _definition(reader: DjangoStateReader, job: Job, _now: int) -> dict[str, Any]:
+def _definition(reader: RecordReader, job: Job, _now: int) -> dict[str, Any]:
     text, language, is_source = source_of(reader, job)
     return {
         "source": text,
@@ -241,7 +252,7 @@ def _definition(reader: DjangoStateReader, job: Job, _now: int) -> dict[str, Any
     }
 
 
-def source_of(reader: StateReader, job: Job) -> tuple[str, str, bool]:
+def source_of(reader: RecordReader, job: Job) -> tuple[str, str, bool]:
     """The text a job came as, its format, and whether it is that text or our own JSON of it."""
     submission = submission_of(reader, job)
     if submission is not None and submission.source:
@@ -255,13 +266,13 @@ def source_of(reader: StateReader, job: Job) -> tuple[str, str, bool]:
     )
 
 
-def submission_of(reader: StateReader, job: Job) -> JobSubmission | None:
+def submission_of(reader: RecordReader, job: Job) -> JobSubmission | None:
     """The text of a job; that of a stopped one came with the version before the stop."""
     if not job.stop:
-        return reader.job_submission(job.key, job.version)
+        return reader.get(JOB_SUBMISSIONS, (job.key, job.version))
     before = (each for each in reader.job_versions(job.key) if not each.stop)
     running = next(before, None)
-    return reader.job_submission(job.key, running.version) if running is not None else None
+    return reader.get(JOB_SUBMISSIONS, (job.key, running.version)) if running is not None else None
 
 
 _READ = {"overview": _overview, "versions": _versions, "definition": _definition}
@@ -270,38 +281,3 @@ _READ = {"overview": _overview, "versions": _versions, "definition": _definition
 def _key(subscription: Subscription) -> JobKey:
     namespace, _, job_id = subscription.key.partition("/")
     return JobKey(namespace, job_id)
-
-
-def _alloc_row(value: Allocation, now: int) -> Mapping[str, Any]:
-    return row_context(value, now)
-
-
-register_panel(
-    "job", "job-standing", "dashboard/partials/_job_standing.html", _head_panel,
-    Topic.JOB, Topic.JOB_SUMMARY, Topic.EVALUATION, Topic.DEPLOYMENT,
-)  # fmt: skip
-register_panel("job", "job-actions", "dashboard/partials/_job_actions.html", _job_panel, Topic.JOB)
-register_panel(
-    "job", "stop-job-told", "dashboard/partials/_job_stop_told.html", _head_panel,
-    Topic.JOB, Topic.JOB_SUMMARY,
-)  # fmt: skip
-register_panel(
-    "job", "purge-job-told", "dashboard/partials/_job_purge_told.html", _head_panel,
-    Topic.JOB, Topic.JOB_SUMMARY,
-)  # fmt: skip
-register_panel(
-    "job", "job-rollout", "dashboard/partials/_job_rollout.html", _rollout_panel,
-    Topic.JOB, Topic.DEPLOYMENT,
-)  # fmt: skip
-register_panel(
-    "job", "job-groups", "dashboard/partials/_job_groups.html", _groups_panel,
-    Topic.JOB, Topic.JOB_SUMMARY, Topic.ALLOCATION,
-)  # fmt: skip
-register_rows(
-    "job", Topic.ALLOCATION, "job-allocations", "dashboard/partials/_job_allocation_row.html",
-    _alloc_row,
-)  # fmt: skip
-register_rows(
-    "job", Topic.EVALUATION, "job-evaluations", "dashboard/partials/_job_evaluation_row.html",
-    evaluation_row,
-)  # fmt: skip

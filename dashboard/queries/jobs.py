@@ -5,16 +5,16 @@ begins. Two reads, whatever the number of allocations.
 """
 
 from collections.abc import Collection, Iterable
-from urllib.parse import quote
 
 import msgspec
 
-from cluster.store import codec
-from cluster.store.listing import Listing, page
-from cluster.store.reader import DjangoStateReader
-from cluster.store.statements import placeholders
+from cluster.page_addresses import job_url
+from cluster.store.ports import Listing, RecordReader
+from dashboard.needs import is_failing
+from dashboard.wording import count_of
+from scheduler.state import nouns
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, JobSummary, JobType, TaskGroupSummary
+from scheduler.structs.job import Job, JobStatus, JobSummary, JobType, TaskGroupSummary
 from scheduler.structs.task_group import TaskGroup
 
 #: Rows of one page.
@@ -67,11 +67,10 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def status(self) -> str:
         """As labelled: a job that was stopped is not merely finished."""
-        return status_of(self.job)
+        return standing_of(self.job, self.counts)
 
     @property
     def url(self) -> str:
-        """Its page."""
         return job_url(self.job.key)
 
 
@@ -83,7 +82,7 @@ class JobList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_jobs(
-    reader: DjangoStateReader,
+    reader: RecordReader,
     namespaces: Collection[str] | None,
     *,
     prefix: str = "",
@@ -97,7 +96,7 @@ def list_jobs(
         after=(namespace, job_id) if after else (),
         limit=PAGE_SIZE,
     )
-    jobs = page(reader, "jobs", listing)
+    jobs = reader.page(nouns.JOBS, listing)
     following = jobs[PAGE_SIZE].key if len(jobs) > PAGE_SIZE else None
     return JobList(
         lines=_lines(reader, jobs[:PAGE_SIZE]),
@@ -105,14 +104,14 @@ def list_jobs(
     )
 
 
-def lines_of(reader: DjangoStateReader, keys: Iterable[JobKey]) -> tuple[JobLine, ...]:
+def jobs_told(count: int) -> str:
+    """How many there are in all, as page and frames head the list."""
+    return count_of(count, "job")
+
+
+def lines_of(reader: RecordReader, keys: Iterable[JobKey]) -> tuple[JobLine, ...]:
     """The lines of these jobs; those that are gone are left out."""
-    wanted = set(keys)
-    if not wanted:
-        return ()
-    ids = sorted({key.job_id for key in wanted})
-    found = reader.select(codec.JOB, f"job_id IN ({placeholders(len(ids))})", ids)
-    return _lines(reader, [job for job in found if job.key in wanted])
+    return _lines(reader, reader.jobs_among(set(keys)))
 
 
 def counts_of(group: TaskGroupSummary, wanted: int, *, ends: bool = True) -> Counts:
@@ -152,36 +151,38 @@ def _wanted(job: Job, group: TaskGroup, there: TaskGroupSummary) -> int:
 
 
 def total(parts: Iterable[Counts]) -> Counts:
-    """The sum."""
+    """Several counts as one, state by state."""
     rows = [msgspec.structs.astuple(part) for part in parts]
     sums = [sum(column) for column in zip(*rows, strict=True)]
     return Counts(**dict(zip(Counts.__struct_fields__, sums, strict=False)))
 
 
 def status_of(job: Job) -> str:
-    """The word for the job's status."""
-    return "stopped" if job.stop else job.status
+    """The word for the job's status; what nothing launches yet waits, whatever is stored."""
+    if job.stop:
+        return "stopped"
+    is_launched = job.is_periodic or job.is_parameterized
+    return "waiting" if is_launched and job.status == JobStatus.RUNNING else job.status
 
 
-def job_url(key: JobKey) -> str:
-    """Where the page of a job is. Ids may hold slashes and more."""
-    return f"/jobs/{_quoted(key.namespace)}/{_quoted(key.job_id)}/"
+def standing_of(job: Job, counts: Counts) -> str:
+    """The word for how the job stands: what is stored, unless its counts say otherwise."""
+    status = status_of(job)
+    if status in {"stopped", JobStatus.DEAD.value}:
+        return status
+    under_way = counts.starting + counts.queued + counts.unknown
+    if is_failing(
+        failed=counts.failed, done=counts.done, under_way=under_way, wanted=counts.wanted
+    ):
+        return "failing"
+    if status == JobStatus.RUNNING and counts.wanted and not counts.done:
+        return "starting" if counts.starting else "waiting" if counts.queued else status
+    return status
 
 
-def _lines(reader: DjangoStateReader, jobs: Collection[Job]) -> tuple[JobLine, ...]:
-    if not jobs:
-        return ()
-    ids = sorted({job.id for job in jobs})
-    where = f"job_id IN ({placeholders(len(ids))})"
-    summaries = {
-        JobKey(each.namespace, each.job_id): each
-        for each in reader.select(codec.JOB_SUMMARY, where, ids)
-    }
+def _lines(reader: RecordReader, jobs: Collection[Job]) -> tuple[JobLine, ...]:
+    summaries = reader.summaries_among({job.key for job in jobs})
     return tuple(
         JobLine(job=job, counts=total(group_counts(job, summaries.get(job.key)).values()))
         for job in jobs
     )
-
-
-def _quoted(text: str) -> str:
-    return quote(text, safe="")

@@ -1,24 +1,23 @@
 """The counts beside the navigation's words: quiet totals, and what needs somebody.
 
-In: a reader and the namespaces that count, or what a room has counted. Out: text and tone by word
-of the navigation; a text is empty while there is nothing to say.
+In: a reader and what may be counted, or what a feed has counted. Out: text and tone by word of the
+navigation; a text is empty while there is nothing to say.
 """
 
-from cluster.store.reader import DjangoStateReader
-from cluster.store.tallies import job_count, node_tally, open_tally
+from cluster.store.ports import RecordReader
 from dashboard.wording import number
 
 
 def navigation(
-    reader: DjangoStateReader, namespaces: frozenset[str] | None
+    reader: RecordReader, namespaces: frozenset[str] | None, *, sees_nodes: bool
 ) -> dict[str, dict[str, str]]:
     """In three reads, whatever the size of the cluster."""
-    nodes = node_tally(reader)
+    nodes = reader.node_tally() if sees_nodes else {"nodes": None, "draining": 0}
     texts = nav_texts(
-        jobs=job_count(reader, namespaces),
-        blocked=open_tally(reader, namespaces).get("blocked", 0),
+        jobs=reader.job_count(namespaces),
+        blocked=reader.open_tally(namespaces).get("blocked", 0),
         nodes=nodes["nodes"],
-        draining=nodes["draining"],
+        draining=nodes["draining"] or 0,
     )
     tones = {"Evaluations": "blocked", "Drains": "draining"}
     return {
@@ -27,12 +26,12 @@ def navigation(
     }
 
 
-def nav_texts(*, jobs: int, blocked: int, nodes: int, draining: int) -> dict[str, str]:
-    """What stands beside each word of the navigation that has a count."""
+def nav_texts(*, jobs: int, blocked: int, nodes: int | None, draining: int) -> dict[str, str]:
+    """What stands beside each word of the navigation that has a count; `nodes` None: not shown."""
     return {
         "Jobs": number(jobs),
         "Evaluations": f"{number(blocked)} blocked" if blocked else "",
-        "Nodes": number(nodes),
+        "Nodes": number(nodes) if nodes is not None else "",
         "Drains": number(draining) if draining else "",
     }
 

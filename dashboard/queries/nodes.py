@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from cluster.store.reader import DjangoStateReader
-from cluster.store.tallies import NodeFace, node_faces
-from dashboard.live.subscriptions import Subscription
+from cluster.store.ports import NodeFace, RecordReader
 from dashboard.queries.allocations import state_of
+from dashboard.queries.node_events import told_event
+from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, number
-from scheduler.ports import StateReader
+from dashboard.wording import count_of, number, span
 from scheduler.state.node_use import NodeUse, UseSum
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.node import Node, NodeEligibility, NodeStatus
 
 PAGE_SIZE = 100
+SIMULATED_NODE = "Simulated: it runs nothing and only pretends what it is given."
 #: Allocations on the page of a node; live ones come first.
 MAX_ALLOCATIONS = 200
 #: What the list can be narrowed to.
@@ -59,10 +59,10 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def nodes_page(
-    reader: DjangoStateReader, viewer: Viewer, *, status: str, prefix: str, after: str
+    reader: RecordReader, viewer: Viewer, *, status: str, prefix: str, after: str
 ) -> dict[str, Any]:
     """The context of the list: nodes by name or id, a page at a time."""
-    faces = sorted(node_faces(reader), key=lambda face: (face.name, face.id))
+    faces = sorted(reader.node_faces(), key=lambda face: (face.name, face.id))
     wanted = [
         face
         for face in faces
@@ -74,6 +74,7 @@ def nodes_page(
     ids = [face.id for face in shown]
     reader.preload(nodes=ids)
     texts = node_texts(faces)
+    wishes = (("status", status), ("prefix", prefix))
     return {
         "rows": [row for node_id in ids if (row := node_row(reader, node_id))],
         "states": [
@@ -87,9 +88,10 @@ def nodes_page(
         "prefix": prefix,
         "status": status,
         "strong": texts[node_fact("told")],
-        "matching": len(wanted),
+        "page_size": PAGE_SIZE,
+        "matches": [(name, value) for name, value in wishes if value],
         "next_after": start + PAGE_SIZE if start + PAGE_SIZE < len(wanted) else 0,
-        "body_id": "node-rows" if not (status or prefix or start) else "some-rows",
+        "body_id": "some-rows" if start else "node-rows",
         "live_topics": "nodes",
     }  # fmt: skip
 
@@ -107,7 +109,7 @@ def node_fact(word: str) -> str:
     return f"nodes-{word}"
 
 
-def node_row(reader: StateReader, node_id: str) -> dict[str, Any] | None:
+def node_row(reader: RecordReader, node_id: str) -> dict[str, Any] | None:
     """One row of the list; None for a node that is gone."""
     node = reader.node(node_id)
     if node is None:
@@ -176,7 +178,7 @@ def _nodes_sentence(counts: Mapping[str, int], total: int) -> str:
     return told + (f"; {', '.join(others)}." if others else ".")
 
 
-def node_page(reader: StateReader, viewer: Viewer, *, node_id: str) -> dict[str, Any]:
+def node_page(reader: RecordReader, viewer: Viewer, *, node_id: str) -> dict[str, Any]:
     """The context of one node's page."""
     parts = node_parts(reader, node_id, viewer.namespaces)
     if parts is None:
@@ -186,17 +188,18 @@ def node_page(reader: StateReader, viewer: Viewer, *, node_id: str) -> dict[str,
         **parts,
         "crumbs": crumbs(("Nodes", "/nodes/"), (node.name or node.id[:8], "")),
         "live_topics": f"node:{node_id}",
+        "may": viewer.may_with_nodes,
     }
 
 
-def node_panel(reader: StateReader, subscription: Subscription, _now: int) -> dict[str, Any]:
+def node_panel(reader: RecordReader, subscription: Subscription, _now: int) -> dict[str, Any]:
     """What a live frame renders again; a node that was purged says so."""
     parts = node_parts(reader, subscription.key, subscription.namespaces)
-    return {"page_index": reader.index, **(parts or {"is_gone": True})}
+    return {"page_index": reader.index, "may": subscription.may, **(parts or {"is_gone": True})}
 
 
 def node_parts(
-    reader: StateReader, node_id: str, namespaces: frozenset[str] | None
+    reader: RecordReader, node_id: str, namespaces: frozenset[str] | None
 ) -> dict[str, Any] | None:
     """Everything the page says of a node that can change, in three reads."""
     node = reader.node(node_id)
@@ -218,7 +221,7 @@ def node_parts(
             (_NOTE_WORDS.get(key, key), value)
             for key, value in (node.last_drain.meta if node.last_drain else {}).items()
         ],
-        "events": list(reversed(node.events)),
+        "events": [told_event(event) for event in reversed(node.events)],
         "can_open": node.scheduling_eligibility is NodeEligibility.INELIGIBLE
         and node.drain_strategy is None,
         "can_close": node.scheduling_eligibility is NodeEligibility.ELIGIBLE,
@@ -239,7 +242,7 @@ def _live_first(allocs: Iterable[Allocation]) -> list[Allocation]:
 
 def _node_sentence(node: Node, use: NodeUse) -> str:
     allocs = count_of(use.planned.alloc_count, "allocation")
-    return {
+    told = {
         "ready": f"Ready, with {allocs}.",
         "draining": f"Drains: {allocs} still to move.",
         "ineligible": f"Ineligible: {allocs} stay, nothing new is placed here.",
@@ -247,3 +250,8 @@ def _node_sentence(node: Node, use: NodeUse) -> str:
         "disconnected": "Disconnected: its allocations may still come back.",
         "initializing": "Initializing: it has registered and not reported ready yet.",
     }[node_state(node)]
+    if node.clock_off_by_ms:
+        side = "ahead of" if node.clock_off_by_ms > 0 else "behind"
+        off_by = span(abs(node.clock_off_by_ms) * 1_000_000)
+        told += f" Its clock is {off_by} {side} the server's: times it reports are off by that."
+    return f"{told} {SIMULATED_NODE}" if node.is_simulated else told

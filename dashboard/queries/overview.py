@@ -1,29 +1,28 @@
 """The page Now: the lifecycle map with counts and moves, who waits, what needs somebody.
 
-In: a reader, or the Overview that a room keeps. Out: the context of `overview.html` and its parts.
+In: a reader, or the Overview that a feed keeps. Out: the context of `overview.html` and its parts.
 """
 
 from typing import Any
 
-from cluster.store.listing import Listing
-from cluster.store.listing import page as rows_of
-from cluster.store.reader import DjangoStateReader
+from cluster.store.ports import Listing, RecordReader
 from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.overview import Overview
 from dashboard.queries.evaluations import evaluation_rows
 from dashboard.viewer import Viewer
+from scheduler.state import nouns
 
-#: The newest evaluations under the map.
-NEWEST = 10
+#: The newest evaluations under the map; rows of what needs a person.
+NEWEST, MAX_NEEDS = 10, 10
 
 
-def overview_page(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
+def overview_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     """The context of the page."""
-    overview = Overview(viewer.namespaces)
+    overview = Overview(viewer.namespaces, sees_nodes=viewer.access.reads("node"))
     overview.load(reader)
     newest = Listing(namespaces=viewer.namespaces, limit=NEWEST, reverse=True)
-    shown = rows_of(reader, "evaluations", newest)[:NEWEST]
+    shown = reader.page(nouns.EVALUATIONS, newest)[:NEWEST]
     parts = overview_parts(overview, viewer.now)
     return {
         **parts,
@@ -35,7 +34,8 @@ def overview_page(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
 
 def overview_parts(overview: Overview, now: int) -> dict[str, Any]:
     """What page and frames show of the overview."""
-    strong, rest = overview.sentence()
+    strong, rest = overview.sentence(now)
+    needs = overview.needs(now)
     counts = overview.counts()
     return {
         "counts": counts,
@@ -45,5 +45,8 @@ def overview_parts(overview: Overview, now: int) -> dict[str, Any]:
         "rest": rest,
         "waiting": overview.waiting(),
         "waiting_count": overview.waiting_count,
-        "needs": overview.needs(),
+        "needs": needs[:MAX_NEEDS],
+        "more_needs": max(len(needs) - MAX_NEEDS, 0),
+        "needs_count": len(needs),
+        "sees_nodes": overview.sees_nodes,
     }

@@ -4,28 +4,8 @@ In: evaluations and the newest recorded step of each. Out: a state, quasi-status
 span. Every page and frame asks here, so that one evaluation says the same everywhere.
 """
 
-from collections.abc import Collection
-
-from cluster.store import codec
-from cluster.store.reader import DjangoStateReader
-from cluster.store.statements import placeholders
 from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
-
-
-def newest_steps_of(
-    reader: DjangoStateReader, evaluations: Collection[Evaluation]
-) -> dict[str, LifecycleStep]:
-    """The newest recorded step of each, by the evaluation's id, in one read."""
-    ids = [item.id for item in evaluations]
-    if not ids:
-        return {}
-    newest = (
-        "SELECT eval_id, MAX(number) FROM lifecycle"  # noqa: S608 - our own text
-        f" WHERE eval_id IN ({placeholders(len(ids))}) GROUP BY eval_id"
-    )
-    steps = reader.select(codec.LIFECYCLE, f"(eval_id, number) IN ({newest})", ids)
-    return {step.eval_id: step for step in steps}
 
 
 def state_of(evaluation: Evaluation, newest: LifecycleStep | None, now: int) -> str:

@@ -5,15 +5,16 @@ In: a reader, a viewer, a text. Out: hits by kind. One read per kind, each bound
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from cluster.store import codec
-from cluster.store.reader import DjangoStateReader
-from cluster.store.statements import placeholders
+from cluster.page_addresses import job_url
+from cluster.store.ports import Key, Listing, RecordReader, Value
 from dashboard.queries.allocations import state_of
-from dashboard.queries.jobs import job_url, status_of
+from dashboard.queries.jobs import status_of
 from dashboard.queries.nodes import node_state
 from dashboard.viewer import Viewer
+from scheduler.state import nouns
+from scheduler.state.noun import Noun
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
@@ -32,7 +33,7 @@ class Hit(NamedTuple):
     status: str
 
 
-class Found(NamedTuple):
+class HitsOfKind(NamedTuple):
     """The hits of one kind; `is_cut` when there are more than are shown."""
 
     word: str
@@ -41,29 +42,26 @@ class Found(NamedTuple):
     is_cut: bool
 
 
-def search(reader: DjangoStateReader, viewer: Viewer, text: str) -> tuple[Found, ...]:
+def search(reader: RecordReader, viewer: Viewer, text: str) -> tuple[HitsOfKind, ...]:
     """What begins with the text; kinds without a hit are left out."""
     if not text:
         return ()
-    found = [_jobs(reader, viewer, text), _nodes(reader, text)]
+    jobs = _begin_with(reader, viewer, nouns.JOBS, text)
+    found = [_found("Jobs", "job", jobs, _job)]
+    if viewer.access.reads("node"):
+        found.append(_nodes(reader, text))
     if _HEX.fullmatch(text.lower()):
         whole = text.lower()
+        allocs = _begin_with(reader, viewer, nouns.ALLOCATIONS, whole)
+        evaluations = _begin_with(reader, viewer, nouns.EVALUATIONS, whole)
         found += [
-            _by_id(reader, viewer, whole, codec.ALLOCATION, ("Allocations", "allocation"), _alloc),
-            _by_id(
-                reader, viewer, whole, codec.EVALUATION, ("Evaluations", "evaluation"), _evaluation
-            ),
+            _found("Allocations", "allocation", allocs, _alloc),
+            _found("Evaluations", "evaluation", evaluations, _evaluation),
         ]
     return tuple(each for each in found if each.hits)
 
 
-def _jobs(reader: DjangoStateReader, viewer: Viewer, text: str) -> Found:
-    condition = reader.prefix_condition("job_id")
-    rows = _within(reader, viewer, codec.JOB, condition, text, "job_id")
-    return _found("Jobs", "job", rows, _job)
-
-
-def _nodes(reader: DjangoStateReader, text: str) -> Found:
+def _nodes(reader: RecordReader, text: str) -> HitsOfKind:
     lowered = text.lower()
     nodes = [
         node
@@ -75,33 +73,19 @@ def _nodes(reader: DjangoStateReader, text: str) -> Found:
         Hit(f"/nodes/{node.id}/", node.name, node.id[:8], "node", node_state(node))
         for node in nodes[:MOST]
     )
-    return Found("Nodes", "node", hits, len(nodes) > MOST)
+    return HitsOfKind("Nodes", "node", hits, len(nodes) > MOST)
 
 
-def _by_id(
-    reader: DjangoStateReader,
-    viewer: Viewer,
-    text: str,
-    noun: Any,
-    words: tuple[str, str],
-    told: Callable[[Any], Hit],
-) -> Found:
-    rows = _within(reader, viewer, noun, reader.prefix_condition("id"), text, "id")
-    return _found(*words, rows, told)
+def _begin_with(
+    reader: RecordReader, viewer: Viewer, noun: Noun[Key, Value], text: str
+) -> list[Value]:
+    """By id, one more than are shown when there are more."""
+    listing = Listing(prefix=text, namespaces=viewer.namespaces, limit=MOST, by_id=True)
+    return reader.page(noun, listing)
 
 
-def _within(
-    reader: DjangoStateReader, viewer: Viewer, noun: Any, condition: str, text: str, order: str
-) -> list[Any]:
-    parameters: list[Any] = [text] * condition.count("%s")
-    if viewer.namespaces is not None:
-        condition += f" AND namespace IN ({placeholders(len(viewer.namespaces))})"
-        parameters += sorted(viewer.namespaces)
-    return reader.select(noun, condition, parameters, f"{order} LIMIT {MOST + 1}")
-
-
-def _found(word: str, icon: str, rows: list[Any], told: Callable[[Any], Hit]) -> Found:
-    return Found(word, icon, tuple(told(row) for row in rows[:MOST]), len(rows) > MOST)
+def _found(word: str, icon: str, rows: list[Value], told: Callable[[Value], Hit]) -> HitsOfKind:
+    return HitsOfKind(word, icon, tuple(told(row) for row in rows[:MOST]), len(rows) > MOST)
 
 
 def _job(job: Job) -> Hit:

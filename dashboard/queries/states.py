@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from cluster.store.ports import RecordReader
 from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.outcomes import TRIGGER_WORDS
 from dashboard.viewer import Viewer
-from scheduler.ports import StateReader
 
 #: State, whether it is stored, who sets it, what it means.
 EVALUATION_STATES = (
@@ -102,7 +102,7 @@ NODE_STATES = (
 )
 
 
-def states_page(_reader: StateReader, _viewer: Viewer) -> Mapping[str, Any]:
+def states_page(_reader: RecordReader, _viewer: Viewer) -> Mapping[str, Any]:
     """The context of the page."""
     graph = lifecycle_map({}, {})
     return {

@@ -5,24 +5,30 @@ Nothing is stored here.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
 from django.conf import settings
 from msgspec.structs import replace
 
+from cluster.jobspec.diff_structs import DiffType
+from cluster.jobspec.left_out import dropped_fields, parts_left_out
 from cluster.jobspec.parse import MAX_TEXT, ParsedText, parse_text
 from cluster.jobspec.problems import JobProblems, Problem
 from cluster.jobspec.request_form import path_steps
-from cluster.operations.admission import JobRefused, place_problems, warnings_about
+from cluster.operations.admission import JobRefused, place_problems, warnings_of_reference
 from cluster.operations.errors import OperationRefused, TooLarge
 from cluster.operations.job_plan import PlannedJob, PlannedPlacement, plan_job
 from cluster.operations.jobs import MAX_SUBMISSION
-from dashboard.graphs.placement import PlacementView, placement_view
+from cluster.store.ports import RecordReader
+from dashboard.graphs.placement import PlacementView, placement_view, reach_below
+from dashboard.outcomes import placed_by
 from dashboard.queries.differences import DiffLine, diff_lines
-from dashboard.wording import count_of
-from scheduler.ports import IDSource, Snapshot, StateReader
-from scheduler.structs.job import Job
+from dashboard.wording import count_of, number
+from scheduler.access.caller import Caller
+from scheduler.ports import IDSource, Snapshot
+from scheduler.structs.job import Job, JobType
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.plan_annotations import DesiredUpdates
 
@@ -42,8 +48,23 @@ _CHANGES = (
     ("canary", "canary"),
     ("preemptions", "preempt"),
     ("reschedule_later", "later"),
+    ("disconnect", "cut-off"),
+    ("reconnect", "back"),
     ("ignore", "ignore"),
 )
+#: What the sentence says of each kind; "leave" is no change.
+_DONE = {
+    "place": "created",
+    "canary": "started as canaries beside the old version",
+    "in-place": "updated in place",
+    "replace": "replaced",
+    "stop": "stopped",
+    "migrate": "moved",
+    "preempt": "of other jobs stopped to make room",
+    "later": "replaced later",
+    "cut-off": "left on a disconnected node",
+    "back": "taken back from a node that returned",
+}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +127,13 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_bars(self) -> bool:
-        """Whether any of the scores is above 0."""
-        return any(placement.norm_score > 0 for placement in self.placements)
+        """Whether any of the scores is not 0."""
+        return any(placement.norm_score for placement in self.placements)
+
+    @property
+    def has_below(self) -> bool:
+        """Whether any of the scores is below 0."""
+        return reach_below(placement.norm_score for placement in self.placements)
 
 
 def read_text(text: str, variables: str = "") -> tuple[Draft, ParsedText | None]:
@@ -140,7 +166,7 @@ def read_text(text: str, variables: str = "") -> tuple[Draft, ParsedText | None]
 
 
 def judge(
-    reader: StateReader, draft: Draft, parsed: ParsedText | None, *, may_use: bool = True
+    reader: RecordReader, draft: Draft, parsed: ParsedText | None, *, may_use: bool = True
 ) -> Draft:
     """The draft with what only the record knows: namespace, pool, region, drivers, settings."""
     job = draft.job
@@ -156,19 +182,22 @@ def judge(
         for each in wrong
         for line, column in [parsed.place_of(path_steps(each.path))]
     ]
-    told = [Finding(message=each, severity="warning") for each in warnings_about(reader, job)]
+    told = [
+        Finding(message=each, severity="warning") for each in warnings_of_reference(reader, job)
+    ]
+    told += _left_out(job, parsed)
     told += _driver_warnings(reader, job, parsed)
     findings = (*placed, *draft.problems, *draft.warnings, *told)
     status = 400 if any(each.severity == "error" for each in findings) else 200
     return replace(draft, findings=findings, status=status)
 
 
-def review(snapshot: Snapshot, job: Job, *, now: int, ids: IDSource) -> Review:
+def review(snapshot: Snapshot, job: Job, *, by: Caller, now: int, ids: IDSource) -> Review:
     """What running the job would do now. Raises `OperationRefused`."""
-    planned = plan_job(snapshot, job, now=now, ids=ids)
+    planned = plan_job(snapshot, job, by=by, now=now, ids=ids)
     names = {node.id: node.name for node in snapshot.nodes()}
     groups = tuple(
-        _group_change(name, updates, planned, names)
+        _group_change(job.type, name, updates, planned, names)
         for name, updates in sorted(_updates(planned, job).items())
     )
     unplaced = sum(group.unplaced for group in groups)
@@ -217,12 +246,16 @@ def _updates(planned: PlannedJob, job: Job) -> dict[str, DesiredUpdates]:
 
 
 def _group_change(
-    name: str, updates: DesiredUpdates, planned: PlannedJob, names: dict[str, str]
+    job_type: str, name: str, updates: DesiredUpdates, planned: PlannedJob, names: dict[str, str]
 ) -> GroupChange:
     metric = planned.failed_task_groups.get(name)
     unplaced = metric.coalesced_failures + 1 if metric is not None else 0
-    # The scheduler counts as placed what it wanted to place.
-    updates = replace(updates, place=max(updates.place - unplaced, 0))
+    if job_type == JobType.SYSTEM:
+        made = sum(placement.task_group == name for placement in planned.placements)
+        updates = _of_system(updates, made)
+    else:
+        # The scheduler counts as placed what it wanted to place.
+        updates = _without(updates, unplaced)
     return GroupChange(
         name=name,
         changes=tuple(
@@ -233,43 +266,81 @@ def _group_change(
     )
 
 
+def _of_system(updates: DesiredUpdates, made: int) -> DesiredUpdates:
+    """What a system job's plan does now; it counts as replaced whatever differs, also later ones.
+
+    Among its placements it counts whatever is on a node, and its canaries among those it replaces.
+    """
+    fresh = min(max(placed_by(updates, JobType.SYSTEM), 0), made)
+    replaced = min(made - fresh, updates.destructive_update)
+    return replace(
+        updates,
+        place=made - replaced,
+        canary=0,
+        destructive_update=replaced,
+        stop=updates.stop + updates.migrate,
+        migrate=0,
+        reschedule_later=updates.reschedule_later + updates.destructive_update - replaced,
+    )
+
+
+def _without(updates: DesiredUpdates, unplaced: int) -> DesiredUpdates:
+    """What is left when so many find no place; what is stopped anyway stays counted."""
+    left = {}
+    for field in ("place", "canary", "destructive_update", "migrate"):
+        count = getattr(updates, field)
+        left[field] = max(count - unplaced, 0)
+        unplaced = max(unplaced - count, 0)
+    return replace(updates, **left)
+
+
 def _sentence(
     planned: PlannedJob, groups: Sequence[GroupChange], unplaced: int
 ) -> tuple[str, str]:
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for group in groups:
-        for kind, count in group.changes:
-            counts[kind] = counts.get(kind, 0) + count
-    words = {
-        "place": "created",
-        "in-place": "updated in place",
-        "replace": "replaced",
-        "stop": "stopped",
-        "migrate": "moved",
-    }
-    parts = [f"{counts[kind]} {word}" for kind, word in words.items() if counts.get(kind)]
-    told = ", ".join(parts)
+        counts.update(dict(group.changes))
+    told = ", ".join(
+        f"{number(counts[kind])} {done}" for kind, done in _DONE.items() if counts[kind]
+    )
     if unplaced:
         wanted = len(planned.placements) + unplaced
-        strong = f"The plan does not fit: {len(planned.placements)} of {wanted} find a place."
-        waits = count_of(unplaced, "waits", "wait")
-        return strong, f"{waits} until there is room; see why below."
-    if not parts:
-        return "Nothing would change.", "Running it only has the job evaluated again."
-    return f"The plan fits: {told}.", ""
+        fits = f"{number(len(planned.placements))} of {number(wanted)} find a place."
+        waits = f"{count_of(unplaced, 'waits', 'wait')} until there is room; see why below."
+        rest = f"{told[:1].upper()}{told[1:]}. {waits}" if told else waits
+        return f"The plan does not fit: {fits}", rest
+    if told:
+        return f"The plan fits: {told}.", ""
+    if planned.job_modify_index == 0:
+        return "Nothing would be started.", "Running it only stores the job."
+    if planned.diff.type != DiffType.NONE:
+        return "No allocation would change.", "Running it stores a new version of the job."
+    return "Nothing would change.", "Running it only has the job evaluated again."
 
 
-def _driver_warnings(reader: StateReader, job: Job, parsed: ParsedText) -> list[Finding]:
+def _left_out(job: Job, parsed: ParsedText) -> list[Finding]:
+    """What the job asks for in vain, each at its place in the text and in the text's order."""
+    told = [
+        Finding(
+            message=part.sentence, severity="warning", path=part.path, line=line, column=column
+        )
+        for part in (*parts_left_out(job), *dropped_fields(parsed.form))
+        for line, column in [parsed.place_of(path_steps(part.path))]
+    ]
+    return sorted(told, key=lambda each: (each.line or 0, each.column or 0))
+
+
+def _driver_warnings(reader: RecordReader, job: Job, parsed: ParsedText) -> list[Finding]:
     ready = [node for node in reader.nodes() if node.status is NodeStatus.READY]
     if not ready:
         return [Finding(message="No node is ready: the job would wait.", severity="warning")]
     there = {name for node in ready for name, info in node.drivers.items() if info.detected}
     told = []
-    for number, group in enumerate(job.task_groups):
+    for position, group in enumerate(job.task_groups):
         for place, task in enumerate(group.tasks):
             if not task.driver or task.driver in there:
                 continue
-            path = f"TaskGroups[{number}].Tasks[{place}].Driver"
+            path = f"TaskGroups[{position}].Tasks[{place}].Driver"
             line, column = parsed.place_of(path_steps(path))
             told.append(
                 Finding(

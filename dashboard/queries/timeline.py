@@ -6,14 +6,12 @@ In: a chain and a reader. Out: the context of `_timeline.html`, in one read what
 from collections.abc import Sequence
 from typing import Any
 
-from cluster.store import codec
-from cluster.store.statements import placeholders
+from cluster.store.ports import RecordReader
 from dashboard.chains import Chain
-from dashboard.graphs.lifecycle import Life, life_rows
-from dashboard.graphs.timeline import Stretch, timeline_of
+from dashboard.graphs.lifecycle import EvaluationLife, life_rows
+from dashboard.graphs.timeline import Segment, Stretch, timeline_of
 from dashboard.queries.progress import took
-from dashboard.viewer import own
-from scheduler.ports import StateReader
+from dashboard.wording import span
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
 #: Rows drawn; the newest ones, because they still move.
@@ -21,7 +19,7 @@ MAX_LIVES = 120
 
 
 def timeline_context(
-    reader: StateReader, chain: Chain, *, eval_id: str, now: int
+    reader: RecordReader, chain: Chain, *, eval_id: str, now: int
 ) -> dict[str, Any]:
     """Rows in order of creation; of more than are drawn, the oldest are counted."""
     everyone = sorted(
@@ -29,7 +27,7 @@ def timeline_context(
         key=lambda item: (item.create_time, item.id),
     )
     shown = everyone[-MAX_LIVES:]
-    steps = _steps(reader, [item.id for item in shown if item.id not in chain.stubs])
+    steps = reader.lives_of([item.id for item in shown if item.id not in chain.stubs])
     lives = [
         _collected(item) if item.id in chain.stubs else _life(item, steps.get(item.id, ()))
         for item in shown
@@ -45,6 +43,7 @@ def timeline_context(
                 "state": life[-1].state,
                 "is_selected": item.id == eval_id,
                 "segments": segments,
+                "told": ", ".join(map(_told, segments)),
                 "took": took(item, newest.get(item.id)),
                 "is_open": segments[-1].is_open,
             }
@@ -55,17 +54,14 @@ def timeline_context(
     }
 
 
-def _steps(reader: StateReader, eval_ids: Sequence[str]) -> dict[str, list[LifecycleStep]]:
-    told: dict[str, list[LifecycleStep]] = {}
-    if eval_ids:
-        where = f"eval_id IN ({placeholders(len(eval_ids))})"
-        for step in own(reader).select(codec.LIFECYCLE, where, eval_ids, "eval_id, number"):
-            told.setdefault(step.eval_id, []).append(step)
-    return told
+def _told(segment: Segment) -> str:
+    return f"{segment.state} {span(segment.lasted)}" if segment.lasted else segment.state
 
 
 def _life(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> list[Stretch]:
-    rows = life_rows(Life(eval_id=evaluation.id, trigger=evaluation.triggered_by, steps=steps))
+    rows = life_rows(
+        EvaluationLife(eval_id=evaluation.id, trigger=evaluation.triggered_by, steps=steps)
+    )
     if not rows:
         ended = evaluation.modify_time if evaluation.is_terminal else None
         return [Stretch(evaluation.status.value, evaluation.create_time, ended)]

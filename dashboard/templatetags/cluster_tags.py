@@ -11,12 +11,20 @@ from typing import Any
 
 from django import template
 from django.contrib.staticfiles import finders
-from django.urls import reverse
+from django.urls import resolve
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from cluster.page_addresses import job_edit_url, job_url
+from cluster.versions import VERSION
 from dashboard import wording
+from dashboard.graphs import placement
+from dashboard.graphs.drawing import DrawnGraph
+from dashboard.graphs.geometry import Graph
 from dashboard.labels import Label, label_for
+from dashboard.rights import word_of
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job
 
 register = template.Library()
 
@@ -26,6 +34,12 @@ register.filter("short_actor", wording.short_actor)
 register.filter("span", wording.span)
 register.filter("clock_time", wording.clock_time)
 register.filter("full_time", wording.full_time)
+
+
+@register.simple_tag
+def version() -> str:
+    """Of Bivouac, as `0.2.0`."""
+    return VERSION
 
 
 @register.filter
@@ -104,11 +118,34 @@ def notice(kind: str, strong: str, text: str = "") -> dict[str, Any]:
     return {"label": label_for("notice", kind), "strong": strong, "text": text}
 
 
-@register.inclusion_tag("dashboard/partials/_empty.html")
-def empty(
-    icon_name: str, title: str, text: str = "", url: str = "", action: str = ""
+@register.inclusion_tag("dashboard/partials/_greyed.html")
+def greyed(
+    word: str, action: str, why: str, icon_name: str = "", css_class: str = ""
 ) -> dict[str, Any]:
-    """What is absent, why or when it fills, and at most one button."""
+    """A button that is not the viewer's: `why` is the id of the `denied` line beside it."""
+    right = word_of(action)
+    return {"word": word, "right": right, "why": why, "icon": icon_name, "css_class": css_class}
+
+
+@register.inclusion_tag("dashboard/partials/_denied.html")
+def denied(action: str, why: str, namespace: str = "") -> dict[str, Any]:
+    """Which right the greyed buttons beside it need."""
+    return {"right": word_of(action), "why": why, "namespace": namespace}
+
+
+@register.inclusion_tag("dashboard/partials/_empty.html", takes_context=True)
+def empty(
+    context: template.Context,
+    icon_name: str,
+    title: str,
+    text: str = "",
+    url: str = "",
+    action: str = "",
+) -> dict[str, Any]:
+    """What is absent, why or when it fills, and at most one button, if its address opens."""
+    opens = context.get("opens")
+    if action and opens is not None and resolve(url).url_name not in opens:
+        action = ""
     return {"icon": icon_name, "title": title, "text": text, "url": url, "action": action}
 
 
@@ -127,6 +164,26 @@ def meter(
     }
 
 
+#: Where 0 is, between what speaks against a node and for it.
+_AXIS = format_html('<line class="axis" x1="{0}" x2="{0}" y2="{1}"/>', "50%", "100%")
+
+
+@register.simple_tag
+def score_bar(value: float, has_below: bool, tone: str = "") -> SafeString:  # noqa: FBT001 - a template names none
+    """The bar of a score: from the left, or from the middle where some are below 0."""
+    start, width = placement.score_bar(value, has_below=has_below)
+    middle = _AXIS if has_below else ""
+    state = format_html(' data-state="{}"', tone) if tone else ""
+    return format_html(
+        '<svg class="meter" aria-hidden="true"{}>{}<rect class="used" x="{}%" width="{}%"'
+        ' height="100%"/></svg>',
+        state,
+        middle,
+        f"{start:g}",
+        f"{width:g}",
+    )
+
+
 @register.inclusion_tag("dashboard/partials/_id.html")
 def identifier(value: str, url: str = "", *, copy: bool = True) -> dict[str, Any]:
     """An id: eight characters, the whole in the title, a link and a copy button."""
@@ -138,7 +195,13 @@ def job_link(namespace: str, job_id: str) -> SafeString:
     """A job by its id, whatever characters that has; the dash where there is none."""
     if not job_id:
         return _none()
-    return format_html('<a href="{}">{}</a>', reverse("job", args=[namespace, job_id]), job_id)
+    return format_html('<a href="{}">{}</a>', job_url(JobKey(namespace, job_id)), job_id)
+
+
+@register.simple_tag
+def edit_url(job: Job) -> str:
+    """Where a job is edited."""
+    return job_edit_url(job.key)
 
 
 @register.simple_tag
@@ -172,9 +235,19 @@ def _none() -> SafeString:
 
 
 @register.inclusion_tag("dashboard/partials/_graph.html")
-def graph(value: Any, css_class: str = "graph-map", name: str = "graph") -> dict[str, Any]:
-    """A `dashboard.graphs` Graph as SVG; the browser adopts it by keys and keeps it current."""
-    return {"graph": value, "css_class": css_class, "name": name}
+def graph(value: Graph, css_class: str = "graph-map", name: str = "graph") -> dict[str, Any]:
+    """A graph as SVG; the browser finds its elements by keys and keeps them current."""
+    drawing = DrawnGraph(value).whole()
+    return {
+        "title": value.title,
+        "drawing": drawing,
+        "layers": {
+            layer: mark_safe("".join(elements))  # noqa: S308 - graphs.svg escapes every name
+            for layer, elements in drawing.layers.items()
+        },
+        "css_class": css_class,
+        "name": name,
+    }
 
 
 @register.inclusion_tag("dashboard/partials/_nav_link.html", takes_context=True)

@@ -8,9 +8,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from cluster.operations.agent_calls import NOT_STARTED, call_agent
-from cluster.operations.errors import OperationRefused
+from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.store.access import the_store
-from cluster.store.reader import DjangoStateReader
+from cluster.store.ports import RecordReader
 from dashboard.page import page, shown
 from dashboard.queries.allocation import allocation_page
 from dashboard.queries.allocations import newest, row_context
@@ -31,7 +31,7 @@ _TEXT = "text/plain; charset=utf-8"
 async def allocations(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """GET /allocations/: the newest ones."""
 
-    def query(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
+    def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
         found = newest(reader, viewer.namespaces, _NEWEST)
         return {
             "rows": [row_context(alloc, viewer.now) for alloc in found[:_NEWEST]],
@@ -71,7 +71,11 @@ async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRespo
         "Origin": "end",
         "Offset": _TAIL,
     }
-    pieces = call_agent(alloc.node_id, "logs", body)
+    try:
+        pieces = call_agent(alloc, "logs", body, by=viewer.caller)
+    except NotAllowed as refused:
+        told = f"You may not read its output; the right for it is {refused.missing}."
+        return HttpResponse(told, status=refused.status, content_type=_TEXT)
     first = asyncio.ensure_future(_next(pieces))
     done, _ = await asyncio.wait({first}, timeout=_FIRST_PIECE_S)
     try:
@@ -79,19 +83,25 @@ async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRespo
             first.result()
     except OperationRefused as refused:
         # The allocation is there; its output may be in a moment. No fault to report in a browser.
-        why = _why_none(alloc, str(body["Task"]), str(refused))
-        return HttpResponse(why, status=_NOT_YET, content_type=_TEXT)
+        return _none_yet(alloc, str(body["Task"]), str(refused))
     response = StreamingHttpResponse(_stream(first, pieces), content_type=_TEXT)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _why_none(alloc: Allocation, task: str, refused: str) -> str:
+def _none_yet(alloc: Allocation, task: str, refused: str) -> HttpResponse:
+    """Why there is no output; with `Retry-After` as long as asking again may bring some."""
     state = alloc.task_states.get(task)
     if state is not None and state.started_at and NOT_STARTED in refused:
         # It did start: its node, or its driver, keeps nothing of what it writes.
-        return "no output is kept of this task"
-    return f"waiting: {refused}"
+        why = "no output is kept of this task"
+        return HttpResponse(why, status=_NOT_YET, content_type=_TEXT)
+    if alloc.is_client_terminal and NOT_STARTED in refused:
+        why = "this task never started: there is no output"
+        return HttpResponse(why, status=_NOT_YET, content_type=_TEXT)
+    answer = HttpResponse(f"waiting: {refused}", status=_NOT_YET, content_type=_TEXT)
+    answer["Retry-After"] = "1"
+    return answer
 
 
 async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:

@@ -4,7 +4,7 @@ from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.page import page, read, shown
+from dashboard.page import document, page, read, shown
 from dashboard.queries.chain import chain_page, chain_record
 from dashboard.viewer import Viewer
 
@@ -23,7 +23,7 @@ async def chain(request: HttpRequest, viewer: Viewer, eval_id: str) -> HttpRespo
     return await shown(request, viewer, "dashboard/chain.html", query)
 
 
-@page
+@document
 async def chain_file(
     _request: HttpRequest, viewer: Viewer, eval_id: str, form: str
 ) -> HttpResponse:

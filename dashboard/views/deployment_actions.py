@@ -13,16 +13,17 @@ from cluster.operations.deployments import (
     promote_deployment,
 )
 from cluster.operations.errors import OperationRefused
+from cluster.page_addresses import job_url
 from cluster.store.access import the_store
+from dashboard.acts import note_refusal
 from dashboard.page import action
-from dashboard.queries.jobs import job_url
-from dashboard.queries.rollout import progress_of
+from dashboard.rollouts import progress_of
 from dashboard.viewer import Viewer
 from scheduler.ports import IDSource, StateStore
 from scheduler.structs.deployment import Deployment
 
-#: An operation on the deployment that was found, at a moment.
-Operation = Callable[[StateStore, Deployment, int, IDSource], DeploymentWritten]
+#: An operation on the deployment that was found.
+Operation = Callable[[StateStore, Deployment, Viewer, IDSource], DeploymentWritten]
 
 
 @action
@@ -60,8 +61,9 @@ async def _ordered(
         return redirect("/jobs/")
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
-        written = await store.awrite_call(operation, found, viewer.now, ids)
+        written = await store.awrite_call(operation, found, viewer, ids)
     except OperationRefused as refused:
+        note_refusal(request, viewer.caller, refused)
         messages.error(request, f"Nothing was changed: {str(refused).strip()}.")
         return redirect(job_url(found.job_key))
     messages.success(request, told.format(found.job_version))
@@ -71,26 +73,38 @@ async def _ordered(
 
 
 def _promote(
-    store: StateStore, deployment: Deployment, now: int, ids: IDSource
+    store: StateStore, deployment: Deployment, viewer: Viewer, ids: IDSource
 ) -> DeploymentWritten:
     waiting = progress_of(deployment).waiting
     # With none to promote the operation says which canaries are lacking.
     return promote_deployment(
-        store, deployment.id, groups=waiting, every_group=not waiting, now=now, ids=ids
+        store,
+        deployment.id,
+        groups=waiting,
+        every_group=not waiting,
+        by=viewer.caller,
+        now=viewer.now,
+        ids=ids,
     )
 
 
 def _pause(
-    store: StateStore, deployment: Deployment, now: int, ids: IDSource
+    store: StateStore, deployment: Deployment, viewer: Viewer, ids: IDSource
 ) -> DeploymentWritten:
-    return pause_deployment(store, deployment.id, pause=True, now=now, ids=ids)
+    return pause_deployment(
+        store, deployment.id, pause=True, by=viewer.caller, now=viewer.now, ids=ids
+    )
 
 
 def _resume(
-    store: StateStore, deployment: Deployment, now: int, ids: IDSource
+    store: StateStore, deployment: Deployment, viewer: Viewer, ids: IDSource
 ) -> DeploymentWritten:
-    return pause_deployment(store, deployment.id, pause=False, now=now, ids=ids)
+    return pause_deployment(
+        store, deployment.id, pause=False, by=viewer.caller, now=viewer.now, ids=ids
+    )
 
 
-def _fail(store: StateStore, deployment: Deployment, now: int, ids: IDSource) -> DeploymentWritten:
-    return fail_deployment(store, deployment.id, now=now, ids=ids)
+def _fail(
+    store: StateStore, deployment: Deployment, viewer: Viewer, ids: IDSource
+) -> DeploymentWritten:
+    return fail_deployment(store, deployment.id, by=viewer.caller, now=viewer.now, ids=ids)

@@ -4,7 +4,7 @@ from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.page import page, read, shown
+from dashboard.page import document, page, read, shown
 from dashboard.queries.capsule import capsule_file
 from dashboard.queries.evaluation import evaluation_page
 from dashboard.queries.evaluations import EvaluationFilter, evaluations_page
@@ -26,7 +26,7 @@ async def evaluation(request: HttpRequest, viewer: Viewer, eval_id: str) -> Http
     return await shown(request, viewer, "dashboard/evaluation.html", query)
 
 
-@page
+@document
 async def capsule(_request: HttpRequest, viewer: Viewer, eval_id: str) -> HttpResponse:
     """What the scheduler saw when it decided, for `manage.py evaluate`."""
     found = await read(viewer, partial(capsule_file, eval_id=eval_id))

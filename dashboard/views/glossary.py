@@ -9,5 +9,5 @@ from dashboard.viewer import Viewer
 
 @page
 async def states(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """The glossary."""
+    """GET /help/states/: every state and trigger."""
     return await shown(request, viewer, "dashboard/states.html", states_page)

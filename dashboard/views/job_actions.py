@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
-from cluster.operations.agent_calls import call_agent_once
+from cluster.operations.agent_calls import order_agent
 from cluster.operations.allocations import stop_allocation
 from cluster.operations.errors import OperationRefused
 from cluster.operations.jobs import (
@@ -18,10 +18,11 @@ from cluster.operations.jobs import (
     evaluate_job,
     register_job,
 )
+from cluster.page_addresses import job_url
 from cluster.store.access import the_store
+from dashboard.acts import note_refusal
 from dashboard.page import action
 from dashboard.queries.job import submission_of
-from dashboard.queries.jobs import job_url
 from dashboard.viewer import Viewer
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.identity import JobKey
@@ -66,9 +67,10 @@ async def stop(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     clock_ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
         stopped = await the_store().awrite_call(
-            stop_allocation, alloc.id, now=viewer.now, ids=clock_ids
+            stop_allocation, alloc.id, by=viewer.caller, now=viewer.now, ids=clock_ids
         )
     except OperationRefused as refused:
+        note_refusal(request, viewer.caller, refused)
         messages.error(request, f"Not stopped: {refused}.")
         return redirect(f"/allocations/{alloc.id}/")
     messages.success(request, f"{alloc.name} is being stopped. This is how it is replaced.")
@@ -85,10 +87,12 @@ async def restart(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     body: dict[str, object] = {"AllocID": alloc.id, "TaskName": task, "AllTasks": not task}
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            await call_agent_once(alloc.node_id, "restart", body)
+            await order_agent(alloc, "restart", body, by=viewer.caller, now=viewer.now)
     except OperationRefused as refused:
+        note_refusal(request, viewer.caller, refused)
         messages.error(request, f"Not restarted: {refused}.")
-    except TimeoutError:
+    except TimeoutError as error:
+        note_refusal(request, viewer.caller, error)
         messages.error(request, "Not restarted: the node does not answer.")
     else:
         messages.success(request, f"{task or alloc.name} restarts.")
@@ -105,6 +109,7 @@ async def _ordered(
     try:
         written = await order(request, viewer, job)
     except OperationRefused as refused:
+        note_refusal(request, viewer.caller, refused)
         messages.error(request, f"Nothing was changed: {str(refused).strip()}.")
         return redirect(job_url(key))
     messages.success(request, told.format(job.id))
@@ -116,13 +121,15 @@ async def _ordered(
 
 async def _stop(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritten:
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
-    return await the_store().awrite_call(deregister_job, job.key, now=viewer.now, ids=ids)
+    return await the_store().awrite_call(
+        deregister_job, job.key, by=viewer.caller, now=viewer.now, ids=ids
+    )
 
 
 async def _purge(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritten:
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     return await the_store().awrite_call(
-        deregister_job, job.key, purge=True, now=viewer.now, ids=ids
+        deregister_job, job.key, purge=True, by=viewer.caller, now=viewer.now, ids=ids
     )
 
 
@@ -133,10 +140,11 @@ async def _start(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritten:
         submission=submission,
         enforce_index=True,
         job_modify_index=job.job_modify_index,
-        is_management=viewer.is_staff,
     )
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
-    return await the_store().awrite_call(register_job, registration, now=viewer.now, ids=ids)
+    return await the_store().awrite_call(
+        register_job, registration, by=viewer.caller, now=viewer.now, ids=ids
+    )
 
 
 async def _evaluate(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritten:
@@ -145,6 +153,7 @@ async def _evaluate(request: HttpRequest, viewer: Viewer, job: Job) -> JobWritte
         evaluate_job,
         job.key,
         force_reschedule=bool(request.POST.get("force")),
+        by=viewer.caller,
         now=viewer.now,
         ids=ids,
     )

@@ -4,12 +4,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from cluster.store.reader import DjangoStateReader
-from dashboard.page import page, shown
+from cluster.store.ports import RecordReader
+from dashboard.page import key_in, page, shown
 from dashboard.queries.job import job_page
-from dashboard.queries.jobs import list_jobs
+from dashboard.queries.jobs import PAGE_SIZE, jobs_told, list_jobs
 from dashboard.viewer import Viewer
-from scheduler.structs.identity import JobKey
 
 
 @page
@@ -21,16 +20,16 @@ async def jobs(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     namespaces = viewer.namespaces
     if wanted:
         namespaces = frozenset({wanted}) if viewer.sees(wanted) else frozenset()
-    is_first_page = not prefix and not after
 
-    def query(reader: DjangoStateReader, viewer: Viewer) -> dict[str, Any]:
+    def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
         found = list_jobs(reader, namespaces, prefix=prefix, after=after)
         return {
             "jobs": found,
             "prefix": prefix,
             "after": after,
             "wanted": wanted,
-            "is_first_page": is_first_page,
+            "told": jobs_told(reader.job_count(namespaces)),
+            "page_size": PAGE_SIZE,
             "has_namespaces": viewer.namespaces is None or len(viewer.namespaces) > 1,
             "live_topics": f"jobs:{wanted or '*'}",
             "namespace": wanted,
@@ -40,9 +39,11 @@ async def jobs(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 
 
 @page
-async def job(request: HttpRequest, viewer: Viewer, namespace: str, job_id: str) -> HttpResponse:
-    """GET /jobs/<namespace>/<id>/."""
-    key = JobKey(namespace, job_id)
+async def job(
+    request: HttpRequest, viewer: Viewer, namespace: str = "", job_id: str = ""
+) -> HttpResponse:
+    """GET /jobs/<namespace>/<id>/, and /jobs/named/?namespace=&id= for ids no path can hold."""
+    key = key_in(request, namespace, job_id)
     tab = request.GET.get("tab", "")
     return await shown(
         request,

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from cluster.store.access import the_store
 from cluster.store.tokens import use_login
+from dashboard.acts import note_link_refused
 from dashboard.throttle import wait_of
 
 #: For users without a password, whom no other backend has looked at.
@@ -62,6 +63,7 @@ def sign_in_once(request: HttpRequest, secret: str) -> HttpResponse:
     users = get_user_model().objects.filter(is_active=True)
     user = users.filter(pk=user_id).first() if user_id is not None else None
     if user is None:
+        note_link_refused(request)
         return render(request, "dashboard/login_link_used.html", status=410)
     login(request, user, backend=_BACKEND)
     return redirect("/")

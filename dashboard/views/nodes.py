@@ -6,9 +6,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from cluster.operations.errors import OperationRefused
+from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
 from cluster.store.access import the_store
+from dashboard.acts import note_refusal
 from dashboard.page import action, page, shown
 from dashboard.queries.drains import drain_page, drains_page
 from dashboard.queries.nodes import node_page, nodes_page
@@ -31,7 +32,7 @@ async def nodes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 
 @page
 async def node(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpResponse:
-    """One node."""
+    """GET /nodes/<id>/."""
     return await shown(request, viewer, "dashboard/node.html", partial(node_page, node_id=node_id))
 
 
@@ -54,15 +55,17 @@ async def set_eligibility(request: HttpRequest, viewer: Viewer, node_id: str) ->
     """Open or close a node for new allocations."""
     wanted = request.POST.get("eligibility", "")
     back = redirect("node", node_id)
-    if not viewer.is_staff:
+    if not viewer.access.writes("node"):
+        note_refusal(request, viewer.caller, NotAllowed(missing="node:write"))
         messages.error(request, _NOT_STAFF)
         return back
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
         await the_store().awrite_call(
-            set_node_eligibility, node_id, wanted, now=viewer.now, ids=ids
+            set_node_eligibility, node_id, wanted, by=viewer.caller, now=viewer.now, ids=ids
         )
     except OperationRefused as refusal:
+        note_refusal(request, viewer.caller, refusal)
         messages.error(request, str(refusal))
     else:
         messages.success(request, f"The node is {wanted} now.")
@@ -73,14 +76,18 @@ async def set_eligibility(request: HttpRequest, viewer: Viewer, node_id: str) ->
 async def cancel_drain(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpResponse:
     """Let what is still on the node stay; open the node again if asked to."""
     back = redirect("drain", node_id)
-    if not viewer.is_staff:
+    if not viewer.access.writes("node"):
+        note_refusal(request, viewer.caller, NotAllowed(missing="node:write"))
         messages.error(request, _NOT_STAFF)
         return back
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     asked = DrainRequest(mark_eligible=request.POST.get("eligible") == "yes")
     try:
-        await the_store().awrite_call(drain_node, node_id, asked, now=viewer.now, ids=ids)
+        await the_store().awrite_call(
+            drain_node, node_id, asked, by=viewer.caller, now=viewer.now, ids=ids
+        )
     except OperationRefused as refusal:
+        note_refusal(request, viewer.caller, refusal)
         messages.error(request, str(refusal))
     else:
         messages.success(request, "The drain is canceled.")

@@ -17,12 +17,15 @@ from cluster.jobspec.diff import diff_jobs
 from cluster.operations.admission import JobMovedOn
 from cluster.operations.errors import OperationRefused
 from cluster.operations.jobs import JobRegistration, JobWritten, register_job
+from cluster.page_addresses import job_url
 from cluster.store.access import the_store
+from cluster.store.audit_entries import Act
+from cluster.store.ports import RecordReader
+from dashboard.acts import note_refusal
 from dashboard.examples import EXAMPLES
-from dashboard.page import action, page, shown
+from dashboard.page import action, key_in, page, shown
 from dashboard.queries.differences import diff_lines
 from dashboard.queries.job import source_of, submission_of
-from dashboard.queries.jobs import job_url
 from dashboard.queries.submission import (
     Draft,
     judge,
@@ -31,7 +34,6 @@ from dashboard.queries.submission import (
     review,
 )
 from dashboard.viewer import Absent, Viewer, crumbs
-from scheduler.ports import StateReader
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission
 
@@ -64,9 +66,9 @@ async def new(request: HttpRequest) -> HttpResponseBase:
     return await (_sent(request) if request.method == "POST" else _opened(request))
 
 
-async def edit(request: HttpRequest, namespace: str, job_id: str) -> HttpResponseBase:
-    """GET and POST /jobs/<namespace>/<id>/edit/."""
-    key = JobKey(namespace, job_id)
+async def edit(request: HttpRequest, namespace: str = "", job_id: str = "") -> HttpResponseBase:
+    """GET and POST /jobs/<namespace>/<id>/edit/, and /jobs/edit/?namespace=&id=."""
+    key = key_in(request, namespace, job_id)
     return await (_sent(request, key) if request.method == "POST" else _opened(request, key))
 
 
@@ -87,7 +89,7 @@ async def _opened(request: HttpRequest, viewer: Viewer, key: JobKey | None = Non
         draft = await _judged(sheet, viewer)
         return await _page(request, viewer, sheet, draft=draft)
 
-    def query(reader: StateReader, viewer: Viewer) -> dict[str, Any]:
+    def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
         job = reader.job(key) if viewer.sees(key.namespace) else None
         if job is None:
             raise Absent
@@ -137,7 +139,9 @@ async def _planned(
 ) -> HttpResponse:
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
-        plan = await the_store().asnapshot_call(review, job, now=viewer.now, ids=ids)
+        plan = await the_store().asnapshot_call(
+            review, job, by=viewer.caller, now=viewer.now, ids=ids
+        )
     except OperationRefused as refused:
         return await _refused(request, viewer, sheet, draft, refused)
     http_status = 409 if notice is not None else 200
@@ -159,25 +163,30 @@ async def _run(
         ),
         enforce_index=True,
         job_modify_index=index,
-        is_management=viewer.is_staff,
     )
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
         written = await the_store().awrite_call(
-            register_job, registration, now=viewer.now, ids=ids
+            register_job, registration, by=viewer.caller, now=viewer.now, ids=ids
         )
-    except JobMovedOn:
+    except JobMovedOn as moved:
+        note_refusal(request, viewer.caller, moved, _registration_of(job))
         return await _moved_on(request, viewer, sheet, draft, index)
     except OperationRefused as refused:
+        note_refusal(request, viewer.caller, refused, _registration_of(job))
         return await _refused(request, viewer, sheet, draft, refused)
     return _started(request, job, written)
+
+
+def _registration_of(job: Job) -> Act:
+    return Act("register job", "job", job.id, job.namespace)
 
 
 def _started(request: HttpRequest, job: Job, written: JobWritten) -> HttpResponse:
     for warning in written.warnings:
         messages.warning(request, warning)
     if not written.eval_id:
-        messages.success(request, f"{job.id} is stored. It runs at its times or when dispatched.")
+        messages.success(request, f"{job.id} is stored. Nothing launches it yet.")
         return redirect(job_url(job.key))
     messages.success(request, f"{job.id} is registered. This is how it is decided.")
     return redirect(f"/evaluations/{written.eval_id}/")
@@ -199,7 +208,7 @@ async def _moved_on(
     assert job is not None, "only a text that was read can be run"
     key = job.key
 
-    def changes(reader: StateReader) -> dict[str, Any]:
+    def changes(reader: RecordReader) -> dict[str, Any]:
         stored = reader.job(key)
         if stored is None:
             return {"moved": None, "moved_from": reviewed}

@@ -8,7 +8,7 @@ from scheduler.broker.leader_settings import LeaderSettings
 
 
 class ApplierRoll:
-    """What is known of the applier; moments are monotonic seconds."""
+    """What is known of the applier; times are monotonic seconds."""
 
     def __init__(self, settings: LeaderSettings) -> None:
         self._settings = settings
@@ -30,12 +30,14 @@ class ApplierRoll:
         """Evaluations went out, whose plans will follow: woken now, it is there when they come."""
         self._is_expecting = True
 
-    def take_wake(self, waiting_plans: int, monotonic: float) -> bool:
+    def take_wake(self, open_plans: int, monotonic: float) -> bool:
         """Whether to wake it now; it counts as woken.
 
-        One that was woken, or has asked, within the last second is still expected to ask (again).
+        `open_plans` wait, or were taken and not answered: the applier that took them may have
+        died, which the question of the next one tells. One that was woken, or has asked,
+        within the last second is still expected to ask (again).
         """
-        is_needed = self._is_expecting or waiting_plans > 0
+        is_needed = self._is_expecting or open_plans > 0
         self._is_expecting = False
         is_expected = monotonic < self._stirred_at + self._settings.wake_again_after
         if not is_needed or (is_expected and not self._is_asleep):

@@ -49,7 +49,7 @@ class BlockedEvals:
     def _clear(self) -> None:
         self._tracked: dict[str, tuple[Evaluation, str]] = {}
         self._slots: dict[Slot, str] = {}
-        #: Class, quota or resource to (index, monotonic moment) of the newest news about it.
+        #: Class, quota or resource to (index, monotonic seconds) of the newest news about it.
         self._unblocked_at: dict[str, tuple[int, float]] = {}
         self._duplicates: list[Evaluation] = []
 

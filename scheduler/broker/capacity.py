@@ -10,6 +10,7 @@ from typing import NamedTuple
 from scheduler.broker.blocked_evals import BlockedEvals, Released
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent, WriteKind
+from scheduler.state.nouns import NAMESPACES, QUOTAS
 from scheduler.state.quota_use import raises_some
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.job import Namespace
@@ -51,8 +52,8 @@ class CapacityHooks:
     def restore(self, reader: StateReader) -> None:
         """Know the nodes and namespaces as they are."""
         self._nodes = {node.id: _known(node) for node in reader.nodes()}
-        self._quotas = {space.name: space.quota for space in reader.namespaces()}
-        self._limits = {quota.name: quota.limits for quota in reader.quotas()}
+        self._quotas = {space.name: space.quota for space in reader.list_all(NAMESPACES)}
+        self._limits = {quota.name: quota.limits for quota in reader.list_all(QUOTAS)}
 
     def observe(self, frame: EventFrame, monotonic: float) -> tuple[Released, ...]:
         """What this frame releases; its index is recorded for runs that overlooked it."""
@@ -85,7 +86,7 @@ class CapacityHooks:
             released += self._call_tracker(freed, frame.index, monotonic)
         return tuple(released)
 
-    def _observe_node(self, kind: WriteKind, event: StateEvent, node: Node, freed: Freed) -> None:
+    def _observe_node(self, kind: str, event: StateEvent, node: Node, freed: Freed) -> None:
         if event.deleted:
             self._nodes.pop(node.id, None)
             return
@@ -94,15 +95,15 @@ class CapacityHooks:
         if before is not None and _opened(before, node):
             freed.classes[node.computed_class] = None
             freed.nodes[node.id] = None
-        elif kind is WriteKind.NODE_REGISTRATION and node.status is NodeStatus.READY:
+        elif kind == WriteKind.NODE_REGISTRATION and node.status is NodeStatus.READY:
             freed.classes[node.computed_class] = None
 
-    def _observe_allocation(self, kind: WriteKind, alloc: Allocation, freed: Freed) -> None:
+    def _observe_allocation(self, kind: str, alloc: Allocation, freed: Freed) -> None:
         quota = self._quotas.get(alloc.namespace, "")
-        if kind is WriteKind.PLAN_RESULT and alloc.client_status is ClientStatus.LOST and quota:
+        if kind == WriteKind.PLAN_RESULT and alloc.client_status is ClientStatus.LOST and quota:
             # Its node may still hold it, but the quota counts it no more.
             freed.quotas[quota] = None
-        if kind is not WriteKind.ALLOCATION_UPDATED or alloc.client_status not in FREEING:
+        if kind != WriteKind.ALLOCATION_UPDATED or alloc.client_status not in FREEING:
             return
         freed.nodes[alloc.node_id] = None
         node = self._nodes.get(alloc.node_id)

@@ -50,6 +50,5 @@ class DelayHeap:
         return keys
 
     def clear(self) -> None:
-        """Forget everything."""
         self._due.clear()
         self._heap.clear()

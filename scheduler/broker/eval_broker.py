@@ -6,7 +6,7 @@ most one outstanding per job, at least once each. It never waits: `tick` moves w
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from scheduler.broker.delay_heap import DelayHeap
@@ -24,6 +24,7 @@ from scheduler.errors import NotOutstanding, TokenMismatch
 from scheduler.ports import IDSource
 from scheduler.structs.evaluation import Evaluation, Step
 from scheduler.structs.identity import JobKey
+from scheduler.structs.moment import Moment
 
 
 class EvalBroker:
@@ -95,13 +96,6 @@ class EvalBroker:
             self._note(evaluation.id, Step.DELAYED, "waits for its time")
         else:
             self._admit(evaluation.id)
-
-    def enqueue_all(
-        self, evaluations: Iterable[tuple[Evaluation, str]], *, monotonic: float
-    ) -> None:
-        """Take several in, each with its token or ""."""
-        for evaluation, token in evaluations:
-            self.enqueue(evaluation, monotonic=monotonic, token=token)
 
     def drop_waiting(self, eval_id: str) -> bool:
         """Forget an evaluation that still waits for its time; whether it did."""
@@ -242,21 +236,24 @@ class EvalBroker:
             raise TokenMismatch("Token does not match for Evaluation ID")
         return entry
 
-    def tick(self, *, now: int, monotonic: float) -> None:
+    def tick(self, moment: Moment) -> None:
         """Nack deliveries whose timer ran out; let in what waited long enough."""
-        for eval_id in self._nack_timers.pop_due(monotonic):
+        for eval_id in self._nack_timers.pop_due(moment.monotonic):
             token = self._entries[eval_id].token
-            self.nack(eval_id, token, monotonic=monotonic, reason="nack timeout")
-        for eval_id in (*self._by_wall.pop_due(now), *self._by_monotonic.pop_due(monotonic)):
+            self.nack(eval_id, token, monotonic=moment.monotonic, reason="nack timeout")
+        for eval_id in (
+            *self._by_wall.pop_due(moment.now),
+            *self._by_monotonic.pop_due(moment.monotonic),
+        ):
             self._admit(eval_id)
 
-    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+    def next_deadline(self, moment: Moment) -> float | None:
         """When `tick` has something to do, on the monotonic clock."""
-        moments = [self._nack_timers.next_due(), self._by_monotonic.next_due()]
+        deadlines = [self._nack_timers.next_due(), self._by_monotonic.next_due()]
         wall = self._by_wall.next_due()
         if wall is not None:
-            moments.append(monotonic + max(0.0, (wall - now) / SECOND))
-        return min((moment for moment in moments if moment is not None), default=None)
+            deadlines.append(moment.monotonic + max(0.0, (wall - moment.now) / SECOND))
+        return min((due for due in deadlines if due is not None), default=None)
 
     def take_notes(self) -> list[Note]:
         """What happened since it was last asked, in order."""

@@ -15,6 +15,7 @@ from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent
 from scheduler.structs.evaluation import EvalStatus, Evaluation, Step
 from scheduler.structs.identity import JobKey
+from scheduler.structs.moment import Moment
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
 
@@ -34,7 +35,7 @@ class Intake:
         #: The newest write of any evaluation of a job, for jobs with work in the broker.
         self._job_index: dict[JobKey, int] = {}
 
-    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+    def restore(self, reader: StateReader, moment: Moment) -> None:
         """Forget everything; enqueue what is pending in the record, track what is blocked."""
         self.wants_restore = False
         self._capacity.restore(reader)
@@ -49,32 +50,32 @@ class Intake:
             self._lives.begin(evaluation.id, steps.get(evaluation.id))
             # Whatever was written about the job before is in the record already.
             self._job_index[evaluation.job_key] = reader.index
-            self._take_in(evaluation, now=now, monotonic=monotonic)
-        self.record_notes(now)
+            self._take_in(evaluation, moment)
+        self.record_notes(moment.now)
 
-    def recall(self, frames: Sequence[EventFrame] | None, *, now: int, monotonic: float) -> None:
+    def recall(self, frames: Sequence[EventFrame] | None, moment: Moment) -> None:
         """Let those run again that waited for what was committed while nobody led; see Leader."""
         if frames is None:
             released = self._blocked.unblock_all("room may have appeared while nobody led")
         else:
-            released = self._capacity.recall(frames, monotonic)
-        self.enqueue_released(released, now=now, monotonic=monotonic)
-        self.record_notes(now)
+            released = self._capacity.recall(frames, moment.monotonic)
+        self.enqueue_released(released, moment)
+        self.record_notes(moment.now)
 
     def _switch(self, *, enabled: bool) -> None:
         self._broker.set_enabled(enabled=enabled)
         self._blocked.set_enabled(enabled=enabled)
 
-    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+    def observe(self, frame: EventFrame, moment: Moment) -> None:
         """Take in one frame: who waited for the capacity it brings runs before who is new."""
-        released = self._capacity.observe(frame, monotonic)
-        self.enqueue_released(released, now=now, monotonic=monotonic)
+        released = self._capacity.observe(frame, moment.monotonic)
+        self.enqueue_released(released, moment)
         for event in frame.events:
             if isinstance(event.value, Evaluation):
-                self._observe_evaluation(frame, event, event.value, monotonic=monotonic)
+                self._observe_evaluation(frame, event, event.value, monotonic=moment.monotonic)
             elif isinstance(event.value, SchedulerSettings):
                 self._observe_settings(event.value)
-        self.record_notes(now)
+        self.record_notes(moment.now)
 
     def _observe_evaluation(
         self, frame: EventFrame, event: StateEvent, evaluation: Evaluation, *, monotonic: float
@@ -90,7 +91,7 @@ class Intake:
         if evaluation.create_index == frame.index:
             self._begin(evaluation, frame.at)
             if not evaluation.is_terminal:
-                self._take_in(evaluation, now=frame.at, monotonic=monotonic)
+                self._take_in(evaluation, Moment(frame.at, monotonic))
         if evaluation.is_terminal:
             self._observe_end(evaluation, frame.at)
 
@@ -115,13 +116,13 @@ class Intake:
         elif not self._broker.enabled:
             self.wants_restore = True
 
-    def _take_in(self, evaluation: Evaluation, *, now: int, monotonic: float) -> None:
+    def _take_in(self, evaluation: Evaluation, moment: Moment) -> None:
         if evaluation.should_enqueue:
-            self._broker.enqueue(evaluation, monotonic=monotonic)
+            self._broker.enqueue(evaluation, monotonic=moment.monotonic)
         elif evaluation.should_block:
-            self.block(evaluation, "", now=now, monotonic=monotonic)
+            self.block(evaluation, "", moment)
 
-    def block(self, evaluation: Evaluation, token: str, *, now: int, monotonic: float) -> None:
+    def block(self, evaluation: Evaluation, token: str, moment: Moment) -> None:
         """Let an evaluation wait for capacity; with a token while it is still out."""
         if not self._blocked.enabled:
             return
@@ -129,22 +130,24 @@ class Intake:
             self._lives.note(
                 evaluation.id,
                 Step.BLOCKED,
-                now,
+                moment.now,
                 actor="leader",
                 reason=evaluation.status_description,
             )
         released = self._blocked.block(evaluation, token)
-        self.enqueue_released(released, now=now, monotonic=monotonic)
+        self.enqueue_released(released, moment)
 
-    def enqueue_released(
-        self, released: Sequence[Released], *, now: int, monotonic: float
-    ) -> None:
+    def enqueue_released(self, released: Sequence[Released], moment: Moment) -> None:
         """Let evaluations run again that found capacity."""
         for freed in released:
             self._lives.note(
-                freed.evaluation.id, Step.UNBLOCKED, now, actor="leader", reason=freed.reason
+                freed.evaluation.id,
+                Step.UNBLOCKED,
+                moment.now,
+                actor="leader",
+                reason=freed.reason,
             )
-            self._broker.enqueue(freed.evaluation, monotonic=monotonic, token=freed.token)
+            self._broker.enqueue(freed.evaluation, monotonic=moment.monotonic, token=freed.token)
 
     def wait_index(self, evaluation: Evaluation) -> int:
         """The index a run of this evaluation must see (evaluations.md 7.2)."""

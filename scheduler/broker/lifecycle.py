@@ -137,7 +137,6 @@ class Lifecycles:
             self._await_commit(eval_id)
 
     def clear(self) -> None:
-        """Forget everything."""
         self._lives.clear()
         self._ended.clear()
         self._unwritten.clear()

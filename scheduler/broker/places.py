@@ -40,7 +40,7 @@ class Entry(msgspec.Struct):
 
 
 class Outstanding(msgspec.Struct, frozen=True):
-    """One delivery."""
+    """A delivery that its worker has not answered yet."""
 
     evaluation: Evaluation
     token: str

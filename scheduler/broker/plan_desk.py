@@ -55,6 +55,11 @@ class PlanDesk:
         return self._queue.depth
 
     @property
+    def open_count(self) -> int:
+        """Plans that have no answer yet, whoever holds them."""
+        return len(self._submissions)
+
+    @property
     def taken_count(self) -> int:
         """Plans the applier holds."""
         return len(self._submissions) - self._queue.depth

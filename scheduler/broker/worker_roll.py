@@ -21,7 +21,7 @@ class HeldDelivery(msgspec.Struct):
 
 
 class WorkerProcess(msgspec.Struct):
-    """What is known of one process; moments are monotonic seconds."""
+    """What is known of one process; times are monotonic seconds."""
 
     heard_at: float
     asked_at: float = float("-inf")
@@ -92,7 +92,7 @@ class WorkerRoll:
         One that was woken within the last second, and has not asked yet, is still expected.
         """
         again = monotonic - self._settings.wake_again_after
-        self._wakes = [moment for moment in self._wakes if moment > again]
+        self._wakes = [at for at in self._wakes if at > again]
         idle = [known for known in self._processes.values() if not known.held]
         sleeping = sum(self._sleeps(known, monotonic) for known in idle)
         # Whoever is awake and holds nothing takes the first ones before a wake-up could.
@@ -109,18 +109,18 @@ class WorkerRoll:
 
     def next_deadline(self, ready_count: int, monotonic: float) -> float | None:
         """When a process is lost, or may have to be woken for what is ready."""
-        moments = [
+        deadlines = [
             known.heard_at + self._settings.lost_worker_after for known in self._processes.values()
         ]
         if ready_count:
-            moments += [
+            deadlines += [
                 known.asked_at + self._settings.awake_after_asking
                 for known in self._processes.values()
                 if not known.held
             ]
-            moments += [moment + self._settings.wake_again_after for moment in self._wakes]
+            deadlines += [at + self._settings.wake_again_after for at in self._wakes]
         # Those that are past have been acted on by the tick before.
-        return min((moment for moment in moments if moment > monotonic), default=None)
+        return min((at for at in deadlines if at > monotonic), default=None)
 
     def counts(self) -> tuple[int, int]:
         """Processes known, and those that hold deliveries."""

@@ -14,7 +14,9 @@ from scheduler.engine.plan.evaluate import accept_nodes
 from scheduler.engine.registry import new_scheduler
 from scheduler.errors import SchedulerError
 from scheduler.ports import PatternMatcher, Snapshot
+from scheduler.state.found_rows import put_found
 from scheduler.state.node_table import NodeTable
+from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS, SCHEDULER_SETTINGS
 from scheduler.state.open_change import OpenChange
 from scheduler.state.record import Record, VersionKey, version_key
 from scheduler.state.seeds import seed_record
@@ -163,22 +165,22 @@ class _World:
 
 
 def _put_all(change: OpenChange, capsule: Capsule) -> None:
-    change.put_scheduler_settings(capsule.scheduler_config)
+    change.put(SCHEDULER_SETTINGS, capsule.scheduler_config)
     for quota in capsule.quotas:
-        change.put_quota(quota)
+        change.put(QUOTAS, quota)
     for namespace in capsule.namespaces:
-        change.put_namespace(namespace)
+        change.put(NAMESPACES, namespace)
     for pool in capsule.node_pools:
-        change.put_node_pool(pool)
+        change.put(NODE_POOLS, pool)
     for node in capsule.nodes:
-        change.put_node(node)
+        put_found(change, node)
     versions = _put_jobs(change, capsule.jobs)
     for alloc in capsule.allocations:
-        change.put_allocation(_named(alloc, versions))
+        put_found(change, _named(alloc, versions))
     for deployment in capsule.deployments:
-        change.put_deployment(deployment)
+        put_found(change, deployment)
     for evaluation in (*capsule.evaluations, capsule.evaluation):
-        change.put_evaluation(evaluation)
+        put_found(change, evaluation)
 
 
 def _put_jobs(change: OpenChange, jobs: tuple[Job, ...]) -> _Versions:
@@ -191,8 +193,8 @@ def _put_jobs(change: OpenChange, jobs: tuple[Job, ...]) -> _Versions:
         change.put_job_version(job)
     for job in newest.values():
         change.put_job(job)
-        if change.namespace(job.namespace) is None:
-            change.put_namespace(Namespace(name=job.namespace))
+        if change.get(NAMESPACES, job.namespace) is None:
+            change.put(NAMESPACES, Namespace(name=job.namespace))
     return versions
 
 

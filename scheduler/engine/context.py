@@ -103,10 +103,6 @@ class EvalContext:
         """Propose to evict an allocation, given as it is stored."""
         self._change(ChangeKind.PREEMPTION, 1, alloc)
 
-    def remove_preemption(self, alloc: Allocation) -> None:
-        """Take a proposed eviction back."""
-        self._change(ChangeKind.PREEMPTION, -1, alloc)
-
     def job_allocs(self) -> tuple[Allocation, ...]:
         """Every stored allocation of the evaluated job, read once."""
         if self._job_allocs is None:

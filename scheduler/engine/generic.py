@@ -13,7 +13,7 @@ from scheduler.engine.plan.annotate import annotate
 from scheduler.engine.reconcile import reasons
 from scheduler.engine.reconcile.cluster import reconcile_cluster
 from scheduler.engine.reconcile.results import ReconcileResults
-from scheduler.engine.reconcile.situation import Change, Situation
+from scheduler.engine.reconcile.situation import Situation, UpdateKind
 from scheduler.engine.run import Run
 from scheduler.engine.stack import ClassReport, ServiceStack
 from scheduler.engine.update_check import in_deployment, judge_update
@@ -130,7 +130,7 @@ class GenericScheduler:
             attempt.stop(alloc, reasons.LOST, client_status=ClientStatus.LOST)
         job = attempt.job
 
-        def judge(alloc: Allocation, job: Job, group: TaskGroup) -> Allocation | Change:
+        def judge(alloc: Allocation, job: Job, group: TaskGroup) -> Allocation | UpdateKind:
             return judge_update(attempt, stack, alloc, job, group)
 
         results = reconcile_cluster(

@@ -14,7 +14,7 @@ from scheduler.engine.feasibility.check import FeasibilityAsk
 from scheduler.engine.feasibility.class_memo import REMEMBERED, ClassMemo
 from scheduler.engine.feasibility.distinct_hosts import DistinctHosts
 from scheduler.engine.feasibility.distinct_property import DistinctProperty
-from scheduler.engine.feasibility.verdict import Verdict, judge
+from scheduler.engine.feasibility.verdict import GroupFeasibility, judge
 from scheduler.engine.measure.ask import ask_of
 from scheduler.engine.measure.grouping import refused_nodes
 from scheduler.engine.measure.tally import Tally, tally
@@ -51,6 +51,18 @@ class Chosen(NamedTuple):
     evicted: tuple[Allocation, ...]
 
 
+class _Clearings(NamedTuple):
+    """What evicting would do on the rows without room."""
+
+    evictions: dict[int, Eviction]
+    #: On rows where it does not help: what is lacking still, where that is not what was lacking
+    #: with nobody gone.
+    shortages: dict[int, str]
+
+
+_NOTHING_CLEARED = _Clearings({}, {})
+
+
 class GroupState:
     """One group of one job version. `metrics` tells of the last choice alone."""
 
@@ -65,7 +77,7 @@ class GroupState:
         job, group = ask.job, ask.group
         self.job = job
         self.metrics = AllocMetric()
-        self.verdict: Verdict = judge(ask)
+        self.verdict: GroupFeasibility = judge(ask)
         #: Candidates, and every other row a choice was limited to.
         self.looked_at: Bools = np.zeros(candidates.size, dtype=np.bool_)
         self._context = context
@@ -102,7 +114,8 @@ class GroupState:
         self._follow()
         codes, reasons = self._forbid()
         blocked = None if codes is self.verdict.reason_codes else codes != 0
-        evictions = self._evictions(blocked) if preempt else {}
+        clearings = self._clearings(blocked) if preempt else _NOTHING_CLEARED
+        evictions = clearings.evictions
         entries = self._ranking.best(_KEPT_SCORES, penalty_rows, blocked)
         scored = {
             row: self._ranking.score(row, is_penalised=row in penalty_rows)
@@ -115,7 +128,7 @@ class GroupState:
         if evictions:
             entries = sorted(self._ranking.entry(row, scored[row]) for row in scored)
         best = [row for _, _, row in entries[:_KEPT_SCORES]]
-        self._measure(codes, reasons, best, scored, evictions)
+        self._measure(codes, reasons, best, scored, clearings)
         self._remember_candidates()
         if not best:
             return None
@@ -135,13 +148,14 @@ class GroupState:
         if not self._candidates[row]:
             self._ranking.room.update(row)
         eviction = None
-        if self._ranking.room.reason(row):
-            eviction = self._preemptor.evict_for(row) if preempt else None
-            if eviction is None:
+        lacking = self._ranking.room.reason(row)
+        if lacking:
+            found = self._preemptor.evict_for(row) if preempt else Shortage(lacking)
+            if isinstance(found, Shortage):
                 counts = bool(self._ranking.room.exhausted[row])
-                reason = self._ranking.room.reason(row)
-                self._measure_one(row, exhausted=reason if counts else None)
+                self._measure_one(row, exhausted=found.reason if counts else None)
                 return None
+            eviction = found
         self._ranking.refresh_spread()
         is_penalised = row in penalty_rows
         if eviction is None:
@@ -212,12 +226,18 @@ class GroupState:
             codes[rows & (codes == 0)] = len(reasons) - 1
         return codes, tuple(reasons)
 
-    def _evictions(self, blocked: Bools | None) -> dict[int, Eviction]:
+    def _clearings(self, blocked: Bools | None) -> _Clearings:
         rows = self._candidates & self.verdict.passes & ~self._ranking.allowed
         if blocked is not None:
             rows &= ~blocked
-        found = {row: self._preemptor.evict_for(row) for row in np.flatnonzero(rows).tolist()}
-        return {row: eviction for row, eviction in found.items() if eviction is not None}
+        clearings = _Clearings({}, {})
+        for row in np.flatnonzero(rows).tolist():
+            found = self._preemptor.evict_for(row)
+            if isinstance(found, Eviction):
+                clearings.evictions[row] = found
+            elif found.reason != self._ranking.room.reason(row):
+                clearings.shortages[row] = found.reason
+        return clearings
 
     def _chosen(self, row: int, scored: Scored, eviction: Eviction | None) -> Chosen:
         if eviction is not None:
@@ -254,11 +274,12 @@ class GroupState:
         if self._memo is not None:
             self._memo.note(self.group_name, self.verdict, self._candidates)
 
-    def _count_exhausted(self, codes: NDArray[np.int16], evictable: list[int]) -> Tally:
+    def _count_exhausted(self, codes: NDArray[np.int16], clearings: _Clearings) -> Tally:
         room = self._ranking.room
         rows = self._candidates & (codes == 0) & room.exhausted
-        rows[evictable] = False
-        return tally(self._context.table, rows, room.dimension, room.dimensions)
+        rows[list(clearings.evictions)] = False
+        dimension = room.dimension_with(clearings.shortages)
+        return tally(self._context.table, rows, dimension, room.dimensions)
 
     def _measure(
         self,
@@ -266,16 +287,17 @@ class GroupState:
         reasons: tuple[str, ...],
         best: list[int],
         scored: dict[int, Scored],
-        evictions: dict[int, Eviction],
+        clearings: _Clearings,
     ) -> None:
         filtered, exhausted = self._filtered, self._exhausted
         if codes is not self.verdict.reason_codes:
             filtered = exhausted = None
         if filtered is None:
             filtered = self._filtered = self._count_filtered(codes, reasons)
-        if exhausted is None or evictions:
-            exhausted = self._count_exhausted(codes, list(evictions))
-            is_lasting = not evictions and codes is self.verdict.reason_codes
+        has_cleared = any(clearings)
+        if exhausted is None or has_cleared:
+            exhausted = self._count_exhausted(codes, clearings)
+            is_lasting = not has_cleared and codes is self.verdict.reason_codes
             self._exhausted = exhausted if is_lasting else None
         self.metrics = AllocMetric(
             nodes_evaluated=self._candidate_count,

@@ -9,6 +9,7 @@ from scheduler.engine.explain import Asked, Explainer, explained
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.stack import ClassReport
 from scheduler.ports import Snapshot
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import (
     EvalStatus,
@@ -178,7 +179,7 @@ class Run:
         return {name: explained(name, asked) for name, asked in self._asked.items()}
 
     def _counts_moved(self, snapshot: Snapshot) -> bool:
-        summary = snapshot.job_summary(self.evaluation.job_key)
+        summary = snapshot.get(JOB_SUMMARIES, self.evaluation.job_key)
         if summary is None:
             return False
         queued = self.evaluation.queued_allocations

@@ -17,6 +17,7 @@ from scheduler.engine.feasibility.readiness import candidate_rows, pool_rows
 from scheduler.engine.feasibility.volumes import depends_on_alloc_name
 from scheduler.engine.group_state import Chosen, GroupState, Setting
 from scheduler.state.node_table import Bools
+from scheduler.state.nouns import NODE_POOLS
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.explanation import GroupExplanation
 from scheduler.structs.job import Job, JobType
@@ -254,7 +255,7 @@ class _Groups:
     def _setting(self, job: Job) -> Setting:
         """The cluster's settings, overridden by those of the job's pool."""
         settings = self._context.settings
-        pool = self._context.snapshot.node_pool(job.node_pool)
+        pool = self._context.snapshot.get(NODE_POOLS, job.node_pool)
         own = pool.scheduler_configuration if pool else None
         oversubscription = own.memory_oversubscription_enabled if own else None
         if oversubscription is None:

@@ -39,7 +39,9 @@ def settle_deployment(work: SystemWork, results: NodeResults) -> None:
         is_everything_complete = is_everything_complete and is_complete
     plan = work.attempt.plan
     if not states:
-        plan.deployment, plan.deployment_updates = None, ()
+        # Nothing of it is left to name: the evaluation is not told to belong to it either.
+        work.deployment = plan.deployment = None
+        plan.deployment_updates = ()
         return
     deployment = msgspec.structs.replace(deployment, task_groups=states)
     plan.deployment = described(deployment)

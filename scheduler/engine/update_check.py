@@ -9,7 +9,7 @@ import msgspec
 from scheduler.engine.attempt import Attempt
 from scheduler.engine.feasibility.readiness import matches_datacenter
 from scheduler.engine.plan.builder import made_from
-from scheduler.engine.reconcile.situation import Change
+from scheduler.engine.reconcile.situation import UpdateKind
 from scheduler.engine.reconcile.update_kind import must_be_replaced, only_run_limit_differs
 from scheduler.engine.stack import SelectOptions, ServiceStack, SystemStack
 from scheduler.structs.allocation import Allocation
@@ -24,21 +24,21 @@ Stack = ServiceStack | SystemStack
 
 def judge_update(
     attempt: Attempt, stack: ServiceStack, alloc: Allocation, job: Job, group: TaskGroup
-) -> Allocation | Change:
+) -> Allocation | UpdateKind:
     """Ignore, replace, or the copy changed in place, of a service or batch allocation."""
     old = attempt.snapshot.job_of(alloc)
     if old is not None and old.job_modify_index == job.job_modify_index:
-        return Change.IGNORE
+        return UpdateKind.IGNORE
     if old is None or must_be_replaced(old, job, group.name):
-        return Change.DESTRUCTIVE
+        return UpdateKind.DESTRUCTIVE
     if alloc.is_terminal:
-        return Change.IGNORE
+        return UpdateKind.IGNORE
     if not may_stay(attempt.snapshot.node(alloc.node_id), job):
-        return Change.DESTRUCTIVE
+        return UpdateKind.DESTRUCTIVE
     old_group = old.task_group(group.name)
     if old_group is not None and only_run_limit_differs(old_group, group):
         return made_from(alloc, job).changed(eval_id=attempt.evaluation.id)
-    return changed_in_place(attempt, stack, alloc, job, group) or Change.DESTRUCTIVE
+    return changed_in_place(attempt, stack, alloc, job, group) or UpdateKind.DESTRUCTIVE
 
 
 def may_stay(node: Node | None, job: Job) -> bool:

@@ -32,7 +32,10 @@ class Topic(StrEnum):
 
 
 class WriteKind(StrEnum):
-    """Which write made a frame (http-api.md 6, `Type`); it names the write, not the row."""
+    """Which write made a frame (http-api.md 6, `Type`); it names the write, not the row.
+
+    Writes that put or delete one row of a plain noun are named by the noun (`QUOTAS.upserted`).
+    """
 
     JOB_REGISTERED = "JobRegistered"
     JOB_DEREGISTERED = "JobDeregistered"
@@ -48,23 +51,19 @@ class WriteKind(StrEnum):
     NODE_ELIGIBILITY = "NodeEligibility"
     NODE_DRAIN = "NodeDrain"
     NODE_STREAM_EVENT = "NodeStreamEvent"
-    NODE_POOL_UPSERTED = "NodePoolUpserted"
-    NODE_POOL_DELETED = "NodePoolDeleted"
     #: Writes the public stream does not name.
-    NAMESPACE_UPSERTED = "NamespaceUpserted"
-    NAMESPACE_DELETED = "NamespaceDeleted"
-    QUOTA_UPSERTED = "QuotaUpserted"
-    QUOTA_DELETED = "QuotaDeleted"
     SCHEDULER_SETTINGS_UPDATED = "SchedulerSettingsUpdated"
     LIFECYCLE_RECORDED = "LifecycleRecorded"
     COLLECTED = "Collected"
     COLLECTION_DEMANDED = "CollectionDemanded"
+    SUMMARIES_RECONCILED = "SummariesReconciled"
 
 
 class StateEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One changed row."""
 
-    topic: Topic
+    #: Of the noun; one of `Topic` where someone asks for it by name.
+    topic: str
     #: Job id, evaluation id, "eval_id/number" of a lifecycle step, ...
     key: str
     namespace: str = ""
@@ -77,6 +76,7 @@ class EventFrame(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one committed write changed, in the order it was put."""
 
     index: int
-    kind: WriteKind
+    #: One of `WriteKind`, or what the noun calls its putting or deleting.
+    kind: str
     at: Nanoseconds
     events: tuple[StateEvent, ...]

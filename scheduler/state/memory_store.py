@@ -7,10 +7,12 @@ durable; otherwise it behaves as `cluster.store` does, and one conformance suite
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from scheduler.access.caller import CLUSTER, Caller
 from scheduler.errors import Fenced, StaleSnapshot
 from scheduler.ports import Change, Fence, StateReader, StateStore
-from scheduler.state.events import EventFrame, WriteKind
+from scheduler.state.events import EventFrame
 from scheduler.state.node_table import NodeTable
+from scheduler.state.nouns import NAMESPACES
 from scheduler.state.open_change import OpenChange
 from scheduler.state.record import Record
 from scheduler.state.seeds import seed_record
@@ -29,20 +31,21 @@ class MemoryStateStore(Record, StateStore):
         self._leases: dict[str, int] = {}
         self._node_table = NodeTable()
         self._table_frames = 0
-        self.write(WriteKind.NAMESPACE_UPSERTED, seed_record, now=0)
+        self.write(NAMESPACES.upserted, seed_record, now=0)
 
     def write(
         self,
-        kind: WriteKind,
+        kind: str,
         work: Callable[[Change], Result],
         *,
         now: int,
+        by: Caller = CLUSTER,
         fence: Fence | None = None,
     ) -> tuple[int, Result]:
         """See `StateStore.write`. A fence holds when no newer epoch of its lease was granted."""
         if fence is not None and self._leases.get(fence.name, fence.epoch) != fence.epoch:
             raise Fenced(f"lease {fence.name!r} has epoch {self._leases[fence.name]}")
-        change = OpenChange(self, now)
+        change = OpenChange(self, now, by)
         result = work(change)
         events = change.events
         if events:

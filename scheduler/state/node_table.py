@@ -220,12 +220,12 @@ class NodeTable:
 
     @property
     def memory_capacity(self) -> Floats:
-        """MB."""
+        """MB in all, by row."""
         return self._number(_MEMORY)
 
     @property
     def disk_capacity(self) -> Floats:
-        """MB."""
+        """MB in all, by row."""
         return self._number(_DISK)
 
     @property
@@ -240,7 +240,7 @@ class NodeTable:
 
     @property
     def disk_used(self) -> Floats:
-        """MB held."""
+        """MB held, by row."""
         return self._number(_DISK_USED)
 
     @property

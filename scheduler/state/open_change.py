@@ -4,34 +4,57 @@ In: a base that does not move while the change is open. Out: the events of every
 row, and nothing else; who stores them is not known here. So every store has the same semantics.
 """
 
-from collections.abc import Hashable
+from collections.abc import Mapping
 
 import msgspec
 
+from scheduler.access.caller import CLUSTER, Caller
 from scheduler.ports import Change, StateReader
-from scheduler.state.events import StateEvent, Topic
+from scheduler.state.events import StateEvent
 from scheduler.state.node_use import changed_use
-from scheduler.state.overlay import SETTINGS_KEY, Overlay
+from scheduler.state.noun import AnyKey, Key, Noun, Value, event_key
+from scheduler.state.nouns import (
+    ALLOCATIONS,
+    DEPLOYMENTS,
+    EVALUATIONS,
+    EXPLANATIONS,
+    JOB_SUBMISSIONS,
+    JOB_SUMMARIES,
+    JOB_VERSIONS,
+    JOBS,
+    NODE_USES,
+    NODES,
+)
+from scheduler.state.overlay import Overlay
 from scheduler.state.record import version_key
+from scheduler.structs import transitions
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
-from scheduler.structs.evaluation import Evaluation, LifecycleStep
-from scheduler.structs.explanation import StoredExplanation
+from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
-from scheduler.structs.node import Node, NodePool
-from scheduler.structs.quota import QuotaSpec
-from scheduler.structs.scheduler_settings import SchedulerSettings
-from scheduler.structs.wire import Wire
+from scheduler.structs.job import Job
+from scheduler.structs.node import Node
+
+#: A put or a deletion of these changes other rows too: they have methods of their own.
+_WITH_RULES = frozenset[object](
+    {JOBS, JOB_VERSIONS, NODES, NODE_USES, ALLOCATIONS, EVALUATIONS, DEPLOYMENTS}
+)
 
 
 class OpenChange(Overlay, Change):
     """A transaction in the making."""
 
-    def __init__(self, base: StateReader, now: int) -> None:
+    def __init__(self, base: StateReader, now: int, by: Caller = CLUSTER) -> None:
         super().__init__(base, now)
-        self._events: dict[tuple[Topic, Hashable], StateEvent] = {}
+        self._by = by
+        self._events: dict[tuple[object, AnyKey], StateEvent] = {}
         self._unnamed: dict[JobKey, None] = {}
+        self._secrets: dict[tuple[str, AnyKey], str] = {}
+
+    @property
+    def by(self) -> Caller:
+        """Who asked for the write."""
+        return self._by
 
     @property
     def events(self) -> tuple[StateEvent, ...]:
@@ -43,67 +66,75 @@ class OpenChange(Overlay, Change):
         """Jobs some of whose versions nobody may name any more."""
         return tuple(self._unnamed)
 
+    @property
+    def secrets(self) -> Mapping[tuple[str, AnyKey], str]:
+        """Hashes that rows shall be found by, by topic and key."""
+        return self._secrets
+
+    def put_secret(self, noun: Noun[Key, Value], key: Key, secret_hash: str) -> None:
+        """Let a row that was put be found by a secret."""
+        assert noun.secret_column, f"{noun.topic} has no secrets"
+        assert self._puts[noun].get(key) is not None, "only what is put has a secret"
+        self._secrets[noun.topic, key] = secret_hash
+
+    def put(self, noun: Noun[Key, Value], value: Value) -> None:
+        """Store a row of a plain noun."""
+        assert noun not in _WITH_RULES, f"{noun.topic} has a method of its own"
+        self._put(noun, value)
+
+    def delete(self, noun: Noun[Key, Value], key: Key) -> None:
+        """Take a row of a plain noun out, if it is there."""
+        assert noun not in _WITH_RULES, f"{noun.topic} has a method of its own"
+        value = self.get(noun, key)
+        if value is not None:
+            self._delete(noun, value)
+
     def put_job(self, job: Job) -> None:
         """Store the current version, also among the versions."""
-        self._puts[Topic.JOB_VERSION][version_key(job)] = job
-        self._events.pop((Topic.JOB_VERSION, version_key(job)), None)
-        self._put(Topic.JOB, job.key, job, job.namespace)
+        self._puts[JOB_VERSIONS][version_key(job)] = job
+        self._events.pop((JOB_VERSIONS, version_key(job)), None)
+        self._put(JOBS, job)
 
     def put_job_version(self, job: Job) -> None:
         """Rewrite a stored version that is not the current one."""
-        self._put(Topic.JOB_VERSION, version_key(job), job, job.namespace)
+        self._put(JOB_VERSIONS, job)
 
     def delete_job_version(self, job: Job) -> None:
         """Take a version off the list."""
         self._unnamed[job.key] = None
-        self._delete(Topic.JOB_VERSION, version_key(job), job, job.namespace)
+        self._delete(JOB_VERSIONS, job)
 
     def delete_job(self, key: JobKey) -> None:
         """Purge the job, its summary and submissions."""
         job = self.job(key)
         if job is None:
             return
-        for topic in (Topic.JOB_VERSION, Topic.JOB_SUBMISSION):
-            for name in [name for name in self._puts[topic] if _job_of_name(name) == key]:
-                del self._puts[topic][name]
-                self._events.pop((topic, name), None)
-        summary = self.job_summary(key)
-        if summary is not None:
-            self._delete(Topic.JOB_SUMMARY, key, summary, key.namespace)
+        for noun in (JOB_VERSIONS, JOB_SUBMISSIONS):
+            puts = self._puts[noun]
+            for name in [name for name in puts if name[0] == key]:
+                del puts[name]
+                self._events.pop((noun, name), None)
+        self.delete(JOB_SUMMARIES, key)
         self._unnamed[key] = None
-        self._delete(Topic.JOB, key, job, key.namespace)
-
-    def put_job_summary(self, summary: JobSummary) -> None:
-        """Store the counts."""
-        key = JobKey(summary.namespace, summary.job_id)
-        self._put(Topic.JOB_SUMMARY, key, summary, summary.namespace)
-
-    def put_job_submission(self, submission: JobSubmission) -> None:
-        """Store the text."""
-        key = (JobKey(submission.namespace, submission.job_id), submission.version)
-        self._put(Topic.JOB_SUBMISSION, key, submission, submission.namespace)
+        self._delete(JOBS, job)
 
     def put_node(self, node: Node) -> None:
-        """Store a node."""
-        self._put(Topic.NODE, node.id, node)
+        """Store a node. Raises IllegalTransition, as the puts of other statuses do."""
+        transitions.NODE.require(self.node(node.id), node)
+        self._put(NODES, node)
 
     def delete_node(self, node_id: str) -> None:
         """Forget a node; what its allocations take stays known."""
         node = self.node(node_id)
         if node is not None:
-            self._delete(Topic.NODE, node_id, node)
+            self._delete(NODES, node)
 
     def put_allocation(self, alloc: Allocation) -> None:
         """Store an allocation and keep the sums of its node exact."""
         before = self.allocation(alloc.id)
-        self._put(Topic.ALLOCATION, alloc.id, alloc, alloc.namespace)
-        for place in (
-            ("job", alloc.job_key),
-            ("node", alloc.node_id),
-            ("eval", alloc.eval_id),
-            ("deployment", alloc.deployment_id),
-        ):
-            self._places.setdefault(place, {})[alloc.id] = None
+        transitions.DESIRED.require(before, alloc)
+        transitions.CLIENT.require(before, alloc)
+        self._put(ALLOCATIONS, alloc)
         if before is not None and before.node_id != alloc.node_id:
             self._move_use(before.node_id, before, None)
             before = None
@@ -113,117 +144,64 @@ class OpenChange(Overlay, Change):
         """Collect an allocation."""
         alloc = self.allocation(alloc_id)
         if alloc is not None:
-            self._delete(Topic.ALLOCATION, alloc_id, alloc, alloc.namespace)
+            self._delete(ALLOCATIONS, alloc)
             self._unnamed[alloc.job_key] = None
             self._move_use(alloc.node_id, alloc, None)
 
     def put_evaluation(self, evaluation: Evaluation) -> None:
         """Store an evaluation."""
-        self._put(Topic.EVALUATION, evaluation.id, evaluation, evaluation.namespace)
-        for place in (("eval of job", evaluation.job_key), ("open", False)):
-            self._places.setdefault(place, {})[evaluation.id] = None
+        transitions.EVALUATION.require(self.evaluation(evaluation.id), evaluation)
+        self._put(EVALUATIONS, evaluation)
 
     def delete_evaluation(self, eval_id: str) -> None:
         """Collect an evaluation; its stub stays."""
         evaluation = self.evaluation(eval_id)
         if evaluation is not None:
-            self._delete(Topic.EVALUATION, eval_id, evaluation, evaluation.namespace)
+            self._delete(EVALUATIONS, evaluation)
 
     def put_deployment(self, deployment: Deployment) -> None:
         """Store a deployment."""
-        self._put(Topic.DEPLOYMENT, deployment.id, deployment, deployment.namespace)
-        place = ("deployment of job", deployment.job_key)
-        self._places.setdefault(place, {})[deployment.id] = None
+        transitions.DEPLOYMENT.require(self.deployment(deployment.id), deployment)
+        self._put(DEPLOYMENTS, deployment)
 
     def delete_deployment(self, deployment_id: str) -> None:
         """Collect a deployment."""
         deployment = self.deployment(deployment_id)
         if deployment is not None:
-            self._delete(Topic.DEPLOYMENT, deployment_id, deployment, deployment.namespace)
-
-    def put_lifecycle_step(self, step: LifecycleStep) -> None:
-        """Record a step."""
-        self._put(Topic.LIFECYCLE, (step.eval_id, step.number), step)
-
-    def put_explanation(self, explanation: StoredExplanation) -> None:
-        """Store a group's explanation."""
-        name = (explanation.eval_id, explanation.task_group)
-        self._put(Topic.EXPLANATION, name, explanation, explanation.namespace)
+            self._delete(DEPLOYMENTS, deployment)
 
     def delete_explanations(self, eval_id: str) -> None:
         """Forget those of an evaluation."""
         for item in self.explanations(eval_id):
             # What goes is named in the log, not said again.
-            gone = msgspec.structs.replace(item, packed=b"")
-            name = (eval_id, item.task_group)
-            self._delete(Topic.EXPLANATION, name, gone, item.namespace)
-
-    def put_namespace(self, namespace: Namespace) -> None:
-        """Store a namespace."""
-        self._put(Topic.NAMESPACE, namespace.name, namespace)
-
-    def delete_namespace(self, name: str) -> None:
-        """Remove a namespace."""
-        namespace = self.namespace(name)
-        if namespace is not None:
-            self._delete(Topic.NAMESPACE, name, namespace)
-
-    def put_quota(self, quota: QuotaSpec) -> None:
-        """Store a quota."""
-        self._put(Topic.QUOTA, quota.name, quota)
-
-    def delete_quota(self, name: str) -> None:
-        """Remove a quota."""
-        quota = self.quota(name)
-        if quota is not None:
-            self._delete(Topic.QUOTA, name, quota)
-
-    def put_node_pool(self, pool: NodePool) -> None:
-        """Store a node pool."""
-        self._put(Topic.NODE_POOL, pool.name, pool)
-
-    def delete_node_pool(self, name: str) -> None:
-        """Remove a node pool."""
-        pool = self.node_pool(name)
-        if pool is not None:
-            self._delete(Topic.NODE_POOL, name, pool)
-
-    def put_scheduler_settings(self, settings: SchedulerSettings) -> None:
-        """Store the settings."""
-        self._put(Topic.SCHEDULER_SETTINGS, SETTINGS_KEY, settings)
+            self._delete(EXPLANATIONS, msgspec.structs.replace(item, packed=b""))
 
     def _move_use(self, node_id: str, before: Allocation | None, after: Allocation | None) -> None:
         use = self.node_use(node_id)
         moved = changed_use(use, before, after)
         if moved is not use:
-            self._put(Topic.NODE_USE, node_id, moved)
+            self._put(NODE_USES, moved)
 
-    def _put(self, topic: Topic, name: Hashable, value: Wire, namespace: str = "") -> None:
-        self._puts[topic][name] = value
-        self._record(topic, name, value, namespace, deleted=False)
+    def _put(self, noun: Noun[Key, Value], value: Value) -> None:
+        key = noun.key(value)
+        self._puts[noun][key] = value
+        for index in noun.indexes.values():
+            place = index.place(value)
+            if place is not None:
+                self._places.setdefault((index, place), {})[key] = None
+        self._record(noun, key, value, deleted=False)
 
-    def _delete(self, topic: Topic, name: Hashable, value: Wire, namespace: str = "") -> None:
-        self._puts[topic][name] = None
-        self._record(topic, name, value, namespace, deleted=True)
+    def _delete(self, noun: Noun[Key, Value], value: Value) -> None:
+        key = noun.key(value)
+        self._puts[noun][key] = None
+        self._record(noun, key, value, deleted=True)
 
-    def _record(
-        self, topic: Topic, name: Hashable, value: Wire, namespace: str, *, deleted: bool
-    ) -> None:
-        self._events.pop((topic, name), None)
-        self._events[topic, name] = StateEvent(
-            topic=topic, key=_event_key(name), namespace=namespace, value=value, deleted=deleted
+    def _record(self, noun: Noun[Key, Value], key: Key, value: Value, *, deleted: bool) -> None:
+        self._events.pop((noun, key), None)
+        self._events[noun, key] = StateEvent(
+            topic=noun.topic,
+            key=event_key(key),
+            namespace="" if noun.namespace is None else noun.namespace(value),
+            value=value,
+            deleted=deleted,
         )
-
-
-def _event_key(name: Hashable) -> str:
-    """The public key of a row: the last part of its name that a person would use."""
-    if isinstance(name, JobKey):
-        return name.job_id
-    if not isinstance(name, tuple):
-        return str(name)
-    first = name[0].job_id if isinstance(name[0], JobKey) else name[0]
-    return f"{first}/{name[-1]}"
-
-
-def _job_of_name(name: Hashable) -> Hashable:
-    return name[0] if isinstance(name, tuple) else None

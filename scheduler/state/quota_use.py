@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from scheduler.ports import StateReader
 from scheduler.state.node_use import UseSum, use_of
+from scheduler.state.nouns import NAMESPACES, QUOTAS
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 
@@ -23,13 +24,13 @@ _DIMENSIONS = {
 
 def quota_of(reader: StateReader, namespace: str) -> QuotaSpec | None:
     """The quota a namespace counts against; None when it names none."""
-    space = reader.namespace(namespace)
-    return reader.quota(space.quota) if space is not None and space.quota else None
+    space = reader.get(NAMESPACES, namespace)
+    return reader.get(QUOTAS, space.quota) if space is not None and space.quota else None
 
 
 def namespaces_of(reader: StateReader, quota: str) -> tuple[str, ...]:
     """The namespaces that share a quota, by name."""
-    return tuple(space.name for space in reader.namespaces() if space.quota == quota)
+    return tuple(space.name for space in reader.list_all(NAMESPACES) if space.quota == quota)
 
 
 def use_of_quota(reader: StateReader, quota: str) -> QuotaAmounts:

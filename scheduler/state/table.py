@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class Table(Generic[Key, Value]):
-    """Rows by key. `places` gives, per index name, the bucket a value belongs to."""
+    """Rows by key. `places` gives, per index name, a value's bucket; None: it is in none."""
 
     def __init__(self, places: Mapping[str, Callable[[Value], Hashable]] | None = None) -> None:
         self._places = dict(places or {})
@@ -36,7 +36,6 @@ class Table(Generic[Key, Value]):
         return self._rows.get(key)
 
     def values(self) -> Iterable[Value]:
-        """All rows."""
         return self._rows.values()
 
     def bucket(self, index: str, place: Hashable) -> list[Value]:
@@ -55,8 +54,10 @@ class Table(Generic[Key, Value]):
                 old_place = place_of(before)
                 if old_place == place:
                     continue
-                self._bucket_for_writing(name, old_place).pop(key, None)
-            self._bucket_for_writing(name, place)[key] = None
+                if old_place is not None:
+                    self._bucket_for_writing(name, old_place).pop(key, None)
+            if place is not None:
+                self._bucket_for_writing(name, place)[key] = None
 
     def remove(self, key: Key) -> Value | None:
         """Take a row out; None when it was not there."""
@@ -64,7 +65,9 @@ class Table(Generic[Key, Value]):
         before = self._rows.pop(key, None)
         if before is not None:
             for name, place_of in self._places.items():
-                self._bucket_for_writing(name, place_of(before)).pop(key, None)
+                place = place_of(before)
+                if place is not None:
+                    self._bucket_for_writing(name, place).pop(key, None)
         return before
 
     def _unshare(self) -> None:

@@ -1,1 +1,1 @@
-"""The nouns: frozen structs and enums with their wire names. They import nothing else of ours."""
+"""The nouns: frozen structs and enums with their wire names; of ours they import only errors."""

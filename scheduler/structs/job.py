@@ -173,12 +173,26 @@ class JobSubmission(Wire, frozen=True):
     job_modify_index: int = 0
 
 
+class NamespaceCapabilities(Wire, frozen=True):
+    """Task drivers and network modes that jobs of a namespace may use.
+
+    What is disabled is forbidden; where anything is enabled, everything else is forbidden too.
+    """
+
+    enabled_task_drivers: tuple[str, ...] | None = None
+    disabled_task_drivers: tuple[str, ...] | None = None
+    enabled_network_modes: tuple[str, ...] | None = None
+    disabled_network_modes: tuple[str, ...] | None = None
+
+
 class Namespace(Wire, frozen=True):
     """A room for jobs, with its own rights and limits."""
 
     name: str = ""
     description: str = ""
     quota: str = ""
+    #: None: every driver and mode.
+    capabilities: NamespaceCapabilities | None = None
     meta: dict[str, str] = {}
     create_index: int = 0
     modify_index: int = 0

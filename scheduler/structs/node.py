@@ -7,6 +7,9 @@ from scheduler.structs.identity import DEFAULT_NODE_POOL
 from scheduler.structs.network import HostNetwork, NetworkResource, NodeNetwork
 from scheduler.structs.wire import Duration, Instant, Wire, wire_names
 
+#: The attribute by which a node says that it only pretends to run what it is given.
+SIMULATED = "bivouac.simulated"
+
 
 class NodeStatus(StrEnum):
     """Whether a node answers."""
@@ -129,6 +132,10 @@ class LastDrain(Wire, frozen=True):
     meta: dict[str, str] = {}
 
 
+#: In the details of a line about a node's clock: by how many ms it is ahead of the server's.
+CLOCK_OFF_BY = "clock_off_by_ms"
+
+
 class NodeEvent(Wire, frozen=True):
     """One line of a node's history; the newest ten are kept, oldest first."""
 
@@ -188,6 +195,19 @@ class Node(
     last_alloc_update_index: int = 0
     create_index: int = 0
     modify_index: int = 0
+
+    @property
+    def clock_off_by_ms(self) -> int:
+        """By how much its clock was ahead of the server's when last told; below 0: behind."""
+        told = [
+            event.details[CLOCK_OFF_BY] for event in self.events if CLOCK_OFF_BY in event.details
+        ]
+        return int(told[-1]) if told and told[-1].lstrip("-").isdecimal() else 0
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether it pretends: nothing runs there, so nothing can be missing either."""
+        return self.attributes.get(SIMULATED) == "true"
 
     @property
     def is_ready(self) -> bool:

@@ -1,73 +1,131 @@
-"""The law of statuses: which may follow which. Whoever changes a status asks here.
+"""The law of statuses: which a row may begin with, and which may follow which.
 
-In: a status and the next one. Out: whether that is legal, or IllegalTransition. Staying the same
-is always legal.
+In: a row as it stands and as it is to be. Out: nothing, or IllegalTransition. An open transaction
+asks here before it puts a row, so no way into the record leads past it. Staying the same is always
+legal. Doors that may receive late news sort it out before; what arrives here is meant.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from scheduler.errors import IllegalTransition
-from scheduler.structs.allocation import ClientStatus, DesiredStatus
-from scheduler.structs.deployment import DEPLOYMENT_ACTIVE, DeploymentStatus
-from scheduler.structs.evaluation import EvalStatus
-from scheduler.structs.node import NodeStatus
+from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
+from scheduler.structs.deployment import DEPLOYMENT_ACTIVE, Deployment, DeploymentStatus
+from scheduler.structs.evaluation import EvalStatus, Evaluation
+from scheduler.structs.node import Node, NodeStatus
 
+
+class Named(Protocol):
+    """A row that an error can name."""
+
+    @property
+    def id(self) -> str:
+        """The key of the row."""
+
+
+Row = TypeVar("Row", bound=Named)
 Status = TypeVar("Status", bound=StrEnum)
 
-#: evaluations.md 3.1. A canceled one may have been on its way to a worker, whose outcome stands.
-EVALUATION: Mapping[EvalStatus, frozenset[EvalStatus]] = {
-    EvalStatus.PENDING: frozenset({EvalStatus.COMPLETE, EvalStatus.FAILED, EvalStatus.CANCELED}),
-    EvalStatus.BLOCKED: frozenset({EvalStatus.COMPLETE, EvalStatus.FAILED, EvalStatus.CANCELED}),
-    # Its allocations came back: the follow-up has lost its reason.
-    EvalStatus.COMPLETE: frozenset({EvalStatus.CANCELED}),
-    EvalStatus.FAILED: frozenset(),
-    EvalStatus.CANCELED: frozenset({EvalStatus.COMPLETE, EvalStatus.FAILED}),
-}
 
-#: control-plane.md 6.2.
-DEPLOYMENT: Mapping[DeploymentStatus, frozenset[DeploymentStatus]] = {
-    status: frozenset(DeploymentStatus) if status in DEPLOYMENT_ACTIVE else frozenset()
-    for status in DeploymentStatus
-}
+@dataclass(frozen=True, kw_only=True)
+class Law(Generic[Row, Status]):
+    """What holds for one status of one kind of row."""
 
-#: control-plane.md 9.3.
-NODE: Mapping[NodeStatus, frozenset[NodeStatus]] = {
-    NodeStatus.INITIALIZING: frozenset({NodeStatus.READY, NodeStatus.DOWN}),
-    NodeStatus.READY: frozenset(
-        {NodeStatus.DOWN, NodeStatus.DISCONNECTED, NodeStatus.INITIALIZING}
-    ),
-    NodeStatus.DISCONNECTED: frozenset({NodeStatus.INITIALIZING, NodeStatus.DOWN}),
-    NodeStatus.DOWN: frozenset({NodeStatus.READY, NodeStatus.INITIALIZING}),
-}
+    #: What an error calls the row.
+    noun: str
+    status_of: Callable[[Row], Status]
+    #: What a row that was not there may begin with.
+    births: frozenset[Status]
+    #: Every status, and those that may come next.
+    follows: Mapping[Status, frozenset[Status]]
 
-#: Wanted by the server: nothing stopped is ever wanted again.
-DESIRED: Mapping[DesiredStatus, frozenset[DesiredStatus]] = {
-    DesiredStatus.RUN: frozenset({DesiredStatus.STOP, DesiredStatus.EVICT}),
-    DesiredStatus.STOP: frozenset({DesiredStatus.EVICT}),
-    DesiredStatus.EVICT: frozenset({DesiredStatus.STOP}),
-}
-
-_LIVE = frozenset(ClientStatus)
-
-#: Reported by a node, or `lost` and `unknown` by the server; a node that returns may correct both.
-CLIENT: Mapping[ClientStatus, frozenset[ClientStatus]] = {
-    ClientStatus.PENDING: _LIVE,
-    ClientStatus.RUNNING: _LIVE,
-    ClientStatus.UNKNOWN: _LIVE,
-    ClientStatus.LOST: frozenset({ClientStatus.COMPLETE, ClientStatus.FAILED}),
-    ClientStatus.COMPLETE: frozenset({ClientStatus.FAILED}),
-    ClientStatus.FAILED: frozenset({ClientStatus.COMPLETE}),
-}
+    def require(self, before: Row | None, after: Row) -> None:
+        """Raise IllegalTransition unless the row may become `after`; None: it was not there."""
+        status = self.status_of(after)
+        if before is None:
+            if status not in self.births:
+                raise IllegalTransition(f"{self.noun} {after.id} may not begin as {status}")
+            return
+        was = self.status_of(before)
+        if was != status and status not in self.follows[was]:
+            raise IllegalTransition(f"{self.noun} {after.id} is {was} and may not become {status}")
 
 
-def is_legal(law: Mapping[Status, frozenset[Status]], before: Status, after: Status) -> bool:
-    """Whether `after` may follow `before`."""
-    return before is after or after in law[before]
+#: evaluations.md 3.1.
+EVALUATION: Law[Evaluation, EvalStatus] = Law(
+    noun="evaluation",
+    status_of=lambda row: row.status,
+    births=frozenset({EvalStatus.PENDING, EvalStatus.BLOCKED}),
+    follows={
+        EvalStatus.PENDING: frozenset(
+            {EvalStatus.COMPLETE, EvalStatus.FAILED, EvalStatus.CANCELED}
+        ),
+        EvalStatus.BLOCKED: frozenset(
+            {EvalStatus.COMPLETE, EvalStatus.FAILED, EvalStatus.CANCELED}
+        ),
+        # Canceled when the allocations that wait for it came back. Failed when its job was purged
+        # under it: the copy a worker holds still runs, and its outcome stands.
+        EvalStatus.COMPLETE: frozenset({EvalStatus.CANCELED, EvalStatus.FAILED}),
+        EvalStatus.FAILED: frozenset(),
+        # It may have been on its way to a worker, whose outcome stands.
+        EvalStatus.CANCELED: frozenset({EvalStatus.COMPLETE, EvalStatus.FAILED}),
+    },
+)
 
+#: control-plane.md 6.2. The first statuses but `running` are those of multiregion rollouts.
+DEPLOYMENT: Law[Deployment, DeploymentStatus] = Law(
+    noun="deployment",
+    status_of=lambda row: row.status,
+    births=DEPLOYMENT_ACTIVE - {DeploymentStatus.PAUSED},
+    follows={
+        status: frozenset(DeploymentStatus) if status in DEPLOYMENT_ACTIVE else frozenset()
+        for status in DeploymentStatus
+    },
+)
 
-def require_legal(law: Mapping[Status, frozenset[Status]], before: Status, after: Status) -> None:
-    """Raise IllegalTransition unless `after` may follow `before`."""
-    if not is_legal(law, before, after):
-        raise IllegalTransition(f"{before.value} may not become {after.value}")
+_AS_REQUESTED = frozenset({NodeStatus.DOWN, NodeStatus.DISCONNECTED, NodeStatus.INITIALIZING})
+
+#: control-plane.md 9.1, 9.3: a disconnected node reports its allocations before it is ready.
+NODE: Law[Node, NodeStatus] = Law(
+    noun="node",
+    status_of=lambda row: row.status,
+    births=frozenset({NodeStatus.INITIALIZING, NodeStatus.READY}),
+    follows={
+        NodeStatus.INITIALIZING: _AS_REQUESTED | {NodeStatus.READY},
+        NodeStatus.READY: _AS_REQUESTED,
+        NodeStatus.DISCONNECTED: _AS_REQUESTED,
+        NodeStatus.DOWN: _AS_REQUESTED | {NodeStatus.READY},
+    },
+)
+
+#: Wanted by the server (control-plane.md 1.5, 13.4): nothing stopped is ever wanted again.
+DESIRED: Law[Allocation, DesiredStatus] = Law(
+    noun="allocation",
+    status_of=lambda row: row.desired_status,
+    births=frozenset({DesiredStatus.RUN}),
+    follows={
+        DesiredStatus.RUN: frozenset({DesiredStatus.STOP, DesiredStatus.EVICT}),
+        DesiredStatus.STOP: frozenset({DesiredStatus.EVICT}),
+        DesiredStatus.EVICT: frozenset({DesiredStatus.STOP}),
+    },
+)
+
+_ANY = frozenset(ClientStatus)
+
+#: Reported by a node, or `lost` and `unknown` by the server (control-plane.md 10, 13.4). A node
+#: that was given up and is back says what its allocations really do; what has ended, has ended.
+CLIENT: Law[Allocation, ClientStatus] = Law(
+    noun="allocation",
+    status_of=lambda row: row.client_status,
+    births=frozenset({ClientStatus.PENDING}),
+    follows={
+        ClientStatus.PENDING: _ANY,
+        ClientStatus.RUNNING: _ANY,
+        ClientStatus.UNKNOWN: _ANY,
+        ClientStatus.LOST: _ANY - {ClientStatus.UNKNOWN},
+        ClientStatus.COMPLETE: frozenset({ClientStatus.FAILED}),
+        ClientStatus.FAILED: frozenset({ClientStatus.COMPLETE}),
+    },
+)

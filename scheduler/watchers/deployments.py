@@ -15,6 +15,7 @@ from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
+from scheduler.structs.moment import Moment
 from scheduler.watchers import deployment_rules as rules
 from scheduler.watchers.deployment_tally import DeploymentTally
 
@@ -57,13 +58,13 @@ class Deployments:
         self._gathered: dict[str, _Gathered] = {}
         self._looked_at = 0.0
 
-    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+    def restore(self, reader: StateReader, moment: Moment) -> None:
         """Find the active deployments, count their health, and look at all of them."""
         self._rollouts.clear()
         self._deadlines.clear()
         self._dirty.clear()
         self._gathered.clear()
-        self._looked_at = monotonic
+        self._looked_at = moment.monotonic
         for deployment in reader.deployments():
             if not deployment.is_active:
                 continue
@@ -74,7 +75,7 @@ class Deployments:
             for alloc in reader.allocations_by_deployment(deployment.id):
                 tally.take(alloc)
 
-    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+    def observe(self, frame: EventFrame, moment: Moment) -> None:
         """Count what allocations say; note which deployments are to be looked at."""
         # A plan may list its allocations before the deployment that it creates for them.
         for event in frame.events:
@@ -103,45 +104,43 @@ class Deployments:
         self._gathered.pop(deployment_id, None)
         self._dirty.discard(deployment_id)
 
-    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+    def next_deadline(self, moment: Moment) -> float | None:
         """At once when something has changed; else the next step, deadline or general look."""
         if not self._rollouts:
             return None
         if self._dirty:
-            return monotonic
-        moments = [self._looked_at + LOOK_AGAIN]
-        moments += [gathered.due for gathered in self._gathered.values()]
+            return moment.monotonic
+        deadlines = [self._looked_at + LOOK_AGAIN]
+        deadlines += [gathered.due for gathered in self._gathered.values()]
         cutoff = self._deadlines.next_due()
         if cutoff is not None:
-            moments.append(monotonic + max(0.0, cutoff - now) / SECOND)
-        return min(moments)
+            deadlines.append(moment.monotonic + max(0.0, cutoff - moment.now) / SECOND)
+        return min(deadlines)
 
-    def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
+    def tick(self, reader: StateReader, moment: Moment) -> Sequence[Command]:
         """Look where something changed; hand out what is due."""
-        if monotonic >= self._looked_at + LOOK_AGAIN:
-            self._looked_at = monotonic
+        if moment.monotonic >= self._looked_at + LOOK_AGAIN:
+            self._looked_at = moment.monotonic
             self._dirty |= {key for key, each in self._rollouts.items() if each.tally.has_judged}
         commands: list[Command] = []
         dirty, self._dirty = sorted(self._dirty), set()
         for deployment_id in dirty:
-            commands += self._look(reader, deployment_id, now, monotonic)
-        for deployment_id in self._deadlines.pop_due(now):
-            commands += self._meet_deadline(reader, deployment_id, now)
-        due = [key for key, gathered in self._gathered.items() if gathered.due <= monotonic]
+            commands += self._look(reader, deployment_id, moment)
+        for deployment_id in self._deadlines.pop_due(moment.now):
+            commands += self._meet_deadline(reader, deployment_id, moment.now)
+        due = [key for key, gathered in self._gathered.items() if gathered.due <= moment.monotonic]
         steps = {key: tuple(self._gathered.pop(key).replaced) for key in due}
         if steps:
             commands.append(StepDeployments(steps=steps))
         return commands
 
-    def _look(
-        self, reader: StateReader, deployment_id: str, now: int, monotonic: float
-    ) -> list[Command]:
+    def _look(self, reader: StateReader, deployment_id: str, moment: Moment) -> list[Command]:
         deployment = reader.deployment(deployment_id)
         rollout = self._rollouts.get(deployment_id)
         if deployment is None or rollout is None or not deployment.is_active:
             return []
         self._set_deadline(deployment, rollout)
-        progress = rules.progress_of(reader, deployment, rollout.tally, now)
+        progress = rules.progress_of(reader, deployment, rollout.tally, moment.now)
         if progress.has_failed:
             self._gathered.pop(deployment_id, None)
             return [self._failure(deployment, rolls_back=progress.rolls_back)]
@@ -150,7 +149,7 @@ class Deployments:
             commands.append(PromoteDeployment(deployment_id=deployment_id))
         if progress.replaceable or self._has_news(reader, deployment, rollout):
             gathered = self._gathered.setdefault(
-                deployment_id, _Gathered(due=monotonic + BATCH_WAIT, replaced={})
+                deployment_id, _Gathered(due=moment.monotonic + BATCH_WAIT, replaced={})
             )
             gathered.replaced |= dict.fromkeys(progress.replaceable)
         return commands

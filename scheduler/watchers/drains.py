@@ -14,6 +14,7 @@ from scheduler.state.events import EventFrame
 from scheduler.structs.allocation import Allocation, DesiredTransition
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobType
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import DrainStrategy, Node
 from scheduler.structs.policies import MigrateStrategy
 from scheduler.structs.task_group import TaskGroup
@@ -45,18 +46,18 @@ class Drains:
         self._asked_at = 0.0
         self._looked_at = 0.0
 
-    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+    def restore(self, reader: StateReader, moment: Moment) -> None:
         """Find the draining nodes and look at all of them."""
         self._tracked.clear()
         self._jobs.clear()
         self._dirty_jobs.clear()
         self._asked.clear()
         self._deadlines.clear()
-        self._looked_at = monotonic
+        self._looked_at = moment.monotonic
         for node in reader.nodes():
             self._follow_node(node)
 
-    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+    def observe(self, frame: EventFrame, moment: Moment) -> None:
         """Note which drains and jobs are to be looked at."""
         for event in frame.events:
             if isinstance(event.value, Node):
@@ -100,31 +101,31 @@ class Drains:
         for alloc_id in staying:
             del self._asked[alloc_id]
 
-    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+    def next_deadline(self, moment: Moment) -> float | None:
         """At once when something has changed; else the next batch, deadline or general look."""
         if not self._tracked:
             return self._asked_at + BATCH_WAIT if self._asked else None
         if self._dirty_nodes or self._dirty_jobs:
-            return monotonic
-        moments = [self._looked_at + LOOK_AGAIN]
+            return moment.monotonic
+        deadlines = [self._looked_at + LOOK_AGAIN]
         if self._asked:
-            moments.append(self._asked_at + BATCH_WAIT)
-        firing = self._firing_moment()
+            deadlines.append(self._asked_at + BATCH_WAIT)
+        firing = self._firing_time()
         if firing is not None:
-            moments.append(monotonic + max(0, firing - now) / SECOND)
-        return min(moments)
+            deadlines.append(moment.monotonic + max(0, firing - moment.now) / SECOND)
+        return min(deadlines)
 
-    def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
+    def tick(self, reader: StateReader, moment: Moment) -> Sequence[Command]:
         """Look where something changed; hand out what is due."""
         if not self._tracked and not self._asked:
             return ()
-        if monotonic >= self._looked_at + LOOK_AGAIN:
-            self._look_everywhere(monotonic)
-        commands = self._force(reader, now)
+        if moment.monotonic >= self._looked_at + LOOK_AGAIN:
+            self._look_everywhere(moment.monotonic)
+        commands = self._force(reader, moment.now)
         done = self._take_done_nodes(reader)
-        self._ask_jobs(reader, monotonic)
+        self._ask_jobs(reader, moment.monotonic)
         commands += self._finish(reader, dict.fromkeys(done, False))
-        if self._asked and monotonic >= self._asked_at + BATCH_WAIT:
+        if self._asked and moment.monotonic >= self._asked_at + BATCH_WAIT:
             commands += _drain_commands(
                 {alloc_id: transition_of(alloc) for alloc_id, alloc in self._asked.items()}
             )
@@ -138,16 +139,16 @@ class Drains:
             if node_id not in self._deadlines:
                 self._set_deadline(node_id, strategy)
 
-    def _firing_moment(self) -> float | None:
+    def _firing_time(self) -> float | None:
         """When the deadlines that lie close to the earliest one are handled together."""
         earliest = self._deadlines.next_due()
         if earliest is None or earliest == 0:
             return earliest
         due = [self._deadlines.due_at(node_id) for node_id in self._tracked]
-        return max(moment for moment in due if moment and moment < earliest + self._window)
+        return max(at for at in due if at and at < earliest + self._window)
 
     def _force(self, reader: StateReader, now: int) -> list[Command]:
-        firing = self._firing_moment()
+        firing = self._firing_time()
         if firing is None or firing > now:
             return []
         late = [n for n in self._deadlines.pop_due(firing) if n in self._tracked]

@@ -13,20 +13,23 @@ import msgspec
 from scheduler.commands import Collect, Command
 from scheduler.ports import Change, IDSource, StateReader
 from scheduler.state.events import EventFrame, WriteKind
+from scheduler.state.nouns import ACL_TOKENS
 from scheduler.state.writes.evaluations import collect, write_evaluations
 from scheduler.state.writes.jobs import purge_job
 from scheduler.state.writes.node_evaluations import node_evaluations
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
+from scheduler.structs.moment import Moment
 from scheduler.watchers import garbage_rules as rules
 
 Item = TypeVar("Item")
 
 SECOND = 1_000_000_000
 HOUR = 3600.0
-#: Ids in one write; jobs in one purge.
+#: Ids in one write; jobs in one purge; tokens.
 MAX_IDS = 7281
 MAX_JOBS = 2048
+MAX_TOKENS = 4096
 #: Candidates looked at in one tick, so that no read takes long.
 LOOKED_AT_ONCE = 500
 
@@ -40,16 +43,23 @@ class GarbageSettings(msgspec.Struct, frozen=True, kw_only=True):
     job_age: float = 4 * HOUR
     deployment_age: float = HOUR
     node_age: float = 24 * HOUR
+    #: Since they expired.
+    token_age: float = HOUR
 
 
 #: With these an operator's demand collects whatever may go, however young.
 AT_ONCE = GarbageSettings(
-    evaluation_age=0, batch_evaluation_age=0, job_age=0, deployment_age=0, node_age=0
+    evaluation_age=0,
+    batch_evaluation_age=0,
+    job_age=0,
+    deployment_age=0,
+    node_age=0,
+    token_age=0,
 )
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """Something that may be garbage: `job`, `evaluation`, `deployment` or `node`."""
+class Collectable(msgspec.Struct, frozen=True):
+    """Something that may be garbage: `job`, `evaluation`, `deployment`, `node` or `token`."""
 
     kind: str
     id: str
@@ -64,40 +74,40 @@ class GarbageCollector:
         self._thresholds = self._settings
         self._next_at = 0.0
         self._is_forced = False
-        self._candidates: Iterator[Candidate] | None = None
+        self._candidates: Iterator[Collectable] | None = None
 
-    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+    def restore(self, reader: StateReader, moment: Moment) -> None:
         """Begin the first interval."""
-        self._next_at = monotonic + self._settings.interval
+        self._next_at = moment.monotonic + self._settings.interval
         self._candidates = None
         self._is_forced = False
 
-    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+    def observe(self, frame: EventFrame, moment: Moment) -> None:
         """An operator's demand; otherwise age alone matters."""
-        if frame.kind is WriteKind.COLLECTION_DEMANDED:
+        if frame.kind == WriteKind.COLLECTION_DEMANDED:
             self.force()
 
     def force(self) -> None:
         """Collect everything that may go, with the next tick."""
         self._is_forced = True
 
-    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+    def next_deadline(self, moment: Moment) -> float | None:
         """At once while candidates are left; else the next interval."""
-        return monotonic if self._candidates or self._is_forced else self._next_at
+        return moment.monotonic if self._candidates or self._is_forced else self._next_at
 
-    def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
+    def tick(self, reader: StateReader, moment: Moment) -> Sequence[Command]:
         """Look at some candidates; begin a new round when it is time."""
-        if self._is_forced or (self._candidates is None and monotonic >= self._next_at):
+        if self._is_forced or (self._candidates is None and moment.monotonic >= self._next_at):
             self._thresholds = AT_ONCE if self._is_forced else self._settings
             self._is_forced = False
-            self._next_at = monotonic + self._settings.interval
+            self._next_at = moment.monotonic + self._settings.interval
             self._candidates = iter(_candidates(reader))
         if self._candidates is None:
             return ()
         some = list(islice(self._candidates, LOOKED_AT_ONCE))
         if not some:
             self._candidates = None
-        return _commands(reader, some, Ages(self._thresholds, now))
+        return _commands(reader, some, Ages(self._thresholds, moment.now))
 
 
 class Ages:
@@ -108,6 +118,7 @@ class Ages:
         self.job = now - round(thresholds.job_age * SECOND)
         self.deployment = now - round(thresholds.deployment_age * SECOND)
         self.node = now - round(thresholds.node_age * SECOND)
+        self.token = now - round(thresholds.token_age * SECOND)
         self._evaluation = now - round(thresholds.evaluation_age * SECOND)
         self._batch_evaluation = now - round(thresholds.batch_evaluation_age * SECOND)
 
@@ -117,20 +128,25 @@ class Ages:
         return self._batch_evaluation if is_batch else self._evaluation
 
 
-def _candidates(reader: StateReader) -> list[Candidate]:
+def _candidates(reader: StateReader) -> list[Collectable]:
     """Names only: the rows are read again in the tick that looks at them."""
     return [
-        *(Candidate("job", job.id, job.namespace) for job in reader.jobs()),
-        *(Candidate("evaluation", e.id) for e in reader.evaluations() if e.is_terminal),
-        *(Candidate("deployment", d.id) for d in reader.deployments() if not d.is_active),
-        *(Candidate("node", node.id) for node in reader.nodes()),
+        *(Collectable("job", job.id, job.namespace) for job in reader.jobs()),
+        *(Collectable("evaluation", e.id) for e in reader.evaluations() if e.is_terminal),
+        *(Collectable("deployment", d.id) for d in reader.deployments() if not d.is_active),
+        *(Collectable("node", node.id) for node in reader.nodes()),
+        *(
+            Collectable("token", token.accessor_id)
+            for token in reader.list_all(ACL_TOKENS)
+            if token.expiration_time
+        ),
     ]
 
 
-def _commands(reader: StateReader, some: Iterable[Candidate], ages: Ages) -> list[Command]:
+def _commands(reader: StateReader, some: Iterable[Collectable], ages: Ages) -> list[Command]:
     allocations: dict[str, None] = {}
     evaluations: dict[str, None] = {}
-    others: dict[str, list[str]] = {"deployment": [], "node": []}
+    others: dict[str, list[str]] = {"deployment": [], "node": [], "token": []}
     jobs: list[JobKey] = []
     for candidate in some:
         if candidate.kind == "job":
@@ -152,6 +168,7 @@ def _commands(reader: StateReader, some: Iterable[Candidate], ages: Ages) -> lis
         *(Collect(jobs=tuple(part)) for part in _parts(jobs, MAX_JOBS)),
         *(Collect(deployments=tuple(part)) for part in _parts(others["deployment"], MAX_IDS)),
         *(Collect(nodes=tuple(part)) for part in _parts(others["node"], MAX_IDS)),
+        *(Collect(tokens=tuple(part)) for part in _parts(others["token"], MAX_TOKENS)),
     ]
 
 
@@ -163,10 +180,13 @@ def _garbage_of(reader: StateReader, eval_id: str, ages: Ages) -> rules.Garbage:
     return rules.garbage_of(reader, evaluation, cutoff=cutoff, now=ages.now, with_batch=False)
 
 
-def _is_garbage(reader: StateReader, candidate: Candidate, ages: Ages) -> bool:
+def _is_garbage(reader: StateReader, candidate: Collectable, ages: Ages) -> bool:
     if candidate.kind == "node":
         node = reader.node(candidate.id)
         return node is not None and rules.is_garbage_node(reader, node, cutoff=ages.node)
+    if candidate.kind == "token":
+        token = reader.get(ACL_TOKENS, candidate.id)
+        return token is not None and token.is_expired(ages.token)
     deployment = reader.deployment(candidate.id)
     return deployment is not None and rules.is_garbage_deployment(
         reader, deployment, cutoff=ages.deployment
@@ -209,6 +229,10 @@ def write_collected(change: Change, command: Collect, ids: IDSource) -> None:
             evaluations = node_evaluations(change, node, ids, now=change.now)
             change.delete_node(node_id)
             write_evaluations(change, evaluations)
+    for accessor in command.tokens:
+        token = change.get(ACL_TOKENS, accessor)
+        if token is not None and token.is_expired(change.now):
+            change.delete(ACL_TOKENS, accessor)
 
 
 def _has_ended(change: Change, eval_id: str) -> bool:

@@ -13,6 +13,7 @@ from scheduler.broker.delay_heap import DelayHeap
 from scheduler.commands import Command, MarkNodeUnresponsive
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, WriteKind
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import Node, NodeStatus
 from scheduler.watchers.listeners import Listeners
 
@@ -28,7 +29,7 @@ STALL = 5.0
 
 
 class HeartbeatSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds."""
+    """How long nodes may be silent, in seconds."""
 
     min_ttl: float = 10.0
     grace: float = 10.0
@@ -54,18 +55,18 @@ class Heartbeats:
         self._looked_at = 0.0
         self._restoring = True
 
-    def restore(self, reader: StateReader, *, now: int, monotonic: float) -> None:
+    def restore(self, reader: StateReader, moment: Moment) -> None:
         """Give every node that is not down the long time of a failover."""
         self._timers.clear()
         self._known.clear()
-        self._looked_at = monotonic
-        self._listeners.restore(monotonic)
+        self._looked_at = moment.monotonic
+        self._listeners.restore(moment.monotonic)
         # Beats written before are no sign of life.
         self._restoring = True
         for node in reader.nodes():
             self._known[node.id] = _version(node)
             if node.status is not NodeStatus.DOWN:
-                self._timers.push(node.id, monotonic + self._settings.failover_ttl)
+                self._timers.push(node.id, moment.monotonic + self._settings.failover_ttl)
 
     def hear(
         self,
@@ -102,7 +103,7 @@ class Heartbeats:
             if due is not None and due < until:
                 self._timers.push(node_id, until)
 
-    def observe(self, frame: EventFrame, *, now: int, monotonic: float) -> None:
+    def observe(self, frame: EventFrame, moment: Moment) -> None:
         """A registration or a written status starts the timer, unless the node is down."""
         for event in frame.events:
             if not isinstance(event.value, Node):
@@ -115,10 +116,10 @@ class Heartbeats:
             self._known[node.id] = version
             if node.status is NodeStatus.DOWN:
                 self._timers.remove(node.id)
-            elif frame.kind is WriteKind.NODE_REGISTRATION or version != before:
-                self._timers.push(node.id, monotonic + self._longest_patience())
+            elif frame.kind == WriteKind.NODE_REGISTRATION or version != before:
+                self._timers.push(node.id, moment.monotonic + self._longest_patience())
 
-    def next_deadline(self, *, now: int, monotonic: float) -> float | None:
+    def next_deadline(self, moment: Moment) -> float | None:
         """While there are timers, the beats are looked at each second, and when one is due."""
         due, look = self._timers.next_due(), self._looked_at + LOOK_INTERVAL
         if due is None:
@@ -126,16 +127,16 @@ class Heartbeats:
         # What was due at the last look already waits for a listener.
         return min(due, look) if due > self._looked_at else look
 
-    def tick(self, reader: StateReader, *, now: int, monotonic: float) -> Sequence[Command]:
+    def tick(self, reader: StateReader, moment: Moment) -> Sequence[Command]:
         """Report overdue nodes."""
-        slept = monotonic - self._looked_at > STALL
-        self._looked_at = monotonic
-        if self._listeners.are_silent(monotonic):
+        slept = moment.monotonic - self._looked_at > STALL
+        self._looked_at = moment.monotonic
+        if self._listeners.are_silent(moment.monotonic):
             return ()
-        due = self._timers.pop_due(monotonic)
+        due = self._timers.pop_due(moment.monotonic)
         again = self._settings.grace if slept else REPORT_AGAIN
         for node_id in due:
-            self._timers.push(node_id, monotonic + again)
+            self._timers.push(node_id, moment.monotonic + again)
         return () if slept else tuple(MarkNodeUnresponsive(node_id=node_id) for node_id in due)
 
     def _patience(self, node_id: str) -> float:

@@ -12,7 +12,7 @@ from scheduler.broker.leader_settings import SECOND, LeaderSettings
 from scheduler.broker.places import FAILED_QUEUE, Outstanding
 from scheduler.commands import CancelEvaluations, Command, FailEvaluation
 from scheduler.ports import Change, IDSource
-from scheduler.state.writes.evaluations import write_evaluations
+from scheduler.state.writes.evaluations import write_evaluations, write_outcomes
 from scheduler.structs.evaluation import (
     EvalStatus,
     EvalTrigger,
@@ -20,6 +20,7 @@ from scheduler.structs.evaluation import (
     follow_up_evaluation,
     modified_at,
 )
+from scheduler.structs.moment import Moment
 
 SUPERSEDED = "canceled after more recent eval was processed"
 #: Superseded and duplicate evaluations canceled in one write.
@@ -45,12 +46,12 @@ class Reaper:
         self._chance = chance
         self._uncanceled: list[CancelEvaluations] = []
 
-    def reap(self, *, now: int, monotonic: float) -> list[Command]:
+    def reap(self, moment: Moment) -> list[Command]:
         """Fail what was delivered too often; cancel superseded ones and duplicates."""
         commands: list[Command] = list(self._uncanceled)
         self._uncanceled = []
-        failed = self._broker.dequeue((FAILED_QUEUE,), FAIL_BATCH, monotonic=monotonic)
-        commands += [self._fail(delivery, now) for delivery in failed]
+        failed = self._broker.dequeue((FAILED_QUEUE,), FAIL_BATCH, monotonic=moment.monotonic)
+        commands += [self._fail(delivery, moment.now) for delivery in failed]
         superseded = self._broker.take_cancelable(CANCEL_BATCH)
         texts = {evaluation.id: SUPERSEDED for evaluation in superseded}
         for duplicate in self._blocked.take_duplicates(CANCEL_BATCH - len(texts)):
@@ -105,10 +106,10 @@ def write_failed(change: Change, command: FailEvaluation) -> None:
     """Store the failed evaluation, and its follow-up when the job still exists."""
     failed = command.evaluation
     if change.job(failed.job_key) is None:
-        write_evaluations(change, (failed,))
+        write_outcomes(change, (failed,))
         return
     linked = failed.changed(next_eval=command.follow_up.id)
-    write_evaluations(change, (linked, command.follow_up))
+    write_outcomes(change, (linked, command.follow_up))
 
 
 def write_canceled(change: Change, command: CancelEvaluations) -> None:

@@ -6,6 +6,7 @@ import { attachFilter, attachFilterForm } from "./controllers/filter.js";
 import { attachKeyboard } from "./controllers/keyboard.js";
 import { attachLogs } from "./controllers/logs.js";
 import { attachMenus } from "./controllers/menu.js";
+import { attachNewer } from "./controllers/newer.js";
 import { refreshTimes } from "./controllers/relative_time.js";
 import { attachChain } from "./graphs/chain.js";
 import { attachLifecycle } from "./graphs/lifecycle.js";
@@ -22,6 +23,7 @@ const ATTACH = [
   ["[data-filter]", attachFilter],
   ["form[data-filter-form]", attachFilterForm],
   ["[data-logs]", attachLogs],
+  ["[data-newer]", attachNewer],
 ];
 const attached = new WeakMap();
 

@@ -1,6 +1,7 @@
 """The lean handler: no thread per request, views cancelled with their callers."""
 
 import asyncio
+import re
 import threading
 
 import pytest
@@ -8,6 +9,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import HttpResponse
 from django.urls import path
 
+from cluster.api.faults import answer_fault
 from cluster.front_door import LeanHandler, StaticFiles
 
 WAITING = []
@@ -38,13 +40,13 @@ def handler(settings):
     settings.ROOT_URLCONF = __name__
     settings.LOGGING_CONFIG = None
     WAITING.clear()
-    return LeanHandler()
+    return LeanHandler(answer_fault)
 
 
-async def call(handler, where, body=b""):
+async def call(handler, where, body=b"", host="localhost"):
     scope = {
         "type": "http", "http_version": "1.1", "method": "POST", "path": where,
-        "query_string": b"", "headers": [(b"host", b"localhost")], "server": ("localhost", 80),
+        "query_string": b"", "headers": [(b"host", host.encode())], "server": ("localhost", 80),
     }  # fmt: skip
     caller = ApplicationCommunicator(handler, scope)
     await caller.send_input({"type": "http.request", "body": body})
@@ -55,6 +57,46 @@ async def test_a_request_is_answered_and_its_end_awaited(handler):
     caller = await call(handler, "/v1/echo", b"hello")
     assert (await caller.receive_output())["status"] == 200
     assert (await caller.receive_output())["body"] == b"hello"
+    await caller.wait()
+
+
+async def test_no_answer_of_the_api_is_taken_for_something_else(handler):
+    for where in ("/v1/echo", "/v1/fail", "/v1/nothing"):
+        caller = await call(handler, where)
+        headers = dict((await caller.receive_output())["headers"])
+        assert headers[b"X-Content-Type-Options"] == b"nosniff"
+        await caller.receive_output()
+        await caller.wait()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("bivouac.example", 200),
+        ("bivouac.example:4646", 200),
+        ("localhost:4646", 200),
+        ("127.0.0.1:4646", 200),
+        ("10.0.0.7", 200),
+        ("[::1]:4646", 200),
+        ("evil.example", 400),
+        ("bivouac.example.evil.example", 400),
+        ("10.0.0.7.evil.example", 400),
+    ],
+)
+async def test_the_api_answers_to_its_own_names_only(handler, settings, host, status):
+    settings.ALLOWED_HOSTS = ["bivouac.example"]
+    settings.API_CHECKS_HOST = True
+    caller = await call(handler, "/v1/echo", host=host)
+    assert (await caller.receive_output())["status"] == status
+    await caller.receive_output()
+    await caller.wait()
+
+
+async def test_without_a_public_name_the_api_answers_to_any(handler, settings):
+    settings.API_CHECKS_HOST = False
+    caller = await call(handler, "/v1/echo", host="some.name")
+    assert (await caller.receive_output())["status"] == 200
+    await caller.receive_output()
     await caller.wait()
 
 
@@ -70,11 +112,25 @@ async def test_requests_that_wait_hold_no_threads_and_end_with_their_callers(han
     assert all(task.cancelled() for task in WAITING)
 
 
-async def test_a_fault_of_ours_is_a_500(handler, caplog):
+async def test_a_fault_of_ours_is_a_text_that_names_its_line_in_the_log(handler, caplog):
     caller = await call(handler, "/v1/fail")
-    assert (await caller.receive_output())["status"] == 500
-    await caller.receive_output()
+    start, content = await caller.receive_output(), await caller.receive_output()
     await caller.wait()
+    assert start["status"] == 500
+    assert dict(start["headers"])[b"Content-Type"] == b"text/plain; charset=utf-8"
+    told = re.fullmatch(
+        rb"A fault of ours: the web server's log names it under (\w{8})\.", content["body"]
+    )
+    assert told, content
+    assert f"reference={told[1].decode()}" in caplog.text
+    assert "RuntimeError: a fault of ours" in caplog.text
+
+
+async def test_an_address_that_nothing_serves_is_a_text(handler):
+    caller = await call(handler, "/v1/nothing")
+    start, content = await caller.receive_output(), await caller.receive_output()
+    await caller.wait()
+    assert (start["status"], content["body"]) == (404, b"not found")
 
 
 async def ask_static(method, where, *, files=None, **headers):

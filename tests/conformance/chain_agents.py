@@ -16,11 +16,13 @@ from cluster.agent.alloc_host import AllocHost
 from cluster.agent.alloc_runner import Surroundings
 from cluster.agent.client import ClientSettings, NodeClient
 from cluster.agent.drivers.mock import MockDriver
+from cluster.agent.endpoints import ended_among, running_elsewhere
 from cluster.agent.heartbeats import heartbeat_ttl
 from cluster.agent.means import Means
 from cluster.agent.protocol import (
     BeatAnswer,
     EmitEvents,
+    Ended,
     Fetched,
     Pulled,
     Register,
@@ -35,8 +37,10 @@ from cluster.operations.allocations import NodeReport, report_from_client
 from cluster.operations.errors import OperationRefused
 from cluster.operations.nodes import add_node_events, register_node, update_status
 from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import HostVolume, Node, NodeStatus
 from tests.builders import SECOND, SOME_MOMENT, CountingIDs
+from tests.callers import MANAGER
 
 #: Server settings of the scenarios, seconds.
 MIN_TTL = 1.0
@@ -78,6 +82,9 @@ class LoopClock:
 
     def monotonic(self) -> float:
         return self._loop.moment
+
+    def moment(self) -> Moment:
+        return Moment(self.now(), self.monotonic())
 
     def advance(self, seconds: float) -> None:
         assert not seconds, "time passes by itself here"
@@ -127,7 +134,17 @@ class DirectLink:
             index=store.index,
             allocations=found,
             jobs=tuple({id(job): job for job in map(store.job_of, found) if job}.values()),
+            elsewhere=running_elsewhere(store, found),
         )
+
+    async def ended(self, ids: tuple[str, ...], wait: float) -> Ended:
+        deadline = self.world.clock.monotonic() + wait
+        while True:
+            await self.gate.wait()
+            ended = ended_among(self.world.store, ids)
+            if ended or self.world.clock.monotonic() >= deadline:
+                return Ended(ids=ended)
+            await self.world.next_news(deadline)
 
     async def report(self, message: Report) -> Reported:
         await self.gate.wait()
@@ -147,7 +164,7 @@ class DirectLink:
             ),
         )
         index, refusals = report_from_client(
-            self.world.store, (told,), now=self.world.clock.now(), ids=self.world.ids
+            self.world.store, (told,), by=MANAGER, now=self.world.clock.now(), ids=self.world.ids
         )
         self.world.tell()
         if refusals[0] is not None:
@@ -158,7 +175,9 @@ class DirectLink:
         await self.gate.wait()
         now = self.world.clock.now()
         return Reported(
-            index=add_node_events(self.world.store, self.node_id, message.events, now=now)
+            index=add_node_events(
+                self.world.store, self.node_id, message.events, by=MANAGER, now=now
+            )
         )
 
     def _write(self, operation, *arguments, **options):
@@ -167,6 +186,7 @@ class DirectLink:
                 self.world.store,
                 *arguments,
                 **options,
+                by=MANAGER,
                 now=self.world.clock.now(),
                 ids=self.world.ids,
             )
@@ -211,9 +231,8 @@ class SimulatedAgent:
         means = Means(world.clock, ids, lambda: float(world.chance.random()))
         drivers = {"mock_driver": MockDriver(world.clock.now)}
         launcher = TaskLauncher(lambda: self.node, {}, ids)
-        self.host = AllocHost(
-            launcher, drivers, NoStorage(), world.clock, Surroundings(chance=means.chance)
-        )
+        surroundings = Surroundings(chance=means.chance, is_simulated=True)
+        self.host = AllocHost(launcher, drivers, NoStorage(), world.clock, surroundings)
         self.link = DirectLink(world, self.node, member.secret)
         self.client = NodeClient(
             self.link, self.host, lambda: self.node, means, ClientSettings(dev=True)

@@ -20,6 +20,7 @@ from cluster.operations.scheduler_settings import set_scheduler_settings
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Namespace
 from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSettings
+from tests.callers import MANAGER
 
 
 class NotBuilt(Exception):
@@ -49,7 +50,9 @@ class Request:
         return JobKey(self.query.get("namespace", "default"), self.name)
 
     def run(self, operation, *arguments, ids: bool = True, **options):
-        means = {"now": self.world.clock.now()} | ({"ids": self.world.ids} if ids else {})
+        means = {"by": MANAGER, "now": self.world.clock.now()} | (
+            {"ids": self.world.ids} if ids else {}
+        )
         return operation(self.world.store, *arguments, **options, **means)
 
 

@@ -1,7 +1,7 @@
 """The outcome of a played scenario in the words of the recordings, and what differs from them.
 
-In: a play. Out: the same sections as `Expect` (`vectors/chains/README.md`), names for ids; and
-the paths at which two outcomes differ, except those a scenario says are never compared.
+In: a play. Out: the same sections as `Expect` (`tests/vectors/chains/README.md`), names for ids;
+and the paths at which two outcomes differ, except those a scenario says are never compared.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.structs.job import JobType
 from tests.conformance.chain_player import Played
 
@@ -169,7 +170,7 @@ class Outcome:
         return form | {"JobVersion": deployment.job_version}
 
     def _job(self, job) -> Form:
-        summary = self.store.job_summary(job.key)
+        summary = self.store.get(JOB_SUMMARIES, job.key)
         groups = summary.summary if summary else {}
         return _filled(
             ID=self._job_names[job.key],

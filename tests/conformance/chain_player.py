@@ -1,7 +1,7 @@
 """Plays one recorded scenario against the whole control plane on virtual time.
 
-In: a scenario (`vectors/chains/README.md`). Out: the store as it stands once nothing moves any
-more, what each request was answered, and the index at every mark.
+In: a scenario (`tests/vectors/chains/README.md`). Out: the store as it stands once nothing moves
+any more, what each request was answered, and the index at every mark.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ from scheduler.watchers.garbage import GarbageCollector
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
 from scheduler.worker import Batch, WorkerTools
 from tests.builders import SECOND
+from tests.callers import MANAGER
 from tests.conformance.chain_agents import (
     GRACE,
     MIN_TTL,
@@ -77,7 +78,7 @@ class ChainWorld(World):
 
     def new_batch(self, process: str, limit: int = 1) -> Batch:
         """One evaluation at a time, so that no plan conflicts by chance."""
-        deliveries = self.leader.dequeue(process, TYPES, 1, **self.time)
+        deliveries = self.leader.dequeue(process, TYPES, 1, self.moment)
         if self.record is not None:
             self.record.begin_batch()
         tools = WorkerTools(
@@ -92,7 +93,7 @@ class ChainWorld(World):
         return self.record.snapshot_at(index) if self.record else self.store.snapshot()
 
     def judge(self, queued):
-        return self.applier.apply(RefusingStore(self.store), queued, **self.time)
+        return self.applier.apply(RefusingStore(self.store), queued, self.moment)
 
     def settle(self) -> None:
         """Let leader, workers and applier do what there is to do at this moment."""
@@ -186,7 +187,7 @@ class Player:
 
     @property
     def _means(self) -> dict:
-        return {"now": self.world.clock.now(), "ids": self.world.ids}
+        return {"by": MANAGER, "now": self.world.clock.now(), "ids": self.world.ids}
 
     def _register(self, document: dict, options: dict) -> Reply:
         assert not options, "no scenario uses options of a registration"
@@ -265,7 +266,7 @@ class Player:
             now = self.world.clock.monotonic()
             if now >= end:
                 return False
-            due = self.world.leader.next_deadline(**self.world.time) or now + LOOK
+            due = self.world.leader.next_deadline(self.world.moment) or now + LOOK
             await self.world.next_news(min(end, now + LOOK, max(due, now + 0.01)))
 
     def _holds(self, wanted: dict) -> bool:

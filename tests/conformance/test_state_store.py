@@ -6,14 +6,18 @@ from msgspec.structs import replace
 from cluster.store.retention import trim_events
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import Topic, WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.node_use import node_use_of
+from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES, NAMESPACES, NODE_POOLS, NOUNS
 from scheduler.state.writes.evaluations import RUNS_EXPLAINED, write_explanations
-from scheduler.structs.allocation import ClientStatus, DesiredStatus
-from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep, Step
 from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import JobSubmission, JobSummary, Namespace
+from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
+from scheduler.structs.node import Node
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
 
@@ -26,32 +30,27 @@ def put(store, *values, now=1):
 
     def work(change):
         for value in values:
-            name = type(value).__name__
-            getattr(change, _PUTS[name])(value)
+            plain = _PLAIN.get(type(value))
+            if plain is not None:
+                change.put(plain, value)
+            elif isinstance(value, Job):
+                change.put_job(value)
+            else:
+                put_found(change, value)
 
     return store.write(KIND, work, now=now)[0]
 
 
-_PUTS = {
-    "Job": "put_job",
-    "JobSummary": "put_job_summary",
-    "JobSubmission": "put_job_submission",
-    "Node": "put_node",
-    "Allocation": "put_allocation",
-    "Evaluation": "put_evaluation",
-    "Deployment": "put_deployment",
-    "LifecycleStep": "put_lifecycle_step",
-    "Namespace": "put_namespace",
-    "QuotaSpec": "put_quota",
-    "NodePool": "put_node_pool",
-    "SchedulerSettings": "put_scheduler_settings",
-}
+_RULED = (Job, Node, Allocation, Evaluation, Deployment)
+_PLAIN = {noun.struct: noun for noun in NOUNS if noun.struct not in _RULED}
 
 
 def test_a_new_record_holds_the_default_namespace_and_the_built_in_pools(store):
     assert store.read(lambda reader: reader.index) == 1
-    assert store.read(lambda reader: [item.name for item in reader.namespaces()]) == ["default"]
-    assert store.read(lambda reader: [pool.name for pool in reader.node_pools()]) == [
+    assert store.read(lambda reader: [item.name for item in reader.list_all(NAMESPACES)]) == [
+        "default"
+    ]
+    assert store.read(lambda reader: [pool.name for pool in reader.list_all(NODE_POOLS)]) == [
         "all",
         "default",
     ]
@@ -74,7 +73,7 @@ def test_a_write_that_puts_nothing_takes_no_index(store):
 
 def test_a_write_that_raises_leaves_nothing(store):
     def fail(change):
-        change.put_node(make_node())
+        put_found(change, make_node())
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
@@ -87,8 +86,8 @@ def test_a_change_reads_its_own_puts(store):
     put(store, make_job(), make_allocation(number=0))
 
     def work(change):
-        change.put_allocation(make_allocation(number=1))
-        change.put_allocation(make_allocation(number=0, client_status=ClientStatus.FAILED))
+        put_found(change, make_allocation(number=1))
+        put_found(change, make_allocation(number=0, client_status=ClientStatus.FAILED))
         change.delete_allocation(make_allocation(number=2).id)
         return [(alloc.name, alloc.client_status) for alloc in change.allocations_by_job(KEY)]
 
@@ -103,7 +102,7 @@ def test_a_row_that_moves_leaves_its_old_places(store):
     put(store, moved)
 
     def work(change):
-        change.put_allocation(moved.changed(eval_id="other", deployment_id="rollout"))
+        put_found(change, moved.changed(eval_id="other", deployment_id="rollout"))
         return (
             len(change.allocations_by_eval(moved.eval_id)),
             len(change.allocations_by_eval("other")),
@@ -117,9 +116,9 @@ def test_a_row_that_moves_leaves_its_old_places(store):
 
 def test_a_frame_lists_each_changed_row_once_with_its_last_value(store):
     def work(change):
-        change.put_node(make_node())
-        change.put_allocation(make_allocation())
-        change.put_node(make_node(name="renamed"))
+        put_found(change, make_node())
+        put_found(change, make_allocation())
+        put_found(change, make_node(name="renamed"))
 
     index, _ = store.write(KIND, work, now=7)
     (frame,) = store.frames_since(index - 1)
@@ -165,13 +164,13 @@ def test_values_come_back_as_they_were_put(store):
     def read(reader):
         return (
             reader.job(KEY),
-            reader.job_summary(KEY),
-            reader.job_submission(KEY, 0),
+            reader.get(JOB_SUMMARIES, KEY),
+            reader.get(JOB_SUBMISSIONS, (KEY, 0)),
             reader.node(make_node().id),
             reader.allocation(make_allocation(job).id),
             reader.evaluation(make_evaluation().id),
             reader.lifecycle("e")[0],
-            reader.namespace("team"),
+            reader.get(NAMESPACES, "team"),
             reader.scheduler_settings(),
         )
 

@@ -16,6 +16,7 @@ from scheduler.errors import SchedulerError
 from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.node_use import node_use_of
+from scheduler.state.nouns import JOB_SUMMARIES, NODE_POOLS
 from scheduler.state.writes.allocations import update_from_client
 from scheduler.state.writes.evaluations import collect, write_evaluations
 from scheduler.state.writes.jobs import purge_job, stop_job, write_job
@@ -177,12 +178,12 @@ def everything(reader):
         [reader.table_index(table) for table in ("jobs", "nodes", "allocations", "evaluations")],
         list(reader.jobs()),
         list(reader.nodes()),
-        list(reader.node_pools()),
+        list(reader.list_all(NODE_POOLS)),
         [reader.node_use(node_id) for node_id in NODE_IDS],
         allocs,
         [reader.job_of(alloc) for alloc in allocs],
         [reader.job_versions(key) for key in keys],
-        [reader.job_summary(key) for key in keys],
+        [reader.get(JOB_SUMMARIES, key) for key in keys],
         [reader.allocations_by_job(key) for key in keys],
         [reader.evaluations_by_job(key) for key in keys],
         [reader.blocked_evaluations(key) for key in keys],

@@ -1,5 +1,6 @@
 from dashboard.chains import Chain, chain_of, member_of, members_of, outcome_words, tombstone_of
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import (
@@ -25,7 +26,7 @@ def record(*evaluations):
 
     def work(change):
         for evaluation in evaluations:
-            change.put_evaluation(evaluation)
+            put_found(change, evaluation)
 
     store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
     return store

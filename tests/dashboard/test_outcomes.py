@@ -61,6 +61,45 @@ def annotated(**updates):
             "Complete: 2 stopped.", "", "2 stopped", id="only-stops",
         ),
         pytest.param(
+            {"status": EvalStatus.COMPLETE,
+             "plan_annotations": annotated(preemptions=1, reschedule_later=2, disconnect=3,
+                                           reconnect=4)}, 0,
+            "Complete: 1 of other jobs preempted, 2 to be replaced later, "
+            "3 left on a disconnected node, 4 reconnected.", "",
+            "1 of other jobs preempted, 2 to be replaced later, 3 left on a disconnected node, "
+            "4 reconnected", id="whatever-else-a-plan-does",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE, "type": "system",
+             "plan_annotations": annotated(place=5, ignore=2, in_place_update=3)}, 0,
+            "Complete: 3 updated in place.", "", "3 updated in place",
+            id="system-updates-are-not-placements",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE, "type": "system", "queued_allocations": {"web": 1},
+             "failed_task_groups": MEMORY, "plan_annotations": annotated(place=2)}, 2,
+            "Complete: 2 of 3 placed.", "1 waits: memory is exhausted on 4 nodes.",
+            "2 of 3 placed, 1 waits: memory is exhausted on 4 nodes",
+            id="system-on-all-nodes-but-one",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE, "type": "system",
+             "plan_annotations": annotated(place=2, migrate=1, stop=1)}, 2,
+            "Complete: 2 placed, 2 stopped.", "", "2 placed, 2 stopped",
+            id="system-moves-nothing",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE, "type": "sysbatch",
+             "plan_annotations": annotated(place=3, ignore=2)}, 3,
+            "Complete: 3 placed.", "", "3 placed", id="sysbatch-counts-only-what-it-places",
+        ),
+        pytest.param(
+            {"status": EvalStatus.COMPLETE, "type": "system", "next_eval": "e1",
+             "plan_annotations": annotated(place=9, destructive_update=9)}, 1,
+            "Complete: 9 to replace step by step.", "", "9 to replace step by step",
+            id="system-staggered",
+        ),
+        pytest.param(
             {"status": EvalStatus.BLOCKED, "failed_task_groups": MEMORY}, 0,
             "Waits for room for 1 allocation.",
             "Memory is exhausted on 4 nodes. It runs again by itself when there is more.",

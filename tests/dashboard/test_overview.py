@@ -1,11 +1,14 @@
 """The overview, counted on change by change: the same as one read afresh."""
 
 import pytest
+from msgspec.structs import replace
 
+from dashboard.graphs import machine
 from dashboard.overview import WINDOW, Overview
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
-from scheduler.structs.node import NodeEligibility, NodeStatus
 from tests.builders import SECOND, SOME_MOMENT, make_evaluation, make_node
 from tests.process_store import store
 
@@ -44,8 +47,7 @@ def afresh(store):
 
 def put(value):
     def work(change):
-        put = change.put_node if hasattr(value, "node_class") else change.put_evaluation
-        put(value.changed(create_index=change.index) if value is EVAL else value)
+        put_found(change, value.changed(create_index=change.index) if value is EVAL else value)
 
     return work
 
@@ -56,7 +58,9 @@ def test_a_life_is_followed_from_state_to_state(store, live):
     seen = []
     for number, name in enumerate(NAMES, 1):
         write(
-            lambda change, number=number, name=name: change.put_lifecycle_step(step(number, name))
+            lambda change, number=number, name=name: change.put(
+                LIFECYCLE_STEPS, step(number, name)
+            )
         )
         seen.append([state for state, count in overview.counts().items() if count])
     assert seen == [["pending"], ["pending"], ["scheduling"], ["applying"], ["scheduling"]]
@@ -73,10 +77,48 @@ def test_a_hint_moves_once_and_its_record_not_again(live):
 
     def work(change):
         for number, name in enumerate(NAMES[:3], 1):
-            change.put_lifecycle_step(step(number, name))
+            change.put(LIFECYCLE_STEPS, step(number, name))
 
     write(work)
     assert overview.flows(SOME_MOMENT) == {"event-pending": 1, "pending-scheduling": 1}
+
+
+@pytest.mark.parametrize(
+    ("trigger", "names", "moves"),
+    [
+        pytest.param(
+            "alloc-reschedule",
+            (Step.CREATED, Step.DELAYED, Step.ENQUEUED, Step.DEQUEUED),
+            {"scheduling-pending-follow-up": 1, "pending-delayed": 1, "delayed-pending": 1,
+             "pending-scheduling": 1},
+            id="waits-for-its-time",
+        ),
+        pytest.param(
+            "deployment-watcher",
+            (Step.CREATED, Step.ENQUEUED, Step.DEQUEUED),
+            {"complete-pending-deployment-watcher": 1, "pending-scheduling": 1},
+            id="made-by-the-deployment-watcher",
+        ),
+        pytest.param(
+            "queued-allocs",
+            (Step.CREATED, Step.BLOCKED, Step.UNBLOCKED, Step.ENQUEUED, Step.DEQUEUED),
+            {"scheduling-blocked-queued-allocs": 1, "blocked-scheduling": 1},
+            id="made-blocked",
+        ),
+    ],
+)  # fmt: skip
+def test_every_move_is_counted_on_an_arrow_that_is_drawn(store, live, trigger, names, moves):
+    overview, write = live
+    write(put(EVAL.changed(triggered_by=trigger)))
+
+    def work(change):
+        for number, name in enumerate(names, 1):
+            reason = trigger if name is Step.CREATED else ""
+            change.put(LIFECYCLE_STEPS, replace(step(number, name), reason=reason))
+
+    write(work)
+    assert overview.flows(SOME_MOMENT) == afresh(store).flows(SOME_MOMENT) == moves
+    assert set(moves) <= {arrow.key for arrow in machine.ARROWS}
 
 
 def test_moves_leave_the_window(live):
@@ -102,29 +144,11 @@ def test_collected_ones_count_as_deleted(store, live):
     assert {state: count for state, count in overview.counts().items() if count} == {"deleted": 1}
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        pytest.param({"status": NodeStatus.DOWN}, ["node-1 is down"], id="silent"),
-        pytest.param(
-            {"scheduling_eligibility": NodeEligibility.INELIGIBLE},
-            ["node-1 is ineligible"],
-            id="closed",
-        ),
-        pytest.param({}, [], id="ready"),
-    ],
-)
-def test_a_node_that_needs_somebody_is_named(live, fields, told):
-    overview, write = live
-    write(put(make_node(**fields)))
-    assert [need.strong for need in overview.needs()] == told
-
-
 def test_a_quiet_cluster_says_so(live):
     overview, write = live
-    assert overview.sentence()[0] == "No node has joined yet."
+    assert overview.sentence(SOME_MOMENT)[0] == "No node has joined yet."
     write(put(make_node()))
-    assert overview.sentence()[0] == "The cluster is empty."
+    assert overview.sentence(SOME_MOMENT)[0] == "The cluster is empty."
 
 
 @pytest.mark.parametrize(
@@ -137,7 +161,7 @@ def test_a_quiet_cluster_says_so(live):
 def test_the_waiting_room_says_until_when_where_that_is_known(live, wait, told):
     overview, write = live
     until = SOME_MOMENT + wait if wait else 0
-    write(lambda change: change.put_evaluation(EVAL.changed(wait_until=until)))
+    write(lambda change: put_found(change, EVAL.changed(wait_until=until)))
     (waiting,) = overview.waiting()
     assert waiting.strong.startswith(told)
     assert waiting.at == (until or EVAL.create_time)

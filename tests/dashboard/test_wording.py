@@ -1,13 +1,7 @@
-import json
-import shutil
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from dashboard import wording
 
-ROOT = Path(__file__).resolve().parents[2]
 MS = 1_000_000
 SECOND = 1000 * MS
 SPANS = [
@@ -39,19 +33,6 @@ def test_a_worker_is_told_by_the_last_part_of_its_name(actor, told):
 @pytest.mark.parametrize(("nanoseconds", "expected"), SPANS)
 def test_spans_have_two_units_at_most(nanoseconds, expected):
     assert wording.span(nanoseconds) == expected
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="the browser's half needs node to run alone")
-def test_the_browser_writes_spans_like_the_server():
-    values = [case.values[0] // MS for case in SPANS]
-    script = (
-        f"import {{ span }} from '{ROOT}/static/js/controllers/relative_time.js';"
-        f"console.log(JSON.stringify({json.dumps(values)}.map(span)));"
-    )
-    answer = subprocess.run(
-        ["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True
-    )
-    assert json.loads(answer.stdout) == [case.values[1] for case in SPANS]
 
 
 def test_ages_look_back_and_ahead():

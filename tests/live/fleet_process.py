@@ -16,10 +16,10 @@ from cluster.bench.stack import Stack
 class FleetProcess:
     """`manage.py runfleet`, which can be killed and started again with the same nodes."""
 
-    def __init__(self, stack: Stack, nodes: int, cpu: int, memory: int) -> None:
+    def __init__(self, stack: Stack, nodes: int, cpu: int, memory: int, seed: int = 7) -> None:
         self.command = [
             sys.executable, str(settings.BASE_DIR / "manage.py"), "runfleet",
-            "--nodes", str(nodes), "--cpu", str(cpu), "--memory", str(memory), "--seed", "7",
+            "--nodes", str(nodes), "--cpu", str(cpu), "--memory", str(memory), "--seed", str(seed),
         ]  # fmt: skip
         self.environment = {
             **os.environ,
@@ -52,12 +52,14 @@ class FleetProcess:
 
 
 @contextlib.contextmanager
-def fleet(stack: Stack, *, nodes: int, cpu: int, memory: int) -> Iterator[FleetProcess]:
+def fleet(
+    stack: Stack, *, nodes: int, cpu: int, memory: int, seed: int = 7
+) -> Iterator[FleetProcess]:
     """A running fleet whose nodes are all ready."""
-    running = FleetProcess(stack, nodes, cpu, memory)
+    running = FleetProcess(stack, nodes, cpu, memory, seed)
     running.start()
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         ready = 0
         while ready < nodes:
             assert time.monotonic() < deadline, f"only {ready} of {nodes} nodes became ready"

@@ -11,7 +11,7 @@ from difflib import unified_diff
 
 from playwright.sync_api import Page
 
-from tests.live.world import LOOK_S
+from tests.live.world import LOOK_S, PATIENCE
 
 _LINES = """async isFetched => {
   // Ages, the bars of a life that goes on, the figures and moves of the last minute, and what the
@@ -69,7 +69,8 @@ def seconds_until_alike(pages: Mapping[str, Page], limit_s: float) -> float:
         left = {name: page for name, page in left.items() if found[name]}
         took = time.monotonic() - began
         told = "\n\n".join("\n".join([name, *found[name]]) for name in left)
-        assert not left or took < limit_s, f"drifted, {took:.1f} s after all was quiet:\n{told}"
+        is_early = took < PATIENCE * limit_s
+        assert not left or is_early, f"drifted, {took:.1f} s after all was quiet:\n{told}"
         time.sleep(LOOK_S if left else 0)
     return took
 

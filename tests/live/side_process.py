@@ -14,6 +14,7 @@ from django.conf import settings
 
 from cluster.bench.stack import Stack
 from cluster.runtime.embedded import EmbeddedRedis, data_directory, embedded_redis
+from tests.live.world import PATIENCE
 
 MANAGE = (sys.executable, str(settings.BASE_DIR / "manage.py"))
 
@@ -89,7 +90,7 @@ class RedisProcess(SideProcess):
 
 def until(question, limit_s: float, why: str):
     """Ask until the answer is true; returns it."""
-    deadline = time.monotonic() + limit_s
+    deadline = time.monotonic() + PATIENCE * limit_s
     answer = None
     while time.monotonic() < deadline:
         with contextlib.suppress(httpx.HTTPError, ValueError):

@@ -13,9 +13,9 @@ from django.conf import settings
 from cluster.bench.stack import Stack
 from tests.live.world import SIZE, World, job, kill_tasks_below, task_process, until
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
-STOP_LIMIT_S = 10
+STOP_LIMIT_S = 30
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def another_up(data_dir: Path, port: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(settings.BASE_DIR / "manage.py"), "up"],
         env=environment | {"BIVOUAC_DATA_DIR": str(data_dir), "BIVOUAC_PORT": str(port)},
-        capture_output=True, text=True, timeout=30, check=False,
+        capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from tests.live.pages import EVALUATION, AllocationPage, EvaluationPage, SubmitPage
 from tests.live.world import SECOND, AgentProcess, job, task_process, until
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 BAD_HCL = """\
 job "broken" {

@@ -11,14 +11,14 @@ import pytest
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.geometry import Graph
-from dashboard.graphs.lifecycle import Life, MadeEvaluation, lifecycle_graph
+from dashboard.graphs.lifecycle import EvaluationLife, MadeEvaluation, lifecycle_graph
 from dashboard.graphs.mermaid import graph_mermaid, placement_mermaid
 from dashboard.graphs.placement import placement_view
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.evaluation import LifecycleStep, Step
 from tests.live.mermaid_reader import MAJORS, MermaidReader
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 #: Names that mean something to Mermaid, Markdown, HTML or a browser.
 NASTY = (
@@ -85,7 +85,7 @@ def random_chain(chance: random.Random) -> Graph:
 
 def life_of_names(name: str) -> Graph:
     return lifecycle_graph(
-        Life(
+        EvaluationLife(
             eval_id=name,
             trigger=name,
             event=(name, name),

@@ -7,7 +7,7 @@ import pytest
 from tests.live.side_process import until
 from tests.live.sites import SECOND, site
 
-pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(600)]
 
 MIGRATE = {
     "MaxParallel": 1,

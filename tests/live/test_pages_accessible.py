@@ -17,7 +17,7 @@ from tests.live.pages import SubmitPage
 from tests.live.visitor import NARROW, WIDE
 from tests.live.world import MOCK, job, until
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 SCHEMES = ("light", "dark")
 SIZES = (WIDE, NARROW)

@@ -11,10 +11,10 @@ from cluster.bench.job_forms import job_form
 from cluster.bench.stack import Stack
 from tests.live.fleet_process import fleet
 from tests.live.side_process import until
-from tests.live.submissions import ended_other_than_once, seconds_until_finished, submit
+from tests.live.submissions import ended_other_than_once, submit, wait_until_finished
 from tests.postgres_server import USER, PostgresServer, find_programs
 
-pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(600)]
 
 SECOND = 1_000_000_000
 
@@ -46,7 +46,7 @@ def test_jobs_are_placed_and_a_node_is_drained(database_url):
         stack.client() as client,
     ):
         sent = submit(stack, "job", 20)
-        seconds_until_finished(stack, sent, limit_s=20)
+        wait_until_finished(stack, sent, limit_s=20)
         assert ended_other_than_once(stack, sent) == {}
         with psycopg.connect(database_url) as record:
             assert record.execute("SELECT COUNT(*) FROM job").fetchone() == (20,)

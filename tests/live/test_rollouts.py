@@ -9,7 +9,7 @@ from tests.live.side_process import until
 from tests.live.sites import SECOND, Site, site
 from tests.live.visitor import Visitor
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 UPDATE = {
     "MaxParallel": 1,

@@ -13,7 +13,7 @@ from tests.live.fleet_process import fleet
 from tests.live.side_process import until
 from tests.live.world import MOCK, World, job
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 #: A node is told a TTL between this and twice this.
 TTL_S, GRACE_S = 1.0, 4.0

@@ -8,7 +8,7 @@ import pytest
 from cluster.bench.audience import Audience, Seat
 from tests.live.world import MOCK, job, until
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 IDLE_PAGES = 300
 #: So many messages are written within this time, if anything is.

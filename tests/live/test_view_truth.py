@@ -19,7 +19,7 @@ from tests.live.likeness import difference, seconds_until_alike, shown_by
 from tests.live.truth import Truth
 from tests.live.world import MOCK, World, job, until
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 #: First the one whose work nobody takes up for some seconds, so that the others die meanwhile.
 VICTIMS = ("leader", "workers", "web", "applier", "redis")

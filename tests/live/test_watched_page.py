@@ -5,7 +5,7 @@ import pytest
 from cluster.bench.browser import WatchedPage
 from cluster.runtime.clock import SystemClock
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 PAGE = """data:text/html,<p data-live-badge><span>live 3 ms</span></p>
 <div id=rows><p data-key=old><b data-state=pending>x</b></p></div>"""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from playwright.sync_api import Page
 
-from dashboard.graphs.lifecycle import Life, MadeEvaluation, life_rows, lifecycle_graph
+from dashboard.graphs.lifecycle import EvaluationLife, MadeEvaluation, life_rows, lifecycle_graph
 from scheduler.structs.evaluation import LifecycleStep
 from tests.live.likeness import attributes, facts, states, texts
 from tests.live.world import World
@@ -110,12 +110,12 @@ class Truth:
     def _evaluation(self, eval_id: str) -> dict[str, Any]:
         return next(item for item in self.evaluations if item["ID"] == eval_id)
 
-    def _life(self, eval_id: str) -> Life:
+    def _life(self, eval_id: str) -> EvaluationLife:
         steps = [
             {name: value for name, value in step.items() if value is not None}
             for step in self.world.get(f"evaluation/{eval_id}/lifecycle")
         ]
-        return Life(
+        return EvaluationLife(
             eval_id=eval_id,
             trigger=self._evaluation(eval_id)["TriggeredBy"],
             steps=msgspec.convert(steps, list[LifecycleStep]),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, Response, expect
 
-from tests.live.world import World
+from tests.live.world import PATIENCE, World
 
 ARTEFACTS = Path(__file__).resolve().parents[2] / "artefacts" / "live"
 WIDE = {"width": 1440, "height": 900}
 NARROW = {"width": 390, "height": 844}
-PATIENCE_MS = 20_000
+PATIENCE_MS = PATIENCE * 15_000
 #: What the browser itself gives up when a page is left.
 LEFT = "net::ERR_ABORTED"
 

@@ -110,7 +110,7 @@ _TEXTS: dict[str, list[tuple[str, str]]] = {
     ],
     "feasibility/distinct_property.py": [
         ("used >= allowed", "used > allowed"),
-        ("yield Refusal(codes < 0,", "yield Refusal(codes < -1,"),
+        ("yield RefusedRows(codes < 0,", "yield RefusedRows(codes < -1,"),
         ("int(self._wanted or 1)", "int(self._wanted or 2)"),
     ],
     "feasibility/drivers.py": [
@@ -190,8 +190,8 @@ _TEXTS: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "rank/ranking.py": [
-        ("penalty = _PENALTY if is_penalised else 0.0", "penalty = 0.0"),
-        ("applied += [wish] if self._has_affinities else []", "applied += [wish] if wish else []"),
+        ("_PENALTY if is_penalised else None", "None"),
+        ("if score is None:", "if not score:"),
     ],
     "rank/room.py": [
         ("table.alloc_count + 1 > table.max_allocs", "table.alloc_count > table.max_allocs"),

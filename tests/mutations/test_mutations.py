@@ -24,7 +24,7 @@ _COPIED = (
     "pyproject.toml",
     "manage.py",
 )
-_IGNORED = shutil.ignore_patterns("__pycache__", "capsules", "vendor", "node_modules")
+_IGNORED = shutil.ignore_patterns("__pycache__", "vectors", "vendor", "node_modules")
 
 
 def drawn() -> list[Rule]:

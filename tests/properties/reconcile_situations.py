@@ -3,7 +3,7 @@
 import msgspec
 from hypothesis import strategies as st
 
-from scheduler.engine.reconcile.situation import Change, Situation
+from scheduler.engine.reconcile.situation import Situation, UpdateKind
 from scheduler.structs.allocation import (
     Allocation,
     AllocState,
@@ -138,12 +138,12 @@ def deployments(draw: st.DrawFn, of: Job, ids: list[str]) -> Deployment:
     )
 
 
-def judge(existing: Allocation, current: Job, _: TaskGroup) -> Allocation | Change:
+def judge(existing: Allocation, current: Job, _: TaskGroup) -> Allocation | UpdateKind:
     """Old ones must change: some in place, the others not."""
     if existing.job_version == current.version:
-        return Change.IGNORE
+        return UpdateKind.IGNORE
     changes_in_place = existing.id[-1] in "02468"
-    return existing.changed(job_version=1) if changes_in_place else Change.DESTRUCTIVE
+    return existing.changed(job_version=1) if changes_in_place else UpdateKind.DESTRUCTIVE
 
 
 @st.composite

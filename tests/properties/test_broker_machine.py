@@ -13,6 +13,7 @@ from scheduler.broker.places import Place
 from scheduler.errors import NotOutstanding, TokenMismatch
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
+from scheduler.structs.moment import Moment
 from tests.builders import SECOND, SOME_MOMENT, CountingIDs, make_evaluation
 
 TYPES = ("service", "batch")
@@ -110,8 +111,8 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.5, 1.0, 5.0, 20.0, 30.0]))
     def pass_time(self, seconds: float) -> None:
         self.monotonic += seconds
-        self.broker.tick(now=self.now, monotonic=self.monotonic)
-        due = self.broker.next_deadline(now=self.now, monotonic=self.monotonic)
+        self.broker.tick(Moment(self.now, self.monotonic))
+        due = self.broker.next_deadline(Moment(self.now, self.monotonic))
         assert due is None or due > self.monotonic
 
     @rule()

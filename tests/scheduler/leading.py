@@ -3,6 +3,7 @@
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.messages import Delivery, FinishRequest
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import SCHEDULER_SETTINGS
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.plan import Plan
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -20,7 +21,7 @@ def make_world(*evaluations: Evaluation, **settings: float) -> World:
 
 
 def dequeue(world: World, process: str = "w", limit: int = 1) -> tuple[Delivery, ...]:
-    return world.leader.dequeue(process, TYPES, limit, **world.time)
+    return world.leader.dequeue(process, TYPES, limit, world.moment)
 
 
 def take_one(world: World, process: str = "w") -> Delivery:
@@ -46,7 +47,7 @@ def submitted(world: World, **fields: object) -> Plan:
     """The plan that a delivery's holder handed in."""
     token = take_one(world).token
     plan = Plan(**({"id": "p", "job_id": "web", "eval_id": E.id, "eval_token": token} | fields))
-    world.leader.submit_plan("w", plan, plan.size, **world.time)
+    world.leader.submit_plan("w", plan, plan.size, world.moment)
     return plan
 
 
@@ -55,11 +56,11 @@ def pause_broker(world: World, *, paused: bool) -> bool:
     settings = SchedulerSettings(pause_eval_broker=paused)
     world.store.write(
         WriteKind.SCHEDULER_SETTINGS_UPDATED,
-        lambda change: change.put_scheduler_settings(settings),
+        lambda change: change.put(SCHEDULER_SETTINGS, settings),
         now=world.clock.now(),
     )
     for frame in world.store.frames_since(world.leader.index):
-        world.leader.observe(frame, **world.time)
+        world.leader.observe(frame, world.moment)
     wants_restore = world.leader.wants_restore
     world.follow()
     return wants_restore

@@ -11,6 +11,7 @@ from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.messages import PlanOutcome
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.structs.allocation import Allocation, ClientStatus, TaskState
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.job import Job
@@ -73,7 +74,7 @@ def occupy(world: World, cpu: int) -> None:
     )
 
     def work(change: Change) -> None:
-        change.put_allocation(alloc)
+        put_found(change, alloc)
 
     world.store.write(WriteKind.PLAN_RESULT, work, now=world.clock.now())
     world.follow()
@@ -154,7 +155,7 @@ def put_failed(world: World, of: Job) -> None:
     )
 
     def work(change: Change) -> None:
-        change.put_allocation(alloc)
+        put_found(change, alloc)
 
     world.store.write(WriteKind.PLAN_RESULT, work, now=world.clock.now())
     world.follow()

@@ -10,6 +10,7 @@ from scheduler.errors import NotOutstanding, RequestRefused, TokenMismatch
 from scheduler.messages import FinishRequest, PlanOutcome
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.writes.allocations import update_from_client
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
@@ -49,7 +50,8 @@ def test_58_a_placed_job_waits_for_nothing() -> None:
     failed = {"web": AllocMetric()}
     world = make_world(E, blocked)
     world.put_evaluations(
-        make_evaluation(3, status=EvalStatus.COMPLETE, failed_task_groups=failed)
+        make_evaluation(3),
+        make_evaluation(3, status=EvalStatus.COMPLETE, failed_task_groups=failed),
     )
     assert blocked.id in world.leader.blocked
     world.finish("w", complete(take_one(world)))
@@ -73,7 +75,7 @@ def test_a_report_of_a_node_frees_room(client_status: str, *, is_released: bool)
     world = make_world(blocked)
     world.put_nodes(make_node(status=NodeStatus.DOWN))
     alloc = make_allocation(client_status="running")
-    world.store.write(WriteKind.PLAN_RESULT, lambda change: change.put_allocation(alloc), now=1)
+    world.store.write(WriteKind.PLAN_RESULT, lambda change: put_found(change, alloc), now=1)
     report = alloc.changed(client_status=client_status)
     world.store.write(
         WriteKind.ALLOCATION_UPDATED,
@@ -108,7 +110,7 @@ def test_a_report_of_a_node_frees_room(client_status: str, *, is_released: bool)
     ],
 )
 def test_a_system_evaluation_waits_until_its_node_opens(
-    before: dict[str, object], after: dict[str, object], kind: WriteKind, *, is_released: bool
+    before: dict[str, object], after: dict[str, object], kind: str, *, is_released: bool
 ) -> None:
     node = make_node(**before)
     world = make_world()
@@ -122,7 +124,7 @@ def test_a_system_evaluation_waits_until_its_node_opens(
     )
     world.put_evaluations(blocked)
     changed = make_node(**after)
-    world.store.write(kind, lambda change: change.put_node(changed), now=1)
+    world.store.write(kind, lambda change: put_found(change, changed), now=1)
     world.follow()
     assert (blocked.id not in world.leader.blocked) is is_released
 
@@ -141,12 +143,12 @@ def test_a_plan_commit_seen_late_does_not_bring_a_finished_evaluation_back() -> 
     delivery = next(d for d in dequeue(world, limit=2) if d.evaluation.id == E.id)
 
     def touch(change: Change) -> None:
-        change.put_evaluation(world.stored(E).changed(modify_index=change.index))
+        put_found(change, world.stored(E).changed(modify_index=change.index))
 
     world.store.write(WriteKind.PLAN_RESULT, touch, now=1)
     request = complete(delivery)
-    world.leader.check_finish("w", request, **world.time)
-    world.leader.finished("w", request, **world.time)
+    world.leader.check_finish("w", request, world.moment)
+    world.leader.finished(request, world.moment)
     world.follow()
     assert world.leader.broker.place_of(E.id) is None
 
@@ -164,7 +166,7 @@ def test_84_a_run_must_see_the_plans_of_its_job() -> None:
     world = make_world(E)
 
     def touch(change: Change) -> None:
-        change.put_evaluation(world.stored(E).changed(modify_index=change.index))
+        put_found(change, world.stored(E).changed(modify_index=change.index))
 
     world.store.write(WriteKind.PLAN_RESULT, touch, now=1)
     world.follow()
@@ -227,7 +229,7 @@ def test_tokens_of_before_are_worth_nothing(*, is_same_leader: bool) -> None:
         with pytest.raises(error):
             world.finish("w", complete(old))
         with pytest.raises(error):
-            world.leader.submit_plan("w", plan, plan.size, **world.time)
+            world.leader.submit_plan("w", plan, plan.size, world.moment)
         if error is NotOutstanding:
             assert take_one(world).token != old.token
 
@@ -309,11 +311,11 @@ def test_a_lost_worker_whose_plan_is_being_judged_is_nacked_after_the_answer() -
     world = make_world(E)
     delivery = take_one(world)
     plan = Plan(id="p", job_id="web", eval_id=E.id, eval_token=delivery.token)
-    world.leader.submit_plan("w", plan, plan.size, **world.time)
+    world.leader.submit_plan("w", plan, plan.size, world.moment)
     world.take_plans()
     world.tick(5)
     assert world.leader.broker.outstanding(E.id) == delivery.token
-    world.leader.plans_done([PlanOutcome(plan_id="p", result=PlanResult())], **world.time)
+    world.leader.plans_done([PlanOutcome(plan_id="p", result=PlanResult())], world.moment)
     assert world.leader.broker.place_of(E.id) is Place.BACKING_OFF
     assert world.leader.take_replies() == ()
 
@@ -352,7 +354,7 @@ def test_an_evaluation_that_fails_too_often_is_written_off(*, has_job: bool) -> 
 def test_a_failed_commit_brings_the_write_off_again() -> None:
     world = make_world(E, delivery_limit=1)
     nack(world, take_one(world))
-    (first,) = world.leader.tick(**world.time)[:1]
+    (first,) = world.leader.tick(world.moment)[:1]
     assert isinstance(first, FailEvaluation)
     world.leader.not_performed(first)
     assert not any(isinstance(c, FailEvaluation) for c in world.tick(59))
@@ -394,10 +396,10 @@ def test_33_of_eleven_evaluations_of_one_job_two_run_and_nine_are_canceled() -> 
 def test_a_cancellation_that_failed_comes_again() -> None:
     world = make_world(make_evaluation(status=EvalStatus.BLOCKED))
     world.put_evaluations(make_evaluation(2, status=EvalStatus.BLOCKED))
-    (command,) = world.leader.tick(**world.time)
+    (command,) = world.leader.tick(world.moment)
     assert isinstance(command, CancelEvaluations)
     world.leader.not_performed(command)
-    assert world.leader.tick(**world.time) == [command]
+    assert world.leader.tick(world.moment) == [command]
 
 
 def test_those_that_gave_up_over_conflicts_try_again_each_minute() -> None:
@@ -419,11 +421,11 @@ def test_the_life_of_an_evaluation_is_recorded_with_its_outcome() -> None:
     world.clock.advance(0.5)
     delivery = take_one(world)
     world.leader.submit_plan(
-        "w", Plan(id="p", job_id="web", eval_id=E.id, eval_token=delivery.token), 0, **world.time
+        "w", Plan(id="p", job_id="web", eval_id=E.id, eval_token=delivery.token), 0, world.moment
     )
     world.take_plans()
     rejected = PlanResult(rejected_nodes=("n1",), rejections={"n1": "memory"}, refresh_index=3)
-    world.leader.plans_done([PlanOutcome(plan_id="p", result=rejected)], **world.time)
+    world.leader.plans_done([PlanOutcome(plan_id="p", result=rejected)], world.moment)
     world.finish("w", complete(delivery))
     assert steps_of(world) == [
         (1, Step.CREATED, "job-register"),
@@ -467,9 +469,9 @@ def test_hints_are_handed_out_once() -> None:
 def test_steps_of_a_failed_commit_are_kept() -> None:
     world = make_world(E)
     delivery = take_one(world)
-    write = world.leader.check_finish("w", complete(delivery), **world.time)
+    write = world.leader.check_finish("w", complete(delivery), world.moment)
     world.leader.put_back(write.steps)
-    again = world.leader.check_finish("w", complete(delivery), **world.time)
+    again = world.leader.check_finish("w", complete(delivery), world.moment)
     assert again.steps == write.steps
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(write), type=type(write)) == write
 

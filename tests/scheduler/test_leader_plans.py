@@ -17,7 +17,7 @@ def test_the_nack_timer_stands_still_while_a_plan_is_out() -> None:
     assert world.leader.broker.outstanding(E.id) == plan.eval_token
     world.take_plans()
     outcome = PlanOutcome(plan_id="p", result=PlanResult(alloc_index=7))
-    world.leader.plans_done([outcome], **world.time)
+    world.leader.plans_done([outcome], world.moment)
     assert world.leader.take_replies() == (PlanReply(process="w", eval_id=E.id, outcome=outcome),)
     world.tick(59)
     assert world.leader.broker.outstanding(E.id) == plan.eval_token
@@ -28,8 +28,8 @@ def test_the_nack_timer_stands_still_while_a_plan_is_out() -> None:
 def test_a_plan_sent_twice_is_queued_once() -> None:
     world = make_world(E)
     plan = submitted(world)
-    world.leader.submit_plan("w", plan, plan.size, **world.time)
-    assert world.leader.plan_queue_depth == 1
+    world.leader.submit_plan("w", plan, plan.size, world.moment)
+    assert world.leader.stats().plan_queue_depth == 1
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_a_plan_that_nobody_may_submit_does_not_queue(
     token = take_one(world).token
     plan = Plan(**({"id": "p", "job_id": "web", "eval_id": E.id, "eval_token": token} | fields))
     with pytest.raises(error, match=text):
-        world.leader.submit_plan("w", plan, plan.size, **world.time)
-    assert world.leader.plan_queue_depth == 0
+        world.leader.submit_plan("w", plan, plan.size, world.moment)
+    assert world.leader.stats().plan_queue_depth == 0
     world.leader.submit_plan(
-        "w", Plan(id="q", job_id="web", eval_id=E.id, eval_token=token), 0, **world.time
+        "w", Plan(id="q", job_id="web", eval_id=E.id, eval_token=token), 0, world.moment
     )
-    assert world.leader.plan_queue_depth == 1
+    assert world.leader.stats().plan_queue_depth == 1
 
 
 def test_94_a_plan_of_a_job_that_was_deleted_comes_back_with_that() -> None:
@@ -80,7 +80,7 @@ def test_94_a_plan_of_a_job_that_was_deleted_comes_back_with_that() -> None:
     assert reply.outcome == PlanOutcome(
         plan_id="p", error='job "web" in namespace "default" not found'
     )
-    assert (world.leader.plan_queue_depth, world.store.index) == (0, before)
+    assert (world.leader.stats().plan_queue_depth, world.store.index) == (0, before)
 
 
 def test_96_pausing_flushes_the_plan_queue() -> None:
@@ -89,7 +89,7 @@ def test_96_pausing_flushes_the_plan_queue() -> None:
     pause_broker(world, paused=True)
     (reply,) = world.leader.take_replies()
     assert reply.outcome == PlanOutcome(plan_id="p", error="plan queue flushed")
-    assert world.leader.plan_queue_depth == 0
+    assert world.leader.stats().plan_queue_depth == 0
 
 
 def test_a_plan_is_given_up_when_the_applier_asks_for_more_and_never_before() -> None:
@@ -102,5 +102,5 @@ def test_a_plan_is_given_up_when_the_applier_asks_for_more_and_never_before() ->
     (reply,) = world.leader.take_replies()
     assert reply.outcome == PlanOutcome(plan_id="p", error="the plan applier did not answer")
     late = PlanOutcome(plan_id="p", result=PlanResult(alloc_index=9))
-    world.leader.plans_done([late], **world.time)
+    world.leader.plans_done([late], world.moment)
     assert world.leader.take_replies() == ()

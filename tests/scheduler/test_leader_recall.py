@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from scheduler.broker.places import Place
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import NAMESPACES, QUOTAS
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.job import Namespace
@@ -26,52 +28,56 @@ FOR_QUOTA = replace(BLOCKED, quota_limit_reached="small")
 OTHER_CLASS = replace(BLOCKED, class_eligibility={OPEN.computed_class: False})
 
 
-def unwatched(world: World, kind: WriteKind, work: Callable[[Change], object]) -> None:
+def unwatched(world: World, kind: str, work: Callable[[Change], object]) -> None:
     """A commit, and then another leader, who did not see it happen."""
     heard_to = world.leader.index
     world.store.write(kind, work, now=world.clock.now())
     frames = world.store.frames_since(heard_to)
     world.new_leader()
-    world.leader.recall(frames, **world.time)
+    world.leader.recall(frames, world.moment)
 
 
 @pytest.mark.parametrize(
     ("evaluation", "kind", "work", "is_released"),
     [
         pytest.param(
-            BLOCKED, WriteKind.NODE_ELIGIBILITY, lambda c: c.put_node(OPEN), True, id="opened"
+            BLOCKED, WriteKind.NODE_ELIGIBILITY, lambda c: put_found(c, OPEN), True, id="opened"
         ),
         pytest.param(
-            BLOCKED, WriteKind.NODE_ELIGIBILITY, lambda c: c.put_node(CLOSED), False, id="closed"
+            BLOCKED, WriteKind.NODE_ELIGIBILITY, lambda c: put_found(c, CLOSED), False, id="closed"
         ),
         pytest.param(
-            BLOCKED, WriteKind.NODE_REGISTRATION, lambda c: c.put_node(DOWN), False, id="went-down"
+            BLOCKED,
+            WriteKind.NODE_REGISTRATION,
+            lambda c: put_found(c, DOWN),
+            False,
+            id="went-down",
         ),
         pytest.param(
             OTHER_CLASS,
             WriteKind.NODE_ELIGIBILITY,
-            lambda c: c.put_node(OPEN),
+            lambda c: put_found(c, OPEN),
             False,
             id="of-a-class-that-does-not-fit",
         ),
         pytest.param(
             BLOCKED,
             WriteKind.ALLOCATION_UPDATED,
-            lambda c: c.put_allocation(ENDED),
+            lambda c: put_found(c, ENDED),
             True,
             id="end",
         ),
         pytest.param(
             FOR_QUOTA,
-            WriteKind.QUOTA_UPSERTED,
-            lambda c: c.put_quota(QuotaSpec(name="small")),
+            QUOTAS.upserted,
+            lambda c: c.put(QUOTAS, QuotaSpec(name="small")),
             True,
             id="quota",
         ),
         pytest.param(
             FOR_QUOTA,
-            WriteKind.NAMESPACE_UPSERTED,
-            lambda c: c.put_namespace(Namespace(name="default", quota="small")),
+            NAMESPACES.upserted,
+            lambda c: c.put(NAMESPACES, Namespace(name="default", quota="small")),
             True,
             id="namespace",
         ),
@@ -79,7 +85,7 @@ def unwatched(world: World, kind: WriteKind, work: Callable[[Change], object]) -
 )
 def test_what_was_committed_unwatched_lets_those_run_that_waited_for_it(
     evaluation: Evaluation,
-    kind: WriteKind,
+    kind: str,
     work: Callable[[Change], object],
     is_released: bool,
 ) -> None:
@@ -92,7 +98,7 @@ def test_what_was_committed_unwatched_lets_those_run_that_waited_for_it(
 
 def test_a_run_that_was_out_meanwhile_hears_of_it_when_it_blocks() -> None:
     world = make_world()
-    unwatched(world, WriteKind.NODE_ELIGIBILITY, lambda change: change.put_node(OPEN))
+    unwatched(world, WriteKind.NODE_ELIGIBILITY, lambda change: put_found(change, OPEN))
     world.put_evaluations(replace(BLOCKED, snapshot_index=0))
     assert world.leader.broker.place_of(E.id) is Place.READY
 
@@ -100,5 +106,5 @@ def test_a_run_that_was_out_meanwhile_hears_of_it_when_it_blocks() -> None:
 def test_when_the_commits_are_gone_everything_runs_again() -> None:
     world = make_world(OTHER_CLASS, replace(FOR_QUOTA, id="other", job_id="other"))
     world.new_leader()
-    world.leader.recall(None, **world.time)
+    world.leader.recall(None, world.moment)
     assert world.leader.broker.ready_count() == 2

@@ -31,7 +31,7 @@ def test_a_process_that_asked_a_moment_ago_is_awake() -> None:
     dequeue(world, "a")
     world.put_evaluations(E)
     assert wakes(world, 0.2) == 0
-    assert world.leader.next_deadline(**world.time) == pytest.approx(1000.25)
+    assert world.leader.next_deadline(world.moment) == pytest.approx(1000.25)
     assert wakes(world, 0.05) == 1
 
 
@@ -81,7 +81,7 @@ def test_the_applier_is_woken_when_evaluations_go_out() -> None:
 
 def test_an_applier_that_waits_is_not_woken() -> None:
     world = make_world(E)
-    world.leader.next_plans("applier", **world.time)
+    world.leader.next_plans(64, world.moment)
     take_one(world)
     assert not wakes_applier(world)
 
@@ -90,7 +90,7 @@ def test_an_applier_that_was_sent_away_is_woken_at_once() -> None:
     world = make_world(E)
     take_one(world)
     assert wakes_applier(world)
-    world.leader.next_plans("applier", **world.time)
+    world.leader.next_plans(64, world.moment)
     world.leader.applier_sent_away()
     world.put_evaluations(make_evaluation(2, job_id="other"))
     take_one(world)
@@ -106,7 +106,20 @@ def test_a_plan_wakes_an_applier_that_did_not_come_once_more_after_a_second() ->
     ]  # fmt: skip
 
 
+def test_an_applier_that_took_a_plan_and_died_is_followed_although_no_other_plan_waits() -> None:
+    world = make_world(E)
+    submitted(world)
+    assert wakes_applier(world)
+    assert len(world.leader.next_plans(64, world.moment)) == 1
+    assert [wakes_applier(world, 0.9), wakes_applier(world, 0.2)] == [False, True]
+    # Its successor asks, which tells that nobody will answer the plan any more.
+    assert world.leader.next_plans(64, world.moment) == ()
+    (reply,) = world.leader.take_replies()
+    assert reply.outcome.error == "the plan applier did not answer"
+    assert [wakes_applier(world, 2), wakes_applier(world, 2)] == [False, False]
+
+
 def test_without_work_there_is_nothing_to_do_until_the_next_sweep() -> None:
     world = make_world()
     assert world.tick() == []
-    assert world.leader.next_deadline(**world.time) == 1060
+    assert world.leader.next_deadline(world.moment) == 1060

@@ -18,6 +18,7 @@ from scheduler.structs.allocation import (
 )
 from scheduler.structs.evaluation import Cause, CauseKind, Evaluation, LifecycleStep, Step
 from scheduler.structs.job import Job
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import NodeEligibility
 from scheduler.structs.plan import Plan
 from scheduler.structs.resources import AllocatedResources, Resources
@@ -82,7 +83,7 @@ def apply(
     store: MemoryStateStore, *queued: QueuedPlan, applier: PlanApplier | None = None
 ) -> list[PlanOutcome]:
     judge = applier or PlanApplier(CountingIDs())
-    return judge.apply(store, queued, now=SOME_MOMENT, monotonic=0.0)
+    return judge.apply(store, queued, Moment(SOME_MOMENT, 0.0))
 
 
 def test_90_a_plan_that_fits_is_committed_at_one_index() -> None:
@@ -281,7 +282,7 @@ def test_a_fenced_applier_writes_nothing() -> None:
     store.grant_lease("applier", 2)
     with pytest.raises(Fenced):
         PlanApplier(CountingIDs()).apply(
-            store, [make_plan("p", planned(0))], now=SOME_MOMENT, monotonic=0.0, fence=Lease()
+            store, [make_plan("p", planned(0))], Moment(SOME_MOMENT, 0.0), fence=Lease()
         )
     assert not store.allocations_by_job(JOB.key)
 

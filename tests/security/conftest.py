@@ -22,14 +22,14 @@ def staff(store):
 
 @pytest.fixture
 def kim(store):
-    """A person who may look at `default` and at nothing else."""
-    return signed_in("kim")
+    """A person who may run jobs in `default` and look at nothing else."""
+    return signed_in("kim", "submitter")
 
 
 @pytest.fixture
 def member(store):
     """A person of the namespace `team`."""
-    return signed_in("mary", "namespace:team")
+    return signed_in("mary", "submitter", "namespace:team")
 
 
 @pytest.fixture

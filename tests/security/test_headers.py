@@ -41,8 +41,10 @@ async def test_every_page_is_guarded_also_where_there_is_none(world, site, staff
         found = await answers(client, where, ("GET",))
         refused = await answers(client, ["/jobs/stop/", "/login/"], ("POST",))
         wrong_host = await client.get("/", headers={"Host": "evil.example"})
+    assert found["GET", "/jobs/"].headers["cache-control"] == "no-store"
     for (_, path), response in (*found.items(), *refused.items()):
         assert response.status_code < 500, path
+        assert "no-store" in response.headers.get("cache-control", ""), path
         assert_guarded(response, path)
     assert wrong_host.status_code == 400
     assert_guarded(wrong_host, "a foreign Host")
@@ -64,17 +66,15 @@ async def test_markup_holds_neither_inline_script_nor_inline_style(world, site, 
 
 
 async def test_a_fault_of_ours_shows_nothing_of_itself_and_is_guarded(
-    world, site, staff, monkeypatch
+    world, site, kim, monkeypatch
 ):
     from dashboard import page
-    from dashboard.live import subscriptions
 
     def fail(user):
         raise RuntimeError("canary-in-a-traceback")
 
-    monkeypatch.setattr(page, "readable_namespaces", fail)
-    monkeypatch.setattr(subscriptions, "readable_namespaces", fail)
-    async with site(cookies=staff.cookies) as client:
+    monkeypatch.setattr(page, "person_of", fail)
+    async with site(cookies=kim.cookies) as client:
         response = await client.get("/jobs/")
     assert response.status_code == 500
     assert "canary" not in response.text

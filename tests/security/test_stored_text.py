@@ -13,6 +13,8 @@ from dashboard.graphs.mermaid import escaped
 from dashboard.live.hub import HUB
 from dashboard.live.source import StoreFrames
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import ClientStatus, TaskEvent, TaskState
@@ -114,11 +116,11 @@ def poisoned(store):
             client_description=EVIL, desired_description=EVIL, client_status=ClientStatus.FAILED,
             task_states={EVIL: TaskState(state="dead", failed=True, events=(event,))},
         )  # fmt: skip
-        change.put_node(node)
-        change.put_evaluation(evaluation)
-        change.put_allocation(alloc)
+        put_found(change, node)
+        put_found(change, evaluation)
+        put_found(change, alloc)
         for number, step in enumerate((Step.ENQUEUED, Step.DEQUEUED, Step.NACKED), 1):
-            change.put_lifecycle_step(
+            change.put(LIFECYCLE_STEPS,
                 LifecycleStep(
                     eval_id=evaluation.id, number=number, step=step, at=SOME_MOMENT + number,
                     actor=EVIL, reason=EVIL, index=change.index,

@@ -6,12 +6,17 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.sessions.models import Session
+from msgspec.structs import replace
 
+from cluster.store.access import the_store
 from dashboard.live import entitlement
-from dashboard.live.consumers import SIGNED_OUT
+from dashboard.live.consumers import RIGHTS_CHANGED, SIGNED_OUT
 from dashboard.live.hub import HUB
 from dashboard.live.source import StoreFrames
+from dashboard.models import GroupPolicy
+from scheduler.state.nouns import ACL_POLICIES
 from tests.builders import FixedClock
+from tests.cluster.api.clients import NOW
 
 OWN = settings.CSRF_TRUSTED_ORIGINS[0]
 PAST = "2001-01-01T00:00Z"
@@ -85,7 +90,6 @@ async def test_without_a_session_nothing_is_followed(store):
         pytest.param(lambda user: Session.objects.all().delete(), id="signed-out"),
         pytest.param(lambda user: Session.objects.update(expire_date=PAST), id="expired"),
         pytest.param(lambda user: _saved(user, is_active=False), id="deactivated"),
-        pytest.param(lambda user: _saved(user, is_staff=False, is_superuser=False), id="demoted"),
         pytest.param(lambda user: (user.set_password("new"), user.save()), id="new-password"),
         pytest.param(lambda user: user.delete(), id="deleted"),
     ],
@@ -97,6 +101,35 @@ async def test_a_socket_ends_with_what_it_was_opened_on(change, staff, monkeypat
     await asyncio.to_thread(_then_closed, change, staff)
     assert await closing_code(socket) == SIGNED_OUT
     await socket.disconnect()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda user: user.groups.clear(), id="left-every-group"),
+        pytest.param(lambda user: user.groups.get(name="submitter").delete(), id="group-gone"),
+        pytest.param(lambda user: GroupPolicy.objects.all().delete(), id="group-without-policy"),
+        pytest.param(lambda user: _policy("submitter", ""), id="policy-changed"),
+        pytest.param(lambda user: _saved(user, is_superuser=True), id="promoted"),
+    ],
+)
+async def test_a_socket_ends_when_rights_change_so_that_the_page_loads_again(
+    change, kim, monkeypatch
+):
+    monkeypatch.setattr(entitlement, "RECHECK_S", 0.02)
+    socket = socket_of(kim)
+    assert (await socket.connect(6))[0]
+    await asyncio.to_thread(_then_closed, change, kim)
+    assert await closing_code(socket) == RIGHTS_CHANGED
+    await socket.disconnect()
+
+
+def _policy(name, rules):
+    def work(change):
+        stored = change.get(ACL_POLICIES, name)
+        change.put(ACL_POLICIES, replace(stored, rules=rules, modify_index=change.index))
+
+    the_store().write(ACL_POLICIES.upserted, work, now=NOW)
 
 
 def test_sockets_end_within_five_seconds():

@@ -10,9 +10,15 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from cluster.operations.built_in_policies import put_built_in_policies
 from cluster.operations.nodes import hash_secret
+from cluster.store.access import the_store
+from scheduler.access.caller import CLUSTER
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import ACL_BOOTSTRAP, NAMESPACES
 from scheduler.state.writes.jobs import write_job
+from scheduler.structs.acl_token import AclBootstrap
 from scheduler.structs.job import Namespace
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import NOW
@@ -27,16 +33,18 @@ def fill(store, **texts):
     held = SimpleNamespace(node=node, jobs={}, evaluations={}, allocations={})
 
     def work(change):
-        change.put_namespace(Namespace(name="team", create_index=change.index))
-        change.put_node(node)
+        change.put(NAMESPACES, Namespace(name="team", create_index=change.index))
+        # As `up` leaves it: nobody else becomes the first manager.
+        change.put(ACL_BOOTSTRAP, AclBootstrap(reset_index=change.index))
+        put_found(change, node)
         for number, namespace in enumerate(("default", "team"), 1):
             job = write_job(change, make_job(id="web", namespace=namespace))
             evaluation = make_evaluation(number, namespace=namespace)
             alloc = make_allocation(
                 job, number, node_id=node.id, eval_id=evaluation.id, namespace=namespace
             )
-            change.put_evaluation(evaluation)
-            change.put_allocation(alloc)
+            put_found(change, evaluation)
+            put_found(change, alloc)
             held.jobs[namespace] = job
             held.evaluations[namespace] = evaluation
             held.allocations[namespace] = alloc
@@ -99,7 +107,8 @@ def _groups(route, values):
 def signed_in(name, *groups, **fields):
     """A person with a session; `cookies` are what the browser holds."""
     user = User.objects.create_user(name, password=PASSWORD, **fields)
-    user.groups.set([Group.objects.create(name=group) for group in groups])
+    put_built_in_policies(the_store(), by=CLUSTER, now=NOW)
+    user.groups.set([Group.objects.get_or_create(name=group)[0] for group in groups])
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
@@ -110,11 +119,14 @@ def signed_in(name, *groups, **fields):
 
 
 def rows():
-    """How many rows each table has, and the index: what any write would move."""
+    """How many rows each table has, and the index: what any write would move.
+
+    All but the audit, where refusals are told.
+    """
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)
         counts = {}
-        for table in tables:
+        for table in set(tables) - {"audit"}:
             cursor.execute(f"SELECT count(*) FROM {table}")  # noqa: S608 - names of our own tables only
             counts[table] = cursor.fetchone()[0]
         cursor.execute("SELECT * FROM state_index")

@@ -12,6 +12,7 @@ from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.node import NodeStatus
 from scheduler.worker import Batch, Turn, WorkerTools
 from tests.builders import SECOND
+from tests.callers import MANAGER
 from tests.simulation.world import TYPES, Patterns, World
 
 #: A worker that waits so long for an answer gives its deliveries up (design.md).
@@ -53,7 +54,6 @@ class Cluster:
         self.faults = faults
         self.births = 0
         self.workers = [self._new_worker() for _ in range(worker_count)]
-        self.applier = "applier-0"
         self.taken: tuple[QueuedPlan, ...] = ()
         self._snapshots: list[RecordSnapshot] = []
         self._signs = 0
@@ -105,7 +105,7 @@ class Cluster:
     def _begin(self, worker: Worker) -> None:
         world = self.world
         limit = int(world.chance.integers(1, 5))
-        deliveries = world.leader.dequeue(worker.name, TYPES, limit, **world.time)
+        deliveries = world.leader.dequeue(worker.name, TYPES, limit, world.moment)
         worker.heard_at = world.clock.monotonic()
         if not deliveries or self.happens(self.faults.lose_message):
             return
@@ -153,13 +153,11 @@ class Cluster:
             if self.taken and self.happens(0.5):
                 world.judge(self.taken)
             self.taken = ()
-            self.births += 1
-            self.applier = f"applier-{self.births}"
         if self.taken:
             outcomes = world.judge(self.taken)
             self.taken = ()
             world.report(outcomes)
-        self.taken = world.take_plans(self.applier)
+        self.taken = world.take_plans()
 
     # Nodes.
 
@@ -180,7 +178,7 @@ class Cluster:
         world, now = self.world, self.world.clock.now()
         for node in list(world.store.nodes()):
             if node.status is NodeStatus.READY and self.happens(self.faults.lose_node):
-                mark_node_unresponsive(world.store, node.id, now=now, ids=world.ids)
+                mark_node_unresponsive(world.store, node.id, by=MANAGER, now=now, ids=world.ids)
             elif node.status is not NodeStatus.READY and self.happens(0.2):
                 self._return(node.id)
         reports = [
@@ -201,7 +199,12 @@ class Cluster:
         world = self.world
         try:
             update_status(
-                world.store, node_id, NodeStatus.READY, now=world.clock.now(), ids=world.ids
+                world.store,
+                node_id,
+                NodeStatus.READY,
+                by=MANAGER,
+                now=world.clock.now(),
+                ids=world.ids,
             )
         except SchedulerError:
             return

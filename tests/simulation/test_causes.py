@@ -15,6 +15,7 @@ from scheduler.structs.node import DriverInfo, NodeStatus
 from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.watcher import Watcher
 from tests.builders import make_job, make_node
+from tests.callers import MANAGER
 from tests.simulation.world import World
 
 pytestmark = pytest.mark.simulation
@@ -73,7 +74,9 @@ class Rollout(World):
             deployment_status=replace(health, healthy=True, timestamp=self.clock.now()),
         )
         report = NodeReport(node_id=alloc.node_id, allocations=(judged,))
-        answer = report_from_client(self.store, (report,), now=self.clock.now(), ids=self.ids)
+        answer = report_from_client(
+            self.store, (report,), by=MANAGER, now=self.clock.now(), ids=self.ids
+        )
         assert answer[1] == (None,)
         self.settle()
 
@@ -90,6 +93,7 @@ def test_each_step_of_a_rollout_is_one_evaluation(*, promotes_itself: bool) -> N
             world.store,
             world.rollout().id,
             every_group=True,
+            by=MANAGER,
             now=world.clock.now(),
             ids=world.ids,
         )
@@ -109,11 +113,13 @@ def test_each_step_of_a_rollout_is_one_evaluation(*, promotes_itself: bool) -> N
 
 
 def go_down(world: World, node_id: str) -> None:
-    mark_node_unresponsive(world.store, node_id, now=world.clock.now(), ids=world.ids)
+    mark_node_unresponsive(world.store, node_id, by=MANAGER, now=world.clock.now(), ids=world.ids)
 
 
 def beat(world: World, node_id: str) -> None:
-    update_status(world.store, node_id, NodeStatus.READY, now=world.clock.now(), ids=world.ids)
+    update_status(
+        world.store, node_id, NodeStatus.READY, by=MANAGER, now=world.clock.now(), ids=world.ids
+    )
 
 
 def start_agent(world: World, number: int) -> None:
@@ -124,6 +130,7 @@ def start_agent(world: World, number: int) -> None:
         make_node(number, drivers={"mock_driver": driver}),
         secret=SECRET,
         may_join=True,
+        by=MANAGER,
         now=world.clock.now(),
         ids=world.ids,
     )

@@ -10,6 +10,7 @@ from scheduler.commands import CancelEvaluations
 from scheduler.errors import StaleSnapshot
 from scheduler.ports import Change, MirroredSnapshot
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import JOB_SUMMARIES, SCHEDULER_SETTINGS
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
 from scheduler.structs.job import Job
 from scheduler.structs.node import NodeEligibility
@@ -249,7 +250,7 @@ def test_92_what_waits_again_is_written_when_its_job_counts_otherwise(on_record)
     world.put_evaluations(blocked)
     world.tick()
     world.put_evaluations(first)
-    assert world.store.job_summary(make_job().key).summary["web"].queued == 2
+    assert world.store.get(JOB_SUMMARIES, make_job().key).summary["web"].queued == 2
     world.put_nodes(make_node(1))
     before, began = world.stored(blocked), world.store.index
     world.work_off()
@@ -264,7 +265,7 @@ def test_92_what_waits_again_is_written_when_its_job_counts_otherwise(on_record)
     assert world.leader.stats().blocked.total_blocked == 1
     assert world.leader.stats().broker == NOTHING
     world.put_nodes(make_node(2))
-    (delivery,) = world.leader.dequeue("worker", TYPES, 4, **world.time)
+    (delivery,) = world.leader.dequeue("worker", TYPES, 4, world.moment)
     assert (delivery.evaluation.id, delivery.evaluation.snapshot_index) == (blocked.id, began)
     assert world.stored(blocked) == again
 
@@ -279,7 +280,7 @@ def test_107_jobs_that_lose_allocations_run_again_by_evaluations_of_their_own(on
     world.work_off()
     world.store.write(
         WriteKind.SCHEDULER_SETTINGS_UPDATED,
-        lambda change: change.put_scheduler_settings(SchedulerSettings(preemption_config=config)),
+        lambda change: change.put(SCHEDULER_SETTINGS, SchedulerSettings(preemption_config=config)),
         now=world.clock.now(),
     )
     world.put_job(job_of(1, 4000, id="web", priority=80))
@@ -309,10 +310,10 @@ def test_110_plans_that_wait_together_are_all_stored_and_each_once(on_record) ->
         world.put_job(job_of(1, id=f"job-{number}"))
     batch = world.new_batch("worker", 20)
     world.hand_in("worker", batch.begin_all(now=world.clock.now()))
-    assert world.leader.plan_queue_depth == 20
+    assert world.leader.stats().plan_queue_depth == 20
     for left in (4, 0):
-        queued = world.leader.next_plans("applier", 16, **world.time)
-        assert world.leader.plan_queue_depth == left
+        queued = world.leader.next_plans(16, world.moment)
+        assert world.leader.stats().plan_queue_depth == left
         world.report(world.judge(queued))
         for reply in world.leader.take_replies():
             world.hand_in("worker", batch.answer(reply.outcome, now=world.clock.now()))

@@ -17,7 +17,9 @@ from cluster.agent.server_link import CallFailed
 from cluster.agent.task_launch import TaskLauncher
 from scheduler.commands import MarkNodeUnresponsive
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import Node
 from scheduler.watchers.heartbeats import Heartbeats
 from tests.builders import SOME_MOMENT, CountingIDs, make_node
@@ -41,11 +43,11 @@ class Server:
         self.store = MemoryStateStore()
         self.store.write(
             WriteKind.NODE_REGISTRATION,
-            lambda change: [change.put_node(node) for node in nodes],
+            lambda change: [put_found(change, node) for node in nodes],
             now=SOME_MOMENT,
         )
         self.watcher = Heartbeats()
-        self.watcher.restore(self.store, now=SOME_MOMENT, monotonic=self.clock.monotonic())
+        self.watcher.restore(self.store, Moment(SOME_MOMENT, self.clock.monotonic()))
         self.beats: dict[str, tuple[int, int]] = {}
         self.signs = 0
         self.closing = asyncio.Event()
@@ -58,7 +60,7 @@ class Server:
             self.signs += not self.closing.is_set()
             moment = self.clock.monotonic()
             self.watcher.hear(self.beats, {"web": self.signs}, monotonic=moment)
-            for command in self.watcher.tick(self.store, now=SOME_MOMENT, monotonic=moment):
+            for command in self.watcher.tick(self.store, Moment(SOME_MOMENT, moment)):
                 assert isinstance(command, MarkNodeUnresponsive)
                 self.reported.append(command.node_id)
             await asyncio.sleep(1)

@@ -35,13 +35,16 @@ from scheduler.engine.registry import new_scheduler
 from scheduler.errors import SchedulerError
 from scheduler.leader import Leader
 from scheduler.messages import FinishRequest, FinishWrite, PlanOutcome, QueuedPlan
-from scheduler.plan_applier import PlanApplier
+from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
 from scheduler.ports import Change, MirroredSnapshot
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import Node
 from scheduler.watchers import garbage, reaper
 from scheduler.watchers.drains import Drains
@@ -49,6 +52,7 @@ from scheduler.watchers.heartbeats import Heartbeats
 from scheduler.watchers.watcher import Watcher
 from scheduler.worker import Batch, SchedulerFactory, Turn, WorkerTools
 from tests.builders import CountingIDs, FixedClock, make_evaluation
+from tests.callers import MANAGER
 
 TYPES = ("service", "batch", "system", "sysbatch")
 
@@ -84,7 +88,7 @@ class World:
     def new_leader(self) -> Leader:
         """Another process takes over: everything it knows is in the record."""
         self.leader = Leader(self.ids, self.chance.random, self.settings, self.new_watchers())
-        self.leader.restore(self.store, **self.time)
+        self.leader.restore(self.store, self.moment)
         return self.leader
 
     def new_watchers(self) -> tuple[Watcher, ...]:
@@ -93,8 +97,8 @@ class World:
         return self.heartbeats, Drains()
 
     @property
-    def time(self) -> dict[str, object]:
-        return {"now": self.clock.now(), "monotonic": self.clock.monotonic()}
+    def moment(self) -> Moment:
+        return self.clock.moment()
 
     # What people and nodes write.
 
@@ -102,10 +106,11 @@ class World:
         def work(change: Change) -> None:
             for node in nodes:
                 create_index = node.create_index if change.node(node.id) else change.index
-                change.put_node(
+                put_found(
+                    change,
                     msgspec.structs.replace(
                         node, create_index=create_index, modify_index=change.index
-                    )
+                    ),
                 )
 
         self.store.write(WriteKind.NODE_REGISTRATION, work, now=self.clock.now())
@@ -146,7 +151,7 @@ class World:
         whole = {"Name": "web", "Count": 2, "Tasks": [task], **(group or {})}
         document = {"ID": "web", "Type": "service", "TaskGroups": [whole], **fields}
         registration = JobRegistration(job=parse_job(document))
-        register_job(self.store, registration, now=self.clock.now(), ids=self.ids)
+        register_job(self.store, registration, by=MANAGER, now=self.clock.now(), ids=self.ids)
         self.follow()
 
     def put_evaluations(self, *evaluations: Evaluation) -> None:
@@ -166,21 +171,21 @@ class World:
 
     def follow(self) -> None:
         for frame in self.store.frames_since(self.leader.index):
-            self.leader.observe(frame, **self.time)
+            self.leader.observe(frame, self.moment)
         if self.leader.wants_restore:
-            self.leader.restore(self.store, **self.time)
+            self.leader.restore(self.store, self.moment)
 
     def tick(self, seconds: float = 0.0) -> list[Command]:
         """Let time pass, then let the leader act; returns what it wanted done."""
         self.clock.advance(seconds)
         self.follow()
-        commands = self.leader.tick(**self.time)
-        due = self.leader.watch_deadline(**self.time)
+        commands = self.leader.tick(self.moment)
+        due = self.leader.watch_deadline(self.moment)
         if due is not None and due <= self.clock.monotonic():
-            commands += self.leader.watch(self.store, **self.time)
+            commands += self.leader.watch(self.store, self.moment)
         for command in commands:
             self.perform(command)
-            self.leader.performed(command, **self.time)
+            self.leader.performed(command, self.moment)
         self.follow()
         return commands
 
@@ -202,9 +207,11 @@ class World:
                     now=now,
                 )
             case MarkNodeUnresponsive():
-                mark_node_unresponsive(self.store, command.node_id, now=now, ids=self.ids)
+                mark_node_unresponsive(
+                    self.store, command.node_id, by=MANAGER, now=now, ids=self.ids
+                )
             case DrainAllocations():
-                mark_draining(self.store, command.transitions, now=now, ids=self.ids)
+                mark_draining(self.store, command.transitions, by=MANAGER, now=now, ids=self.ids)
             case StepDeployments() | PromoteDeployment() | FailDeployment():
                 self._take_onwards(command)
             case Collect():
@@ -215,58 +222,63 @@ class World:
                 )
             case CompleteDrain():
                 for node_id, by_deadline in command.nodes.items():
-                    complete_drain(self.store, (node_id,), now=now, deadline_reached=by_deadline)
+                    complete_drain(
+                        self.store, (node_id,), by=MANAGER, now=now, deadline_reached=by_deadline
+                    )
 
     def _take_onwards(self, command: Command) -> None:
         now = self.clock.now()
         match command:
             case StepDeployments():
-                step_deployments(self.store, command.steps, now=now, ids=self.ids)
+                step_deployments(self.store, command.steps, by=MANAGER, now=now, ids=self.ids)
             case PromoteDeployment():
-                promote_by_itself(self.store, command.deployment_id, now=now, ids=self.ids)
+                promote_by_itself(
+                    self.store, command.deployment_id, by=MANAGER, now=now, ids=self.ids
+                )
             case FailDeployment():
                 end_deployment(
                     self.store,
                     command.deployment_id,
                     is_late=command.is_late,
                     rolls_back=command.rolls_back,
+                    by=MANAGER,
                     now=now,
                     ids=self.ids,
                 )
 
     def finish(self, process: str, request: FinishRequest) -> None:
         """What the leader process does with a `finish` request."""
-        write = self.leader.check_finish(process, request, **self.time)
+        write = self.leader.check_finish(process, request, self.moment)
         if write.evaluations or write.steps:
             self._write(WriteKind.EVALUATION_UPDATED, write)
-        self.leader.finished(process, request, **self.time)
+        self.leader.finished(request, self.moment)
         self.follow()
 
-    def _write(self, kind: WriteKind, write: FinishWrite) -> None:
+    def _write(self, kind: str, write: FinishWrite) -> None:
         def work(change: Change) -> None:
             write_evaluations(change, write.evaluations)
             for step in write.steps:
-                change.put_lifecycle_step(msgspec.structs.replace(step, index=change.index))
+                change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
 
         self.store.write(kind, work, now=self.clock.now())
 
     # The applier process.
 
-    def take_plans(self, applier: str = "applier") -> tuple[QueuedPlan, ...]:
+    def take_plans(self) -> tuple[QueuedPlan, ...]:
         self.follow()
-        return self.leader.next_plans(applier, **self.time)
+        return self.leader.next_plans(GROUP_LIMIT, self.moment)
 
     def judge(self, queued: tuple[QueuedPlan, ...]) -> list[PlanOutcome]:
-        return self.applier.apply(self.store, queued, **self.time)
+        return self.applier.apply(self.store, queued, self.moment)
 
     def report(self, outcomes: list[PlanOutcome]) -> None:
         self.follow()
-        self.leader.plans_done(outcomes, **self.time)
+        self.leader.plans_done(outcomes, self.moment)
 
     # A worker process.
 
     def new_batch(self, process: str, limit: int = 4) -> Batch:
-        deliveries = self.leader.dequeue(process, TYPES, limit, **self.time)
+        deliveries = self.leader.dequeue(process, TYPES, limit, self.moment)
         tools = WorkerTools(
             snapshot=self.snapshot_at,
             ids=self.ids,
@@ -283,7 +295,7 @@ class World:
         """Submit the plans and finishes of a turn; what the leader refuses is dropped."""
         for plan in turn.plans:
             try:
-                self.leader.submit_plan(process, plan, plan.size, **self.time)
+                self.leader.submit_plan(process, plan, plan.size, self.moment)
             except SchedulerError:
                 continue
         for request in turn.finishes:

@@ -12,6 +12,7 @@ import msgspec
 from cluster.agent.drivers.driver import Ended, Handle, Launch, StartError, TaskUsage, healthy
 from cluster.agent.restarts import Ending
 from cluster.jobspec.durations import read_duration
+from cluster.jobspec.left_out import option_refusals
 from scheduler.structs.node import DriverInfo
 
 SECOND = 1_000_000_000
@@ -32,10 +33,8 @@ class MockOptions(msgspec.Struct, frozen=True):
     signal_error: str = ""
     stdout_string: str = ""
     stdout_repeat: int = 0
-    stdout_repeat_duration: str | int = ""
     stderr_string: str = ""
     stderr_repeat: int = 0
-    stderr_repeat_duration: str | int = ""
 
 
 @dataclass
@@ -59,7 +58,7 @@ class MockDriver:
         self._tasks: dict[str, _Mock] = {}
 
     def describe(self, now: int) -> DriverInfo:
-        """Always there."""
+        """Offered on every machine."""
         return healthy(self.name, now)
 
     def prepare(self, launch: Launch) -> Handle:
@@ -153,6 +152,8 @@ class MockDriver:
 
 
 def _options(config: dict[str, object]) -> MockOptions:
+    if refused := option_refusals("mock_driver", config):
+        raise StartError("; ".join(refused), invalid_config=True)
     try:
         options = msgspec.convert(config, MockOptions, strict=False)
         for text in (options.run_for, options.kill_after, options.start_block_for):

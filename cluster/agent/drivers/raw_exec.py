@@ -7,6 +7,7 @@ the agent. Found again by the lock that process holds, its number and its start 
 import asyncio
 import contextlib
 import fcntl
+import fnmatch
 import json
 import os
 import select
@@ -34,6 +35,8 @@ from cluster.agent.drivers.usage import usage_of
 from cluster.agent.process_identity import descendants_of, is_same_process
 from cluster.agent.restarts import Ending
 from cluster.agent.task_process import LOCK_FD, READY_FD
+from cluster.agent.task_user import find_user, hand_over
+from cluster.jobspec.left_out import option_refusals
 from scheduler.structs.node import DriverInfo
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -99,6 +102,8 @@ class RawExecDriver:
             raise StartError("raw_exec is not enabled on this node")
         assert launch.directories is not None, "raw_exec nodes have a disk"
         _options(launch.config)
+        if launch.user:
+            find_user(launch.user)
         directory = launch.directories.private / launch.task_id.rpartition("/")[2]
         return Handle(
             driver=self.name, task_id=launch.task_id, facts={"directory": str(directory)}
@@ -129,7 +134,7 @@ class RawExecDriver:
         if run is None:
             return
         if timeout_s > 0:
-            _send(run, signal_number(signal or "SIGINT"))
+            _send(run, _kill_signal(signal))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
                     await run.gone.wait()
@@ -175,24 +180,45 @@ def signal_number(name: str) -> int:
         raise ValueError(f"unknown signal: {name}") from None
 
 
+def _kill_signal(name: str) -> int:
+    """As the reference: what is no signal here must not keep a task from being stopped."""
+    try:
+        return signal_number(name or "SIGINT")
+    except ValueError:
+        return int(signals.SIGINT)
+
+
 def _options(config: dict[str, object]) -> RawExecOptions:
+    if refused := option_refusals("raw_exec", config):
+        raise StartError("; ".join(refused), invalid_config=True)
     try:
         options = msgspec.convert(config, RawExecOptions, strict=False)
     except msgspec.ValidationError as problem:
         raise StartError(str(problem), invalid_config=True) from problem
     if options.work_dir and not Path(options.work_dir).is_absolute():
         raise StartError(f"work_dir must be absolute: {options.work_dir}", invalid_config=True)
+    if options.oom_score_adj < 0:
+        raise StartError("oom_score_adj must not be negative", invalid_config=True)
     return options
 
 
 def _spec(launch: Launch, directories: TaskDirectories) -> dict[str, object]:
     options = _options(launch.config)
-    denied = set(options.denied_envvars)
+    env = {
+        key: value
+        for key, value in launch.env.items()
+        if not any(fnmatch.fnmatchcase(key, denied) for denied in options.denied_envvars)
+    }
+    user = find_user(launch.user) if launch.user else None
+    if user is not None:
+        hand_over(directories, user)
     return {
         "argv": [_command(options.command, directories, launch.env), *options.args],
         "directory": options.work_dir or str(directories.root),
-        "env": {key: value for key, value in launch.env.items() if key not in denied},
-        "user": launch.user,
+        "env": env,
+        "oom_score_adj": options.oom_score_adj,
+        "user": user and {"uid": user.uid, "gid": user.gid, "groups": user.groups},
+        "needs": [str(directories.local), str(directories.secrets), str(directories.shared)],
         "logs": None
         if launch.logs.disabled
         else {

@@ -14,7 +14,7 @@ from cluster.jobspec.hcl.finish import FINISHERS
 from cluster.jobspec.hcl.free_form import free_attributes, free_body
 from cluster.jobspec.hcl.json_body import JsonBody, as_body
 from cluster.jobspec.hcl.nearest import nearest
-from cluster.jobspec.hcl.schema import SCHEMAS, Entry, Schema
+from cluster.jobspec.hcl.schema import SCHEMAS, Schema, SchemaEntry
 from cluster.jobspec.hcl.scope import COST_OF_BLOCK, EvaluationProblem, Scope, charge
 from cluster.jobspec.hcl.values import Mismatch, Value, to_bool, to_json, to_text, type_word, whole
 from cluster.jobspec.request_form import RequestForm, empty_form
@@ -29,7 +29,7 @@ class Unfolded(NamedTuple):
 
     block: syntax.Block
     labels: list[str]
-    body: "syntax.Body | JsonBody"
+    body: "syntax.BlockBody | JsonBody"
     scope: Scope
 
 
@@ -54,7 +54,7 @@ def decode_block(schema: Schema, unfolded: Unfolded) -> RequestForm:
     return form
 
 
-def _arguments(schema: Schema, body: syntax.Body, form: RequestForm, scope: Scope) -> None:
+def _arguments(schema: Schema, body: syntax.BlockBody, form: RequestForm, scope: Scope) -> None:
     for name, attribute in body.attributes.items():
         if scope.source.is_full:
             return
@@ -140,7 +140,7 @@ def _duration(value: Value) -> int:
     return whole(value)
 
 
-def _blocks(schema: Schema, body: syntax.Body, form: RequestForm, scope: Scope) -> None:
+def _blocks(schema: Schema, body: syntax.BlockBody, form: RequestForm, scope: Scope) -> None:
     first: dict[str, syntax.Block] = {}
     for unfolded in unfold(schema, body, scope):
         if scope.source.is_full:
@@ -174,7 +174,7 @@ def _blocks(schema: Schema, body: syntax.Body, form: RequestForm, scope: Scope) 
 
 def _is_second(
     schema: Schema,
-    body: syntax.Body,
+    body: syntax.BlockBody,
     block: syntax.Block,
     first: dict[str, syntax.Block],
     scope: Scope,
@@ -200,11 +200,11 @@ def _is_second(
     return True
 
 
-def _map_block(unfolded: Unfolded, entry: Entry) -> dict[str, Any]:
+def _map_block(unfolded: Unfolded, entry: SchemaEntry) -> dict[str, Any]:
     """A block whose attributes are the entries of a map."""
     body, scope = unfolded.body, unfolded.scope
     values: dict[str, Any] = {}
-    if isinstance(body, syntax.Body):
+    if isinstance(body, syntax.BlockBody):
         for block in body.blocks:
             detail = f'Blocks of type "{block.type}" are not expected here.'
             scope.source.note(block.start, block.type_end, "Unsupported block type", detail)
@@ -243,7 +243,7 @@ def _has_right_labels(schema: Schema, unfolded: Unfolded) -> bool:
     return True
 
 
-def unfold(schema: Schema, body: syntax.Body, scope: Scope) -> Iterator[Unfolded]:
+def unfold(schema: Schema, body: syntax.BlockBody, scope: Scope) -> Iterator[Unfolded]:
     """The known blocks of a body, each `dynamic` one as often as its collection says."""
     for block in body.blocks:
         if scope.source.is_full:
@@ -268,7 +268,7 @@ def _unfold_dynamic(schema: Schema, block: syntax.Block, scope: Scope) -> Iterat
         source.note(block.start, block.head_end, "Invalid dynamic block label", detail)
         return
     kind = block.labels[0]
-    body = as_body(block.body, Schema("", "", single={"content": Entry("content", "", "")}))
+    body = as_body(block.body, Schema("", "", single={"content": SchemaEntry("content", "", "")}))
     contents = [inner for inner in body.blocks if inner.type == "content"]
     if not contents:
         end = block.body.start
@@ -300,7 +300,9 @@ def _unfold_dynamic(schema: Schema, block: syntax.Block, scope: Scope) -> Iterat
         source.note(problem.start, problem.end, problem.summary, problem.detail)
 
 
-def _for_each(block: syntax.Block, body: syntax.Body, scope: Scope) -> list[tuple[Value, Value]]:
+def _for_each(
+    block: syntax.Block, body: syntax.BlockBody, scope: Scope
+) -> list[tuple[Value, Value]]:
     attribute = body.attributes.get("for_each")
     if attribute is None:
         detail = 'The argument "for_each" is required, but no definition was found.'
@@ -319,21 +321,21 @@ def _for_each(block: syntax.Block, body: syntax.Body, scope: Scope) -> list[tupl
     return found
 
 
-def _iterator_name(body: syntax.Body, kind: str) -> str:
+def _iterator_name(body: syntax.BlockBody, kind: str) -> str:
     attribute = body.attributes.get("iterator")
     if attribute is None:
         return kind
     node = attribute.expression
     if isinstance(node, syntax.Reference):
         return node.name
-    if isinstance(node, syntax.Literal) and isinstance(node.value, str):
+    if isinstance(node, syntax.LiteralExpression) and isinstance(node.value, str):
         return node.value
     raise EvaluationProblem(
         node.start, node.end, "Invalid expression", "A single name is required here."
     )
 
 
-def _dynamic_labels(body: syntax.Body, scope: Scope) -> list[str]:
+def _dynamic_labels(body: syntax.BlockBody, scope: Scope) -> list[str]:
     attribute = body.attributes.get("labels")
     if attribute is None:
         return []

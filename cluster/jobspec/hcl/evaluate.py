@@ -30,11 +30,11 @@ def evaluate(node: syntax.Expression, scope: Scope) -> Value:
     return _EVALUATORS[type(node)](node, scope)
 
 
-def _literal(node: syntax.Literal, _scope: Scope) -> Value:
+def _literal(node: syntax.LiteralExpression, _scope: Scope) -> Value:
     return node.value
 
 
-def _template(node: syntax.Template, scope: Scope) -> Value:
+def _template(node: syntax.TemplateExpression, scope: Scope) -> Value:
     if len(node.parts) == 1 and isinstance(node.parts[0], syntax.Fill):
         # A text that is nothing but one part takes that part's type.
         return _filled(node.parts[0], scope)
@@ -101,7 +101,7 @@ def _traversal(node: syntax.Traversal, scope: Scope) -> Value:
     return _follow(evaluate(node.root, scope), steps, scope)
 
 
-def _step_name(step: syntax.Step, scope: Scope) -> str:
+def _step_name(step: syntax.TraversalStep, scope: Scope) -> str:
     if step.name is not None:
         return step.name
     if step.key is not None:
@@ -111,7 +111,7 @@ def _step_name(step: syntax.Step, scope: Scope) -> str:
     raise EvaluationProblem(step.start, step.end, "Invalid reference", "A name is required here.")
 
 
-def _follow(value: Value, steps: list[syntax.Step], scope: Scope) -> Value:
+def _follow(value: Value, steps: list[syntax.TraversalStep], scope: Scope) -> Value:
     for step in steps:
         if step.each is not None:
             value = _splat(value, step, scope)
@@ -123,14 +123,14 @@ def _follow(value: Value, steps: list[syntax.Step], scope: Scope) -> Value:
     return value
 
 
-def _splat(value: Value, step: syntax.Step, scope: Scope) -> Value:
+def _splat(value: Value, step: syntax.TraversalStep, scope: Scope) -> Value:
     if value is None:
         return []
     items = value if isinstance(value, list) else [value]
     return [_follow(item, step.each or [], scope) for item in items]
 
 
-def _index(value: Value, key: Value, step: syntax.Step) -> Value:
+def _index(value: Value, key: Value, step: syntax.TraversalStep) -> Value:
     if isinstance(value, dict):
         if key is not None and not isinstance(key, list | dict):
             name = to_text(key)
@@ -154,7 +154,7 @@ def _index(value: Value, key: Value, step: syntax.Step) -> Value:
     raise EvaluationProblem(step.start, step.end, "Unsupported attribute", detail)
 
 
-def _call(node: syntax.Call, scope: Scope) -> Value:
+def _call(node: syntax.FunctionCall, scope: Scope) -> Value:
     if node.name in ("try", "can"):
         return _attempt(node, scope)
     if node.name == "convert":
@@ -184,7 +184,7 @@ def _call(node: syntax.Call, scope: Scope) -> Value:
     return weighed(value, node, scope)
 
 
-def _attempt(node: syntax.Call, scope: Scope) -> Value:
+def _attempt(node: syntax.FunctionCall, scope: Scope) -> Value:
     for argument in node.arguments:
         try:
             value = evaluate(argument, scope)
@@ -199,7 +199,7 @@ def _attempt(node: syntax.Call, scope: Scope) -> Value:
     raise EvaluationProblem(node.start, node.end, "Error in function call", detail)
 
 
-def _convert(node: syntax.Call, scope: Scope) -> Value:
+def _convert(node: syntax.FunctionCall, scope: Scope) -> Value:
     # Imported here: a type is read from an expression, and default values of types are
     # expressions.
     from cluster.jobspec.hcl.types import converted, read_type  # noqa: PLC0415 - see above
@@ -263,7 +263,7 @@ def _as_its_sibling(value: Value, sibling: syntax.Expression) -> Value:
 
     Next to a written text, a number or truth value becomes text.
     """
-    is_text = isinstance(sibling, syntax.Literal) and isinstance(sibling.value, str)
+    is_text = isinstance(sibling, syntax.LiteralExpression) and isinstance(sibling.value, str)
     if is_text and (is_number(value) or isinstance(value, bool)):
         return to_text(value)
     return value
@@ -360,20 +360,20 @@ def _repeat(node: syntax.Repeat, scope: Scope) -> Value:
     return counted("".join(texts), node, scope)
 
 
-def _text_of(node: syntax.Template, scope: Scope) -> str:
+def _text_of(node: syntax.TemplateExpression, scope: Scope) -> str:
     return counted("".join(_part_text(part, scope) for part in node.parts), node, scope)
 
 
 _EVALUATORS: dict[type, Callable[..., Value]] = {
-    syntax.Literal: _literal,
-    syntax.Template: _template,
+    syntax.LiteralExpression: _literal,
+    syntax.TemplateExpression: _template,
     syntax.Fill: _filled,
     syntax.StrippingFill: _filled,
     syntax.Choice: _choice,
     syntax.Repeat: _repeat,
     syntax.Reference: _reference,
     syntax.Traversal: _traversal,
-    syntax.Call: _call,
+    syntax.FunctionCall: _call,
     syntax.Unary: _unary,
     syntax.Binary: _binary,
     syntax.Conditional: _conditional,

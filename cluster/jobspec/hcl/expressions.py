@@ -54,7 +54,7 @@ class ExpressionParser(TemplateParser):
         value: object = text
         if text is None:
             value = _WORDS[word] if number is None else int(number)
-        return syntax.Literal(match.start(), match.end(), value)
+        return syntax.LiteralExpression(match.start(), match.end(), value)
 
     def _composed(self) -> syntax.Expression:
         with self.deeper():
@@ -110,8 +110,8 @@ class ExpressionParser(TemplateParser):
         steps = self._steps(in_splat=False)
         return syntax.Traversal(root.start, self.position, root, steps) if steps else root
 
-    def _steps(self, *, in_splat: bool) -> list[syntax.Step]:
-        steps: list[syntax.Step] = []
+    def _steps(self, *, in_splat: bool) -> list[syntax.TraversalStep]:
+        steps: list[syntax.TraversalStep] = []
         while True:
             if steps:
                 self.count()
@@ -134,23 +134,23 @@ class ExpressionParser(TemplateParser):
             if steps[-1].each is not None:
                 return steps
 
-    def _dot_step(self, start: int) -> syntax.Step:
+    def _dot_step(self, start: int) -> syntax.TraversalStep:
         if self.text.startswith("*", self.position):
             self.position += 1
             each = self._attribute_splat()
-            return syntax.Step(start, self.position, each=each)
+            return syntax.TraversalStep(start, self.position, each=each)
         match = re.compile(r"\d+", re.ASCII).match(self.text, self.position)
         if match:
             self.position = match.end()
-            return syntax.Step(start, self.position, name=match[0][:20])
+            return syntax.TraversalStep(start, self.position, name=match[0][:20])
         name = self.identifier()
         if name is None:
             raise self.problem(
                 "Invalid attribute name", "An attribute name is required after a dot."
             )
-        return syntax.Step(start, self.position, name=name)
+        return syntax.TraversalStep(start, self.position, name=name)
 
-    def _attribute_splat(self) -> list[syntax.Step]:
+    def _attribute_splat(self) -> list[syntax.TraversalStep]:
         steps = []
         while self.text.startswith(".", self.position) and not self.text.startswith(
             ".*", self.position
@@ -161,7 +161,7 @@ class ExpressionParser(TemplateParser):
             steps.append(self._dot_step(start))
         return steps
 
-    def _bracket_step(self, start: int, *, in_splat: bool) -> syntax.Step | None:
+    def _bracket_step(self, start: int, *, in_splat: bool) -> syntax.TraversalStep | None:
         self.position += 1
         with self.ignoring_newlines():
             self.skip()
@@ -178,12 +178,12 @@ class ExpressionParser(TemplateParser):
             self.take(
                 "]", "Missing close bracket on index", "An index must end with a closing bracket."
             )
-        return syntax.Step(start, self.position, key=key)
+        return syntax.TraversalStep(start, self.position, key=key)
 
-    def _splat(self, start: int) -> syntax.Step:
+    def _splat(self, start: int) -> syntax.TraversalStep:
         with self.deeper():
             each = self._steps(in_splat=False)
-        return syntax.Step(start, self.position, each=each)
+        return syntax.TraversalStep(start, self.position, each=each)
 
     def _primary(self) -> syntax.Expression:  # noqa: C901 - one branch for each kind of beginning
         self.count()
@@ -209,7 +209,7 @@ class ExpressionParser(TemplateParser):
                 detail = 'Single quotes are not valid. Use double quotes (") to enclose strings.'
             raise self.problem("Invalid expression", detail)
         if name in _WORDS:
-            return syntax.Literal(start, self.position, _WORDS[name])
+            return syntax.LiteralExpression(start, self.position, _WORDS[name])
         if self.text.startswith("(", self.position):
             return self._call(name, start)
         return syntax.Reference(start, self.position, name)
@@ -226,7 +226,7 @@ class ExpressionParser(TemplateParser):
             raise SyntaxProblem(
                 match.start(), match.end(), "Invalid number", "The number is out of range."
             )
-        return syntax.Literal(match.start(), match.end(), rounded(Fraction(text)))
+        return syntax.LiteralExpression(match.start(), match.end(), rounded(Fraction(text)))
 
     def _call(self, name: str, start: int) -> syntax.Expression:
         name_end = self.position
@@ -252,7 +252,7 @@ class ExpressionParser(TemplateParser):
                 "Missing argument separator",
                 "A comma must separate each argument from the next.",
             )
-        return syntax.Call(start, self.position, name, arguments, expands_last, name_end)
+        return syntax.FunctionCall(start, self.position, name, arguments, expands_last, name_end)
 
     def _parentheses(self) -> syntax.Expression:
         start = self.position

@@ -13,7 +13,7 @@ from cluster.jobspec.hcl.scope import EvaluationProblem, Scope
 from cluster.jobspec.hcl.values import to_json
 
 
-def free_body(body: "syntax.Body | JsonBody", scope: Scope) -> dict[str, Any]:
+def free_body(body: "syntax.BlockBody | JsonBody", scope: Scope) -> dict[str, Any]:
     """The members of a free block."""
     members: dict[str, Any] = {}
     is_json = isinstance(body, JsonBody)
@@ -29,7 +29,7 @@ def free_body(body: "syntax.Body | JsonBody", scope: Scope) -> dict[str, Any]:
         # list.
         is_object = isinstance(attribute.expression, syntax.Object) and not is_json
         members[name] = [value] if is_object else value
-    for block in body.blocks if isinstance(body, syntax.Body) else ():
+    for block in body.blocks if isinstance(body, syntax.BlockBody) else ():
         inner: dict[str, Any] = free_body(block.body, scope)
         for label in reversed(block.labels):
             inner = {label: [inner]}
@@ -39,6 +39,6 @@ def free_body(body: "syntax.Body | JsonBody", scope: Scope) -> dict[str, Any]:
     return members
 
 
-def free_attributes(body: "syntax.Body | JsonBody") -> dict[str, syntax.Attribute]:
+def free_attributes(body: "syntax.BlockBody | JsonBody") -> dict[str, syntax.Attribute]:
     """Every attribute of a body, whatever its name."""
     return body.attributes

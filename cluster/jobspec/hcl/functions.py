@@ -56,7 +56,7 @@ def call_function(name: str, arguments: list[Value]) -> Value:
     function = _FUNCTIONS.get(name)
     if function is None:
         raise _unknown(name)
-    _check_count(name, function, len(arguments))
+    _check_count(name, len(arguments))
     try:
         return function(*arguments)
     except functions_text.BadArgument as bad:
@@ -78,7 +78,7 @@ def _unknown(name: str) -> FunctionProblem:
     return FunctionProblem("Call to unknown function", detail)
 
 
-def _check_count(name: str, function: Callable[..., Value], count: int) -> None:
+def _check_count(name: str, count: int) -> None:
     least, most = _COUNTS[name]
     if count < least:
         detail = f'Function "{name}" expects {least} argument(s); {count} given.'

@@ -13,7 +13,7 @@ from cluster.jobspec.hcl.decode import Unfolded, decode_block
 from cluster.jobspec.hcl.json_body import JsonBody, as_body, json_body
 from cluster.jobspec.hcl.nearest import nearest
 from cluster.jobspec.hcl.parser import parse_body, parse_expression
-from cluster.jobspec.hcl.schema import SCHEMAS, Entry, Schema
+from cluster.jobspec.hcl.schema import SCHEMAS, Schema, SchemaEntry
 from cluster.jobspec.hcl.scope import Scope
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.variables import Variables
@@ -30,10 +30,10 @@ _TOP = Schema(
     "file",
     "",
     many={
-        "job": Entry("job", "", "job"),
-        "variable": Entry("variable", "", "variable"),
-        "variables": Entry("variables", "", ""),
-        "locals": Entry("locals", "", ""),
+        "job": SchemaEntry("job", "", "job"),
+        "variable": SchemaEntry("variable", "", "variable"),
+        "variables": SchemaEntry("variables", "", ""),
+        "locals": SchemaEntry("locals", "", ""),
     },
 )
 
@@ -97,7 +97,7 @@ def read_job_file(
     return JobFile(form, tuple(names.warnings), source)
 
 
-def _read(source: Source) -> syntax.Body:
+def _read(source: Source) -> syntax.BlockBody:
     if source.text.lstrip(" ").startswith("{"):
         return as_body(_read_json(source), _TOP)
     return parse_body(source)
@@ -120,14 +120,14 @@ def _read_json(source: Source) -> JsonBody:
     return json_body(node, source)
 
 
-def _read_values(text: str) -> tuple[Source, syntax.Body] | None:
+def _read_values(text: str) -> tuple[Source, syntax.BlockBody] | None:
     if not text.strip():
         return None
     source = Source(text)
     try:
         if text.lstrip(" ").startswith("{"):
             members = _read_json(source)
-            body = syntax.Body(0, len(text), attributes=dict(members.attributes))
+            body = syntax.BlockBody(0, len(text), attributes=dict(members.attributes))
         else:
             body = parse_body(source)
     except JobProblems as problems:
@@ -139,7 +139,7 @@ def _read_values(text: str) -> tuple[Source, syntax.Body] | None:
     return source, body
 
 
-def _declare(body: syntax.Body, names: Variables, source: Source) -> list[syntax.Block]:
+def _declare(body: syntax.BlockBody, names: Variables, source: Source) -> list[syntax.Block]:
     """Hand declarations over; the job blocks that stand beside them."""
     jobs: list[syntax.Block] = []
     for attribute in body.attributes.values():

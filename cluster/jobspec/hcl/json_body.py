@@ -18,7 +18,7 @@ _LABELLED = ("dynamic", "variable")
 
 
 @dataclass(slots=True)
-class JsonBody(syntax.Node):
+class JsonBody(syntax.SyntaxNode):
     """An object that will be a body once its schema is known."""
 
     members: syntax.Object
@@ -35,11 +35,11 @@ def json_body(members: syntax.Object, source: Source) -> JsonBody:
     return JsonBody(members.start, members.end, members, source)
 
 
-def as_body(body: "syntax.Body | JsonBody", schema: Schema) -> syntax.Body:
+def as_body(body: "syntax.BlockBody | JsonBody", schema: Schema) -> syntax.BlockBody:
     """The body as the schema reads it; a native body is what it is."""
-    if isinstance(body, syntax.Body):
+    if isinstance(body, syntax.BlockBody):
         return body
-    result = syntax.Body(body.start, body.end)
+    result = syntax.BlockBody(body.start, body.end)
     for name, key, value in _members(body.members):
         is_block = name == "dynamic" or schema.block_entry(name) is not None
         if is_block and (name not in schema.arguments or isinstance(value, syntax.Object)):
@@ -57,7 +57,7 @@ def _members(
     members: syntax.Object,
 ) -> Iterator[tuple[str, syntax.Expression, syntax.Expression]]:
     for key, value in members.items:
-        name = key.value if isinstance(key, syntax.Literal) else None
+        name = key.value if isinstance(key, syntax.LiteralExpression) else None
         yield (name if isinstance(name, str) else ""), key, value
 
 
@@ -82,7 +82,7 @@ def _labelled(
 ) -> Iterator[syntax.Block]:
     values = value.items if isinstance(value, syntax.Tuple) else [value]
     for item in values:
-        if isinstance(item, syntax.Literal) and item.value is None:
+        if isinstance(item, syntax.LiteralExpression) and item.value is None:
             continue
         if not isinstance(item, syntax.Object):
             detail = f'A JSON object is required here, to define a "{kind}" block.'

@@ -1,14 +1,14 @@
 """Job file text into a syntax tree: bodies, blocks and attributes.
 
-In: a `Source`. Out: a `Body`; mistakes are noted in the source and parsing goes on behind them
-where that can be told. Nesting and length are bounded. Expressions are read by `expressions`.
+In: a `Source`. Out: a `BlockBody`; mistakes are noted in the source and parsing goes on behind
+them where that can be told. Nesting and length are bounded. Expressions are read by `expressions`.
 """
 
 import re
 
 from cluster.jobspec.hcl.expressions import ExpressionParser, SyntaxProblem
 from cluster.jobspec.hcl.source import Source
-from cluster.jobspec.hcl.syntax import Attribute, Block, Body, Expression
+from cluster.jobspec.hcl.syntax import Attribute, Block, BlockBody, Expression
 from cluster.jobspec.hcl.templates import BLOCK_PIECES
 
 _LINE_END = re.compile(r"[ \t]*(?:(?:#|//)[^\n]*)?(?:\r?\n|$|\Z)")
@@ -18,7 +18,7 @@ _MOST_LABELS = 8
 _NEEDS_DEFINITION = "An argument or block definition is required here."
 
 
-def parse_body(source: Source) -> Body:
+def parse_body(source: Source) -> BlockBody:
     """The whole text as a body. Raises `JobProblems` if it cannot be read."""
     parser = _Parser(source)
     body = parser.file()
@@ -47,14 +47,14 @@ def parse_expression(source: Source, *, is_json: bool = False) -> Expression:
 
 
 class _Parser(ExpressionParser):
-    def file(self) -> Body:
+    def file(self) -> BlockBody:
         if self.text.startswith("\ufeff"):
             self.position = 1
-        body = Body(0, len(self.text))
+        body = BlockBody(0, len(self.text))
         self._items(body, closing=False)
         return body
 
-    def _items(self, body: Body, *, closing: bool) -> bool:
+    def _items(self, body: BlockBody, *, closing: bool) -> bool:
         """Read items up to the closing brace (or the end of the file); True if it was found."""
         while True:
             self.skip(newlines=True)
@@ -83,7 +83,7 @@ class _Parser(ExpressionParser):
         self.position = match.end() if match else len(self.text)
         return True
 
-    def _item(self, body: Body) -> None:
+    def _item(self, body: BlockBody) -> None:
         if self.source.is_full:
             self.position = len(self.text)
             return
@@ -125,7 +125,7 @@ class _Parser(ExpressionParser):
     def _at_name(self) -> bool:
         return self.position < len(self.text) and (self.text[self.position].isidentifier())
 
-    def _attribute(self, body: Body, name: str, start: int, name_end: int) -> None:
+    def _attribute(self, body: BlockBody, name: str, start: int, name_end: int) -> None:
         self.skip()
         expression = self.expression()
         attribute = Attribute(start, self.position, name, name_end, expression)
@@ -148,7 +148,7 @@ class _Parser(ExpressionParser):
         detail = f"An {what} definition must end with a newline."
         raise self.problem(f"Missing newline after {what}", detail)
 
-    def _block(self, body: Body, kind: str, start: int, type_end: int) -> None:
+    def _block(self, body: BlockBody, kind: str, start: int, type_end: int) -> None:
         self.count(BLOCK_PIECES)
         labels: list[str] = []
         places: list[tuple[int, int]] = []
@@ -172,16 +172,16 @@ class _Parser(ExpressionParser):
             raise self.problem("Invalid block definition", detail)
         head_end = self.position
         self.position += 1
-        inner = Body(head_end, head_end)
+        inner = BlockBody(head_end, head_end)
         with self.deeper():
-            self._block_body(inner, start, head_end)
+            self._block_body(inner, head_end)
         inner.end = self.position
         body.blocks.append(
             Block(start, self.position, kind, type_end, labels, places, head_end, inner)
         )
         self._end_of_item("block")
 
-    def _block_body(self, inner: Body, start: int, head_end: int) -> None:
+    def _block_body(self, inner: BlockBody, head_end: int) -> None:
         is_single_line = _LINE_END.match(self.text, self.position) is None
         before = len(self.source.problems)
         if not self._items(inner, closing=True) or self.position >= len(self.text):
@@ -197,7 +197,7 @@ class _Parser(ExpressionParser):
         if is_single_line and "\n" not in self.text[head_end : self.position]:
             self._check_single_line(inner)
 
-    def _check_single_line(self, inner: Body) -> None:
+    def _check_single_line(self, inner: BlockBody) -> None:
         items = [*inner.attributes.values(), *inner.blocks]
         if len(inner.attributes) > 1 or inner.blocks:
             extra = max(items, key=lambda item: item.start)

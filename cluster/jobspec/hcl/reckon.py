@@ -72,7 +72,7 @@ def _reckoned(node: syntax.Binary, one: int | Fraction, two: int | Fraction) -> 
 
 
 @contextmanager
-def operand_of(node: syntax.Node) -> Iterator[None]:
+def operand_of(node: syntax.SyntaxNode) -> Iterator[None]:
     """Blame the node for a value of the wrong type."""
     try:
         yield
@@ -81,7 +81,7 @@ def operand_of(node: syntax.Node) -> Iterator[None]:
         raise EvaluationProblem(node.start, node.end, "Invalid operand", detail) from None
 
 
-def _finite(number: Number, node: syntax.Node) -> int | Fraction:
+def _finite(number: Number, node: syntax.SyntaxNode) -> int | Fraction:
     if isinstance(number, float):
         detail = "The value is infinite and cannot be reckoned with."
         raise EvaluationProblem(node.start, node.end, "Invalid operand", detail)

@@ -240,7 +240,7 @@ cron TaskScheduleCron
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SchemaEntry:
     """One attribute or block: its name in the file and the field it fills."""
 
     name: str
@@ -257,16 +257,16 @@ class Schema:
     shape: str
     #: The field a label fills; empty if the block takes none.
     label_field: str = ""
-    arguments: dict[str, Entry] = field(default_factory=dict)
+    arguments: dict[str, SchemaEntry] = field(default_factory=dict)
     required: set[str] = field(default_factory=set)
     #: Maps of text; those in `arguments` too may also be given as an attribute.
-    maps: dict[str, Entry] = field(default_factory=dict)
-    free: dict[str, Entry] = field(default_factory=dict)
-    single: dict[str, Entry] = field(default_factory=dict)
-    many: dict[str, Entry] = field(default_factory=dict)
-    named: dict[str, Entry] = field(default_factory=dict)
+    maps: dict[str, SchemaEntry] = field(default_factory=dict)
+    free: dict[str, SchemaEntry] = field(default_factory=dict)
+    single: dict[str, SchemaEntry] = field(default_factory=dict)
+    many: dict[str, SchemaEntry] = field(default_factory=dict)
+    named: dict[str, SchemaEntry] = field(default_factory=dict)
 
-    def block_entry(self, name: str) -> Entry | None:
+    def block_entry(self, name: str) -> SchemaEntry | None:
         """The entry of a block of that type."""
         for table in (self.single, self.many, self.named, self.maps, self.free):
             if name in table:
@@ -279,16 +279,16 @@ class Schema:
         return [*self.single, *self.many, *self.named, *self.maps, *self.free]
 
 
-def _entry(text: str, shape: str, *, is_block: bool) -> Entry:
+def _entry(text: str, shape: str, *, is_block: bool) -> SchemaEntry:
     name, _, rest = text.partition("=")
     target, _, schema = rest.partition(":")
     target, _, kind = target.partition("/")
     target = target or wire_name(name)
     if is_block:
-        return Entry(name, target, schema or name)
+        return SchemaEntry(name, target, schema or name)
     if not kind:
         kind = SHAPES[shape].fields[target.casefold()].kind
-    return Entry(name, target, kind)
+    return SchemaEntry(name, target, kind)
 
 
 def _schemas(table: str) -> dict[str, Schema]:

@@ -41,7 +41,7 @@ class Scope:
 
     source: Source
     #: `var` and `local`: the values, asked for by name when needed.
-    roots: dict[str, Callable[[str, syntax.Node], Value]] = field(default_factory=dict)
+    roots: dict[str, Callable[[str, syntax.SyntaxNode], Value]] = field(default_factory=dict)
     #: Iterators of comprehensions and dynamic blocks.
     iterators: dict[str, Value] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
@@ -52,7 +52,7 @@ class Scope:
         return Scope(self.source, self.roots, {**self.iterators, **names}, self.budget, self.depth)
 
 
-def charge(steps: int, node: syntax.Node, scope: Scope) -> None:
+def charge(steps: int, node: syntax.SyntaxNode, scope: Scope) -> None:
     """Take steps off the budget. Raises `EvaluationProblem` when none are left."""
     scope.budget.steps -= steps
     if scope.budget.steps < 0:
@@ -60,7 +60,7 @@ def charge(steps: int, node: syntax.Node, scope: Scope) -> None:
         raise EvaluationProblem(node.start, node.end, "Too much work", detail)
 
 
-def counted(text: str, node: syntax.Node, scope: Scope) -> str:
+def counted(text: str, node: syntax.SyntaxNode, scope: Scope) -> str:
     """The text itself, its length taken off the budget."""
     scope.budget.characters -= len(text)
     if scope.budget.characters < 0:
@@ -70,7 +70,7 @@ def counted(text: str, node: syntax.Node, scope: Scope) -> str:
     return text
 
 
-def weighed(value: Value, node: syntax.Node, scope: Scope) -> Value:
+def weighed(value: Value, node: syntax.SyntaxNode, scope: Scope) -> Value:
     """Charge a value that was not written out to the budget.
 
     It may be far larger than its name.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Node:
+class SyntaxNode:
     """Anything with a place: `start` is its first character, `end` the one after its last."""
 
     start: int
@@ -15,22 +15,22 @@ class Node:
 
 
 @dataclass(slots=True)
-class Expression(Node):
+class Expression(SyntaxNode):
     """Something that has a value."""
 
 
 @dataclass(slots=True)
-class Literal(Expression):
+class LiteralExpression(Expression):
     """A number, truth value, null, or text without anything to fill in."""
 
     value: object
 
 
 @dataclass(slots=True)
-class Template(Expression):
+class TemplateExpression(Expression):
     """Text with parts to fill in.
 
-    Text parts are `Literal`, the others `Fill`, `Choice` or `Repeat`.
+    Text parts are `LiteralExpression`, the others `Fill`, `Choice` or `Repeat`.
     """
 
     parts: list[Expression]
@@ -57,8 +57,8 @@ class Choice(Expression):
     """`%{ if }` text `%{ else }` text `%{ endif }`."""
 
     condition: Expression
-    chosen: Template
-    otherwise: Template
+    chosen: TemplateExpression
+    otherwise: TemplateExpression
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Repeat(Expression):
     key_name: str
     value_name: str
     collection: Expression
-    body: Template
+    body: TemplateExpression
 
 
 @dataclass(slots=True)
@@ -82,14 +82,14 @@ class Reference(Expression):
 
 
 @dataclass(slots=True)
-class Step(Node):
+class TraversalStep(SyntaxNode):
     """One step of a way into a value: `.name`, `[key]`, or a splat with the steps behind it."""
 
     #: `.name` and `.0`; None otherwise.
     name: str | None = None
     key: Expression | None = None
     #: The steps applied to each element; None if this is no splat.
-    each: "list[Step] | None" = None
+    each: "list[TraversalStep] | None" = None
 
 
 @dataclass(slots=True)
@@ -97,11 +97,11 @@ class Traversal(Expression):
     """A value and the way into it."""
 
     root: Expression
-    steps: list[Step]
+    steps: list[TraversalStep]
 
 
 @dataclass(slots=True)
-class Call(Expression):
+class FunctionCall(Expression):
     """A call of a function. `expands_last`: the last argument is a list of arguments."""
 
     name: str
@@ -172,7 +172,7 @@ class Comprehension(Expression):
 
 
 @dataclass(slots=True)
-class Attribute(Node):
+class Attribute(SyntaxNode):
     """`name = expression`; `name_end` ends the name."""
 
     name: str
@@ -181,7 +181,7 @@ class Attribute(Node):
 
 
 @dataclass(slots=True)
-class Block(Node):
+class Block(SyntaxNode):
     """`type "label" { body }`.
 
     `type_end` ends the type, `head_end` is where the opening brace stands.
@@ -192,11 +192,11 @@ class Block(Node):
     labels: list[str]
     label_places: list[tuple[int, int]]
     head_end: int
-    body: "Body"
+    body: "BlockBody"
 
 
 @dataclass(slots=True)
-class Body(Node):
+class BlockBody(SyntaxNode):
     """What stands between braces, or in the whole file, in its order."""
 
     #: By name; of one that is set twice the last.

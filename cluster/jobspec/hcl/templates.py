@@ -156,7 +156,7 @@ class TemplateParser:
         """A quoted text without anything to fill in, as labels are."""
         start = self.position
         node = self.quoted()
-        if isinstance(node, syntax.Literal) and isinstance(node.value, str):
+        if isinstance(node, syntax.LiteralExpression) and isinstance(node.value, str):
             return node.value
         detail = (
             "Template sequences are not allowed in this string. To include a literal "
@@ -206,7 +206,7 @@ class TemplateParser:
             text = self.text[start : self.position]
             if in_quotes and "\\" in text:
                 text = unescaped(text, start, is_json=self.reads_json)
-        parts.append(syntax.Literal(start, self.position, text))
+        parts.append(syntax.LiteralExpression(start, self.position, text))
 
     def _fill(self) -> syntax.Expression:
         start = self.position
@@ -294,9 +294,11 @@ class TemplateParser:
         reader = _Assembly(parts)
         template = reader.until((), start, self.position)
         pieces = template.parts
-        if all(isinstance(part, syntax.Literal) for part in pieces):
-            text = "".join(str(part.value) for part in pieces if isinstance(part, syntax.Literal))
-            return syntax.Literal(start, self.position, text)
+        if all(isinstance(part, syntax.LiteralExpression) for part in pieces):
+            text = "".join(
+                str(part.value) for part in pieces if isinstance(part, syntax.LiteralExpression)
+            )
+            return syntax.LiteralExpression(start, self.position, text)
         return template
 
 
@@ -309,24 +311,24 @@ def _strip_blanks(parts: "list[syntax.Expression | _Directive]") -> None:
         if not isinstance(part, _Directive | syntax.StrippingFill):
             continue
         before = parts[position - 1] if position else None
-        if part.strips_left and isinstance(before, syntax.Literal):
+        if part.strips_left and isinstance(before, syntax.LiteralExpression):
             before.value = str(before.value).rstrip()
         behind = parts[position + 1] if position + 1 < len(parts) else None
-        if part.strips_right and isinstance(behind, syntax.Literal):
+        if part.strips_right and isinstance(behind, syntax.LiteralExpression):
             behind.value = str(behind.value).lstrip()
 
 
 def _unindent(parts: "list[syntax.Expression | _Directive]") -> None:
     """Take the indentation away that all lines of a heredoc have in common."""
     shared: int | None = None
-    indented: list[syntax.Literal] = []
+    indented: list[syntax.LiteralExpression] = []
     is_line_start = True
     for part in parts:
-        text = str(part.value) if isinstance(part, syntax.Literal) else ""
+        text = str(part.value) if isinstance(part, syntax.LiteralExpression) else ""
         if is_line_start and not (text.endswith("\n") and not text.strip()):
             width = len(text) - len(text.lstrip(" \t"))
             shared = width if shared is None else min(shared, width)
-            if isinstance(part, syntax.Literal):
+            if isinstance(part, syntax.LiteralExpression):
                 indented.append(part)
         is_line_start = text.endswith("\n")
     for line in indented:
@@ -341,9 +343,9 @@ class _Assembly:
         self._next = 0
         self._depth = 0
 
-    def until(self, words: tuple[str, ...], start: int, end: int) -> syntax.Template:
+    def until(self, words: tuple[str, ...], start: int, end: int) -> syntax.TemplateExpression:
         """The parts up to one of the words (left unread), or up to the end."""
-        template = syntax.Template(start, end, [])
+        template = syntax.TemplateExpression(start, end, [])
         while self._next < len(self._parts):
             part = self._parts[self._next]
             if not isinstance(part, _Directive):
@@ -366,7 +368,7 @@ class _Assembly:
             raise SyntaxProblem(part.start, part.end, "Unexpected template directive", detail)
         if part.word == "if":
             chosen = self.until(("else", "endif"), part.start, part.end)
-            otherwise = syntax.Template(part.end, part.end, [])
+            otherwise = syntax.TemplateExpression(part.end, part.end, [])
             if self._word() == "else":
                 self._next += 1
                 otherwise = self.until(("endif",), part.start, part.end)

@@ -41,10 +41,10 @@ ANY = Type("any")
 
 def read_type(node: syntax.Expression) -> Type:
     """The type an expression names. Raises `SyntaxProblem`."""
-    if isinstance(node, syntax.Literal) and node.value in _SIMPLE:
+    if isinstance(node, syntax.LiteralExpression) and node.value in _SIMPLE:
         # Older files write the word in quotes.
         return Type(str(node.value))
-    if isinstance(node, syntax.Literal) and node.value in _OF_ONE:
+    if isinstance(node, syntax.LiteralExpression) and node.value in _OF_ONE:
         return Type(str(node.value), ANY)
     if isinstance(node, syntax.Reference):
         if node.name in _SIMPLE:
@@ -55,7 +55,7 @@ def read_type(node: syntax.Expression) -> Type:
                 "exact type is required."
             )
             raise SyntaxProblem(node.start, node.end, "Invalid type specification", detail)
-    if isinstance(node, syntax.Call) and len(node.arguments) == 1:
+    if isinstance(node, syntax.FunctionCall) and len(node.arguments) == 1:
         argument = node.arguments[0]
         if node.name in _OF_ONE:
             return Type(node.name, read_type(argument))
@@ -74,12 +74,12 @@ def _object_type(node: syntax.Object) -> Type:
     result = Type("object")
     for key, value in node.items:
         name = key.name if isinstance(key, syntax.Reference) else None
-        if isinstance(key, syntax.Literal) and isinstance(key.value, str):
+        if isinstance(key, syntax.LiteralExpression) and isinstance(key.value, str):
             name = key.value
         if name is None:
             detail = "Object constructor map keys must be attribute names."
             raise SyntaxProblem(key.start, key.end, "Invalid type specification", detail)
-        if isinstance(value, syntax.Call) and value.name == "optional" and value.arguments:
+        if isinstance(value, syntax.FunctionCall) and value.name == "optional" and value.arguments:
             result.optional.add(name)
             result.members[name] = read_type(value.arguments[0])
         else:

@@ -13,7 +13,7 @@ from cluster.jobspec.hcl.evaluate import evaluate
 from cluster.jobspec.hcl.json_body import as_body
 from cluster.jobspec.hcl.nearest import nearest
 from cluster.jobspec.hcl.parser import parse_expression
-from cluster.jobspec.hcl.schema import Entry, Schema
+from cluster.jobspec.hcl.schema import Schema, SchemaEntry
 from cluster.jobspec.hcl.scope import EvaluationProblem, Scope
 from cluster.jobspec.hcl.source import Source
 from cluster.jobspec.hcl.syntax_problem import SyntaxProblem
@@ -28,13 +28,13 @@ _LONGEST_CHAIN = 30
 _VALIDATION = Schema(
     "validation",
     "",
-    arguments={name: Entry(name, "", "") for name in ("condition", "error_message")},
+    arguments={name: SchemaEntry(name, "", "") for name in ("condition", "error_message")},
 )
 _DECLARATION = Schema(
     "variable",
     "",
-    arguments={name: Entry(name, "", "") for name in ("type", "default", "description")},
-    many={"validation": Entry("validation", "", "validation")},
+    arguments={name: SchemaEntry(name, "", "") for name in ("type", "default", "description")},
+    many={"validation": SchemaEntry("validation", "", "validation")},
 )
 
 
@@ -43,12 +43,12 @@ class Variable:
     """One declared variable."""
 
     name: str
-    place: syntax.Node
+    place: syntax.SyntaxNode
     type: Type = field(default_factory=lambda: ANY)
     is_typed: bool = False
     default: Value = None
     has_default: bool = False
-    validations: list[tuple[syntax.Block, syntax.Body]] = field(default_factory=list)
+    validations: list[tuple[syntax.Block, syntax.BlockBody]] = field(default_factory=list)
     value: Value = None
     is_set: bool = False
 
@@ -103,7 +103,7 @@ class Variables:
         self._locals.update(block.body.attributes)
 
     def assign(
-        self, environment: Mapping[str, str], values: "tuple[Source, syntax.Body] | None"
+        self, environment: Mapping[str, str], values: "tuple[Source, syntax.BlockBody] | None"
     ) -> None:
         """Give the variables their values.
 
@@ -134,7 +134,7 @@ class Variables:
             )
         self._variables[variable.name] = variable
 
-    def _check_names(self, body: syntax.Body, schema: Schema) -> None:
+    def _check_names(self, body: syntax.BlockBody, schema: Schema) -> None:
         for name, attribute in body.attributes.items():
             if name not in schema.arguments:
                 detail = f'An argument named "{name}" is not expected here.'
@@ -147,7 +147,7 @@ class Variables:
                 detail = f'Blocks of type "{block.type}" are not expected here.'
                 self._source.note(block.start, block.type_end, "Unsupported block type", detail)
 
-    def _read_declaration(self, variable: Variable, body: syntax.Body) -> None:
+    def _read_declaration(self, variable: Variable, body: syntax.BlockBody) -> None:
         for block in body.blocks:
             if block.type == "validation":
                 self._read_validation(variable, block)
@@ -220,7 +220,7 @@ class Variables:
                 return
         self._assign(variable, value, None, self._source)
 
-    def _assign_body(self, source: Source, body: syntax.Body) -> None:
+    def _assign_body(self, source: Source, body: syntax.BlockBody) -> None:
         for block in body.blocks:
             summary, detail = "Unexpected block", "A text of values holds only arguments."
             if block.type == "variable":
@@ -256,7 +256,7 @@ class Variables:
             else:
                 source.note(place.start, place.end, "Invalid value for variable", detail)
 
-    def _variable(self, name: str, node: syntax.Node) -> Value:
+    def _variable(self, name: str, node: syntax.SyntaxNode) -> Value:
         variable = self._variables.get(name)
         if variable is None:
             detail = f'This object does not have an attribute named "{name}".'
@@ -264,7 +264,7 @@ class Variables:
             raise EvaluationProblem(node.start, node.end, "Unsupported attribute", detail)
         return variable.value
 
-    def _local(self, name: str, node: syntax.Node) -> Value:
+    def _local(self, name: str, node: syntax.SyntaxNode) -> Value:
         if name in self._known_locals:
             return self._known_locals[name]
         attribute = self._locals.get(name)

@@ -14,13 +14,15 @@ from cluster.bench import (
     latency,
     memory,
     pixel,
+    soak,
     sockets,
     storm,
 )
 from cluster.bench.browser import BrowserMissing
-from cluster.bench.connection import RequestRefused
+from cluster.bench.connection import RequestFailed
 from cluster.bench.report import json_line, summary, table
 from cluster.bench.scenario import Options, WrongCount
+from cluster.bench.soak import Grew
 from cluster.bench.stack import StackFailed
 from cluster.bench.target import NotSettled
 
@@ -34,6 +36,7 @@ SCENARIOS = {
     "memory": memory.run,
     "pixel": pixel.run,
     "sockets": sockets.run,
+    "soak": soak.run,
 }
 
 
@@ -45,7 +48,8 @@ class Command(BaseCommand):
         "Measure: latency (register to placed), storm (nodes flap), c100k (100,170 allocations),"
         " fleet (cost at rest), engine (120 cases of one evaluation), density (nodes used),"
         " memory (bytes per allocation), pixel (commit to drawn in a browser),"
-        " sockets (200 open pages in a storm). Prints one JSON line and a table."
+        " sockets (200 open pages in a storm), soak (memory over 30 minutes of mixed use)."
+        " Prints one JSON line and a table."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -80,8 +84,12 @@ class Command(BaseCommand):
         name = options["scenario"]
         try:
             runs = [SCENARIOS[name](chosen) for _ in range(options["runs"])]
-        except (BrowserMissing, RequestRefused, StackFailed, NotSettled, WrongCount) as error:
+        except (BrowserMissing, Grew, RequestFailed, StackFailed, NotSettled, WrongCount) as error:
             raise CommandError(str(error)) from None
+        except OSError as error:
+            if not chosen.address:
+                raise
+            raise CommandError(f"{chosen.address} does not answer: {error}") from None
         result = summary(name, runs)
         self.stdout.write(json_line(result))
         self.stdout.write(table(result))

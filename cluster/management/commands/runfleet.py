@@ -33,13 +33,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The make-up of the fleet, and what goes wrong in it."""
-        environment = os.environ.get
         add = parser.add_argument
         add("--nodes", type=int, default=10, help="how many (default: 10)")
-        add("--addr", default=environment("BIVOUAC_ADDR", "http://127.0.0.1:4646"))
+        add("--addr", default=os.environ.get("BIVOUAC_ADDR", "http://127.0.0.1:4646"))
         add(
             "--join-token",
-            default=environment("BIVOUAC_JOIN_TOKEN", ""),
+            default=os.environ.get("BIVOUAC_JOIN_TOKEN", ""),
             help="default: make one in this machine's record",
         )
         add("--datacenters", default="dc1", help="list, such as dc1,dc2")

@@ -6,8 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cluster.runtime.data_lock import CannotStart
 from cluster.runtime.embedded import NoRedis
-from cluster.runtime.supervisor import CannotStart, UpOptions, report, run_up
+from cluster.runtime.supervisor import UpOptions, report, run_up
 
 
 class Command(BaseCommand):

@@ -3,7 +3,7 @@
 `CHECKS` is the order in which a node is examined; the first refusal names its reason.
 """
 
-from scheduler.engine.feasibility.check import Check, FeasibilityAsk, Refusal
+from scheduler.engine.feasibility.check import FeasibilityAsk, FeasibilityCheck, RefusedRows
 from scheduler.engine.feasibility.constraints import GroupConstraints, JobConstraints
 from scheduler.engine.feasibility.devices import Devices
 from scheduler.engine.feasibility.drivers import Drivers, Secrets
@@ -11,7 +11,7 @@ from scheduler.engine.feasibility.networks import Networks
 from scheduler.engine.feasibility.volumes import CSIVolumes, HostVolumes
 
 #: Checks whose answer a computed class stands for (placement.md 2, stages 2 to 8).
-CLASS_CHECKS: tuple[Check, ...] = (
+CLASS_CHECKS: tuple[FeasibilityCheck, ...] = (
     JobConstraints(),
     Drivers(),
     GroupConstraints(),
@@ -20,7 +20,14 @@ CLASS_CHECKS: tuple[Check, ...] = (
     Secrets(),
 )
 #: Checks that differ from node to node of a class (stages 9 and 10).
-NODE_CHECKS: tuple[Check, ...] = (HostVolumes(), CSIVolumes())
-CHECKS: tuple[Check, ...] = CLASS_CHECKS + NODE_CHECKS
+NODE_CHECKS: tuple[FeasibilityCheck, ...] = (HostVolumes(), CSIVolumes())
+CHECKS: tuple[FeasibilityCheck, ...] = CLASS_CHECKS + NODE_CHECKS
 
-__all__ = ["CHECKS", "CLASS_CHECKS", "NODE_CHECKS", "Check", "FeasibilityAsk", "Refusal"]
+__all__ = [
+    "CHECKS",
+    "CLASS_CHECKS",
+    "NODE_CHECKS",
+    "FeasibilityAsk",
+    "FeasibilityCheck",
+    "RefusedRows",
+]

@@ -24,19 +24,19 @@ class FeasibilityAsk(NamedTuple):
     alloc_name: str = ""
 
 
-class Refusal(NamedTuple):
+class RefusedRows(NamedTuple):
     """Rows refused for one reason; shape (row_count,). Rows of removed nodes may be in it."""
 
     rows: Bools
     reason: str
 
 
-class Check(Protocol):
+class FeasibilityCheck(Protocol):
     """One stage of feasibility."""
 
     @property
     def name(self) -> str:
         """What it looks at, for people."""
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterable[Refusal]:
-        """Refusals in the order in which their reasons count; rows may repeat, the first wins."""
+    def refusals(self, ask: FeasibilityAsk) -> Iterable[RefusedRows]:
+        """In the order in which their reasons count; rows may repeat, the first wins."""

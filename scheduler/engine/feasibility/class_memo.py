@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.engine.feasibility.verdict import Verdict
+from scheduler.engine.feasibility.verdict import GroupFeasibility
 from scheduler.state.node_table import Bools, NodeTable
 
 #: Under this label a refusal is counted whose class was refused by an earlier select.
@@ -26,7 +26,7 @@ class ClassMemo:
         self._of_job: Bools = np.zeros(len(column.values), dtype=np.bool_)
         self._of_groups: dict[str, Bools] = {}
 
-    def note(self, group_name: str, verdict: Verdict, rows: Bools | int) -> None:
+    def note(self, group_name: str, verdict: GroupFeasibility, rows: Bools | int) -> None:
         """Remember the classes of rows, or of one row, that a select has just looked at."""
         if not verdict.job_escapes:
             self._of_job[self._class_of[rows]] = True
@@ -37,7 +37,7 @@ class ClassMemo:
             else:
                 known[self._class_of[rows & verdict.passes_job]] = True
 
-    def remembered(self, group_name: str, verdict: Verdict) -> Bools:
+    def remembered(self, group_name: str, verdict: GroupFeasibility) -> Bools:
         """Refused rows whose class has been seen; shape (row_count,)."""
         by_job = ~verdict.passes_job & self._of_job[self._class_of]
         known = self._of_groups.get(group_name)
@@ -51,7 +51,7 @@ class ClassMemo:
 class Seen(NamedTuple):
     """A group's verdict and the rows that were looked at."""
 
-    verdict: Verdict
+    verdict: GroupFeasibility
     rows: Bools
 
 

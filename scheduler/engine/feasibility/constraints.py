@@ -5,7 +5,7 @@ In: a FeasibilityAsk. Out: one refusal per constraint, under the constraint's ow
 
 from collections.abc import Iterable, Iterator
 
-from scheduler.engine.feasibility.check import FeasibilityAsk, Refusal
+from scheduler.engine.feasibility.check import FeasibilityAsk, RefusedRows
 from scheduler.engine.measure.target_rows import rows_where
 from scheduler.structs.constraint import Constraint
 from scheduler.structs.task_group import TaskGroup
@@ -16,7 +16,7 @@ class JobConstraints:
 
     name = "job constraints"
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterator[Refusal]:
+    def refusals(self, ask: FeasibilityAsk) -> Iterator[RefusedRows]:
         """One refusal per constraint, in the order listed."""
         return _refusals(ask, ask.job.constraints)
 
@@ -26,7 +26,7 @@ class GroupConstraints:
 
     name = "constraints"
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterator[Refusal]:
+    def refusals(self, ask: FeasibilityAsk) -> Iterator[RefusedRows]:
         """One refusal per constraint, in the order listed."""
         return _refusals(ask, group_constraints(ask.group))
 
@@ -39,6 +39,6 @@ def group_constraints(group: TaskGroup) -> tuple[Constraint, ...]:
     )
 
 
-def _refusals(ask: FeasibilityAsk, constraints: Iterable[Constraint]) -> Iterator[Refusal]:
+def _refusals(ask: FeasibilityAsk, constraints: Iterable[Constraint]) -> Iterator[RefusedRows]:
     for constraint in constraints:
-        yield Refusal(~rows_where(ask.table, constraint, ask.matcher), constraint.label)
+        yield RefusedRows(~rows_where(ask.table, constraint, ask.matcher), constraint.label)

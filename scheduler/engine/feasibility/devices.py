@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scheduler.engine.feasibility.check import FeasibilityAsk, Refusal
+from scheduler.engine.feasibility.check import FeasibilityAsk, RefusedRows
 from scheduler.engine.measure.device_match import group_matches
 from scheduler.ports import PatternMatcher
 from scheduler.structs.device import RequestedDevice
@@ -20,7 +20,7 @@ class Devices:
 
     name = "devices"
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterator[Refusal]:
+    def refusals(self, ask: FeasibilityAsk) -> Iterator[RefusedRows]:
         """All under one reason."""
         requests = [device for task in ask.group.tasks for device in task.resources.devices]
         if not requests:
@@ -29,7 +29,7 @@ class Devices:
         for row, node in enumerate(ask.table.nodes):
             if node is not None and node.node_resources.devices:
                 lacking[row] = not _can_cover(node, requests, ask.matcher)
-        yield Refusal(lacking, "missing devices")
+        yield RefusedRows(lacking, "missing devices")
 
 
 def _can_cover(node: Node, requests: list[RequestedDevice], matcher: PatternMatcher) -> bool:

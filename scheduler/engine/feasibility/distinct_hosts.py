@@ -5,7 +5,7 @@ every placement.
 """
 
 from scheduler.engine.context import EvalContext
-from scheduler.engine.feasibility.check import Refusal
+from scheduler.engine.feasibility.check import RefusedRows
 from scheduler.engine.measure.operands import FALSE_TEXTS
 from scheduler.structs.constraint import Constraint, Operand
 from scheduler.structs.job import Job
@@ -25,9 +25,9 @@ class DistinctHosts:
         else:
             self.is_active = False
 
-    def refusal(self) -> Refusal:
+    def refusal(self) -> RefusedRows:
         """Rows with such an allocation; to be asked only while it is active."""
-        return Refusal(self._counts > 0, "distinct_hosts")
+        return RefusedRows(self._counts > 0, "distinct_hosts")
 
 
 def _is_demanded(constraints: tuple[Constraint, ...]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from scheduler.engine.context import EvalContext
-from scheduler.engine.feasibility.check import Refusal
+from scheduler.engine.feasibility.check import RefusedRows
 from scheduler.engine.measure.property_count import PropertyCount
 from scheduler.state.node_table import Column
 from scheduler.structs.constraint import Constraint, Operand
@@ -39,7 +39,7 @@ class DistinctProperty:
         """Whether the job or the group demands it at all."""
         return bool(self._limits)
 
-    def refusals(self) -> Iterator[Refusal]:
+    def refusals(self) -> Iterator[RefusedRows]:
         """In the order listed; rows may repeat, the first wins."""
         for limit in self._limits:
             yield from limit.refusals()
@@ -58,18 +58,18 @@ class _Limit:
         )
         self._wanted = constraint.r_target
 
-    def refusals(self) -> Iterator[Refusal]:
+    def refusals(self) -> Iterator[RefusedRows]:
         codes = self._column.codes
         if self._wanted and not _NUMBER.fullmatch(self._wanted):
             reason = f'failed to parse distinct_property value "{self._wanted}"'
-            yield Refusal(np.ones(codes.size, dtype=np.bool_), reason)
+            yield RefusedRows(np.ones(codes.size, dtype=np.bool_), reason)
             return
-        yield Refusal(codes < 0, f'missing property "{self._property}"')
+        yield RefusedRows(codes < 0, f'missing property "{self._property}"')
         allowed = int(self._wanted or 1)
         code_of = {value: code for code, value in enumerate(self._column.values)}
         for value, used in self._count.combined().items():
             if used >= allowed and value in code_of:
-                yield Refusal(
+                yield RefusedRows(
                     codes == code_of[value],
                     f"distinct_property: {self._property}={value} used by {used} allocs",
                 )

@@ -5,7 +5,7 @@ In: a FeasibilityAsk. Out: the rows that lack one.
 
 from collections.abc import Iterator
 
-from scheduler.engine.feasibility.check import FeasibilityAsk, Refusal
+from scheduler.engine.feasibility.check import FeasibilityAsk, RefusedRows
 from scheduler.engine.measure.operands import TRUE_TEXTS
 from scheduler.state.node_table import Reader
 from scheduler.structs.node import Node
@@ -18,11 +18,11 @@ class Drivers:
 
     name = "drivers"
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterator[Refusal]:
+    def refusals(self, ask: FeasibilityAsk) -> Iterator[RefusedRows]:
         """All under one reason, whichever driver it is."""
         for driver in sorted({task.driver for task in ask.group.tasks}):
             column = ask.table.derived_column(f"driver {driver}", _driver_reader(driver))
-            yield Refusal(~column.equal_to(_OFFERED), "missing drivers")
+            yield RefusedRows(~column.equal_to(_OFFERED), "missing drivers")
 
 
 class Secrets:
@@ -30,12 +30,12 @@ class Secrets:
 
     name = "secrets providers"
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterator[Refusal]:
+    def refusals(self, ask: FeasibilityAsk) -> Iterator[RefusedRows]:
         """All under one reason, whichever provider it is."""
         providers = {secret.provider for task in ask.group.tasks for secret in task.secrets}
         for provider in sorted(providers):
             column = ask.table.column(f"${{attr.plugins.secrets.{provider}.version}}")
-            yield Refusal(column.codes < 0, "missing secrets provider")
+            yield RefusedRows(column.codes < 0, "missing secrets provider")
 
 
 def _driver_reader(driver: str) -> Reader:

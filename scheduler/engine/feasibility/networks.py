@@ -5,7 +5,7 @@ In: a FeasibilityAsk. Out: the rows without such a network.
 
 from collections.abc import Iterator
 
-from scheduler.engine.feasibility.check import FeasibilityAsk, Refusal
+from scheduler.engine.feasibility.check import FeasibilityAsk, RefusedRows
 from scheduler.engine.measure.versions import compare_versions, parse_version
 from scheduler.state.node_table import Bools, Column, NodeTable
 from scheduler.structs.network import Port
@@ -22,7 +22,7 @@ class Networks:
 
     name = "networks"
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterator[Refusal]:
+    def refusals(self, ask: FeasibilityAsk) -> Iterator[RefusedRows]:
         """The mode first, then each port, dynamic ones before static ones."""
         network = ask.group.networks[0] if ask.group.networks else None
         mode = (network.mode if network else "") or "host"
@@ -30,27 +30,31 @@ class Networks:
             return
         has_mode = _naming(ask.table.derived_column("network modes", _modes), mode)
         excused = _old_clients(ask.table) & ~has_mode if mode == "bridge" else None
-        yield Refusal(~has_mode if excused is None else ~(has_mode | excused), "missing network")
+        yield RefusedRows(
+            ~has_mode if excused is None else ~(has_mode | excused), "missing network"
+        )
         ports = (*network.dynamic_ports, *network.reserved_ports) if network else ()
         for port in ports:
             if port.host_network:
                 for rows, reason in _port_refusals(ask.table, port):
-                    yield Refusal(rows if excused is None else rows & ~excused, reason)
+                    yield RefusedRows(rows if excused is None else rows & ~excused, reason)
 
 
-def _port_refusals(table: NodeTable, port: Port) -> Iterator[Refusal]:
+def _port_refusals(table: NodeTable, port: Port) -> Iterator[RefusedRows]:
     wanted, label = port.host_network, port.label
     aliases = table.derived_column("network aliases", _aliases)
     if is_literal(wanted):
         lacking = ~_naming(aliases, wanted)
-        yield Refusal(lacking, f'missing host network "{wanted}" for port "{label}"')
+        yield RefusedRows(lacking, f'missing host network "{wanted}" for port "{label}"')
         return
     column = table.column(wanted)
-    yield Refusal(column.codes < 0, f'invalid host network "{wanted}" template for port "{label}"')
+    yield RefusedRows(
+        column.codes < 0, f'invalid host network "{wanted}" template for port "{label}"'
+    )
     for code, value in enumerate(column.values):
         lacking = (column.codes == code) & ~_naming(aliases, value)
         if lacking.any():
-            yield Refusal(lacking, f'missing host network "{value}" for port "{label}"')
+            yield RefusedRows(lacking, f'missing host network "{value}" for port "{label}"')
 
 
 def _naming(column: Column, name: str) -> Bools:

@@ -1,6 +1,6 @@
 """All checks on all nodes: which rows pass, and the first reason against each of the others.
 
-In: a FeasibilityAsk. Out: a Verdict. Candidates, the plan and free room are not looked at.
+In: a FeasibilityAsk. Out: a GroupFeasibility. The plan and free room are not looked at.
 """
 
 from typing import NamedTuple
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.engine.feasibility import CLASS_CHECKS, NODE_CHECKS
-from scheduler.engine.feasibility.check import Check, FeasibilityAsk
+from scheduler.engine.feasibility.check import FeasibilityAsk, FeasibilityCheck
 from scheduler.engine.feasibility.constraints import group_constraints
 from scheduler.engine.feasibility.volumes import csi_volume_ids
 from scheduler.state.node_table import Bools
 from scheduler.structs.computed_class import escapes_class
 
 
-class Verdict(NamedTuple):
+class GroupFeasibility(NamedTuple):
     """What the checks say of one group. Columns have the shape (row_count,)."""
 
     #: Index into `reasons`; 0 where every check passes.
@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
         return passes
 
 
-def judge(ask: FeasibilityAsk) -> Verdict:
+def judge(ask: FeasibilityAsk) -> GroupFeasibility:
     """Run every check in order; the first refusal of a row names its reason."""
     codes = np.zeros(ask.table.row_count, dtype=np.int16)
     reasons = [""]
@@ -49,7 +49,7 @@ def judge(ask: FeasibilityAsk) -> Verdict:
     passes_class: Bools = codes == 0
     _refuse(codes, reasons, list(NODE_CHECKS), ask)
     volumes = csi_volume_ids(ask.group, ask.alloc_name)
-    return Verdict(
+    return GroupFeasibility(
         reason_codes=codes,
         reasons=tuple(reasons),
         passes_job=passes_job,
@@ -62,7 +62,10 @@ def judge(ask: FeasibilityAsk) -> Verdict:
 
 
 def _refuse(
-    codes: NDArray[np.int16], reasons: list[str], checks: list[Check], ask: FeasibilityAsk
+    codes: NDArray[np.int16],
+    reasons: list[str],
+    checks: list[FeasibilityCheck],
+    ask: FeasibilityAsk,
 ) -> None:
     for check in checks:
         for refusal in check.refusals(ask):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scheduler.engine.feasibility.check import FeasibilityAsk, Refusal
+from scheduler.engine.feasibility.check import FeasibilityAsk, RefusedRows
 from scheduler.state.node_table import Reader
 from scheduler.structs.node import Node
 from scheduler.structs.task_group import TaskGroup, VolumeAsk
@@ -21,13 +21,13 @@ class HostVolumes:
 
     name = "host volumes"
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterator[Refusal]:
+    def refusals(self, ask: FeasibilityAsk) -> Iterator[RefusedRows]:
         """All under one reason, whichever volume it is."""
         for volume in ask.group.volumes.values():
             if volume.type == "host":
                 source = volume_source(volume, ask.alloc_name)
                 column = ask.table.derived_column(f"host volume {source}", _volume_reader(source))
-                yield Refusal(
+                yield RefusedRows(
                     ~column.where(_accepted(volume).__contains__),
                     "missing compatible host volumes",
                 )
@@ -38,12 +38,12 @@ class CSIVolumes:
 
     name = "CSI volumes"
 
-    def refusals(self, ask: FeasibilityAsk) -> Iterator[Refusal]:
+    def refusals(self, ask: FeasibilityAsk) -> Iterator[RefusedRows]:
         """Every row, naming the volumes."""
         missing = csi_volume_ids(ask.group, ask.alloc_name)
         if missing:
             every_row = np.ones(ask.table.row_count, dtype=np.bool_)
-            yield Refusal(every_row, f"missing CSI volume(s) {', '.join(missing)}")
+            yield RefusedRows(every_row, f"missing CSI volume(s) {', '.join(missing)}")
 
 
 def volume_source(volume: VolumeAsk, alloc_name: str) -> str:

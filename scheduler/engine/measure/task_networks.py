@@ -28,7 +28,7 @@ def grant_task_network(
             reason = "bandwidth exceeded"
             continue
         for address in _addresses(network.cidr):
-            granted = _grant_on(node, ports, ask, address, start)
+            granted = _grant_on(ports, ask, address, start)
             if not isinstance(granted, str):
                 return msgspec.structs.replace(
                     ask, device=network.device, ip=address, dynamic_ports=granted
@@ -49,7 +49,7 @@ def _addresses(cidr: str) -> Iterator[str]:
 
 
 def _grant_on(
-    node: Node, ports: PortsInUse, ask: NetworkResource, address: str, start: int
+    ports: PortsInUse, ask: NetworkResource, address: str, start: int
 ) -> tuple[Port, ...] | str:
     """The dynamic ports with their values."""
     for port in ask.reserved_ports:

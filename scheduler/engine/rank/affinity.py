@@ -1,6 +1,6 @@
 """Node affinities of the job, the group and its tasks (placement.md 9.2).
 
-In: the node table and affinities. Out: per row the matched share of all weights, -1 to 1.
+In: the node table and affinities. Out: a scorer that applies to every row.
 """
 
 import numpy as np
@@ -21,15 +21,25 @@ def affinities_of(job: Job, group: TaskGroup) -> tuple[Affinity, ...]:
     return (*job.affinities, *group.affinities, *of_tasks)
 
 
-def affinity_scores(
-    table: NodeTable, affinities: tuple[Affinity, ...], matcher: PatternMatcher
-) -> Floats:
-    """Scores by row; all 0 without affinities."""
-    matched = np.zeros(table.row_count)
-    total = sum(abs(float(affinity.weight)) for affinity in affinities)
-    if not total:
-        return matched
-    for affinity in affinities:
-        matched += rows_where(table, affinity, matcher) * float(affinity.weight)
-    scores: Floats = matched / total
-    return scores
+class NodeAffinity:
+    """The matched share of all weights, -1 to 1; 0 everywhere without affinities."""
+
+    name = NAME
+
+    def __init__(
+        self, table: NodeTable, affinities: tuple[Affinity, ...], matcher: PatternMatcher
+    ) -> None:
+        self._scores: Floats = np.zeros(table.row_count)
+        total = sum(abs(float(affinity.weight)) for affinity in affinities)
+        if total:
+            for affinity in affinities:
+                self._scores += rows_where(table, affinity, matcher) * float(affinity.weight)
+            self._scores /= total
+
+    def column(self) -> Floats:
+        """The share by row. Not to be written to: nodes do not change while a group is placed."""
+        return self._scores
+
+    def row(self, row: int) -> float:
+        """The share of one row."""
+        return float(self._scores[row])

@@ -1,17 +1,65 @@
 """The fit score: how full a node gets, or how empty it stays (placement.md 9.1).
 
-In: use with the allocation on it, and capacity. Out: 0 to 1; NaN where a capacity is 0.
+In: use with the allocation on it, and capacity. Out: a score of 0 to 1; NaN where a capacity is 0.
 """
 
 import numpy as np
 
-from scheduler.state.node_table import Floats
+from scheduler.engine.rank.room import Room
+from scheduler.state.node_table import Floats, NodeTable
 from scheduler.structs.scheduler_settings import SchedulerAlgorithm
 
 NAME = "binpack"
 _LARGEST = 18.0
 #: With these anchors the raw score runs from 0 to 18, since 10^0 + 10^0 = 2 and 10 + 10 = 20.
 _FULL, _EMPTY = 20.0, 2.0
+
+
+class Fit:
+    """The scorer that applies to every row of every group.
+
+    Row and column agree to 1e-12 only: NumPy's powers and those of single numbers differ in their
+    last bits.
+    """
+
+    name = NAME
+
+    def __init__(self, table: NodeTable, room: Room, algorithm: str) -> None:
+        self._table = table
+        self._room = room
+        self._algorithm = algorithm
+
+    def column(self) -> Floats:
+        """The fit by row."""
+        table, room = self._table, self._room
+        return fit_scores(
+            room.cpu_after,
+            table.cpu_capacity,
+            room.memory_after,
+            table.memory_capacity,
+            self._algorithm,
+        )
+
+    def row(self, row: int) -> float:
+        """The fit of one row."""
+        table, room = self._table, self._room
+        return fit_score(
+            float(room.cpu_after[row]),
+            float(table.cpu_capacity[row]),
+            float(room.memory_after[row]),
+            float(table.memory_capacity[row]),
+            self._algorithm,
+        )
+
+    def after(self, row: int, cpu: float, memory_mb: float) -> float:
+        """The fit of one row if so much were used of it."""
+        return fit_score(
+            cpu,
+            float(self._table.cpu_capacity[row]),
+            memory_mb,
+            float(self._table.memory_capacity[row]),
+            self._algorithm,
+        )
 
 
 def fit_scores(

@@ -1,7 +1,8 @@
 """Which lower-priority allocations to evict from one node, at least cost (placement.md 10).
 
-In: a row on which a group does not fit. Out: an Eviction: who goes, what is granted then. Nothing
-is looked at but that node; whether it is worth it is the ranking's to say.
+In: a row on which a group does not fit. Out: an Eviction: who goes, what is granted then; or the
+Shortage that is left when all who can go have gone. Nothing is looked at but that node; whether an
+eviction is worth it is the ranking's to say.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from scheduler.engine.rank.evict_devices import evict_for_device
 from scheduler.engine.rank.evict_networks import Bandwidth, evict_for_network, networks_of
 from scheduler.engine.rank.evict_resources import evict_for_resources
 from scheduler.engine.rank.grant import Grant, Shortage
-from scheduler.engine.rank.room import Room
+from scheduler.engine.rank.room import MAX_ALLOCS, Room
 from scheduler.engine.rank.victim import PRIORITY_GAP, Amount, Candidate, preemption_score
 from scheduler.state.node_table import capacity_of
 from scheduler.state.node_use import UseSum, add_use, subtract_use, sum_uses, use_of
@@ -26,6 +27,9 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.network import NetworkResource
 from scheduler.structs.node import Node
+
+#: Only what is cleared before CPU, memory and disk are looked at can give way to another shortage.
+_CLEARED_FIRST = ("network: ", "devices: ")
 
 
 class Eviction(NamedTuple):
@@ -47,12 +51,12 @@ class Preemptor:
         self._job = job
         self._ask = ask
         self._room = room
-        self._found: dict[int, Eviction | None] = {}
+        self._found: dict[int, Eviction | Shortage] = {}
         #: Rows on which a group with a limit on how many may leave was looked at.
         self._rows_of: dict[tuple[JobKey, str], set[int]] = {}
 
-    def evict_for(self, row: int) -> Eviction | None:
-        """The cheapest eviction that makes room on a row; None when none does."""
+    def evict_for(self, row: int) -> Eviction | Shortage:
+        """The cheapest eviction that makes room on a row; else what is still lacking."""
         if row not in self._found:
             self._found[row] = self._find(row)
         return self._found[row]
@@ -64,23 +68,25 @@ class Preemptor:
             for row in self._rows_of.pop((change.alloc.job_key, change.alloc.task_group), ()):
                 self._found.pop(row, None)
 
-    def _find(self, row: int) -> Eviction | None:
+    def _find(self, row: int) -> Eviction | Shortage:
         node = self._context.table.node_at(row)
-        if not self._could_ever_fit(node):
-            return None
+        lacking = Shortage(self._room.reason(row))
+        if not lacking.reason.startswith(_CLEARED_FIRST) and not self._could_ever_fit(node):
+            return lacking
         others = self._candidates(row, node.id)
         if not any(candidate.is_evictable for candidate in others):
-            return None
+            return lacking
         clearing = _Clearing(self._context, node, others, self._context.use_at(row))
         granted = self._room.grant(row, clearing.use, clearing)
         if isinstance(granted, Shortage):
-            return None
+            return granted
         after = add_use(clearing.use, granted.use)
-        is_too_much = exceeds_max_allocs(node, after.alloc_count) or first_misfit(node, after)
-        if is_too_much and not clearing.clear_resources(granted.use):
-            return None
+        is_too_many = exceeds_max_allocs(node, after.alloc_count)
+        misfit = MAX_ALLOCS if is_too_many else first_misfit(node, after)
+        if misfit is not None and not clearing.clear_resources(granted.use):
+            return Shortage(misfit)
         victims = tuple(candidate.alloc for candidate in clearing.victims)
-        return Eviction(victims, granted, after, preemption_score(victims)) if victims else None
+        return Eviction(victims, granted, after, preemption_score(victims)) if victims else lacking
 
     def _could_ever_fit(self, node: Node) -> bool:
         cpu, memory_mb, disk_mb = capacity_of(node)

@@ -10,18 +10,25 @@ import numpy as np
 
 from scheduler.engine.context import EvalContext
 from scheduler.engine.measure.ask import GroupAsk
-from scheduler.engine.rank import affinity, anti_affinity, binpack, spread
+from scheduler.engine.rank import affinity, anti_affinity, binpack, device_preference
+from scheduler.engine.rank.affinity import NodeAffinity
+from scheduler.engine.rank.anti_affinity import AntiAffinity
+from scheduler.engine.rank.binpack import Fit
 from scheduler.engine.rank.choose import Entry, Leaders, best_entries, entry_of, tie_keys
+from scheduler.engine.rank.device_preference import DevicePreference
 from scheduler.engine.rank.preemption import Eviction
 from scheduler.engine.rank.room import HAS_ROOM, Room
+from scheduler.engine.rank.scorer import Scorer
 from scheduler.engine.rank.shelves import Shelves
+from scheduler.engine.rank.spread import SpreadScores
 from scheduler.state.node_table import Bools, Floats
 from scheduler.structs.job import Job
 
-DEVICES = "devices"
 RESCHEDULE_PENALTY = "node-reschedule-penalty"
 PREEMPTION = "preemption"
 _PENALTY = -1.0
+#: Recorded as 0 where they do not apply (placement.md 9.4).
+_ALWAYS_RECORDED = frozenset({anti_affinity.NAME, RESCHEDULE_PENALTY, affinity.NAME})
 #: Shelves take longer to fill than looking at all rows a few times.
 _WORTH_SHELVES = 4
 
@@ -46,21 +53,28 @@ class Ranking:
         algorithm: str,
         with_preferences: bool,
     ) -> None:
-        self._context = context
-        self._algorithm = algorithm
         self._with_preferences = with_preferences
-        self._group_count = ask.group.count or 1
         self._rows = rows
         self._keys = tie_keys(context.table.keys, context.seed)
         self._leaders = Leaders(self._keys)
         self.room = Room(context, ask, rows)
-        self._same_group = context.group_counts(ask.group.name)
-        affinities = affinity.affinities_of(job, ask.group) if with_preferences else ()
-        self._has_affinities = bool(affinities)
-        self._affinity = affinity.affinity_scores(context.table, affinities, context.matcher)
-        has_spreads = with_preferences and bool(job.spreads or ask.group.spreads)
-        self._spread = spread.SpreadScores(context, job, ask.group) if has_spreads else None
-        self._boosts: Floats = np.zeros(1)
+        self._fit = Fit(context.table, self.room, algorithm)
+        #: Rules that apply to few rows. They are summed up before those that apply to all.
+        self._partial: list[Scorer] = [DevicePreference(self.room)]
+        self._whole: list[Scorer] = []
+        self._spread: SpreadScores | None = None
+        if with_preferences:
+            same_group = context.group_counts(ask.group.name)
+            self._partial.append(AntiAffinity(same_group, ask.group.count or 1))
+            affinities = affinity.affinities_of(job, ask.group)
+            if affinities:
+                self._whole.append(NodeAffinity(context.table, affinities, context.matcher))
+            if job.spreads or ask.group.spreads:
+                self._spread = SpreadScores(context, job, ask.group)
+        self._summed = (*self._partial, *self._whole)
+        #: All rules in the order of placement.md 9, parted where the penalty comes between.
+        self._first: tuple[Scorer, ...] = (self._fit, *self._partial)
+        self._last: tuple[Scorer, ...] = (*self._whole, *filter(None, [self._spread]))
         self._shelves: Shelves | None = None
         self._best_asked = 0
         self._score_all()
@@ -71,7 +85,7 @@ class Ranking:
         has_room = self._rows[row] and self.room.dimension[row] == HAS_ROOM
         self._allowed[row] = has_room
         if has_room:
-            self._sums[row], self._appended[row] = self._local_sum(row, is_penalised=False)
+            self._sums[row], self._appended[row] = self._sum_of(row)
         if self._spread is None:
             self._leaders.update(row, self._local_norm(row) if has_room else None)
         elif self._shelves is not None:
@@ -108,124 +122,69 @@ class Ranking:
 
     def score(self, row: int, *, is_penalised: bool) -> Scored:
         """The score columns of one row with room."""
-        return self._score(row, self._fit_score(row), self._device_score(row), is_penalised)
+        return _together(self._said(row, is_penalised=is_penalised))
 
     def score_evicting(self, row: int, eviction: Eviction, *, is_penalised: bool) -> Scored:
         """The score columns of a row on which others make room."""
-        table = self._context.table
-        fit = binpack.fit_score(
-            eviction.after.cpu,
-            float(table.cpu_capacity[row]),
-            eviction.after.memory_mb,
-            float(table.memory_capacity[row]),
-            self._algorithm,
-        )
-        affinity_ = eviction.grant.device_affinity
-        device = affinity_.score if affinity_.total else None
-        extra = eviction.score if self._with_preferences else None
-        return self._score(row, fit, device, is_penalised, extra)
-
-    def _score(
-        self,
-        row: int,
-        fit: float,
-        device: float | None,
-        is_penalised: bool,  # noqa: FBT001 - private, spelled out by both callers
-        extra: float | None = None,
-    ) -> Scored:
-        scores = {binpack.NAME: fit}
-        applied = [fit]
-        if device is not None:
-            scores[DEVICES] = device
-            applied.append(device)
+        said = self._said(row, is_penalised=is_penalised)
+        said[binpack.NAME] = self._fit.after(row, eviction.after.cpu, eviction.after.memory_mb)
+        devices = eviction.grant.device_affinity
+        said[device_preference.NAME] = devices.score if devices.total else None
         if self._with_preferences:
-            crowd, wish = self._anti_affinity(row), float(self._affinity[row])
-            penalty = _PENALTY if is_penalised else 0.0
-            scores |= {anti_affinity.NAME: crowd, RESCHEDULE_PENALTY: penalty, affinity.NAME: wish}
-            applied += [crowd] if crowd else []
-            applied += [penalty] if is_penalised else []
-            applied += [wish] if self._has_affinities else []
-            boost = self._boost(row)
-            if boost:
-                scores[spread.NAME] = boost
-                applied.append(boost)
-        if extra is not None:
-            scores[PREEMPTION] = extra
-            applied.append(extra)
-        return Scored(scores, sum(applied) / len(applied))
+            said[PREEMPTION] = eviction.score
+        return _together(said)
 
     @property
     def allowed(self) -> Bools:
         """Rows that are feasible and have room."""
         return self._allowed
 
+    def _said(self, row: int, *, is_penalised: bool) -> dict[str, float | None]:
+        """What each rule says of a row, in the order in which it is summed up."""
+        said = {scorer.name: scorer.row(row) for scorer in self._first}
+        if self._with_preferences:
+            said[RESCHEDULE_PENALTY] = _PENALTY if is_penalised else None
+            said[affinity.NAME] = None
+        for scorer in self._last:
+            said[scorer.name] = scorer.row(row)
+        return said
+
     def _score_all(self) -> None:
-        table, room = self._context.table, self.room
-        self._allowed: Bools = self._rows & (room.dimension == HAS_ROOM)
-        self._sums: Floats = binpack.fit_scores(
-            room.cpu_after,
-            table.cpu_capacity,
-            room.memory_after,
-            table.memory_capacity,
-            self._algorithm,
-        )
-        self._appended: Floats = np.ones(table.row_count)
-        special = room.device_total != 0
-        if self._with_preferences:
-            special |= self._same_group > 0
-            if self._has_affinities:
-                self._sums += self._affinity
-                self._appended += 1
+        self._allowed: Bools = self._rows & (self.room.dimension == HAS_ROOM)
+        self._sums: Floats = self._fit.column()
+        self._appended: Floats = np.ones(self._sums.size)
+        for scorer in self._whole:
+            self._sums += scorer.column()
+            self._appended += 1
+        special = np.zeros(self._sums.size, dtype=np.bool_)
+        for scorer in self._partial:
+            special |= ~np.isnan(scorer.column())
         for row in np.flatnonzero(special & self._rows).tolist():
-            self._sums[row], self._appended[row] = self._local_sum(row, is_penalised=False)
+            self._sums[row], self._appended[row] = self._sum_of(row)
 
-    def _local_sum(self, row: int, *, is_penalised: bool) -> tuple[float, int]:
-        total, appended = self._fit_score(row), 1
-        device = self._device_score(row)
-        if device is not None:
-            total, appended = total + device, appended + 1
-        if self._with_preferences:
-            if self._same_group[row] > 0:
-                total, appended = total + self._anti_affinity(row), appended + 1
-            if is_penalised:
-                total, appended = total + _PENALTY, appended + 1
-            if self._has_affinities:
-                total, appended = total + float(self._affinity[row]), appended + 1
+    def _sum_of(self, row: int) -> tuple[float, int]:
+        """The sum of what is said of a row, spread and penalty aside, and how many said it."""
+        total, appended = self._fit.row(row), 1
+        for scorer in self._summed:
+            score = scorer.row(row)
+            if score is not None:
+                total, appended = total + score, appended + 1
         return total, appended
-
-    def _fit_score(self, row: int) -> float:
-        table = self._context.table
-        return binpack.fit_score(
-            float(self.room.cpu_after[row]),
-            float(table.cpu_capacity[row]),
-            float(self.room.memory_after[row]),
-            float(table.memory_capacity[row]),
-            self._algorithm,
-        )
-
-    def _device_score(self, row: int) -> float | None:
-        total = self.room.device_total[row]
-        return float(self.room.device_matched[row] / total) if total else None
-
-    def _anti_affinity(self, row: int) -> float:
-        return anti_affinity.score(float(self._same_group[row]), self._group_count)
 
     def _local_norm(self, row: int) -> float:
         return float(self._sums[row] / self._appended[row])
 
     def _norms(self) -> Floats:
-        boosts = self._boosts[self._spread.combination] if self._spread else np.zeros(1)
+        scores = self._spread
+        boosts = scores.boosts[scores.combination] if scores is not None else np.zeros(1)
         norms: Floats = (self._sums + boosts) / (self._appended + (boosts != 0))
         return norms
 
-    def _boost(self, row: int) -> float:
-        return 0.0 if self._spread is None else float(self._boosts[self._spread.combination[row]])
-
     def _refresh(self, allowed: Bools) -> None:
         if self._spread is not None:
-            self._boosts = self._spread.boosts(allowed)
+            self._spread.refresh(allowed)
 
-    def _best_of_shelves(self, scores: spread.SpreadScores, count: int) -> list[Entry]:
+    def _best_of_shelves(self, scores: SpreadScores, count: int) -> list[Entry]:
         self._best_asked += 1
         if self._shelves is None:
             if self._best_asked <= _WORTH_SHELVES:
@@ -233,4 +192,19 @@ class Ranking:
             self._shelves = Shelves(
                 self._sums, self._appended, self._allowed, self._keys, scores.combination
             )
-        return self._shelves.best(self._boosts, count)
+        return self._shelves.best(scores.boosts, count)
+
+
+def _together(said: dict[str, float | None]) -> Scored:
+    """The mean of what was said; rules that do not apply have no part in it."""
+    scores: dict[str, float] = {}
+    total, applied = 0.0, 0
+    for name, score in said.items():
+        if score is None:
+            if name in _ALWAYS_RECORDED:
+                scores[name] = 0.0
+        else:
+            scores[name] = score
+            total += score
+            applied += 1
+    return Scored(scores, total / applied)

@@ -4,7 +4,7 @@ In: a group's ask, the rows it is feasible on, the context's use of each row. Ou
 would be used with the allocation on it. Kept current row by row. Scores nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from scheduler.structs.explanation import Shortfall
 
 #: Dimension of a row that has room.
 HAS_ROOM = 0
-_MAX_ALLOCS = "max allocation exceeded"
+#: What a node lacks that takes no more allocations, however small.
+MAX_ALLOCS = "max allocation exceeded"
 #: What a node is told of that no counter has.
 _NAMELESS = "host network without a name"
 
@@ -35,7 +36,7 @@ class Room:
         self._rows = rows
         self._seed = context.seed
         #: Names of the codes in `dimension`; code 0 has room.
-        self.dimensions: list[str] = ["", "cpu", "memory", "disk", _MAX_ALLOCS]
+        self.dimensions: list[str] = ["", "cpu", "memory", "disk", MAX_ALLOCS]
         table = context.table
         self.dimension: NDArray[np.int16] = np.zeros(table.row_count, dtype=np.int16)
         self.cpu_after: Floats = table.cpu_used + ask.use.cpu
@@ -59,7 +60,7 @@ class Room:
         self._disk_after[row] = after.disk_mb
         self.device_matched[row], self.device_total[row] = granted.device_affinity
         if exceeds_max_allocs(node, after.alloc_count):
-            self.dimension[row] = self._code(_MAX_ALLOCS)
+            self.dimension[row] = self._code(MAX_ALLOCS)
             return
         misfit = first_misfit(node, after)
         self.dimension[row] = self._code(misfit) if misfit else HAS_ROOM
@@ -81,6 +82,15 @@ class Room:
     def reason(self, row: int) -> str:
         """The exhausted dimension of a row; "" when it has room."""
         return self.dimensions[int(self.dimension[row])]
+
+    def dimension_with(self, reasons: Mapping[int, str]) -> NDArray[np.int16]:
+        """Per row the code in `dimensions` of what is lacking; `reasons` replaces some rows'."""
+        if not reasons:
+            return self.dimension
+        dimension = self.dimension.copy()
+        for row, reason in reasons.items():
+            dimension[row] = self._code(reason)
+        return dimension
 
     @property
     def exhausted(self) -> Bools:

@@ -23,6 +23,8 @@ _NEGLIGIBLE = 1e-9
 class SpreadScores:
     """The spread scores of one group. Rows with the same values of all attributes share theirs."""
 
+    name = NAME
+
     def __init__(self, context: EvalContext, job: Job, group: TaskGroup) -> None:
         spreads = (*job.spreads, *group.spreads)
         total_weight = float(sum(spread.weight for spread in spreads))
@@ -44,9 +46,20 @@ class SpreadScores:
         self.combination, first_rows = _combinations(codes)
         self._codes_of: NDArray[np.int32] = codes[:, first_rows]
         self._lowest = -1.0
+        #: Scores by combination, as of the last refresh; 0 has no say.
+        self.boosts: Floats = np.zeros(self._codes_of.shape[1])
 
-    def boosts(self, feasible: Bools) -> Floats:
-        """Scores by combination. `feasible` rows decide how low an unwanted value may score."""
+    def column(self) -> Floats:
+        """The score by row; NaN where it is 0."""
+        scores = self.boosts[self.combination]
+        return np.where(scores != 0, scores, np.nan)
+
+    def row(self, row: int) -> float | None:
+        """The score of one row; None for 0."""
+        return float(self.boosts[self.combination[row]]) or None
+
+    def refresh(self, feasible: Bools) -> None:
+        """Count anew. `feasible` rows decide how low an unwanted value may score."""
         total = np.zeros(self._codes_of.shape[1])
         scores = [counter.scores() for counter in self._counters]
         for counter, by_code in zip(self._counters, scores, strict=True):
@@ -56,7 +69,7 @@ class SpreadScores:
             if counter.has_unwanted:
                 by_code[np.isnan(by_code)] = self._lowest
             total += by_code[codes]
-        return total
+        self.boosts = total
 
 
 class _Counter:

@@ -50,11 +50,9 @@ class Amount(NamedTuple):
         return cls(use.cpu, use.memory_mb, use.disk_mb)
 
     def plus(self, other: "Amount") -> "Amount":
-        """The sum."""
         return Amount(*(a + b for a, b in zip(self, other, strict=True)))
 
     def minus(self, other: "Amount") -> "Amount":
-        """The difference."""
         return Amount(*(a - b for a, b in zip(self, other, strict=True)))
 
     def covers(self, other: "Amount") -> bool:

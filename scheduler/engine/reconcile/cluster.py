@@ -16,7 +16,7 @@ from scheduler.engine.reconcile.names import AllocNameIndex
 from scheduler.engine.reconcile.reconnect import reconcile_reconnecting
 from scheduler.engine.reconcile.reschedule import split_by_reschedule
 from scheduler.engine.reconcile.results import ReconcileResults
-from scheduler.engine.reconcile.situation import Change, Situation
+from scheduler.engine.reconcile.situation import Situation, UpdateKind
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import DeploymentStatus, DeploymentStatusUpdate
 from scheduler.structs.job import JobType
@@ -135,9 +135,9 @@ def _judge_updates(work: GroupWork) -> None:
     destructive: list[Allocation] = []
     for alloc in work.untainted.values():
         match work.situation.judge_update(alloc, job, work.wanted):
-            case Change.IGNORE:
+            case UpdateKind.IGNORE:
                 work.tally["ignore"] += 1
-            case Change.DESTRUCTIVE:
+            case UpdateKind.DESTRUCTIVE:
                 destructive.append(alloc)
             case Allocation() as changed:
                 work.inplace.append(changed)

@@ -16,7 +16,7 @@ from scheduler.structs.node import Node
 from scheduler.structs.task_group import TaskGroup
 
 
-class Change(Enum):
+class UpdateKind(Enum):
     """What a new job version means for an allocation, when it cannot be changed in place."""
 
     IGNORE = "ignore"
@@ -24,7 +24,7 @@ class Change(Enum):
 
 
 #: (allocation, job, group) -> the changed copy, or why there is none.
-JudgeUpdate = Callable[[Allocation, Job, TaskGroup], Allocation | Change]
+JudgeUpdate = Callable[[Allocation, Job, TaskGroup], Allocation | UpdateKind]
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ from scheduler.structs.job import Job
 _ANSWERS_A_FOLLOW_UP = frozenset(
     {ClientStatus.RUNNING, ClientStatus.COMPLETE, ClientStatus.FAILED}
 )
-_FREES_CAPACITY = frozenset({ClientStatus.COMPLETE, ClientStatus.FAILED})
+_ENDED_ON_NODE = frozenset({ClientStatus.COMPLETE, ClientStatus.FAILED})
 
 
 class ClientUpdate(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,8 @@ def update_from_client(
 ) -> ClientUpdate:
     """Merge reports, newest last; at most one evaluation per job, in the same write.
 
-    Unknown allocations are passed over, but their node counts as having reported.
+    Unknown allocations are passed over, and so is what an ended one did before it ended; their
+    node counts as having reported all the same.
     """
     reports = list(updates)
     change.preload(
@@ -63,7 +64,7 @@ def update_from_client(
     canceled: list[str] = []
     for report in reports:
         stored = change.allocation(report.id)
-        if stored is None:
+        if stored is None or _is_late(stored, report):
             continue
         evaluation = _evaluation(change, stored, report)
         if evaluation is not None:
@@ -78,9 +79,14 @@ def update_from_client(
     _mark_nodes(change, (report.node_id for report in reports))
     return ClientUpdate(
         evaluations=written,
-        freed=tuple(alloc for alloc in merged if alloc.client_status in _FREES_CAPACITY),
+        freed=tuple(alloc for alloc in merged if alloc.client_status in _ENDED_ON_NODE),
         canceled=tuple(canceled),
     )
+
+
+def _is_late(stored: Allocation, report: Allocation) -> bool:
+    """Whether the node has told the allocation's end already, and this is older news."""
+    return stored.client_status in _ENDED_ON_NODE and report.client_status not in _ENDED_ON_NODE
 
 
 def needs_reconnect(alloc: Allocation) -> bool:
@@ -172,12 +178,15 @@ def _health(stored: Allocation, report: Allocation, index: int) -> DeploymentHea
 def _cancel_follow_up(change: Change, alloc: Allocation) -> bool:
     """Cancel the evaluation an allocation waited for, unless another one waits for it too."""
     eval_id = alloc.followup_eval_id
+    evaluation = change.evaluation(eval_id)
+    if evaluation is None or evaluation.status is EvalStatus.FAILED:
+        # What it could not do is tried again by a follow-up of its own.
+        return False
     is_shared = any(
         other.followup_eval_id == eval_id and other.id != alloc.id and not other.is_terminal
         for other in change.allocations_by_job(alloc.job_key)
     )
-    evaluation = change.evaluation(eval_id)
-    if is_shared or evaluation is None:
+    if is_shared:
         return False
     change.put_evaluation(
         evaluation.changed(

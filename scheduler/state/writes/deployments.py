@@ -26,7 +26,7 @@ def write_deployment(change: Change, deployment: Deployment) -> Deployment:
     """Store a deployment as a plan describes it and return it as stored.
 
     What clients move (counters, deadlines) is taken from the stored row, and groups the plan does
-    not mention stay. Raises IllegalTransition when it would take a promotion back.
+    not mention stay. Raises IllegalTransition when it would take a promotion or an end back.
     """
     before = change.deployment(deployment.id)
     if before is not None and _takes_back_promotion(before, deployment):

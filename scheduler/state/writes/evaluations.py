@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler.ports import Change
+from scheduler.state.nouns import EXPLANATIONS
 from scheduler.state.writes.job_status import refresh_job_status, refresh_job_statuses
 from scheduler.state.writes.summaries import count_queued
 from scheduler.structs.evaluation import Cause, EvalStatus, Evaluation
@@ -29,11 +30,26 @@ def write_evaluations(
     return stored
 
 
+def write_outcomes(change: Change, evaluations: Iterable[Evaluation]) -> None:
+    """Store what runs made of evaluations, and what they created.
+
+    An evaluation that was collected while it ran does not come back by its outcome.
+    """
+    write_evaluations(
+        change,
+        (
+            evaluation
+            for evaluation in evaluations
+            if not evaluation.is_terminal or change.evaluation(evaluation.id) is not None
+        ),
+    )
+
+
 def write_explanations(change: Change, explanations: Iterable[StoredExplanation]) -> None:
     """Store why nodes were not chosen; only a job's newest runs stay explained."""
     jobs: dict[JobKey, None] = {}
     for explanation in explanations:
-        change.put_explanation(msgspec.structs.replace(explanation, index=change.index))
+        change.put(EXPLANATIONS, msgspec.structs.replace(explanation, index=change.index))
         jobs[explanation.job_key] = None
     for key in jobs:
         for eval_id in change.explained_evaluations(key)[RUNS_EXPLAINED:]:

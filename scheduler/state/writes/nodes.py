@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from scheduler.errors import IllegalTransition
 from scheduler.ports import Change
+from scheduler.state.nouns import NODE_POOLS
 from scheduler.state.writes.node_history import with_event
 from scheduler.structs.computed_class import computed_class
 from scheduler.structs.identity import DEFAULT_NODE_POOL
@@ -47,9 +48,9 @@ def write_node(change: Change, node: Node) -> Node:
         if before.status is NodeStatus.DOWN and stored.status is not NodeStatus.DOWN:
             stored = with_event(change, stored, _REREGISTERED)
     stored = replace(stored, computed_class=computed_class(stored))
-    if change.node_pool(pool) is None:
-        change.put_node_pool(
-            NodePool(name=pool, create_index=change.index, modify_index=change.index)
+    if change.get(NODE_POOLS, pool) is None:
+        change.put(
+            NODE_POOLS, NodePool(name=pool, create_index=change.index, modify_index=change.index)
         )
     change.put_node(stored)
     return stored
@@ -136,7 +137,7 @@ def _granted(
         not alloc.is_terminal for alloc in change.allocations_by_node(node.id)
     ):
         return NodeStatus.INITIALIZING, None
-    if node.node_pool != DEFAULT_NODE_POOL and change.node_pool(node.node_pool) is None:
+    if node.node_pool != DEFAULT_NODE_POOL and change.get(NODE_POOLS, node.node_pool) is None:
         is_known = any(event.message == _WAITS_FOR_POOL.message for event in node.events)
         return NodeStatus.INITIALIZING, None if is_known else _WAITS_FOR_POOL
     return status, None

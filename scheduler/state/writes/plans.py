@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from scheduler.errors import IllegalTransition, PlanRefused
 from scheduler.ports import Change
+from scheduler.state.nouns import NAMESPACES
 from scheduler.state.writes.deployments import (
     count_in_deployment,
     update_deployment_status,
@@ -53,6 +54,7 @@ def commit_plan(
         try:
             write_deployment(change, result.deployment)
         except IllegalTransition as error:
+            # It ended or was promoted meanwhile: the run must look again.
             raise PlanRefused(str(error)) from error
     for update in result.deployment_updates:
         try:
@@ -82,7 +84,7 @@ def commit_plan(
 def _check(change: Change, plan: Plan, *, has_placements: bool) -> None:
     if plan.job_version is None and has_placements:
         raise PlanRefused("plan missing embedded job")
-    if change.namespace(plan.namespace) is None:
+    if change.get(NAMESPACES, plan.namespace) is None:
         raise PlanRefused(f'namespace "{plan.namespace}" not found for job "{plan.job_id}"')
 
 
@@ -165,14 +167,24 @@ def _updated(before: Allocation, planned: Allocation) -> Allocation:
         network_status=before.network_status,
         next_allocation=before.next_allocation,
         create_time=before.create_time,
-        alloc_states=_merged_states(before.alloc_states, planned.alloc_states),
+        alloc_states=_merged_states(before, planned),
         deployment_status=_merged_health(before, planned),
     )
-    if planned.client_status in _SET_BY_SERVER:
+    if before.is_server_terminal and not planned.is_server_terminal:
+        # Another plan stopped or evicted it since this one's snapshot.
+        kept = kept.changed(
+            desired_status=before.desired_status, desired_description=before.desired_description
+        )
+    if _is_given_up(before, planned):
         return kept
     return kept.changed(
         client_status=before.client_status, client_description=before.client_description
     )
+
+
+def _is_given_up(before: Allocation, planned: Allocation) -> bool:
+    """Whether the plan declares it lost or unknown, and its node has not told its end since."""
+    return planned.client_status in _SET_BY_SERVER and not before.is_client_terminal
 
 
 def _merged_health(before: Allocation, planned: Allocation) -> DeploymentHealth | None:
@@ -195,9 +207,9 @@ def _write_stopped(change: Change, planned: Allocation) -> Allocation | None:
         desired_status=DesiredStatus.STOP,
         desired_description=planned.desired_description,
         followup_eval_id=planned.followup_eval_id or before.followup_eval_id,
-        alloc_states=_merged_states(before.alloc_states, planned.alloc_states),
+        alloc_states=_merged_states(before, planned),
     )
-    if planned.client_status in _SET_BY_SERVER:
+    if _is_given_up(before, planned):
         ended = ended.changed(
             client_status=planned.client_status, client_description=planned.client_description
         )
@@ -242,10 +254,9 @@ def _link_previous(change: Change, alloc: Allocation) -> None:
         )
 
 
-def _merged_states(
-    stored: tuple[AllocState, ...], planned: tuple[AllocState, ...]
-) -> tuple[AllocState, ...]:
+def _merged_states(before: Allocation, after: Allocation) -> tuple[AllocState, ...]:
     """The stored history with what the plan adds to it."""
+    stored, planned = before.alloc_states, after.alloc_states
     if not planned or planned == stored:
         return stored
     if planned[: len(stored)] == stored:

@@ -6,6 +6,7 @@ In: what changed. Out: a summary put, or nothing when no count moves (control-pl
 from msgspec.structs import replace
 
 from scheduler.ports import Change
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
@@ -25,7 +26,7 @@ _NEVER_LOWERED = frozenset({ClientStatus.COMPLETE, ClientStatus.FAILED})
 
 def prepare_summary(change: Change, job: Job) -> None:
     """Make the summary of a new job; give a changed job's new groups their counts."""
-    before = change.job_summary(job.key)
+    before = change.get(JOB_SUMMARIES, job.key)
     missing = [
         group.name
         for group in job.task_groups
@@ -40,7 +41,7 @@ def prepare_summary(change: Change, job: Job) -> None:
 
 def count_queued(change: Change, evaluation: Evaluation) -> None:
     """Take over an evaluation's queued counts; groups unknown to the summary are passed over."""
-    summary = change.job_summary(evaluation.job_key)
+    summary = change.get(JOB_SUMMARIES, evaluation.job_key)
     if summary is None or not evaluation.queued_allocations:
         return
     groups = dict(summary.summary)
@@ -55,7 +56,7 @@ def count_allocation(change: Change, before: Allocation | None, after: Allocatio
     """Move an allocation from the bin of its old client status to that of its new one."""
     if before is not None and before.client_status is after.client_status:
         return
-    summary = change.job_summary(after.job_key)
+    summary = change.get(JOB_SUMMARIES, after.job_key)
     if summary is None or summary.create_index != after.job_create_index:
         return
     counts = summary.summary.get(after.task_group)
@@ -73,7 +74,7 @@ def count_child(change: Change, job: Job, before: str, after: str) -> None:
     """Move a child from one status to another in its parent's summary; "" is no status yet."""
     if not job.parent_id or before == after:
         return
-    summary = change.job_summary(JobKey(job.namespace, job.parent_id))
+    summary = change.get(JOB_SUMMARIES, JobKey(job.namespace, job.parent_id))
     if summary is None:
         return
     counts = {
@@ -86,6 +87,34 @@ def count_child(change: Change, job: Job, before: str, after: str) -> None:
     if after in counts:
         counts[after] += 1
     _put(change, replace(summary, children=JobChildrenSummary(**counts)))
+
+
+def recount_summaries(change: Change) -> int:
+    """Count the allocations that are there, for every job; how many summaries that changed.
+
+    What is queued and the ends of children stay: neither can be told from allocations.
+    """
+    return sum(_recount(change, job) for job in change.jobs())
+
+
+def _recount(change: Change, job: Job) -> bool:
+    before = change.get(JOB_SUMMARIES, job.key)
+    base = before or JobSummary(
+        job_id=job.id, namespace=job.namespace, create_index=job.create_index
+    )
+    groups = {
+        name: TaskGroupSummary(queued=counts.queued) for name, counts in base.summary.items()
+    }
+    for group in job.task_groups:
+        groups.setdefault(group.name, TaskGroupSummary())
+    for alloc in change.allocations_by_job(job.key):
+        if alloc.job_create_index == job.create_index and alloc.task_group in groups:
+            counts = groups[alloc.task_group]
+            groups[alloc.task_group] = _one_more(counts, alloc.client_status)
+    if before is not None and groups == before.summary:
+        return False
+    _put(change, replace(base, summary=groups))
+    return True
 
 
 def _one_more(counts: TaskGroupSummary, status: ClientStatus) -> TaskGroupSummary:
@@ -104,4 +133,4 @@ def _count(counts: TaskGroupSummary, name: str) -> int:
 
 
 def _put(change: Change, summary: JobSummary) -> None:
-    change.put_job_summary(replace(summary, modify_index=change.index))
+    change.put(JOB_SUMMARIES, replace(summary, modify_index=change.index))

@@ -56,7 +56,7 @@ class Log {
     const address = `${this.url}?${new URLSearchParams({ task: this.task.value, type: this.type })}`;
     try {
       const answer = await fetch(address, { signal: call.signal });
-      if (answer.status !== 200) return this.refused(await answer.text());
+      if (answer.status !== 200) return this.refused(answer, await answer.text());
       this.clear();
       this.failures = 0;
       this.say("following live", "Nothing written yet.");
@@ -90,9 +90,11 @@ class Log {
     if (this.follow.checked) this.text.scrollTop = this.text.scrollHeight;
   }
 
-  // The answer says why: most often the task has not started yet.
-  refused(reason) {
-    this.again(reason.slice(0, 200));
+  // The answer says why, and whether asking again may help: a collected allocation has no output ever.
+  refused(answer, reason) {
+    const words = reason.slice(0, 200);
+    if (answer.status >= 500 || answer.headers.has("Retry-After")) this.again(words);
+    else this.say(words);
   }
 
   again(reason) {

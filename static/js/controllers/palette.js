@@ -41,7 +41,7 @@ function known() {
     key: link.dataset.go ? `g ${link.dataset.go}` : "",
     run: () => link.click(),
   }));
-  const actions = [...document.querySelectorAll("main button:not([disabled]), main .actions a")]
+  const actions = [...document.querySelectorAll("main button:not([disabled], [aria-disabled='true']), main .actions a")]
     .filter((element) => wordOf(element) && !element.closest("dialog") && element.checkVisibility())
     .map((element) => ({ word: wordOf(element), key: keyOf(element), run: () => element.click() }));
   const theme = document.querySelector('[data-controller="theme"]');

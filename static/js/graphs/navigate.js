@@ -3,6 +3,8 @@
 const STEPS = [1, 1.25, 1.5, 2, 3];
 
 export function attachGraph(holder) {
+  const first = holder.querySelector(".graph-node");
+  if (first) makeTabStop(holder, first);
   holder.addEventListener("keydown", (event) => onKey(holder, event));
   holder.addEventListener("focusin", (event) => {
     const node = event.target.closest?.(".graph-node");

@@ -8,6 +8,7 @@ const TONES = { live: "live", "catching-up": "scheduling", offline: "offline", p
 const BANNER_AFTER = 1500;
 // Loading again did not help: the next time is not at once.
 const RELOAD_PAUSE = 10_000;
+const OVER_FOR = 30_000;
 const NARROW_SPACE = "\u202f";
 
 export function startLive(body = document.body) {
@@ -25,6 +26,8 @@ class LivePage {
   #since = null;
   #state = "";
   #banner;
+  #overTimer;
+  #toldOn = 0;
 
   constructor(topics, index) {
     this.badge = document.querySelector("[data-live-badge]");
@@ -38,6 +41,7 @@ class LivePage {
         state: (state, measure) => this.#show(state, measure),
         pieces: (pieces) => this.#queue(pieces),
         gap: (topic, have, since) => console.info(`live: gap in ${topic}, ${have} to ${since}`),
+        trouble: (strong, text) => this.#trouble(strong, text),
         reload: (reason, index) => this.#reload(reason, index),
         refused: (topic, reason) => console.info(`live: ${topic} refused, ${reason}`),
       },
@@ -144,8 +148,24 @@ class LivePage {
     clearTimeout(this.#banner);
     this.#banner = undefined;
     if (this.banner) this.banner.hidden = true;
+    // Trouble is told before anything else: a line that begins without it is one without trouble.
+    if (this.#toldOn !== this.socket.connection) this.#trouble("", "");
     document.querySelector("[data-status-line]")?.setAttribute("aria-live", "polite");
     if (wasStale && before) say("Live again.");
+  }
+
+  // What does not work now; when it is over that is said for a while.
+  #trouble(strong, text) {
+    const banner = document.querySelector("[data-trouble]");
+    if (!banner || (!strong && banner.hidden)) return;
+    clearTimeout(this.#overTimer);
+    this.#toldOn = this.socket.connection;
+    banner.hidden = false;
+    banner.dataset.state = strong ? "failed" : "complete";
+    banner.querySelector("use").setAttribute("href", strong ? "#i-warning" : "#i-complete");
+    banner.querySelector("[data-trouble-strong]").textContent = strong || "This is over.";
+    banner.querySelector("[data-trouble-text]").textContent = strong ? text : "Everything works again.";
+    if (!strong) this.#overTimer = setTimeout(() => (banner.hidden = true), OVER_FOR);
   }
 
   #reload(reason, index) {

@@ -7,6 +7,7 @@ const LONGEST_DELAY = 10_000;
 const SILENCE = 5_000;
 const SEEN_EVERY = 500;
 const SIGNED_OUT = 4401;
+const RIGHTS_CHANGED = 4403;
 const BAD_REQUEST = 4400;
 
 export class LiveSocket {
@@ -23,6 +24,7 @@ export class LiveSocket {
     this.topics = topics;
     this.on = on;
     this.lag = 0;
+    this.connection = 0;
     this.newest = index;
     for (const topic of topics) this.#have.set(topic, index);
   }
@@ -35,6 +37,7 @@ export class LiveSocket {
   open() {
     this.#stop("retry");
     this.#socket?.close();
+    this.connection += 1;
     const query = new URLSearchParams({ index: String(this.index), topics: this.topics.join(",") });
     const socket = new WebSocket(`${this.url}?${query}`);
     this.#socket = socket;
@@ -71,6 +74,8 @@ export class LiveSocket {
         return this.#beat(message);
       case "hint":
         return this.on.pieces(message.pieces, message);
+      case "trouble":
+        return this.on.trouble(message.strong, message.text);
       case "reload":
         return this.on.reload(message.reason, message.index);
       case "refused":
@@ -112,6 +117,7 @@ export class LiveSocket {
     this.#stop("silence");
     this.#stop("seen");
     if (code === SIGNED_OUT) return this.on.state("signed-out", 0);
+    if (code === RIGHTS_CHANGED) return this.on.reload("other rights", this.newest);
     if (code === BAD_REQUEST) return this.on.state("refused", 0);
     const delay = this.#delay * (0.75 + Math.random() / 2);
     this.#delay = Math.min(this.#delay * 1.7, LONGEST_DELAY);

@@ -2,7 +2,9 @@
 
 import asyncio
 import itertools
+import json
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -20,6 +22,8 @@ from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.policies import DisconnectStrategy, RestartPolicy
 from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
 from tests.cluster.agent.deadline import until
+from tests.cluster.api.shape_match import differences
+from tests.vector_files import VECTORS
 
 CLOCK = SystemClock()
 NO_TRY = RestartPolicy(attempts=0, mode="fail")
@@ -126,6 +130,28 @@ async def test_a_replacement_waits_for_what_it_replaces_here(node):
     await node.reach(second, ClientStatus.RUNNING)
 
 
+async def test_a_replacement_waits_for_what_it_replaces_on_another_node(node):
+    alloc, job = make_work()
+    alloc = alloc.changed(previous_allocation="elsewhere")
+    node.host.add(alloc, job, elsewhere={"elsewhere"})
+    assert node.host.awaited_elsewhere == {"elsewhere"}
+    assert node.status(alloc) is ClientStatus.PENDING
+    node.host.end_elsewhere(["elsewhere"])
+    await node.reach(alloc, ClientStatus.RUNNING)
+    assert node.host.awaited_elsewhere == frozenset()
+
+
+async def test_one_stopped_while_it_waits_for_another_node_never_begins(node):
+    alloc, job = make_work()
+    alloc = alloc.changed(previous_allocation="elsewhere")
+    node.host.add(alloc, job, elsewhere={"elsewhere"})
+    node.host.update(stopped(alloc), job)
+    await node.reach(alloc, ClientStatus.COMPLETE)
+    assert node.host.awaited_elsewhere == frozenset()
+    node.host.end_elsewhere(["elsewhere"])
+    assert node.status(alloc) is ClientStatus.COMPLETE
+
+
 async def test_tasks_run_on_while_the_agent_is_away_and_are_found_again(node):
     script = "echo begun; while [ ! -e ../go ]; do sleep 0.02; done; exit 0"
     alloc, job = make_work({"command": "sh", "args": ["-c", script]}, driver="raw_exec")
@@ -211,6 +237,26 @@ async def test_files_that_are_not_given_out(node, path, text):
     (places.local / "link").symlink_to(places.secrets / "key")
     with pytest.raises(AnswerRefused, match=text):
         await ask(node, "fs.cat", AllocID=alloc.id, Path=path)
+
+
+@pytest.mark.parametrize(
+    ("verb", "status"), [("fs.stream", 400), ("fs.cat", 404), ("fs.stat", 404)]
+)
+async def test_a_missing_file_is_refused_as_each_verb_does(node, verb, status):
+    alloc, job = make_work()
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    with pytest.raises(AnswerRefused, match="no such file or directory") as refused:
+        await ask(node, verb, AllocID=alloc.id, Path="web/local/none")
+    assert refused.value.status == status
+
+
+async def test_a_machine_tells_of_the_disk_of_its_allocations(node):
+    told = msgspec.json.decode(await ask(node, "host.stats"))
+    shapes = json.loads((VECTORS / "cli" / "shapes.json").read_text())
+    assert differences(shapes["GET /v1/client/stats"]["Response"], told) == []
+    assert told["AllocDirStats"]["Size"] > 0
+    assert (told["AllocDirStats"]["Mountpoint"], told["DeviceStats"]) == ("", None)
 
 
 def test_an_agent_keeps_its_identity(tmp_path):

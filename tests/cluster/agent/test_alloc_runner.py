@@ -6,7 +6,7 @@ from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
 from cluster.agent.restarts import Ending
 from cluster.agent.task_run import StartTask, StopTask
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
-from scheduler.structs.policies import MigrateStrategy, RestartPolicy
+from scheduler.structs.policies import MigrateStrategy, RestartPolicy, UpdateStrategy
 from scheduler.structs.resources import TaskLifecycle
 from tests.builders import make_allocation, make_job, make_task, make_task_group
 
@@ -224,6 +224,28 @@ def test_a_migratable_service_is_healthy_after_min_healthy_time():
     runner.task_started("web", T0)
     assert (runner.deployment_status, runner.wake_at) == (None, T0 + 10 * SECOND)
     runner.tick(T0 + 10 * SECOND)
+    assert runner.report().deployment_status.healthy is True
+
+
+@pytest.mark.parametrize(
+    ("deployment_id", "healthy_after"),
+    [pytest.param("", 10, id="default-of-migrate"), pytest.param("d", 30, id="update")],
+)
+def test_a_system_allocation_without_a_deployment_is_healthy_after_ten_seconds(
+    deployment_id, healthy_after
+):
+    update = UpdateStrategy(
+        max_parallel=1, min_healthy_time=30 * SECOND, healthy_deadline=60 * SECOND
+    )
+    group = make_task_group(tasks=(make_task(),), update=update, migrate=None)
+    job = make_job(type="system", task_groups=(group,))
+    alloc = make_allocation(job, deployment_id=deployment_id)
+    runner = AllocRunner(alloc, job, Surroundings(), now=T0)
+    runner.begin(T0)
+    runner.task_started("web", T0)
+    runner.tick(T0 + healthy_after * SECOND - 1)
+    assert runner.report().deployment_status is None
+    runner.tick(T0 + healthy_after * SECOND)
     assert runner.report().deployment_status.healthy is True
 
 

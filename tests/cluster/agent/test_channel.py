@@ -13,8 +13,8 @@ from cluster.operations.agent_calls import (
     LINKS,
     AgentRefused,
     NoPathToNode,
-    call_agent,
-    call_agent_once,
+    send_call,
+    whole_answer,
 )
 from tests.cluster.agent.deadline import until
 
@@ -101,27 +101,27 @@ async def answers(agent):
 
 
 async def test_a_call_is_answered(agent, answers):
-    assert await call_agent_once(agent.node.id, "echo", {"Text": "hi"}) == {"said": "hi"}
+    assert await whole_answer(send_call(agent.node.id, "echo", {"Text": "hi"})) == {"said": "hi"}
 
 
 async def test_calls_do_not_wait_for_each_other(agent, answers):
-    async with aclosing(call_agent(agent.node.id, "flood", {})) as flood:
+    async with aclosing(send_call(agent.node.id, "flood", {})) as flood:
         await anext(flood)
-        assert await call_agent_once(agent.node.id, "echo", {"Text": "1"}) == {"said": "1"}
+        assert await whole_answer(send_call(agent.node.id, "echo", {"Text": "1"})) == {"said": "1"}
 
 
 async def test_a_refusal_carries_the_agents_words(agent, answers):
     with pytest.raises(AgentRefused, match="Task not running") as refused:
-        await call_agent_once(agent.node.id, "refuse", {})
+        await whole_answer(send_call(agent.node.id, "refuse", {}))
     assert refused.value.status == 400
 
 
 async def test_a_slow_reader_slows_the_agent_and_hanging_up_stops_it(agent, answers):
-    async with aclosing(call_agent(agent.node.id, "flood", {})) as flood:
+    async with aclosing(send_call(agent.node.id, "flood", {})) as flood:
         for _ in range(5):
             await anext(flood)
         # Another answer goes through, so everything the agent might send has been sent.
-        await call_agent_once(agent.node.id, "echo", {"Text": "1"})
+        await whole_answer(send_call(agent.node.id, "echo", {"Text": "1"}))
         assert answers.sent <= 32
         for _ in range(100):
             await anext(flood)
@@ -130,7 +130,7 @@ async def test_a_slow_reader_slows_the_agent_and_hanging_up_stops_it(agent, answ
 
 async def test_without_a_channel_there_is_no_path(agent):
     with pytest.raises(NoPathToNode, match="No path to node"):
-        await call_agent_once(agent.node.id, "echo", {"Text": "1"})
+        await whole_answer(send_call(agent.node.id, "echo", {"Text": "1"}))
 
 
 async def test_a_wrong_secret_opens_no_channel(agent, other):

@@ -6,7 +6,7 @@ import pytest
 from django.db import connections
 
 from cluster.agent.heartbeats import heartbeat_ttl
-from cluster.agent.protocol import MAX_BODY, Beat, EmitEvents, Fetch
+from cluster.agent.protocol import MAX_BODY, AwaitEnds, Beat, EmitEvents, Fetch
 from cluster.operations.nodes import hash_secret
 from cluster.store.beats import read_beats
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
@@ -169,6 +169,42 @@ async def test_a_pull_ends_when_an_allocation_is_collected(store, agent):
 async def test_a_pull_without_news_answers_when_its_time_is_up(store, agent):
     answer = await agent.call("GET", "allocations?index=1&wait=0.05", b"")
     assert (answer.status, answer.json) == (200, {"Index": 1, "Allocations": {}})
+
+
+async def test_a_fetch_names_what_still_runs_elsewhere(store, agent, other):
+    before = await store.awrite_call(place, other.node.id)
+    here = await store.awrite_call(place, agent.node.id, 1)
+    after = await store.awrite_call(place, agent.node.id, 2, previous_allocation=before.id)
+    local = await store.awrite_call(place, agent.node.id, 3, previous_allocation=here.id)
+    fetch = Fetch(ids=(after.id, local.id))
+    fetched = await agent.call("POST", "allocations/fetch", fetch)
+    assert fetched.json["Elsewhere"] == [before.id]
+    await other.report(before.id, "complete")
+    fetched = await agent.call("POST", "allocations/fetch", fetch)
+    assert fetched.json["Elsewhere"] == []
+
+
+@pytest.mark.parametrize("status", ["complete", "failed"])
+async def test_the_end_of_an_allocation_elsewhere_is_told(store, agent, other, status):
+    before = await store.awrite_call(place, other.node.id)
+    asked = AwaitEnds(ids=(before.id,), wait_s=20)
+    waiting = asyncio.create_task(agent.call("POST", "allocations/ended", asked))
+    await other.report(before.id, "running")
+    await other.report(before.id, status)
+    assert (await waiting).json == {"IDs": [before.id]}
+
+
+async def test_nobody_waits_for_an_allocation_that_is_gone(store, agent):
+    asked = AwaitEnds(ids=("gone",), wait_s=20)
+    answer = await agent.call("POST", "allocations/ended", asked)
+    assert answer.json == {"IDs": ["gone"]}
+
+
+async def test_waiting_for_another_node_ends_without_news_when_its_time_is_up(store, agent, other):
+    before = await store.awrite_call(place, other.node.id)
+    asked = AwaitEnds(ids=(before.id,), wait_s=0.05)
+    answer = await agent.call("POST", "allocations/ended", asked)
+    assert answer.json == {"IDs": []}
 
 
 async def test_a_report_is_merged_and_does_not_echo(store, agent):

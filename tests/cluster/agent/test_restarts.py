@@ -3,9 +3,9 @@
 import pytest
 
 from cluster.agent.restarts import (
-    Action,
     Decision,
     Ending,
+    RestartAction,
     RestartTracker,
     restarts_on_success,
 )
@@ -21,28 +21,34 @@ OK = Ending()
 FAILED = Ending(exit_code=1)
 NO_START = Ending(start_error="no such image")
 MAYBE_START = Ending(start_error="registry away", recoverable=True)
-AGAIN = Decision(Action.RESTART, "", 15 * SECOND)
-NO_RESTARTS = Decision(Action.GIVE_UP, "Policy allows no restarts")
+AGAIN = Decision(RestartAction.RESTART, "", 15 * SECOND)
+NO_RESTARTS = Decision(RestartAction.GIVE_UP, "Policy allows no restarts")
 
 
 @pytest.mark.parametrize(
     ("policy", "on_success", "endings", "last"),
     [
-        pytest.param(POLICY, False, [OK], Decision(Action.FINISH), id="batch-success-is-the-end"),
+        pytest.param(
+            POLICY, False, [OK], Decision(RestartAction.FINISH), id="batch-success-is-the-end"
+        ),
         pytest.param(POLICY, True, [OK], AGAIN, id="a-service-that-ended-well-runs-again"),
         pytest.param(POLICY, False, [FAILED], AGAIN, id="failure-within-policy"),
         pytest.param(
             POLICY, False, [Ending(signal=9, exit_code=0)], AGAIN, id="a-signal-is-a-failure"
         ),
         pytest.param(
-            POLICY, False, [FAILED, FAILED, OK], Decision(Action.FINISH), id="success-at-last"
+            POLICY,
+            False,
+            [FAILED, FAILED, OK],
+            Decision(RestartAction.FINISH),
+            id="success-at-last",
         ),
         pytest.param(
             POLICY,
             False,
             [FAILED, FAILED, FAILED],
             Decision(
-                Action.GIVE_UP,
+                RestartAction.GIVE_UP,
                 'Exceeded allowed attempts 2 in interval 30m0s and mode is "fail"',
             ),
             id="attempts-used-up",
@@ -51,17 +57,23 @@ NO_RESTARTS = Decision(Action.GIVE_UP, "Policy allows no restarts")
             DELAYING,
             False,
             [FAILED, FAILED],
-            Decision(Action.RESTART, "Exceeded allowed attempts, applying a delay", 100 * SECOND),
+            Decision(
+                RestartAction.RESTART,
+                "Exceeded allowed attempts, applying a delay",
+                100 * SECOND,
+            ),
             id="delay-mode-waits-for-the-interval-to-end",
         ),
-        pytest.param(NONE, False, [OK], Decision(Action.FINISH), id="no-attempts-batch-success"),
+        pytest.param(
+            NONE, False, [OK], Decision(RestartAction.FINISH), id="no-attempts-batch-success"
+        ),
         pytest.param(NONE, True, [OK], NO_RESTARTS, id="no-attempts-service-success"),
         pytest.param(NONE, False, [FAILED], NO_RESTARTS, id="no-attempts-failure"),
         pytest.param(
             POLICY,
             True,
             [NO_START],
-            Decision(Action.GIVE_UP, "Error was unrecoverable"),
+            Decision(RestartAction.GIVE_UP, "Error was unrecoverable"),
             id="unrecoverable-start-error",
         ),
         pytest.param(POLICY, True, [MAYBE_START], AGAIN, id="recoverable-start-error"),

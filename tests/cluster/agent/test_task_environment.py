@@ -109,3 +109,10 @@ def test_the_tasks_own_env_wins_and_may_refer_to_the_rest():
     place = make_place(env={"PATH": "/own", "WHERE": "${node.unique.name}-${NOMAD_TASK_NAME}"})
     variables = task_variables(place, HOST)
     assert (variables["PATH"], variables["WHERE"]) == ("/own", "node-1-web")
+
+
+def test_metadata_may_speak_of_the_node():
+    place = make_place(meta={"where": "${node.class} ${meta.rack} ${NOMAD_DC}", "odd": "${x.y}"})
+    variables = task_variables(place, {})
+    assert variables["NOMAD_META_where"] == variables["NOMAD_META_WHERE"] == "big r1 dc1"
+    assert variables["NOMAD_META_odd"] == "${x.y}"

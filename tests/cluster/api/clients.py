@@ -5,8 +5,12 @@ from types import SimpleNamespace
 import msgspec
 from django.test import AsyncClient
 
-from cluster.store.tokens import CLIENT, MANAGEMENT, ApiToken, create_api_token
+from cluster.operations.acl_tokens import put_new_token
+from cluster.store.tokens import new_secret
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import ACL_POLICIES
+from scheduler.structs.acl_policy import AclPolicy
+from scheduler.structs.acl_token import AclToken, TokenType
 
 NOW = 1_750_000_000_000_000_000
 
@@ -53,11 +57,44 @@ class Client:
         return await self.send("DELETE", path, **query)
 
 
-def make_token(store, name, expires=0, **capabilities):
-    """A token's secret: of a manager, or with capabilities of a program that has only those."""
-    kind = CLIENT if capabilities else MANAGEMENT
-    token = ApiToken(f"accessor-{name}", name, kind, capabilities, NOW, expires)
-    return create_api_token(store, token)
+def make_token(store, name, expires=0, **rights):
+    """A token's secret: of a manager, or with `read` or `write` in namespaces and no more.
+
+    Every such token may look at the cluster, as those could that were made before policies.
+    """
+    secret = new_secret()
+    policies = [AclPolicy(name=f"of-{name}", rules=rules_of(rights))] if rights else []
+    token = AclToken(
+        accessor_id=accessor_of(name),
+        name=name,
+        type=TokenType.CLIENT if rights else TokenType.MANAGEMENT,
+        policies=tuple(policy.name for policy in policies),
+        create_time=NOW,
+        expiration_time=expires,
+    )
+
+    def work(change):
+        for policy in policies:
+            change.put(ACL_POLICIES, policy)
+        put_new_token(change, token, secret)
+
+    put(store, work)
+    return secret
+
+
+def accessor_of(name):
+    """The accessor of a token made here."""
+    return f"accessor-{name}"
+
+
+def rules_of(rights):
+    """The text of a policy that gives levels in namespaces, and a look at the cluster."""
+    blocks = [f'namespace "{name}" {{ policy = "{level}" }}' for name, level in rights.items()]
+    look = ("node", "agent", "operator", "quota", "plugin")
+    blocks += [f'{block} {{ policy = "read" }}' for block in look]
+    if "write" in rights.values():
+        blocks.append('host_volume "*" { policy = "write" }')
+    return "\n".join([*blocks, 'node_pool "*" { policy = "read" }'])
 
 
 def put(store, work, kind=WriteKind.PLAN_RESULT):

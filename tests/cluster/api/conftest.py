@@ -3,6 +3,7 @@
 import pytest
 
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import NAMESPACES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.job import Namespace
 from tests.builders import make_job
@@ -39,7 +40,7 @@ def stranger(store):
 @pytest.fixture
 def tenant(store):
     """A program that may read and change the namespace `team`, and nothing else."""
-    put(store, lambda change: change.put_namespace(Namespace(name="team", create_index=1)))
+    put(store, lambda change: change.put(NAMESPACES, Namespace(name="team", create_index=1)))
     return Client(make_token(store, "team", team="write"))
 
 

@@ -47,5 +47,5 @@ async def test_a_promotion_must_say_what_it_means(rollout, api, body, text):
 
 
 async def test_a_program_without_rights_sees_and_steers_none(rollout, tenant):
-    assert (await tenant.get(f"/v1/deployment/{ID}")).status == 404
-    assert (await tenant.put(f"/v1/deployment/fail/{ID}", {})).status == 404
+    assert (await tenant.get(f"/v1/deployment/{ID}")).status == 403
+    assert (await tenant.put(f"/v1/deployment/fail/{ID}", {})).status == 403

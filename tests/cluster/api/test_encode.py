@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.api.encode import complete_form, instant_text, to_plain
-from scheduler.structs.allocation import Allocation, TaskState
+from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.network import NetworkResource, Port
@@ -32,6 +32,10 @@ def test_empty_lists_and_maps_are_null_unless_clients_need_them():
     assert (job["Constraints"], job["Meta"], job["Payload"]) == (None, None, None)
     assert (job["Datacenters"], task["Config"], task["Env"]) == ([], {}, None)
     assert (node["Attributes"], node["Events"], node["HostNetworks"]) == ({}, [], None)
+
+
+def test_an_event_of_a_task_has_details_even_when_there_are_none():
+    assert to_plain(TaskEvent(type="Started"))["Details"] == {}
 
 
 def test_some_types_leave_zero_values_out():

@@ -2,6 +2,8 @@
 
 import pytest
 
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import SCHEDULER_SETTINGS
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import make_evaluation
@@ -22,8 +24,8 @@ def paused(store, api):
 
     def fill(change):
         for row in ROWS:
-            change.put_evaluation(row)
-        change.put_scheduler_settings(SchedulerSettings(pause_eval_broker=True))
+            put_found(change, row)
+        change.put(SCHEDULER_SETTINGS, SchedulerSettings(pause_eval_broker=True))
 
     put(store, fill)
     return api

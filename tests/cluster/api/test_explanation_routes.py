@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler.state.found_rows import put_found
 from scheduler.state.writes.evaluations import write_explanations
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.explanation import (
@@ -32,8 +33,9 @@ def decided(store, api):
     """An evaluation that has ended, with two groups explained."""
 
     def fill(change):
-        change.put_node(make_node(1, secret_id="s", create_index=change.index))
-        change.put_evaluation(
+        put_found(change, make_node(1, secret_id="s", create_index=change.index))
+        put_found(
+            change,
             make_evaluation(
                 1,
                 status=EvalStatus.COMPLETE,
@@ -41,7 +43,7 @@ def decided(store, api):
                 create_index=change.index,
                 modify_index=change.index,
                 modify_time=NOW,
-            )
+            ),
         )
         write_explanations(
             change,
@@ -86,5 +88,5 @@ async def test_nobody_learns_of_an_absent_evaluation(decided, kind):
 
 async def test_a_capsule_is_for_those_who_see_every_namespace(decided, tenant, reader):
     assert (await tenant.get(f"/v1/evaluation/{EVAL}/capsule")).status == 403
-    assert (await tenant.get(f"/v1/evaluation/{EVAL}/explanation")).status == 404
+    assert (await tenant.get(f"/v1/evaluation/{EVAL}/explanation")).status == 403
     assert (await reader.get(f"/v1/evaluation/{EVAL}/capsule")).status == 200

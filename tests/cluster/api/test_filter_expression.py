@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster.api.filter_expression import compile_filter
 from cluster.operations.errors import OperationRefused
+from cluster.operations.filter_expression import compile_filter
 from scheduler.structs.job import Job, Periodic
 from scheduler.structs.task_group import TaskGroup
 

@@ -185,6 +185,18 @@ async def test_stopping_and_purging(api):
     assert (await api.get("/v1/job/web")).status == 404
 
 
+@pytest.mark.parametrize("priority", ["0", "", "-1"])
+async def test_a_stop_that_names_no_priority_takes_the_jobs_own(api, priority):
+    await register(api, Priority=70)
+
+    answer = await api.delete("/v1/job/web", eval_priority=priority)
+
+    assert answer.status == 200, answer.text
+    evaluation = (await api.get(f"/v1/evaluation/{answer.json['EvalID']}")).json
+    assert evaluation["Priority"] == 70
+    assert (await api.get("/v1/job/web")).json["Stop"] is True
+
+
 async def test_stopping_an_unknown_job_is_no_error(api):
     answer = await api.delete("/v1/job/nobody")
 
@@ -195,7 +207,7 @@ async def test_stopping_an_unknown_job_is_no_error(api):
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        ({"eval_priority": "0"}, "Eval priority must be between 1 and 100 inclusively"),
+        ({"eval_priority": "101"}, "Eval priority must be between 1 and 100 inclusively"),
         (
             {"eval_priority": "x"},
             (
@@ -314,13 +326,6 @@ async def test_what_previews_refuse(api, path, body, text):
     answer = await api.put(f"/v1/{path}", body)
 
     assert (answer.status, answer.text) == (400, text)
-
-
-async def test_later_verbs_say_that_they_are_not_there(api):
-    for verb in ("dispatch", "revert", "scale", "stable", "periodic/force"):
-        answer = await api.put(f"/v1/job/web/{verb}", {})
-
-        assert (answer.status, answer.text) == (501, "Not supported yet")
 
 
 async def test_lists_by_prefix_filter_and_page(api):

@@ -4,20 +4,23 @@ import pytest
 from django.db import connections
 
 from cluster.api.filter_columns import _COLUMNS, is_in_columns, known_columns
-from cluster.api.filter_expression import compile_filter
-from cluster.store import codec
+from cluster.operations.filter_expression import compile_filter
+from scheduler.state import nouns
+from scheduler.state.found_rows import put_found
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import put
 
-ROWS = {
-    "jobs": (codec.JOB, make_job(parent_id="above")),
-    "allocations": (codec.ALLOCATION, make_allocation(deployment_id="d")),
-    "evaluations": (codec.EVALUATION, make_evaluation(previous_eval="p", deployment_id="d")),
-    "deployments": (codec.DEPLOYMENT, Deployment(id="d", job_id="web")),
-    "nodes": (codec.NODE, make_node()),
-}
+ROWS = [
+    pytest.param(nouns.JOBS, make_job(parent_id="above"), id="jobs"),
+    pytest.param(nouns.ALLOCATIONS, make_allocation(deployment_id="d"), id="allocations"),
+    pytest.param(
+        nouns.EVALUATIONS, make_evaluation(previous_eval="p", deployment_id="d"), id="evaluations"
+    ),
+    pytest.param(nouns.DEPLOYMENTS, Deployment(id="d", job_id="web"), id="deployments"),
+    pytest.param(nouns.NODES, make_node(), id="nodes"),
+]
 
 
 @pytest.fixture
@@ -27,8 +30,8 @@ def five(store):
     def work(change):
         for number in range(1, 6):
             status = EvalStatus.PENDING if number % 2 else EvalStatus.COMPLETE
-            change.put_evaluation(make_evaluation(number, status=status, create_index=number))
-        change.put_evaluation(make_evaluation(6, namespace="team", create_index=6))
+            put_found(change, make_evaluation(number, status=status, create_index=number))
+        put_found(change, make_evaluation(6, namespace="team", create_index=6))
 
     put(store, work)
     return store
@@ -44,11 +47,10 @@ def token(number):
     return f"{number}.{make_evaluation(number).id}"
 
 
-@pytest.mark.parametrize("table", ROWS)
-def test_a_column_of_a_filter_holds_its_field(table):
-    noun, row = ROWS[table]
-    values = dict(zip(noun.columns, noun.row(row), strict=True))
-    for field, column in _COLUMNS[table].items():
+@pytest.mark.parametrize(("noun", "row"), ROWS)
+def test_a_column_of_a_filter_holds_its_field(noun, row):
+    values = dict(zip(noun.column_names, noun.row(row, int), strict=True))
+    for field, column in _COLUMNS[noun].items():
         assert compile_filter(f'{field} == "{values[column]}"').wants(row), field
 
 
@@ -71,8 +73,8 @@ def test_a_column_of_a_filter_holds_its_field(table):
 )  # fmt: skip
 def test_what_a_filter_says_about_columns(text, known, is_exact):
     given = compile_filter(text)
-    found = list(known_columns("evaluations", given))
-    assert (found, is_in_columns("evaluations", given)) == (known, is_exact)
+    found = list(known_columns(nouns.EVALUATIONS, given))
+    assert (found, is_in_columns(nouns.EVALUATIONS, given)) == (known, is_exact)
 
 
 @pytest.mark.parametrize(

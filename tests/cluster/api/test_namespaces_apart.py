@@ -54,25 +54,34 @@ async def test_another_namespace_is_closed_whether_or_not_it_holds_anything(hidd
 
 
 @pytest.mark.parametrize(
-    ("path", "text"),
+    ("path", "told"),
     [
-        ("evaluation/{}", "eval not found"),
-        ("evaluation/{}/lifecycle", "eval not found"),
-        ("allocation/{}", "alloc not found"),
-        ("allocation/{}/services", "allocation not found"),
-        ("client/allocation/{}/stats", 'Unknown allocation "{}"'),
-        ("client/fs/ls/{}", 'Unknown allocation "{}"'),
+        ("evaluation/{}", (403, "Permission denied")),
+        ("evaluation/{}/lifecycle", (403, "Permission denied")),
+        ("evaluation/{}/explanation", (403, "Permission denied")),
+        ("evaluation/{}/allocations", (403, "Permission denied")),
+        ("allocation/{}", (404, "alloc not found")),
+        ("allocation/{}/services", (403, "Permission denied")),
     ],
 )
-async def test_a_hidden_id_looks_like_an_absent_one(hidden, path, text):
+async def test_a_hidden_id_looks_like_an_absent_one(hidden, path, told):
     hidden_id = HIDDEN_EVAL if path.startswith("evaluation") else HIDDEN_ALLOC
 
     found = await hidden.get(f"/v1/{path.format(hidden_id)}")
     absent = await hidden.get(f"/v1/{path.format(ABSENT)}")
 
-    assert (found.status, found.text) == (404, text.format(hidden_id))
-    assert (absent.status, absent.text) == (404, text.format(ABSENT))
+    assert (found.status, found.text) == told
+    assert (absent.status, absent.text) == told
     assert found.headers.keys() == absent.headers.keys()
+
+
+@pytest.mark.parametrize("path", ["client/allocation/{}/stats", "client/fs/ls/{}"])
+async def test_nodes_are_not_asked_about_hidden_allocations(hidden, path):
+    found = await hidden.get(f"/v1/{path.format(HIDDEN_ALLOC)}")
+    absent = await hidden.get(f"/v1/{path.format(ABSENT)}")
+
+    assert (found.status, found.text) == (403, "Permission denied")
+    assert (absent.status, absent.text) == (404, f'Unknown allocation "{ABSENT}"')
 
 
 @pytest.mark.parametrize(
@@ -155,7 +164,7 @@ async def test_a_hidden_allocation_cannot_be_stopped_or_restarted(hidden):
     restart = await hidden.put(f"/v1/client/allocation/{HIDDEN_ALLOC}/restart")
 
     assert (stop.status, stop.text) == (404, "allocation not found")
-    assert (restart.status, restart.text) == (404, f'Unknown allocation "{HIDDEN_ALLOC}"')
+    assert (restart.status, restart.text) == (403, "Permission denied")
 
 
 async def test_ones_own_namespace_is_open(hidden):
@@ -186,10 +195,16 @@ async def test_one_who_may_only_look_changes_nothing(store, reader):
     assert await store.aread(lambda each: each.index) == before
 
 
+async def test_the_stream_of_every_namespace_asks_for_every_namespace(hidden):
+    answer = await hidden.get("/v1/event/stream", namespace="*", topic="Job")
+
+    assert (answer.status, answer.text) == (403, "Permission denied")
+
+
 async def test_the_stream_carries_only_what_is_seen(hidden, api):
     await api.put("/v1/jobs", {"Job": document(ID=SECRET_WORD)})
     await api.put("/v1/jobs", {"Job": document(ID="ours")}, namespace="team")
-    answer = await hidden.get("/v1/event/stream", namespace="*", topic="Job")
+    answer = await hidden.get("/v1/event/stream", namespace="team", topic="Job")
 
     lines = []
     async for line in answer.streaming_content:

@@ -3,6 +3,8 @@
 import pytest
 
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import LifecycleStep, Step
@@ -22,8 +24,9 @@ def placed(store, api):
     def fill(change):
         job = write_job(change, make_job())
         for number in (1, 2):
-            change.put_node(make_node(number, create_index=change.index))
-        change.put_allocation(
+            put_found(change, make_node(number, create_index=change.index))
+        put_found(
+            change,
             make_allocation(
                 job,
                 id=ALLOC,
@@ -31,11 +34,12 @@ def placed(store, api):
                 client_status=ClientStatus.RUNNING,
                 job_create_index=job.create_index,
                 create_index=change.index,
-            )
+            ),
         )
-        change.put_evaluation(make_evaluation(1, create_index=change.index))
-        change.put_lifecycle_step(
-            LifecycleStep(eval_id=EVAL, number=1, step=Step.CREATED, at=NOW, index=change.index)
+        put_found(change, make_evaluation(1, create_index=change.index))
+        change.put(
+            LIFECYCLE_STEPS,
+            LifecycleStep(eval_id=EVAL, number=1, step=Step.CREATED, at=NOW, index=change.index),
         )
 
     put(store, fill)

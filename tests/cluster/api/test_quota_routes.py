@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler.state.found_rows import put_found
 from scheduler.structs.allocation import ClientStatus
 from tests.builders import make_allocation, make_job
 from tests.cluster.api.clients import put
@@ -38,7 +39,7 @@ ALLOC = make_allocation(make_job(namespace="team"), client_status=ClientStatus.R
 @pytest.fixture
 def holding(store, api):
     """An allocation runs in namespace `team`."""
-    put(store, lambda change: change.put_allocation(ALLOC))
+    put(store, lambda change: put_found(change, ALLOC))
     return api
 
 

@@ -1,11 +1,11 @@
 """Answers have the shapes of recorded ones: same keys, same JSON types, same index headers."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from cluster.jobspec.parse import parse_job
+from scheduler.state.found_rows import put_found
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import (
@@ -28,8 +28,9 @@ from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
 from tests.builders import make_allocation, make_evaluation, make_node
 from tests.cluster.api.clients import NOW, document, put
 from tests.cluster.api.shape_match import differences
+from tests.vector_files import VECTORS
 
-SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
+SHAPES = json.loads((VECTORS / "cli" / "shapes.json").read_text("utf-8"))
 
 NODE = make_node(1).id
 SECOND_NODE = make_node(2).id
@@ -83,7 +84,8 @@ def fill(change):
     index = change.index
     started = NodeEvent(message="Node registered", subsystem="Cluster", timestamp=NOW)
     for number in (1, 2):
-        change.put_node(
+        put_found(
+            change,
             make_node(
                 number,
                 events=(started,),
@@ -94,14 +96,15 @@ def fill(change):
                 drain_strategy=DrainStrategy(started_at=NOW) if number == 2 else None,
                 create_index=index,
                 modify_index=index,
-            )
+            ),
         )
     state = TaskState(
         state="running",
         started_at=NOW,
         events=(TaskEvent(type="Started", time=NOW, details={"a": "b"}),),
     )
-    change.put_allocation(
+    put_found(
+        change,
         make_allocation(
             job,
             id=ALLOC,
@@ -121,7 +124,7 @@ def fill(change):
             alloc_modify_index=index,
             create_time=NOW,
             modify_time=NOW,
-        )
+        ),
     )
     desired = PlanAnnotations(desired_updates={"web": DesiredUpdates(place=1)})
     done = make_evaluation(
@@ -136,8 +139,9 @@ def fill(change):
         create_time=NOW,
         modify_time=NOW,
     )
-    change.put_evaluation(done)
-    change.put_evaluation(
+    put_found(change, done)
+    put_found(
+        change,
         make_evaluation(
             2,
             status=EvalStatus.BLOCKED,
@@ -146,7 +150,7 @@ def fill(change):
             snapshot_index=index,
             create_time=NOW,
             modify_time=NOW,
-        )
+        ),
     )
 
 
@@ -265,7 +269,7 @@ async def test_an_allocation_carries_its_job_and_the_older_resource_fields(fille
 
 async def test_a_nodes_secret_never_leaves(filled, store):
     leaked = make_node(3, secret_id="hash-of-a-secret", status=NodeStatus.READY)
-    await store.awrite_call(put, lambda change: change.put_node(leaked))
+    await store.awrite_call(put, lambda change: put_found(change, leaked))
 
     answer = await filled.get(f"/v1/node/{leaked.id}")
 

@@ -5,11 +5,18 @@ import gzip
 import msgspec
 import pytest
 
+from cluster.versions import REFERENCE_VERSION, VERSION
 from tests.cluster.api.clients import Client, document
 
 
-async def test_nothing_is_open_without_a_token(stranger):
-    for path in ("jobs", "status/leader", "agent/self", "event/stream", "namespaces"):
+async def test_without_a_token_no_object_is_shown(stranger):
+    for path in (
+        "jobs",
+        "agent/self",
+        "event/stream",
+        "nodes",
+        "operator/scheduler/configuration",
+    ):
         answer = await stranger.get(f"/v1/{path}")
 
         assert (answer.status, answer.text) == (403, "Permission denied")
@@ -206,3 +213,10 @@ async def test_field_names_of_a_request_have_no_case(api):
 
 async def test_an_expired_token_opens_nothing(expired):
     assert (await expired.get("/v1/jobs")).status == 403
+
+
+async def test_the_server_tells_both_versions(api):
+    answer = (await api.get("/v1/agent/self")).json
+
+    assert answer["config"]["Version"]["Version"] == REFERENCE_VERSION
+    assert answer["stats"]["bivouac"] == {"version": VERSION}

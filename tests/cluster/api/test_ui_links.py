@@ -15,15 +15,15 @@ ID = "cccccccc-0000-0000-0000-000000000001"
         ("jobs/run", "/jobs/new/"),
         ("jobs/web@team", "/jobs/team/web/"),
         ("jobs/web", "/jobs/default/web/"),
-        ("jobs/etl/periodic-1@default/allocations", "/jobs/default/etl%2Fperiodic-1/"),
+        ("jobs/etl/periodic-1@default/allocations", "/jobs/default/etl/periodic-1/"),
         (f"allocations/{ID}/main", f"/allocations/{ID}/"),
         (f"clients/{ID}", f"/nodes/{ID}/"),
         ("clients", "/nodes/"),
         ("topology", "/topology/"),
         ("storage/plugins", "/"),
         ("/evil.example", "/"),
-        ("jobs//evil.example@x", "/jobs/x/%2Fevil.example/"),
-        ("jobs/a\r\nSet-Cookie: x@team", "/jobs/team/a%0D%0ASet-Cookie%3A%20x/"),
+        ("jobs//evil.example@x", "/jobs/named/?namespace=x&id=%2Fevil.example"),
+        ("jobs/a\r\nSet-Cookie: x@team", "/jobs/named/?namespace=team&id=a%0D%0ASet-Cookie%3A+x"),
     ],
 )
 def test_each_link_leads_to_the_page_of_the_same_object(path, page):

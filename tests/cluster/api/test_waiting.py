@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from cluster.store.retention import trim_events
 from tests.cluster.api.clients import document
 
 
@@ -109,6 +110,17 @@ async def test_the_stream_starts_where_it_is_told(api):
     _, frame = await first_lines(answer, 2)
 
     assert (frame["Index"], frame["Events"][0]["Key"]) == (second, "other")
+
+
+async def test_the_stream_begins_with_what_is_kept_of_a_trimmed_log(api, store):
+    await api.put("/v1/jobs", {"Job": document()})
+    last = (await api.put("/v1/jobs", {"Job": document(ID="other")})).json["Index"]
+    await store.awrite_call(trim_events, now=2**62, keep_for=0, keep_bytes=2**40)
+
+    answer = await api.get("/v1/event/stream", topic="Job", index="1")
+    _, frame = await first_lines(answer, 2)
+
+    assert (frame["Index"], frame["Events"][0]["Key"]) == (last, "other")
 
 
 async def test_a_purge_says_that_the_job_is_gone(api):

@@ -69,7 +69,19 @@ def test_a_task_that_asks_for_cores_gets_no_shares_beside_them():
     assert [(task.resources.cores, task.resources.cpu) for task in tasks] == [(2, 0), (0, 100)]
 
 
-def test_older_disconnect_fields_become_the_block():
+def test_older_disconnect_fields_are_not_taken_over():
     group = group_of({"MaxClientDisconnect": MINUTE, "PreventRescheduleOnLost": True})
-    assert group.disconnect is not None
-    assert (group.disconnect.lost_after, group.disconnect.replace) == (MINUTE, False)
+    assert group.disconnect is None
+    assert (group.max_client_disconnect, group.prevent_reschedule_on_lost) == (None, False)
+
+
+def test_a_csi_plugin_is_mounted_where_nothing_else_is_said():
+    task = {"Name": "t", "Driver": "docker", "CSIPluginConfig": {"ID": "p", "Type": "node"}}
+    plugin = group_of({"Tasks": [task]}).tasks[0].csi_plugin_config
+    assert (plugin["MountDir"], plugin["StagePublishBaseDir"]) == ("/csi", "/local/csi")
+
+
+def test_a_sidecar_task_keeps_its_output_as_every_task_does():
+    service = {"Name": "s", "Connect": {"SidecarService": {}, "SidecarTask": {"Driver": "docker"}}}
+    task = group_of({"Services": [service]}).services[0].connect["SidecarTask"]
+    assert task["LogConfig"] == {"MaxFiles": 10, "MaxFileSizeMB": 10, "Disabled": False}

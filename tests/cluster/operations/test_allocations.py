@@ -16,6 +16,7 @@ from scheduler.structs.evaluation import Cause, CauseKind
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.policies import ReschedulePolicy
 from tests.builders import CountingIDs, make_allocation, make_job, make_node, make_task_group
+from tests.callers import MANAGER
 
 NOW = 1_750_000_000_000_000_000
 
@@ -54,7 +55,7 @@ def report(node_number, alloc_id, status=ClientStatus.RUNNING):
 
 
 def refusals(store, ids, *reports):
-    _, answers = report_from_client(store, reports, now=NOW, ids=ids)
+    _, answers = report_from_client(store, reports, by=MANAGER, now=NOW, ids=ids)
     return [None if answer is None else (answer.status, str(answer)) for answer in answers]
 
 
@@ -92,7 +93,7 @@ def test_lost_is_not_a_nodes_to_say(store, ids):
 
 
 def test_stopping_marks_the_allocation_and_evaluates_its_job(store, ids):
-    stopped = stop_allocation(store, FIRST, now=NOW, ids=ids, no_shutdown_delay=True)
+    stopped = stop_allocation(store, FIRST, by=MANAGER, now=NOW, ids=ids, no_shutdown_delay=True)
     evaluation = store.evaluation(stopped.eval_id)
     assert store.allocation(FIRST).desired_transition == DesiredTransition(
         migrate=True, no_shutdown_delay=True, reschedule=False
@@ -103,12 +104,14 @@ def test_stopping_marks_the_allocation_and_evaluates_its_job(store, ids):
 
 def test_an_unknown_allocation_cannot_be_stopped(store, ids):
     with pytest.raises(NotFound, match="allocation not found"):
-        stop_allocation(store, "nobody", now=NOW, ids=ids)
+        stop_allocation(store, "nobody", by=MANAGER, now=NOW, ids=ids)
 
 
 def test_a_drain_marks_allocations_with_one_evaluation_per_job(store, ids):
     leave = DesiredTransition(migrate=True)
-    mark_draining(store, {FIRST: leave, SECOND: leave, "gone": leave}, now=NOW, ids=ids)
+    mark_draining(
+        store, {FIRST: leave, SECOND: leave, "gone": leave}, by=MANAGER, now=NOW, ids=ids
+    )
     made = store.evaluations_by_job(make_job().key)
     assert [(each.triggered_by, each.node_id) for each in made] == [("node-drain", "")]
     assert made[0].cause == Cause(

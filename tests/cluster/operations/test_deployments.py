@@ -26,6 +26,7 @@ from tests.builders import (
     make_job,
     make_task_group,
 )
+from tests.callers import MANAGER
 
 NOW = SOME_MOMENT + SECOND
 VERBS = {
@@ -79,7 +80,7 @@ def put(store, deployment, **health):
 
 
 def means():
-    return {"now": NOW, "ids": CountingIDs()}
+    return {"by": MANAGER, "now": NOW, "ids": CountingIDs()}
 
 
 def with_group(**fields):
@@ -111,8 +112,11 @@ def test_d14_canaries_are_promoted_only_when_enough_are_healthy(store):
     put(store, with_group(desired_canaries=2), one=HEALTHY_CANARY, two=CANARY)
     before = store.index
 
-    with pytest.raises(OperationRefused, match='Task group "web" has 1/2 healthy allocations'):
+    with pytest.raises(OperationRefused) as refused:
         promote_deployment(store, DEPLOYMENT.id, every_group=True, **means())
+    assert str(refused.value) == (
+        '1 error occurred:\n\t* Task group "web" has 1/2 healthy allocations\n\n'
+    )
     assert store.index == before
 
 

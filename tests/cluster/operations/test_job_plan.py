@@ -10,6 +10,7 @@ from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.plan_annotations import DesiredUpdates
 from tests.builders import CountingIDs, make_allocation, make_node
+from tests.callers import MANAGER
 
 NOW = 1_750_000_000_000_000_000
 
@@ -39,7 +40,7 @@ def store():
 
 def plan(store, ids, job):
     before = store.index
-    planned = store.read(lambda reader: plan_job(reader, job, now=NOW, ids=ids))
+    planned = store.read(lambda reader: plan_job(reader, job, by=MANAGER, now=NOW, ids=ids))
     assert store.index == before
     return planned
 
@@ -74,7 +75,7 @@ def test_a_constraint_that_nobody_meets_is_named(store, ids):
 
 
 def test_an_unchanged_running_job_would_stay_as_it_is(store, ids):
-    written = register_job(store, JobRegistration(job=make_job(1)), now=NOW, ids=ids)
+    written = register_job(store, JobRegistration(job=make_job(1)), by=MANAGER, now=NOW, ids=ids)
     job = store.job(make_job().key)
     running = make_allocation(
         job, job_create_index=job.create_index, create_index=job.create_index
@@ -89,7 +90,7 @@ def test_an_unchanged_running_job_would_stay_as_it_is(store, ids):
 
 
 def test_a_job_that_could_not_be_registered_cannot_be_planned(store, ids):
-    register_job(store, JobRegistration(job=make_job(1)), now=NOW, ids=ids)
+    register_job(store, JobRegistration(job=make_job(1)), by=MANAGER, now=NOW, ids=ids)
 
     with pytest.raises(OperationRefused, match="cannot update job from type"):
         plan(store, ids, make_job(Type="batch"))

@@ -15,12 +15,15 @@ from cluster.operations.jobs import (
 )
 from cluster.operations.scheduler_settings import set_scheduler_settings
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.structs.allocation import ClientStatus, DesiredTransition
 from scheduler.structs.evaluation import Cause, CauseKind, Evaluation
 from scheduler.structs.job import JobSubmission
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import CountingIDs, make_allocation
+from tests.callers import MANAGER, caller_with
 
 NOW = 1_750_000_000_000_000_000
 
@@ -45,9 +48,9 @@ def ids():
     return CountingIDs()
 
 
-def register(store, ids, job=None, **options):
+def register(store, ids, job=None, by=MANAGER, **options):
     request = JobRegistration(job=job or make_job(), **options)
-    return register_job(store, request, now=NOW, ids=ids)
+    return register_job(store, request, by=by, now=NOW, ids=ids)
 
 
 def test_a_new_job_is_stored_with_its_evaluation_in_one_write(store, ids):
@@ -107,7 +110,7 @@ def test_jobs_that_only_launch_children_get_no_evaluation(store, ids, fields):
 
     assert (written.eval_id, written.eval_create_index) == ("", 0)
     assert list(store.evaluations()) == []
-    assert deregister_job(store, make_job().key, now=NOW, ids=ids).eval_id == ""
+    assert deregister_job(store, make_job().key, by=MANAGER, now=NOW, ids=ids).eval_id == ""
 
 
 def test_step_by_step_updates_are_stored_as_asked(store, ids):
@@ -218,7 +221,7 @@ def test_a_submission_is_kept_under_its_version(store, ids):
 
     written = register(store, ids, submission=source)
 
-    kept = store.job_submission(make_job().key, 0)
+    kept = store.get(JOB_SUBMISSIONS, (make_job().key, 0))
     assert kept == msgspec.structs.replace(
         source,
         namespace="default",
@@ -235,7 +238,7 @@ def test_a_long_submission_is_dropped_with_a_warning(store, ids):
     assert written.warnings == (
         "job source size of 2.0 MB exceeds maximum of 1.0 MB and will be discarded",
     )
-    assert store.job_submission(make_job().key, 0) is None
+    assert store.get(JOB_SUBMISSIONS, (make_job().key, 0)) is None
 
 
 def test_counts_of_the_stored_job_can_be_kept(store, ids):
@@ -250,10 +253,12 @@ def test_counts_of_the_stored_job_can_be_kept(store, ids):
 
 
 def test_registration_can_be_closed_for_all_but_managers(store, ids):
-    set_scheduler_settings(store, SchedulerSettings(reject_job_registration=True), now=NOW)
+    set_scheduler_settings(
+        store, SchedulerSettings(reject_job_registration=True), by=MANAGER, now=NOW
+    )
 
     with pytest.raises(NotAllowed, match=REGISTRATION_DISABLED):
-        register(store, ids, is_management=False)
+        register(store, ids, by=caller_with('namespace "*" { policy = "write" }'))
 
     assert register(store, ids).eval_id
 
@@ -270,7 +275,7 @@ def test_stopping_makes_a_further_version_and_a_service_evaluation(store, ids, j
     whole = document()["TaskGroups"][0] | group
     register(store, ids, make_job(Type=job_type, TaskGroups=[whole]))
 
-    written = deregister_job(store, make_job().key, now=NOW, ids=ids, eval_priority=66)
+    written = deregister_job(store, make_job().key, by=MANAGER, now=NOW, ids=ids, eval_priority=66)
 
     stopped = store.job(make_job().key)
     evaluation = store.evaluation(written.eval_id)
@@ -282,7 +287,7 @@ def test_stopping_makes_a_further_version_and_a_service_evaluation(store, ids, j
 def test_purging_takes_the_job_and_still_makes_an_evaluation(store, ids):
     register(store, ids)
 
-    written = deregister_job(store, make_job().key, purge=True, now=NOW, ids=ids)
+    written = deregister_job(store, make_job().key, purge=True, by=MANAGER, now=NOW, ids=ids)
 
     assert store.job(make_job().key) is None
     assert store.evaluation(written.eval_id).cause.text == "job purged"
@@ -291,7 +296,7 @@ def test_purging_takes_the_job_and_still_makes_an_evaluation(store, ids):
 def test_stopping_an_unknown_job_is_no_error_and_no_write(store, ids):
     before = store.index
 
-    written = deregister_job(store, make_job().key, now=NOW, ids=ids)
+    written = deregister_job(store, make_job().key, by=MANAGER, now=NOW, ids=ids)
 
     assert (written.eval_id, written.job_modify_index) == ("", 0)
     assert store.index == before
@@ -301,9 +306,9 @@ def test_evaluating_again_can_force_failed_allocations_to_move(store, ids):
     register(store, ids)
     job = store.job(make_job().key)
     failed = make_allocation(job, client_status=ClientStatus.FAILED)
-    store.write(WriteKind.PLAN_RESULT, lambda change: change.put_allocation(failed), now=NOW)
+    store.write(WriteKind.PLAN_RESULT, lambda change: put_found(change, failed), now=NOW)
 
-    written = evaluate_job(store, job.key, force_reschedule=True, now=NOW, ids=ids)
+    written = evaluate_job(store, job.key, force_reschedule=True, by=MANAGER, now=NOW, ids=ids)
 
     assert store.allocation(failed.id).desired_transition == DesiredTransition(
         force_reschedule=True
@@ -326,11 +331,11 @@ def test_jobs_that_run_nothing_themselves_cannot_be_evaluated(store, ids, fields
     register(store, ids, make_job(**fields))
 
     with pytest.raises(OperationRefused) as refused:
-        evaluate_job(store, make_job().key, now=NOW, ids=ids)
+        evaluate_job(store, make_job().key, by=MANAGER, now=NOW, ids=ids)
 
     assert str(refused.value) == text
 
 
 def test_an_unknown_job_cannot_be_evaluated(store, ids):
     with pytest.raises(OperationRefused, match="job not found"):
-        evaluate_job(store, make_job().key, now=NOW, ids=ids)
+        evaluate_job(store, make_job().key, by=MANAGER, now=NOW, ids=ids)

@@ -7,8 +7,10 @@ from cluster.operations.errors import OperationRefused
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.namespaces import delete_namespace, put_namespace
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import NAMESPACES
 from scheduler.structs.job import Namespace
 from tests.builders import CountingIDs
+from tests.callers import MANAGER
 
 NOW = 1_750_000_000_000_000_000
 
@@ -19,10 +21,10 @@ def store():
 
 
 def test_a_namespace_keeps_its_first_index_when_it_changes(store):
-    first = put_namespace(store, Namespace(name="team"), now=NOW)
-    second = put_namespace(store, Namespace(name="team", description="x"), now=NOW)
+    first = put_namespace(store, Namespace(name="team"), by=MANAGER, now=NOW)
+    second = put_namespace(store, Namespace(name="team", description="x"), by=MANAGER, now=NOW)
 
-    assert store.namespace("team") == Namespace(
+    assert store.get(NAMESPACES, "team") == Namespace(
         name="team", description="x", create_index=first, modify_index=second
     )
 
@@ -50,7 +52,7 @@ def test_a_namespace_keeps_its_first_index_when_it_changes(store):
 )
 def test_a_namespace_that_breaks_a_rule_is_refused(store, namespace, text):
     with pytest.raises(OperationRefused) as refused:
-        put_namespace(store, namespace, now=NOW)
+        put_namespace(store, namespace, by=MANAGER, now=NOW)
 
     assert str(refused.value) == text
 
@@ -64,13 +66,13 @@ def test_a_namespace_that_breaks_a_rule_is_refused(store, namespace, text):
 )
 def test_what_cannot_be_deleted(store, name, text):
     with pytest.raises(OperationRefused) as refused:
-        delete_namespace(store, name, now=NOW)
+        delete_namespace(store, name, by=MANAGER, now=NOW)
 
     assert str(refused.value) == text
 
 
 def test_a_namespace_with_live_jobs_stays(store):
-    put_namespace(store, Namespace(name="team"), now=NOW)
+    put_namespace(store, Namespace(name="team"), by=MANAGER, now=NOW)
     task = {"Name": "main", "Driver": "mock_driver"}
     job = parse_job(
         {
@@ -80,15 +82,15 @@ def test_a_namespace_with_live_jobs_stays(store):
             "TaskGroups": [{"Name": "group", "Tasks": [task]}],
         }
     )
-    register_job(store, JobRegistration(job=job), now=NOW, ids=CountingIDs())
+    register_job(store, JobRegistration(job=job), by=MANAGER, now=NOW, ids=CountingIDs())
 
     with pytest.raises(OperationRefused, match="has non-terminal jobs in regions"):
-        delete_namespace(store, "team", now=NOW)
+        delete_namespace(store, "team", by=MANAGER, now=NOW)
 
 
 def test_an_empty_namespace_goes(store):
-    put_namespace(store, Namespace(name="team"), now=NOW)
+    put_namespace(store, Namespace(name="team"), by=MANAGER, now=NOW)
 
-    delete_namespace(store, "team", now=NOW)
+    delete_namespace(store, "team", by=MANAGER, now=NOW)
 
-    assert store.namespace("team") is None
+    assert store.get(NAMESPACES, "team") is None

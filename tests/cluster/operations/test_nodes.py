@@ -15,12 +15,14 @@ from cluster.operations.nodes import (
     update_status,
 )
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.structs.job import JobType
 from scheduler.structs.node import DrainStrategy, LastDrain, NodeEligibility, NodeStatus
 from scheduler.structs.policies import DisconnectStrategy
 from tests.builders import CountingIDs, make_allocation, make_job, make_node, make_task_group
+from tests.callers import MANAGER
 
 SECOND = 1_000_000_000
 NOW = 1_750_000_000 * SECOND
@@ -41,8 +43,8 @@ def store():
 def node(store, ids):
     """A ready node."""
     given = make_node(status=NodeStatus.INITIALIZING)
-    register_node(store, given, secret="s", may_join=True, now=NOW, ids=ids)
-    return update_status(store, given.id, NodeStatus.READY, now=NOW, ids=ids).node
+    register_node(store, given, secret="s", may_join=True, by=MANAGER, now=NOW, ids=ids)
+    return update_status(store, given.id, NodeStatus.READY, by=MANAGER, now=NOW, ids=ids).node
 
 
 def put(store, *rows):
@@ -50,7 +52,7 @@ def put(store, *rows):
         for job, alloc in rows:
             change.put_job(job)
             if alloc is not None:
-                change.put_allocation(alloc)
+                put_found(change, alloc)
 
     store.write(WriteKind.PLAN_RESULT, work, now=NOW)
 
@@ -74,7 +76,7 @@ def test_a_drain_closes_the_node_and_makes_no_evaluations(store, ids, node):
     asked = DrainRequest(
         strategy=DrainStrategy(deadline=MINUTE), note=DrainNote("ops", {"message": "new disk"})
     )
-    written = drain_node(store, node.id, asked, now=NOW, ids=ids)
+    written = drain_node(store, node.id, asked, by=MANAGER, now=NOW, ids=ids)
     assert (written.eval_ids, written.index) == ((), written.node.modify_index)
     assert written.node.scheduling_eligibility is NodeEligibility.INELIGIBLE
     assert written.node.drain_strategy == DrainStrategy(
@@ -92,10 +94,12 @@ def test_a_drain_closes_the_node_and_makes_no_evaluations(store, ids, node):
 
 def test_a_changed_drain_keeps_its_start_and_moves_its_deadline(store, ids, node):
     first = DrainRequest(strategy=DrainStrategy(deadline=MINUTE))
-    drain_node(store, node.id, first, now=NOW, ids=ids)
+    drain_node(store, node.id, first, by=MANAGER, now=NOW, ids=ids)
     later = NOW + 10 * SECOND
     second = DrainRequest(strategy=DrainStrategy(deadline=2 * MINUTE))
-    strategy = drain_node(store, node.id, second, now=later, ids=ids).node.drain_strategy
+    strategy = drain_node(
+        store, node.id, second, by=MANAGER, now=later, ids=ids
+    ).node.drain_strategy
     assert (strategy.started_at, strategy.force_deadline) == (NOW, later + 2 * MINUTE)
     assert messages(store, node)[-1] == "Node drain strategy updated"
 
@@ -103,10 +107,12 @@ def test_a_changed_drain_keeps_its_start_and_moves_its_deadline(store, ids, node
 def test_cancelling_a_drain_opens_the_node_only_when_told(store, ids, node):
     put(store, (system_job(), None))
     start = DrainRequest(strategy=DrainStrategy())
-    drain_node(store, node.id, start, now=NOW, ids=ids)
-    closed = drain_node(store, node.id, DrainRequest(), now=NOW, ids=ids)
-    drain_node(store, node.id, start, now=NOW, ids=ids)
-    opened = drain_node(store, node.id, DrainRequest(mark_eligible=True), now=NOW, ids=ids)
+    drain_node(store, node.id, start, by=MANAGER, now=NOW, ids=ids)
+    closed = drain_node(store, node.id, DrainRequest(), by=MANAGER, now=NOW, ids=ids)
+    drain_node(store, node.id, start, by=MANAGER, now=NOW, ids=ids)
+    opened = drain_node(
+        store, node.id, DrainRequest(mark_eligible=True), by=MANAGER, now=NOW, ids=ids
+    )
     assert (closed.node.scheduling_eligibility, closed.eval_ids) == ("ineligible", ())
     assert opened.node.scheduling_eligibility == "eligible"
     assert triggers(store, opened.eval_ids) == [("everywhere", "node-update")]
@@ -117,15 +123,19 @@ def test_cancelling_a_drain_opens_the_node_only_when_told(store, ids, node):
 
 
 def test_cancelling_twice_says_nothing_the_second_time(store, ids, node):
-    drain_node(store, node.id, DrainRequest(strategy=DrainStrategy()), now=NOW, ids=ids)
-    first = drain_node(store, node.id, DrainRequest(), now=NOW, ids=ids).node
-    second = drain_node(store, node.id, DrainRequest(), now=NOW + SECOND, ids=ids).node
+    drain_node(
+        store, node.id, DrainRequest(strategy=DrainStrategy()), by=MANAGER, now=NOW, ids=ids
+    )
+    first = drain_node(store, node.id, DrainRequest(), by=MANAGER, now=NOW, ids=ids).node
+    second = drain_node(store, node.id, DrainRequest(), by=MANAGER, now=NOW + SECOND, ids=ids).node
     assert (second.events, second.last_drain) == (first.events, first.last_drain)
 
 
 def test_a_finished_drain_leaves_the_node_closed(store, ids, node):
-    drain_node(store, node.id, DrainRequest(strategy=DrainStrategy()), now=NOW, ids=ids)
-    complete_drain(store, (node.id, "gone"), now=NOW + SECOND, deadline_reached=True)
+    drain_node(
+        store, node.id, DrainRequest(strategy=DrainStrategy()), by=MANAGER, now=NOW, ids=ids
+    )
+    complete_drain(store, (node.id, "gone"), by=MANAGER, now=NOW + SECOND, deadline_reached=True)
     after = store.node(node.id)
     assert (after.drain_strategy, after.scheduling_eligibility) == (None, "ineligible")
     assert (after.last_drain.status, after.last_drain.updated_at) == ("complete", NOW + SECOND)
@@ -137,9 +147,9 @@ def test_a_finished_drain_leaves_the_node_closed(store, ids, node):
 
 def test_eligibility_evaluates_only_when_it_opens(store, ids, node):
     put(store, (system_job(), None))
-    closed = set_node_eligibility(store, node.id, "ineligible", now=NOW, ids=ids)
-    again = set_node_eligibility(store, node.id, "ineligible", now=NOW, ids=ids)
-    opened = set_node_eligibility(store, node.id, "eligible", now=NOW, ids=ids)
+    closed = set_node_eligibility(store, node.id, "ineligible", by=MANAGER, now=NOW, ids=ids)
+    again = set_node_eligibility(store, node.id, "ineligible", by=MANAGER, now=NOW, ids=ids)
+    opened = set_node_eligibility(store, node.id, "eligible", by=MANAGER, now=NOW, ids=ids)
     assert (closed.eval_ids, again.index, again.eval_ids) == ((), 0, ())
     assert triggers(store, opened.eval_ids) == [("everywhere", "node-update")]
     assert messages(store, node)[-2:] == [
@@ -160,16 +170,18 @@ def test_eligibility_evaluates_only_when_it_opens(store, ids, node):
     ],
 )
 def test_an_impossible_eligibility_is_refused(store, ids, node, wanted, text):
-    drain_node(store, node.id, DrainRequest(strategy=DrainStrategy()), now=NOW, ids=ids)
+    drain_node(
+        store, node.id, DrainRequest(strategy=DrainStrategy()), by=MANAGER, now=NOW, ids=ids
+    )
     with pytest.raises(OperationRefused) as refused:
-        set_node_eligibility(store, node.id, wanted, now=NOW, ids=ids)
+        set_node_eligibility(store, node.id, wanted, by=MANAGER, now=NOW, ids=ids)
     assert str(refused.value) == text
 
 
 def test_a_silent_node_goes_down_and_its_jobs_are_looked_at(store, ids, node):
     job = make_job()
     put(store, (job, make_allocation(job)), (system_job(), None))
-    written = mark_node_unresponsive(store, node.id, now=NOW, ids=ids)
+    written = mark_node_unresponsive(store, node.id, by=MANAGER, now=NOW, ids=ids)
     assert (written.node.status, written.node.last_missed_heartbeat_index) == (
         NodeStatus.DOWN,
         written.index,
@@ -194,13 +206,15 @@ def test_a_silent_node_is_waited_for_while_an_allocation_may_return(
     group = make_task_group(disconnect=DisconnectStrategy(lost_after=MINUTE))
     job = make_job(task_groups=(group,))
     put(store, (job, make_allocation(job, **fields)))
-    assert mark_node_unresponsive(store, node.id, now=NOW, ids=ids).node.status == status
+    assert (
+        mark_node_unresponsive(store, node.id, by=MANAGER, now=NOW, ids=ids).node.status == status
+    )
 
 
 def test_a_purged_node_is_gone_and_its_jobs_are_looked_at(store, ids, node):
     job = make_job()
     put(store, (job, make_allocation(job)))
-    written = purge_node(store, node.id, now=NOW, ids=ids)
+    written = purge_node(store, node.id, by=MANAGER, now=NOW, ids=ids)
     assert store.node(node.id) is None
     assert triggers(store, written.eval_ids) == [("web", "node-update")]
 
@@ -215,4 +229,27 @@ def test_a_purged_node_is_gone_and_its_jobs_are_looked_at(store, ids, node):
 )
 def test_an_unknown_node_is_not_found(store, ids, operation):
     with pytest.raises(NotFound, match="node not found"):
-        operation(store, "nobody", now=NOW, ids=ids)
+        operation(store, "nobody", by=MANAGER, now=NOW, ids=ids)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"name": "a\nb"}, "Node.Name contains a control character"),
+        ({"meta": {"k\x1b": "v\n"}}, "Node.Meta contains a control character"),
+        (
+            {"datacenter": "\t", "node_class": "x" * 513},
+            (
+                "Node.Datacenter contains a control character;"
+                " Node.NodeClass is longer than 512 characters"
+            ),
+        ),
+    ],
+)
+def test_an_agent_with_a_name_that_breaks_lines_is_told_so(store, ids, fields, text):
+    with pytest.raises(OperationRefused) as refused:
+        register_node(
+            store, make_node(**fields), secret="s", may_join=True, by=MANAGER, now=NOW, ids=ids
+        )
+    assert str(refused.value) == text
+    assert list(store.nodes()) == []

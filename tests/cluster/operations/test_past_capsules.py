@@ -22,6 +22,7 @@ from scheduler.structs.node import NodeStatus
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.resources import Resources
 from tests.builders import make_evaluation, make_job, make_node, make_task, make_task_group
+from tests.callers import MANAGER
 from tests.cluster.operations.live_run import LiveRun
 
 NOW = 1_750_000_000_000_000_000
@@ -143,12 +144,12 @@ def test_a_past_evaluation_is_decided_again_alike(run, job, tmp_path):
 
 
 def test_a_quota_is_taken_along_as_it_was(run, job, tmp_path):
-    put_quota(run.store, QuotaSpec(name="q", limits=QuotaAmounts(cpu=1200)), now=NOW)
-    put_namespace(run.store, Namespace(name="default", quota="q"), now=NOW)
+    put_quota(run.store, QuotaSpec(name="q", limits=QuotaAmounts(cpu=1200)), by=MANAGER, now=NOW)
+    put_namespace(run.store, Namespace(name="default", quota="q"), by=MANAGER, now=NOW)
     evaluation = begin(run, job)
     before = placed_by(run, evaluation)
-    put_quota(run.store, QuotaSpec(name="q", limits=QuotaAmounts(cpu=9000)), now=NOW)
-    put_namespace(run.store, Namespace(name="default"), now=NOW)
+    put_quota(run.store, QuotaSpec(name="q", limits=QuotaAmounts(cpu=9000)), by=MANAGER, now=NOW)
+    put_namespace(run.store, Namespace(name="default"), by=MANAGER, now=NOW)
 
     capsule = capsule_from(run, evaluation)
     decision = decide(capsule, tmp_path)

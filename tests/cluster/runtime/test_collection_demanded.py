@@ -9,10 +9,12 @@ from cluster.runtime.clock import SystemClock
 from cluster.runtime.leader_process import LeaderProcess
 from cluster.store.leases import LeaseKeeper
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import JobStatus
 from tests.builders import make_allocation, make_evaluation, make_job
+from tests.callers import MANAGER
 from tests.process_store import store
 
 __all__ = ["store"]
@@ -37,7 +39,7 @@ class Operator(threading.Event):
     def is_set(self):
         self._looks += 1
         if self._looks == 3:
-            demand_collection(self._record, now=self._clock.now())
+            demand_collection(self._record, by=MANAGER, now=self._clock.now())
         if self._clock.monotonic() >= self._end:
             pytest.fail("it was not collected")
         return self._record.read(self._is_done)
@@ -56,8 +58,8 @@ def test_what_may_go_is_gone_soon_after_it_was_demanded(store, redis_url):
     def fill(change):
         change.put_job(ended)
         change.put_job(alive)
-        change.put_evaluation(evaluation)
-        change.put_allocation(alloc)
+        put_found(change, evaluation)
+        put_found(change, alloc)
 
     store.write(WriteKind.PLAN_RESULT, fill, now=now)
     operator = Operator(store, lambda reader: reader.job(ended.key) is None)

@@ -1,14 +1,16 @@
-import msgspec
 import pytest
 import redis
 
-from cluster.runtime.bodies import AliveBody, Done
 from cluster.runtime.inbox import Inbox
-from cluster.runtime.leader_channel import (
+from cluster.runtime.leader_channel import LeaderChannel, LeaderRefused, LeaderUnreachable
+from cluster.runtime.leader_protocol import (
+    ALIVE,
+    INDEX_HINTS,
     LEADER_IN,
-    LeaderChannel,
-    LeaderRefused,
-    LeaderUnreachable,
+    PLANS_DONE,
+    AliveBody,
+    Done,
+    PlansDoneBody,
 )
 
 PATIENCE_S = 10.0
@@ -49,20 +51,20 @@ def collected(channel):
 
 
 def done(answer):
-    return msgspec.msgpack.decode(answer.body, type=Done)
+    return ALIVE.read_answer(answer)
 
 
 def test_requests_travel_together_and_in_order(inbox, channel):
-    asked = [channel.send("alive", AliveBody("worker", (str(n),))) for n in range(3)]
+    asked = [channel.send(ALIVE, AliveBody("worker", (str(n),))) for n in range(3)]
     channel.flush()
     requests = arrived(inbox, 3)
     assert [request.id for request in requests] == asked
-    bodies = [msgspec.msgpack.decode(request.body, type=AliveBody) for request in requests]
+    bodies = [ALIVE.read_body(request) for request in requests]
     assert bodies == [AliveBody("worker", (str(n),)) for n in range(3)]
 
 
 def test_what_was_sent_stays_until_it_is_old_enough(inbox, channel, redis_url):
-    channel.send("alive", AliveBody("worker"))
+    channel.send(ALIVE, AliveBody("worker"))
     channel.flush(older_than_s=3600)
     with redis.Redis.from_url(redis_url) as client:
         assert client.llen(LEADER_IN) == 0
@@ -71,7 +73,7 @@ def test_what_was_sent_stays_until_it_is_old_enough(inbox, channel, redis_url):
 
 
 def test_an_answer_reaches_the_sender_with_the_leaders_epoch(inbox, channel):
-    asked = channel.send("alive", AliveBody("worker"))
+    asked = channel.send(ALIVE, AliveBody("worker"))
     channel.flush()
     [request] = arrived(inbox, 1)
     inbox.answer(request, Done(index=41))
@@ -82,7 +84,7 @@ def test_an_answer_reaches_the_sender_with_the_leaders_epoch(inbox, channel):
 
 
 def test_a_repeated_request_is_answered_again_and_done_once(inbox, channel):
-    channel.send("alive", AliveBody("worker"))
+    channel.send(ALIVE, AliveBody("worker"))
     channel.flush()
     [request] = arrived(inbox, 1)
     inbox.answer(request, Done(index=1))
@@ -101,17 +103,17 @@ def test_a_refusal_is_raised_with_its_reason(inbox, channel, monkeypatch):
     pushed = channel._push
     monkeypatch.setattr(channel, "_push", lambda requests: requests and refuse_at_once(requests))
     with pytest.raises(LeaderRefused, match="Token does not match"):
-        channel.call("plan", AliveBody("worker"))
+        channel.call(ALIVE, AliveBody("worker"))
 
 
 def test_without_a_leader_a_call_gives_up(channel):
     with pytest.raises(LeaderUnreachable, match=r"no answer to alive within 0\.2 s"):
-        channel.call("alive", AliveBody("worker"), limit_s=0.2)
+        channel.call(ALIVE, AliveBody("worker"), limit_s=0.2)
     assert not channel.has_pending
 
 
 def test_polling_brings_what_is_there_and_sends_nothing(inbox, channel):
-    asked = channel.send("alive", AliveBody("worker"))
+    asked = channel.send(ALIVE, AliveBody("worker"))
     assert channel.poll() == []
     assert inbox.drain(0.0) == []
     channel.flush()
@@ -122,14 +124,14 @@ def test_polling_brings_what_is_there_and_sends_nothing(inbox, channel):
 
 
 def test_a_new_leader_forgets_what_was_meant_for_the_last_one(redis_url, channel):
-    channel.send("alive", AliveBody("worker"))
+    channel.send(ALIVE, AliveBody("worker"))
     channel.flush()
     successor = Inbox(redis_url, epoch=8)
     successor.start()
     try:
-        channel.send("dequeue", AliveBody("worker"))
+        channel.send(PLANS_DONE, PlansDoneBody("applier", ()))
         channel.flush()
-        assert [request.kind for request in arrived(successor, 1)] == ["dequeue"]
+        assert [request.kind for request in arrived(successor, 1)] == ["plans_done"]
     finally:
         successor.stop()
         for thread in successor._threads:
@@ -139,7 +141,7 @@ def test_a_new_leader_forgets_what_was_meant_for_the_last_one(redis_url, channel
 def test_rubbish_on_the_list_is_passed_over(inbox, channel, redis_url):
     with redis.Redis.from_url(redis_url) as client:
         client.rpush(LEADER_IN, b"\xc1 not a request")
-    channel.send("alive", AliveBody("worker"))
+    channel.send(ALIVE, AliveBody("worker"))
     channel.flush()
     assert [request.kind for request in arrived(inbox, 1)] == ["alive"]
 
@@ -148,6 +150,6 @@ def test_a_moved_index_wakes_the_leader(inbox, redis_url):
     with redis.Redis.from_url(redis_url) as client:
         for _ in range(1000):
             # Heard by someone: the subscription stands.
-            if client.publish("index", "5"):
+            if client.publish(INDEX_HINTS, "5"):
                 break
     assert inbox.drain(PATIENCE_S) == []

@@ -1,12 +1,11 @@
 """The leader's desk and who asks it for evaluations; numbers are rows of evaluations.md 17."""
 
-import msgspec
 import pytest
 
-from cluster.runtime.bodies import Deliveries, DequeueBody
 from cluster.runtime.inbox import Inbox
 from cluster.runtime.leader_channel import LeaderChannel
 from cluster.runtime.leader_desk import LeaderDesk
+from cluster.runtime.leader_protocol import DEQUEUE, DequeueBody
 from scheduler.messages import SCHEDULER_VERSION
 from tests.builders import make_evaluation
 from tests.scheduler.leading import make_world, pause_broker
@@ -31,7 +30,7 @@ class Office:
         self.channel = LeaderChannel(redis_url, "worker@here")
 
     def ask(self, wait_s=WAIT_S, types=("service",), version=SCHEDULER_VERSION):
-        self.channel.send("dequeue", DequeueBody("worker@here", types, 1, wait_s, version))
+        self.channel.send(DEQUEUE, DequeueBody("worker@here", types, 1, wait_s, version))
         self.channel.flush()
         requests = self.inbox.drain(PATIENCE_S)
         assert len(requests) == 1
@@ -41,7 +40,7 @@ class Office:
     def answer(self):
         """The error, and what was delivered; None while there is no answer."""
         for answer in self.channel.collect(0.01):
-            found = None if answer.error else msgspec.msgpack.decode(answer.body, type=Deliveries)
+            found = None if answer.error else DEQUEUE.read_answer(answer)
             return answer.error, found
         return None
 

@@ -9,14 +9,15 @@ from msgspec.structs import replace
 
 from cluster.celery import app
 from cluster.runtime import leader_process
-from cluster.runtime.bodies import DequeueBody
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.drainer import TYPES
 from cluster.runtime.leader_channel import LeaderChannel
 from cluster.runtime.leader_process import LeaderProcess
+from cluster.runtime.leader_protocol import DEQUEUE, DequeueBody
 from cluster.store.leases import LeaseKeeper, read_lease
 from scheduler.messages import SCHEDULER_VERSION, Delivery
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import SCHEDULER_SETTINGS
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.node import NodeEligibility
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -65,7 +66,7 @@ class Worker:
     def was_answered(self) -> bool:
         if not self._channel.has_pending:
             body = DequeueBody("worker@here", TYPES, 1, self._wait_s, SCHEDULER_VERSION)
-            self._channel.send("dequeue", body)
+            self._channel.send(DEQUEUE, body)
         for answer in self._channel.collect(0.0):
             assert not answer.error
             self.answer = msgspec.msgpack.decode(answer.body, type=tuple[Delivery, ...])
@@ -141,7 +142,7 @@ def test_room_that_appeared_while_the_broker_was_paused_is_noticed_when_it_goes_
         write(
             store,
             WriteKind.SCHEDULER_SETTINGS_UPDATED,
-            lambda change: change.put_scheduler_settings(settings),
+            lambda change: change.put(SCHEDULER_SETTINGS, settings),
         )
 
     pause(True)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from cluster.store import codec
 from cluster.store.frame_codec import (
     MIRRORED_TOPICS,
     decode_events,
@@ -12,6 +11,7 @@ from cluster.store.frame_codec import (
 )
 from scheduler.state.events import StateEvent, Topic, WriteKind
 from scheduler.state.node_use import NodeUse
+from scheduler.state.noun import encode
 from tests.builders import make_allocation, make_job, make_node
 
 JOB = make_job()
@@ -43,7 +43,7 @@ CASES = [
 
 
 def packed(events):
-    return encode_events(events, [codec.encode(event.value) for event in events])
+    return encode_events(events, [encode(event.value) for event in events])
 
 
 @pytest.mark.parametrize(("events", "packing"), CASES)

@@ -31,6 +31,16 @@ def test_a_lease_that_stands_still_for_five_seconds_is_taken_over(record):
     assert first.held is None
 
 
+def test_a_lease_of_a_holder_known_to_be_dead_is_taken_at_once(record):
+    first = LeaseKeeper("leader", "died", record.alias)
+    watcher = LeaseKeeper("leader", "watcher", record.alias, is_dead=lambda name: name == "died")
+    other = LeaseKeeper("leader", "other", record.alias, is_dead=lambda name: name == "died")
+    first.step(0.0)
+    assert watcher.step(0.0) == HeldLease("leader", 2)
+    assert other.step(0.0) is None
+    assert first.step(0.1) is None
+
+
 def test_a_released_lease_is_taken_at_once(record):
     first, second = keepers(record)
     first.step(0.0)

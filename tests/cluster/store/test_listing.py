@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from django.db import connections
 
-from cluster.store.listing import Listing, count, first_ids, page, walk
+from cluster.store.ports import Listing
+from scheduler.state import nouns
 from scheduler.state.events import WriteKind
 from tests.builders import make_evaluation, make_job, make_node
 
@@ -27,25 +28,27 @@ def filled(record):
 
 
 PAGES = [
-    pytest.param("evaluations", {}, ["1b", "3a", "1a", "2a"], id="in-order-of-creation"),
-    pytest.param("evaluations", {"reverse": True}, ["2a", "1a", "3a", "1b"], id="reversed"),
-    pytest.param("evaluations", {"prefix": "1"}, ["1b", "1a"], id="prefix"),
-    pytest.param("evaluations", {"namespaces": ["team"]}, ["1b"], id="namespace"),
-    pytest.param("evaluations", {"namespaces": []}, [], id="no-namespace"),
-    pytest.param("evaluations", {"after": (11, "1a")}, ["1a", "2a"], id="cursor-is-inclusive"),
-    pytest.param("evaluations", {"after": (11, "1a"), "reverse": True}, ["1a", "3a", "1b"],
+    pytest.param(nouns.EVALUATIONS, {}, ["1b", "3a", "1a", "2a"], id="in-order-of-creation"),
+    pytest.param(nouns.EVALUATIONS, {"reverse": True}, ["2a", "1a", "3a", "1b"], id="reversed"),
+    pytest.param(nouns.EVALUATIONS, {"prefix": "1"}, ["1b", "1a"], id="prefix"),
+    pytest.param(nouns.EVALUATIONS, {"namespaces": ["team"]}, ["1b"], id="namespace"),
+    pytest.param(nouns.EVALUATIONS, {"namespaces": []}, [], id="no-namespace"),
+    pytest.param(nouns.EVALUATIONS, {"after": (11, "1a")}, ["1a", "2a"], id="cursor-is-inclusive"),
+    pytest.param(nouns.EVALUATIONS, {"after": (11, "1a"), "reverse": True}, ["1a", "3a", "1b"],
                  id="cursor-reversed"),
-    pytest.param("evaluations", {"limit": 2}, ["1b", "3a", "1a"], id="one-more-than-the-limit"),
-    pytest.param("jobs", {}, ["we_b", "web", "a"], id="jobs-by-key"),
-    pytest.param("jobs", {"prefix": "we_"}, ["we_b"], id="no-wildcards-in-a-prefix"),
-    pytest.param("nodes", {"namespaces": ["team"], "limit": 1}, ["beef", "f00d"],
+    pytest.param(nouns.EVALUATIONS, {"limit": 2}, ["1b", "3a", "1a"],
+                 id="one-more-than-the-limit"),
+    pytest.param(nouns.JOBS, {}, ["we_b", "web", "a"], id="jobs-by-key"),
+    pytest.param(nouns.JOBS, {"by_id": True}, ["a", "we_b", "web"], id="jobs-by-id"),
+    pytest.param(nouns.JOBS, {"prefix": "we_"}, ["we_b"], id="no-wildcards-in-a-prefix"),
+    pytest.param(nouns.NODES, {"namespaces": ["team"], "limit": 1}, ["beef", "f00d"],
                  id="nodes-have-no-namespace"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("table", "fields", "ids"), PAGES)
 def test_a_page_holds_the_rows_asked_for(filled, table, fields, ids):
-    assert [row.id for row in filled.read(lambda r: page(r, table, Listing(**fields)))] == ids
+    assert [row.id for row in filled.read(lambda r: r.page(table, Listing(**fields)))] == ids
 
 
 @pytest.mark.parametrize(
@@ -68,32 +71,32 @@ def test_a_page_holds_the_rows_asked_for(filled, table, fields, ids):
 def test_a_walk_sees_every_row_once_in_order_whatever_it_reads_at_once(filled, fields, ids):
     for limit in (0, 1, 2, 100):
         listing = Listing(limit=limit, **fields)
-        found = filled.read(lambda r, asked=listing: list(walk(r, "evaluations", asked)))
+        found = filled.read(lambda r, asked=listing: list(r.walk(nouns.EVALUATIONS, asked)))
         assert [row.id for row in found] == ids
 
 
 @pytest.mark.parametrize(
     ("table", "fields", "number"),
     [
-        pytest.param("evaluations", {}, 4, id="all"),
-        pytest.param("evaluations", {"namespaces": ["default"]}, 3, id="namespace"),
-        pytest.param("evaluations", {"equals": {"status": "blocked"}}, 0, id="status"),
-        pytest.param("evaluations", {"prefix": "1"}, 2, id="prefix"),
-        pytest.param("evaluations", {"namespaces": []}, 0, id="no-namespace"),
-        pytest.param("nodes", {}, 2, id="nodes"),
+        pytest.param(nouns.EVALUATIONS, {}, 4, id="all"),
+        pytest.param(nouns.EVALUATIONS, {"namespaces": ["default"]}, 3, id="namespace"),
+        pytest.param(nouns.EVALUATIONS, {"equals": {"status": "blocked"}}, 0, id="status"),
+        pytest.param(nouns.EVALUATIONS, {"prefix": "1"}, 2, id="prefix"),
+        pytest.param(nouns.EVALUATIONS, {"namespaces": []}, 0, id="no-namespace"),
+        pytest.param(nouns.NODES, {}, 2, id="nodes"),
     ],
 )
 def test_rows_are_counted(filled, table, fields, number):
-    assert filled.read(lambda r: count(r, table, Listing(**fields))) == number
+    assert filled.read(lambda r: r.count(table, Listing(**fields))) == number
 
 
 def test_first_ids_come_in_their_own_order(filled):
     def ids(table, **fields):
-        return filled.read(lambda r: first_ids(r, table, Listing(**fields)))
+        return filled.read(lambda r: r.first_ids(table, Listing(**fields)))
 
-    assert ids("evaluations", limit=2) == ["1a", "1b", "2a"]
-    assert ids("jobs", prefix="w", namespaces=["default"], limit=5) == ["we_b", "web"]
-    assert ids("evaluations", namespaces=[], limit=5) == []
+    assert ids(nouns.EVALUATIONS, limit=2) == ["1a", "1b", "2a"]
+    assert ids(nouns.JOBS, prefix="w", namespaces=["default"], limit=5) == ["we_b", "web"]
+    assert ids(nouns.EVALUATIONS, namespaces=[], limit=5) == []
 
 
 def spoil(record, table, where):
@@ -105,13 +108,12 @@ def spoil(record, table, where):
 def test_rows_behind_the_page_are_not_decoded(filled):
     spoil(filled, "evaluation", "id = '2a'")
 
-    assert filled.read(lambda r: [row.id for row in page(r, "evaluations", Listing(limit=2))]) == [
-        "1b", "3a", "1a",
-    ]  # fmt: skip
+    shown = filled.read(lambda r: r.page(nouns.EVALUATIONS, Listing(limit=2)))
+    assert [row.id for row in shown] == ["1b", "3a", "1a"]
     with pytest.raises(msgspec.ValidationError):
-        filled.read(lambda r: page(r, "evaluations", Listing(limit=3)))
-    assert filled.read(lambda r: next(walk(r, "evaluations", Listing(limit=2)))).id == "1b"
-    assert filled.read(lambda r: count(r, "evaluations", Listing())) == 4
+        filled.read(lambda r: r.page(nouns.EVALUATIONS, Listing(limit=3)))
+    assert filled.read(lambda r: next(r.walk(nouns.EVALUATIONS, Listing(limit=2)))).id == "1b"
+    assert filled.read(lambda r: r.count(nouns.EVALUATIONS, Listing())) == 4
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def plan_of_page(store, explain, fields):
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE evaluation" if connection.vendor == "postgresql" else "SELECT 1")
     with connection.execute_wrapper(note):
-        store.read(lambda r: page(r, "evaluations", Listing(limit=10, **fields)))
+        store.read(lambda r: r.page(nouns.EVALUATIONS, Listing(limit=10, **fields)))
     statement, parameters = next(item for item in seen if item[0].startswith("SELECT body"))
     with connection.cursor() as cursor:
         cursor.execute(f"{explain} {statement}", parameters)

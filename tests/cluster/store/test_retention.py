@@ -1,15 +1,24 @@
 """Trimming the log: by age and by size, in batches, never the newest frame."""
 
 import threading
+from datetime import UTC, datetime
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import connections
 
 from cluster.store import retention
-from cluster.store.retention import checkpoint, trim_events, trim_stubs
+from cluster.store.retention import (
+    checkpoint,
+    trim_events,
+    trim_job_stubs,
+    trim_sessions,
+    trim_stubs,
+)
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import WriteKind
-from tests.builders import make_evaluation, make_node
+from scheduler.state.writes.jobs import write_job
+from tests.builders import SECOND, make_evaluation, make_job, make_node
 
 MUCH = 2**40
 
@@ -59,17 +68,73 @@ def test_a_reader_at_the_head_is_not_stale_when_all_before_it_is_gone(filled):
     assert filled.frames_since(10) == []
 
 
-def test_old_stubs_go(record):
-    evaluation = make_evaluation(modify_index=5)
-    record.write(
-        WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(evaluation), now=1
-    )
-    record.write(
-        WriteKind.COLLECTED, lambda change: change.delete_evaluation(evaluation.id), now=1
-    )
-    assert trim_stubs(record, below_index=5) == 0
-    assert trim_stubs(record, below_index=6) == 1
-    assert record.read(lambda reader: reader.evaluation_stub(evaluation.id)) is None
+def collect(store, count):
+    """So many evaluations, last changed second by second, collected."""
+    for number in range(1, count + 1):
+        evaluation = make_evaluation(number, modify_time=number * SECOND)
+        store.write(
+            WriteKind.EVALUATION_UPDATED,
+            lambda change, row=evaluation: change.put_evaluation(row),
+            now=1,
+        )
+        store.write(
+            WriteKind.COLLECTED,
+            lambda change, row=evaluation: change.delete_evaluation(row.id),
+            now=1,
+        )
+
+
+def purge(store, count):
+    """So many jobs, purged second by second."""
+    for number in range(1, count + 1):
+        job = make_job(id=f"job-{number}")
+        store.write(
+            WriteKind.JOB_REGISTERED, lambda change, job=job: write_job(change, job), now=SECOND
+        )
+        store.write(
+            WriteKind.JOB_DEREGISTERED,
+            lambda change, job=job: change.delete_job(job.key),
+            now=number * SECOND,
+        )
+
+
+def numbers_left(store, column, table):
+    with connections[store.alias].cursor() as cursor:
+        cursor.execute(f"SELECT {column} FROM {table}")  # noqa: S608 - names of our own
+        return sorted(int(str(value).rpartition("-")[2]) for (value,) in cursor.fetchall())
+
+
+@pytest.mark.parametrize(
+    ("fill", "trim", "column", "table"),
+    [
+        pytest.param(collect, trim_stubs, "id", "evaluation_stub", id="evaluations"),
+        pytest.param(purge, trim_job_stubs, "job_id", "job_stub", id="jobs"),
+    ],
+)
+def test_stubs_go_that_are_too_old_or_too_many(record, monkeypatch, fill, trim, column, table):
+    fill(record, 9)
+    left = lambda: numbers_left(record, column, table)  # noqa: E731 - asked four times
+    assert trim(record, now=9 * SECOND, keep_for=9 * SECOND, keep_count=9) == 0
+    assert left() == [*range(1, 10)]
+    assert trim(record, now=9 * SECOND, keep_for=6 * SECOND, keep_count=9) == 2
+    assert left() == [*range(3, 10)]
+    assert trim(record, now=9 * SECOND, keep_for=9 * SECOND, keep_count=5) == 2
+    assert left() == [*range(5, 10)]
+    monkeypatch.setattr(retention, "BATCH", 3)
+    counts = [trim(record, now=9 * SECOND, keep_for=SECOND, keep_count=9) for _ in range(3)]
+    assert counts == [3, 0, 0]
+    assert left() == [8, 9]
+
+
+def test_sessions_go_when_their_time_is_over(record):
+    for number in range(1, 4):
+        ends = datetime.fromtimestamp(number, UTC)
+        Session.objects.using(record.alias).create(
+            session_key=str(number), session_data="", expire_date=ends
+        )
+    assert trim_sessions(record, now=3 * SECOND) == 2
+    assert trim_sessions(record, now=3 * SECOND) == 0
+    assert [row.session_key for row in Session.objects.using(record.alias).all()] == ["3"]
 
 
 def test_a_long_log_is_begun_anew_although_readers_never_pause(sqlite_store, monkeypatch):

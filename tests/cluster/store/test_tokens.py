@@ -3,42 +3,83 @@
 import pytest
 from django.db import connections
 
-from cluster.store.tokens import (
-    ApiToken,
-    create_api_token,
-    create_login,
-    delete_api_token,
-    find_api_token,
-    forget_expired,
-    list_api_tokens,
-    use_login,
-)
-
-TOKEN = ApiToken("accessor", "deploys", "client", {"default": "write"}, created=1, expires=100)
+from cluster.operations.acl_rights import bearer_of
+from cluster.store.one_time_tokens import create_one_time_token, use_one_time_token
+from cluster.store.tokens import create_login, find_token, forget_expired, new_secret, use_login
+from scheduler.state.nouns import ACL_TOKENS
+from tests.cluster.api.clients import NOW, accessor_of, make_token, put
 
 
-def test_a_token_is_found_by_its_secret_until_it_expires(record):
-    secret = create_api_token(record, TOKEN)
-    assert len(secret) == 36
-    assert find_api_token(record, secret, now=99) == TOKEN
-    assert find_api_token(record, secret, now=100) is None
-    assert find_api_token(record, secret + "x", now=1) is None
-    assert find_api_token(record, "", now=1) is None
-
-
-def test_the_record_holds_no_secret(record):
-    secret = create_api_token(record, TOKEN)
+def everything_in(record):
+    """All that the database holds, as text, binary columns as they are."""
     with connections[record.alias].cursor() as cursor:
-        cursor.execute("SELECT * FROM api_token")
-        assert secret not in str(cursor.fetchall())
+        held = []
+        for table in connections[record.alias].introspection.table_names(cursor):
+            cursor.execute(f"SELECT * FROM {table}")  # noqa: S608 - names of our own tables only
+            for row in cursor.fetchall():
+                held += [
+                    bytes(cell).decode("latin-1") if isinstance(cell, bytes | memoryview) else cell
+                    for cell in row
+                ]
+    return " ".join(map(str, held))
+
+
+def test_a_token_is_found_by_its_secret_and_by_nothing_else(record):
+    secret = make_token(record, "deploys", team="write")
+    assert len(secret) == 36
+    assert find_token(record, secret).token.accessor_id == accessor_of("deploys")
+    for other in (secret + "x", secret.upper(), "", "x" * 300, accessor_of("deploys")):
+        assert find_token(record, other) is None
+
+
+def test_an_expired_token_opens_nothing(record):
+    secret = make_token(record, "deploys", expires=NOW + 100, team="write")
+    assert bearer_of(record, secret, now=NOW + 99).token.name == "deploys"
+    assert bearer_of(record, secret, now=NOW + 100) is None
+
+
+def test_the_record_and_its_event_log_hold_no_secret(record):
+    secret = make_token(record, "deploys", team="write")
+    text = create_one_time_token(record, accessor_of("deploys"), secret, expires=NOW)
+    held = everything_in(record)
+    assert "deploys" in held
+    assert secret not in held
+    assert text not in held
+
+
+def test_a_token_written_again_keeps_its_secret(record):
+    secret = make_token(record, "deploys", team="write")
+    token = find_token(record, secret).token
+    put(record, lambda change: change.put(ACL_TOKENS, token))
+    assert find_token(record, secret).token == token
 
 
 def test_a_token_taken_back_opens_nothing(record):
-    secret = create_api_token(record, TOKEN)
-    assert list_api_tokens(record) == [TOKEN]
-    assert delete_api_token(record, TOKEN.accessor_id)
-    assert not delete_api_token(record, TOKEN.accessor_id)
-    assert find_api_token(record, secret, now=1) is None
+    secret = make_token(record, "deploys")
+    put(record, lambda change: change.delete(ACL_TOKENS, accessor_of("deploys")))
+    assert find_token(record, secret) is None
+
+
+def test_a_one_time_token_gives_the_secret_back_once(record):
+    text = create_one_time_token(record, "accessor", "the secret", expires=10)
+    assert use_one_time_token(record, text + "x", now=5) is None
+    assert use_one_time_token(record, text, now=5) == "the secret"
+    assert use_one_time_token(record, text, now=5) is None
+
+
+def test_a_one_time_token_ends_with_the_next_one_and_with_its_time(record):
+    first = create_one_time_token(record, "accessor", "the secret", expires=10)
+    second = create_one_time_token(record, "accessor", "the secret", expires=10)
+    assert use_one_time_token(record, first, now=5) is None
+    assert use_one_time_token(record, second, now=10) is None
+    assert use_one_time_token(record, second, now=9) == "the secret"
+    third = create_one_time_token(record, "accessor", "the secret", expires=10)
+    forget_expired(record, now=10)
+    assert use_one_time_token(record, third, now=5) is None
+
+
+def test_no_two_secrets_are_the_same():
+    assert len({new_secret() for _ in range(100)}) == 100
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from tests.builders import (
     make_job,
     make_node,
 )
+from tests.people import account_with
 
 LIST = "/admin/cluster/noderow/"
 OTHER = make_node(2)
@@ -147,15 +148,24 @@ def test_the_list_says_what_each_node_has(store, desk, nodes):
     assert "<h1>Nodes</h1>" in told
 
 
-def test_staff_without_the_permission_may_look_only(store, nodes):
-    user = User.objects.create_user("guest", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_noderow"))
+def test_who_may_look_at_nodes_and_not_change_them_is_offered_no_action(store, nodes):
+    rules = 'node { policy = "read" } operator { policy = "write" }'
     client = Client()
-    client.force_login(user)
+    client.force_login(account_with(store, rules))
     assert client.get(LIST).status_code == 200
     assert "drain_selected" not in text_of(client.get(LIST))
     assert drain(client, nodes).status_code == 403
     assert node_of(store, nodes[0]).drain_strategy is None
+
+
+def test_the_flags_of_accounts_open_nothing_and_the_admin_says_so(store, nodes):
+    user = User.objects.create_user("guest", is_staff=True)
+    user.user_permissions.add(*Permission.objects.all())
+    client = Client()
+    client.force_login(user)
+    answer = client.get(LIST, follow=True)
+    assert answer.status_code == 403
+    assert "needs node:write" in text_of(answer)
 
 
 def test_rows_are_read_only_and_keep_secrets(store, desk, nodes):

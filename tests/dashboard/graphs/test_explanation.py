@@ -6,11 +6,11 @@ from dashboard.graphs.explanation import (
     MOST_NAMED,
     ExplanationView,
     NamedNode,
-    Verdict,
+    NodesKeptOut,
     explanation_view,
     nodes_named,
 )
-from dashboard.graphs.placement import Candidate
+from dashboard.graphs.placement import ScoredNode
 from scheduler.structs.alloc_metric import NodeScore
 from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
 
@@ -37,7 +37,7 @@ def test_each_reason_names_its_nodes_the_nearest_with_what_it_lacks():
         sentence="6 nodes: 3 exhausted, 2 filtered, 1 with room for one more.",
         nearest_miss="2 nodes lack 200 MiB of memory or more.",
         verdicts=(
-            Verdict(
+            NodesKeptOut(
                 kind="exhausted",
                 reason="memory",
                 count=2,
@@ -46,13 +46,13 @@ def test_each_reason_names_its_nodes_the_nearest_with_what_it_lacks():
                     NamedNode(id="n2", name="n2", lacks="1\u202f200\u00a0MiB"),
                 ),
             ),
-            Verdict(
+            NodesKeptOut(
                 kind="exhausted",
                 reason="network: no port",
                 count=1,
                 nodes=(NamedNode(id="n3", name="n3"),),
             ),
-            Verdict(
+            NodesKeptOut(
                 kind="filtered",
                 reason="${meta.gpu} is_set",
                 count=2,
@@ -62,12 +62,11 @@ def test_each_reason_names_its_nodes_the_nearest_with_what_it_lacks():
         with_room=1,
         columns=("binpack",),
         candidates=(
-            Candidate(
+            ScoredNode(
                 node_id="n9",
                 name="node-09",
                 scores=(0.5,),
                 final=0.5,
-                bar=50.0,
                 margin=0.0,
                 is_chosen=True,
             ),

@@ -1,9 +1,13 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashboard.graphs import machine
 from dashboard.graphs.lifecycle import (
+    STATE_OF,
+    TERMINAL,
     Bar,
-    Life,
+    EvaluationLife,
     LifeRow,
     MadeEvaluation,
     current_state,
@@ -12,6 +16,7 @@ from dashboard.graphs.lifecycle import (
     lifecycle_graph,
 )
 from dashboard.graphs.lifecycle_map import lifecycle_map
+from dashboard.graphs.svg import node_svg
 from scheduler.structs.evaluation import LifecycleStep, Step
 
 MS = 1_000_000
@@ -27,7 +32,7 @@ def steps(*named):
 
 
 def partial_placement():
-    return Life(
+    return EvaluationLife(
         eval_id=EVAL_ID,
         trigger="job-scaling",
         event=("Scale", "api 3 → 8"),
@@ -64,7 +69,7 @@ def test_rows_number_the_states_and_what_was_made_in_order_of_time():
 
 
 def test_what_a_step_does_not_say_itself_is_told_of_the_newest_of_its_kind():
-    life = Life(
+    life = EvaluationLife(
         eval_id=EVAL_ID,
         trigger="x",
         steps=steps(
@@ -101,7 +106,7 @@ def test_taken_arrows_carry_the_row_numbers():
 def test_only_an_open_state_pulses():
     ended = lifecycle_graph(partial_placement())
     assert [node.key for node in ended.nodes if node.is_current] == []
-    running = Life(
+    running = EvaluationLife(
         eval_id=EVAL_ID,
         trigger="job-register",
         steps=steps((Step.CREATED, 0, {}), (Step.DEQUEUED, 5, {})),
@@ -117,9 +122,20 @@ def test_only_an_open_state_pulses():
     [
         pytest.param(
             ((Step.CREATED, 0, {}), (Step.DEQUEUED, 1, {}), (Step.NACKED, 2, {}),
-             (Step.DELAYED, 2, {}), (Step.DEQUEUED, 9, {})),
-            {"event-pending", "pending-scheduling", "scheduling-delayed", "delayed-scheduling"},
+             (Step.DELAYED, 2, {}), (Step.ENQUEUED, 8, {}), (Step.DEQUEUED, 9, {})),
+            {"event-pending", "pending-scheduling", "scheduling-delayed", "delayed-pending"},
             id="handed-back-waits-and-runs-again",
+        ),
+        pytest.param(
+            ((Step.CREATED, 0, {}), (Step.DEQUEUED, 1, {}), (Step.NACKED, 2, {}),
+             (Step.ENQUEUED, 2, {}), (Step.DEQUEUED, 3, {})),
+            {"event-pending", "pending-scheduling", "scheduling-pending"},
+            id="handed-back-and-ready-at-once",
+        ),
+        pytest.param(
+            ((Step.CREATED, 0, {}), (Step.DELAYED, 1, {}), (Step.CANCELED, 2, {})),
+            {"event-pending", "pending-delayed", "delayed-pending", "pending-canceled"},
+            id="a-step-that-nobody-wrote-is-passed",
         ),
         pytest.param(
             ((Step.BLOCKED, 0, {}), (Step.UNBLOCKED, 5, {}), (Step.DEQUEUED, 6, {}),
@@ -140,8 +156,63 @@ def test_only_an_open_state_pulses():
     ],
 )  # fmt: skip
 def test_path_follows_the_real_machine(named, expected):
-    graph = lifecycle_graph(Life(eval_id=EVAL_ID, trigger="x", steps=steps(*named)))
+    graph = lifecycle_graph(EvaluationLife(eval_id=EVAL_ID, trigger="x", steps=steps(*named)))
     assert {edge.key for edge in graph.edges if edge.path == "taken"} == expected
+
+
+def test_an_evaluation_that_waits_for_its_time_keeps_every_number():
+    graph = lifecycle_graph(
+        EvaluationLife(
+            eval_id=EVAL_ID,
+            trigger="alloc-reschedule",
+            steps=steps(
+                (Step.CREATED, 0, {}), (Step.DELAYED, 0, {}), (Step.ENQUEUED, 30, {}),
+                (Step.DEQUEUED, 31, {}), (Step.PLAN_SUBMITTED, 32, {}),
+                (Step.PLAN_ANSWERED, 33, {}), (Step.COMPLETE, 34, {}),
+            ),
+        )
+    )  # fmt: skip
+    numbers = {disc.text: disc.key.rpartition(":")[0] for disc in graph.discs}
+    assert sorted(numbers) == list("1234567")
+    assert numbers["3"] == "delayed-pending"
+    (label,) = next(edge.labels for edge in graph.edges if edge.key == "delayed-pending")
+    assert label.text == "time is up"
+
+
+#: None but the last of these ends a life.
+STEP_NAMES = st.sampled_from(
+    [step for step in Step if STATE_OF.get(step, "") not in TERMINAL and step is not Step.CREATED]
+)
+ENDS = st.sampled_from([Step.COMPLETE, Step.FAILED, Step.CANCELED])
+
+
+@given(st.lists(STEP_NAMES, max_size=12), ENDS)
+def test_every_row_of_any_life_has_its_number_in_the_drawing(names, end):
+    names = [Step.CREATED, *names, end, Step.DELETED]
+    life = EvaluationLife(
+        eval_id=EVAL_ID,
+        trigger="job-register",
+        steps=steps(*((name, at, {}) for at, name in enumerate(names))),
+    )
+    graph = lifecycle_graph(life)
+    drawn = {int(disc.text) for disc in graph.discs}
+    left_out = {row.number for row in life_rows(life)} - drawn
+    # Of an arrow that was taken often the first two numbers and the last are drawn.
+    often = [disc for disc in graph.discs if disc.key.endswith(":2")]
+    assert not left_out or often
+    assert min(drawn) == 1
+
+
+def test_a_long_trigger_is_told_in_two_lines_and_what_is_cut_in_a_title():
+    def event_of(trigger):
+        life = EvaluationLife(eval_id=EVAL_ID, trigger=trigger, steps=())
+        return lifecycle_graph(life).nodes[0]
+
+    told = [line.text for line in event_of("alloc-reschedule").lines if line.role == "sub"]
+    assert told == ["alloc-", "reschedule"]
+    assert "<title>" not in node_svg(event_of("alloc-reschedule"))
+    cut = event_of("somebody-elses-very-own-trigger")
+    assert "<title>Cluster event, somebody-elses-very-own-trigger</title>" in node_svg(cut)
 
 
 def test_many_passes_show_the_first_two_numbers_and_the_last():
@@ -151,18 +222,20 @@ def test_many_passes_show_the_first_two_numbers_and_the_last():
             (Step.PLAN_SUBMITTED, 2 + 2 * place, {}),
             (Step.PLAN_ANSWERED, 3 + 2 * place, {}),
         ]
-    graph = lifecycle_graph(Life(eval_id=EVAL_ID, trigger="x", steps=steps(*passes)))
+    graph = lifecycle_graph(EvaluationLife(eval_id=EVAL_ID, trigger="x", steps=steps(*passes)))
     shown = [disc.text for disc in graph.discs if disc.key.startswith("scheduling-applying")]
     assert shown == ["3", "5", "13"]
 
 
 def test_a_life_without_steps_shows_the_stored_status():
-    graph = lifecycle_graph(Life(eval_id=EVAL_ID, trigger="x", steps=(), status="blocked"))
+    graph = lifecycle_graph(
+        EvaluationLife(eval_id=EVAL_ID, trigger="x", steps=(), status="blocked")
+    )
     assert [node.key for node in graph.nodes if node.is_current] == ["blocked"]
 
 
 def test_bars_share_one_axis_and_the_last_grows_with_the_clock():
-    life = Life(
+    life = EvaluationLife(
         eval_id=EVAL_ID, trigger="x", steps=steps((Step.CREATED, 0, {}), (Step.DEQUEUED, 25, {}))
     )
     assert life_bars(life_rows(life), 100 * MS) == (

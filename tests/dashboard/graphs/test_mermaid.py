@@ -4,7 +4,7 @@ import pytest
 
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_places import ChainMember
-from dashboard.graphs.lifecycle import Life, lifecycle_graph
+from dashboard.graphs.lifecycle import EvaluationLife, lifecycle_graph
 from dashboard.graphs.mermaid import MAX_EDGES, MAX_TEXT, escaped, graph_mermaid, placement_mermaid
 from dashboard.graphs.placement import placement_view
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
@@ -35,7 +35,7 @@ e10(["deleted"])
 e1 ==>|"event"| e2
 e2 ==>|"dequeued"| e4
 e2 -->|"must wait"| e3
-e3 -->|"time is up"| e4
+e3 -->|"time is up"| e2
 e4 -->|"handed back"| e3
 e4 -->|"plan"| e5
 e5 -->|"answer"| e4
@@ -49,7 +49,7 @@ e7 -->|"collected"| e10
 e8 -->|"collected"| e10
 e9 -->|"garbage collection"| e10
 e4 -.->|"queued-allocs, max-plan-attempts"| e6
-e4 -.->|"rolling-update"| e2
+e4 -.->|"follow-up"| e2
 e5 -.->|"preemption"| e2
 e8 -.->|"deployment-watcher"| e2
 e9 -.->|"failed-follow-up"| e2
@@ -78,7 +78,7 @@ HOSTILE = [
 
 
 def test_lifecycle_text_is_the_golden_one():
-    life = Life(
+    life = EvaluationLife(
         eval_id="3f2a91c4-0000",
         trigger="job-register",
         event=("Job", "api"),
@@ -161,6 +161,18 @@ def test_no_name_is_ever_read_as_syntax(name):
 @pytest.mark.parametrize("word", ["style", "classDef", "direction"])
 def test_words_that_mermaid_heeds_inside_labels_are_broken_up(word):
     assert word not in escaped(f"a {word} TB:#")
+
+
+def test_an_arrow_whose_words_cannot_be_seen_has_a_label_all_the_same():
+    layout = ChainLayout("chain-x")
+    layout.update(
+        ChainMember(
+            id=f"{place}", job="web", trigger="t", outcome="", created_at=place, state="complete",
+            cause_eval="0" if place else "", cause_text="\x00",
+        )
+        for place in range(2)
+    )  # fmt: skip
+    assert '-.->|"-"|' in graph_mermaid(layout.graph())
 
 
 def test_a_chain_beyond_mermaids_limits_says_what_is_left_out():

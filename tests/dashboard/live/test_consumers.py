@@ -3,16 +3,18 @@ import json
 
 import pytest
 from channels.testing import WebsocketCommunicator
-from django.contrib.auth.models import AnonymousUser, Group, User
+from django.contrib.auth.models import AnonymousUser, User
 
+from cluster.store.health import HEALTH
 from dashboard.live import consumers
 from dashboard.live.consumers import BAD_REQUEST, NOT_READY, SIGNED_OUT, TOO_SLOW, ClusterConsumer
 from dashboard.live.hub import Hub
-from dashboard.live.subscriptions import readable_namespaces
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.moment import Moment
 from tests.builders import SOME_MOMENT, FixedClock, make_evaluation
-from tests.dashboard.live.world import MemoryFrames
+from tests.dashboard.live.world import MemoryFrames, bare_feed
 
 EVALUATION = make_evaluation(1)
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +29,7 @@ def source():
 
 @pytest.fixture
 def hub(source, monkeypatch):
-    hub = Hub()
+    hub = Hub(bare_feed)
     hub.wire(source, FixedClock())
     monkeypatch.setattr(consumers, "HUB", hub)
     return hub
@@ -35,14 +37,14 @@ def hub(source, monkeypatch):
 
 @pytest.fixture
 def kim():
-    return User.objects.create_user("kim", is_staff=True)
+    return User.objects.create_superuser("kim")
 
 
 def record(source, *steps):
     def work(change):
         change.put_evaluation(EVALUATION.changed(modify_index=change.index))
         for step in steps:
-            change.put_lifecycle_step(step)
+            change.put(LIFECYCLE_STEPS, step)
 
     source.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
 
@@ -120,13 +122,13 @@ async def test_a_topic_one_may_not_follow_is_refused_and_others_go_on(kim):
 @pytest.mark.usefixtures("hub")
 async def test_the_counts_of_a_namespace_one_may_not_see_are_refused():
     ada = await User.objects.acreate_user("ada")
-    page = page_of(ada, "index=2&topics=navigation:sealed,drains")
+    page = page_of(ada, "index=2&topics=navigation:sealed,navigation:*")
     await page.connect()
     assert json.loads(await page.receive_from(5)) == {
         "type": "refused", "topic": "navigation:sealed",
         "reason": "namespace sealed is unknown here",
     }  # fmt: skip
-    assert json.loads(await page.receive_from(5))["topic"] == "drains"
+    assert json.loads(await page.receive_from(5))["topic"] == "navigation:*"
     await page.disconnect()
 
 
@@ -157,18 +159,27 @@ async def test_a_page_that_reports_what_it_saw_is_not_dropped(hub, kim, monkeypa
     await page.disconnect()
 
 
-@pytest.mark.parametrize(
-    ("fields", "groups", "expected"),
-    [
-        pytest.param({"is_staff": True}, (), None, id="staff-see-all"),
-        pytest.param({}, (), frozenset({"default"}), id="others-see-default"),
-        pytest.param(
-            {}, ("namespace:team",), frozenset({"default", "team"}), id="and-their-groups"
-        ),
-        pytest.param({"is_active": False}, (), frozenset(), id="inactive-see-nothing"),
-    ],
-)
-def test_namespaces_come_from_staff_and_groups(fields, groups, expected):
-    user = User.objects.create_user("ada", **fields)
-    user.groups.set([Group.objects.create(name=name) for name in groups])
-    assert readable_namespaces(user) == expected
+async def test_an_open_page_is_told_what_does_not_work_and_that_it_is_over(hub, kim):
+    page = page_of(kim, f"index=0&topics=evaluation:{EVALUATION.id}")
+    await page.connect()
+
+    def note(fault):
+        HEALTH.note("redis", fault, Moment(SOME_MOMENT, 1.0))
+
+    try:
+        note("does not answer")
+        begun = await trouble_told(page)
+        note("")
+        over = await trouble_told(page)
+    finally:
+        HEALTH.forget()
+        await page.disconnect()
+    assert begun["strong"] == "Nothing is decided since 15:06:40: Redis does not answer."
+    assert "is kept" in begun["text"]
+    assert (over["strong"], over["text"]) == ("", "")
+
+
+async def trouble_told(page):
+    while (message := json.loads(await page.receive_from(5)))["type"] != "trouble":
+        pass
+    return message

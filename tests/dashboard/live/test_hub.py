@@ -3,14 +3,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dashboard.live import rooms
+from dashboard.feeds.evaluation import EvaluationFeed
+from dashboard.feeds.feed import Feed, Panel, Parts, RowList
 from dashboard.live.hub import Hub
-from dashboard.live.navigation_room import NavigationRoom
-from dashboard.live.subscriptions import Subscription
+from dashboard.subscription import Subscription
 from scheduler.state.events import Topic, WriteKind
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from tests.builders import SOME_MOMENT, FixedClock, make_evaluation
-from tests.dashboard.live.world import MemoryFrames, Page
+from tests.dashboard.drawn_page import elements, parts
+from tests.dashboard.live.world import MemoryFrames, Page, bare_feed
 
 EVALUATION = make_evaluation(1)
 TOPIC = f"evaluation:{EVALUATION.id}"
@@ -18,8 +20,8 @@ ONE = Subscription("evaluation", EVALUATION.id, frozenset({"default"}))
 
 
 @asynccontextmanager
-async def hub_with(source):
-    hub = Hub()
+async def hub_with(source, feed_for=bare_feed):
+    hub = Hub(feed_for)
     hub.wire(source, FixedClock())
     try:
         yield hub
@@ -32,7 +34,7 @@ def record(source, evaluation=EVALUATION, *steps):
     def work(change):
         change.put_evaluation(evaluation.changed(modify_index=change.index))
         for step in steps:
-            change.put_lifecycle_step(step)
+            change.put(LIFECYCLE_STEPS, step)
 
     source.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
 
@@ -42,9 +44,10 @@ def step(number, kind):
 
 
 def current(message):
-    """The state that pulses in the message's graph."""
-    (drawing,) = [piece for piece in message["pieces"] if piece["kind"] == "graph"]
-    return [node["key"] for node in drawing["graph"]["nodes"] if node.get("is_current")]
+    """The state that pulses in what the message draws."""
+    (drawing,) = [piece for piece in message["pieces"] if piece["kind"] in ("graph", "patch")]
+    nodes = elements(drawing[drawing["kind"]].get("layers", {}), "nodes")
+    return [key for key, node in nodes.items() if parts(node, "graph-pulse")]
 
 
 async def test_a_change_reaches_the_page_with_the_index_it_brings_it_to():
@@ -141,7 +144,7 @@ async def test_many_changes_in_one_moment_make_one_frame():
             record(source, EVALUATION, step(number, Step.ENQUEUED))
         _, message = await page.told("frame", 2)
     assert message["index"] == source.store.index
-    assert len([piece for piece in message["pieces"] if piece["kind"] == "graph"]) == 1
+    assert len([piece for piece in message["pieces"] if piece["kind"] == "patch"]) == 1
 
 
 async def test_viewers_of_one_thing_share_one_text_and_cost_no_query():
@@ -170,7 +173,7 @@ async def test_a_hint_shows_at_once_and_the_record_repeats_it_without_harm():
         record(source, EVALUATION, step(2, Step.DEQUEUED))
         _, frame = await page.told("frame", 2)
     assert "index" not in hint
-    assert current(hint) == current(frame) == ["scheduling"]
+    assert (current(hint), current(frame)) == (["scheduling"], [])
 
 
 async def test_hints_without_viewers_are_forgotten():
@@ -192,23 +195,17 @@ async def test_an_index_before_the_log_asks_for_a_reload():
     ]
 
 
-@pytest.fixture
-def whole_room(monkeypatch):
-    """The navigation's room over a record in memory, which it cannot count."""
-    monkeypatch.setattr(NavigationRoom, "load", lambda _room, _reader: None)
-    return Subscription("navigation", "*", None)
-
-
-async def test_what_stands_whole_is_told_without_frames_or_a_read(whole_room):
+async def test_what_stands_whole_is_told_without_frames_or_a_read():
+    counts = Subscription("navigation", "*", None, frozenset({"node:read"}))
     source = MemoryFrames()
     for _ in range(3):
         record(source)
     source.trimmed_before = 3
     first, later = Page(), Page()
     async with hub_with(source) as hub:
-        await hub.join(first, whole_room, source.store.index)
+        await hub.join(first, counts, source.store.index)
         reads = source.reads
-        await hub.join(later, whole_room, 1)
+        await hub.join(later, counts, 1)
         assert source.reads == reads
     (told,) = later.messages
     assert (told["type"], told["since"], told["index"]) == ("frame", 1, source.store.index)
@@ -227,7 +224,7 @@ async def test_a_follower_that_lost_frames_makes_every_page_reload():
     assert message["index"] == source.store.index
 
 
-async def test_rooms_whose_frames_were_lost_are_read_anew():
+async def test_feeds_whose_frames_were_lost_are_read_anew():
     source = MemoryFrames()
     record(source, EVALUATION, step(1, Step.CREATED))
     page, later = Page(), Page()
@@ -246,40 +243,37 @@ async def test_rooms_whose_frames_were_lost_are_read_anew():
     assert (current(standing), current(changed)) == (["scheduling"], ["applying"])
 
 
-@pytest.fixture
-def head(monkeypatch):
-    """A panel of the evaluation page, which asks the reader."""
-    panel = rooms.Panel(
+def feed_with_head(subscription):
+    """With a panel, which asks the reader."""
+    panel = Panel(
         "head", "dashboard/partials/_facts.html", lambda *_: {}, frozenset({Topic.EVALUATION})
     )
-    monkeypatch.setitem(rooms.PANELS, "evaluation", [panel])
+    return EvaluationFeed(subscription, Parts((panel,)))
 
 
 def targets(message):
     return {piece.get("target", piece["kind"]) for piece in message["pieces"]}
 
 
-@pytest.mark.usefixtures("head")
 async def test_what_needs_no_reader_is_shown_before_the_rest_is_read():
     source = MemoryFrames()
     record(source)
     page = Page()
-    async with hub_with(source) as hub:
+    async with hub_with(source, feed_with_head) as hub:
         await hub.join(page, ONE, source.store.index)
         record(source)
         _, frame = await page.told("frame", 2)
         (hint,) = await page.told("hint")
     assert page.messages.index(hint) < page.messages.index(frame)
-    assert targets(hint) == {"graph", "steps", "path"}
+    assert targets(hint) == {"patch", "steps", "path"}
     assert (targets(frame), frame["since"], frame["index"]) == ({"head"}, 2, 3)
 
 
-@pytest.mark.usefixtures("head")
 async def test_a_frame_says_the_index_although_all_was_told_ahead():
     source = MemoryFrames()
     record(source)
     page = Page()
-    async with hub_with(source) as hub:
+    async with hub_with(source, feed_with_head) as hub:
         await hub.join(page, ONE, source.store.index)
         for count in (2, 3):
             record(source)
@@ -288,12 +282,11 @@ async def test_a_frame_says_the_index_although_all_was_told_ahead():
     assert (last["pieces"], last["index"]) == ([], 4)
 
 
-@pytest.mark.usefixtures("head")
 async def test_who_was_ahead_is_told_what_is_old_to_the_others():
     source = MemoryFrames()
     record(source)
     page = Page()
-    async with hub_with(source) as hub:
+    async with hub_with(source, feed_with_head) as hub:
         await hub.join(page, ONE, source.store.index)
         for count in (2, 3):
             record(source)
@@ -350,16 +343,12 @@ async def test_rows_of_other_namespaces_never_reach_a_list(namespace):
     source = MemoryFrames()
     page = Page()
     subscription = Subscription("allocations", "*", frozenset({"default"}))
-    room = rooms.Room(subscription)
-    room.lists = [
-        rooms.RowList(
-            Topic.EVALUATION, "rows", "dashboard/partials/_state.html",
-            lambda value, *_: {"label": ("x", "x", "x"), "word": value.id},
-        )
-    ]  # fmt: skip
-    async with hub_with(source) as hub:
+    rows = RowList(
+        Topic.EVALUATION, "rows", "dashboard/partials/_state.html",
+        lambda value, *_: {"label": ("x", "x", "x"), "word": value.id},
+    )  # fmt: skip
+    async with hub_with(source, lambda followed: Feed(followed, Parts(lists=(rows,)))) as hub:
         await hub.join(page, subscription, source.store.index)
-        hub.groups[subscription].room = room
         record(source, make_evaluation(3, namespace=namespace))
         record(source, make_evaluation(4))
         _, message = await page.told("frame", 2)

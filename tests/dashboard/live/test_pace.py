@@ -1,4 +1,4 @@
-"""The allowance of flushes: bursts at once, a steady stream at the bounded rate (ui.md 5.6)."""
+"""The allowance of flushes: bursts at once, a steady stream at the bounded rate (ui.md 1.2)."""
 
 from itertools import pairwise
 
@@ -10,13 +10,13 @@ from dashboard.live.pace import (
     INTERVAL,
     INTERVAL_OF_MANY,
     MANY_VIEWERS,
-    Pace,
+    FlushAllowance,
 )
 
 
 def flushes(viewers: int, seconds: float) -> list[float]:
     """The moments of flushes when there is always something to tell, after a long quiet time."""
-    pace = Pace()
+    pace = FlushAllowance()
     moments = [100.0]
     while moments[-1] < 100.0 + seconds:
         moments.append(moments[-1] + pace.pause_after(moments[-1], viewers))
@@ -45,7 +45,7 @@ def test_a_steady_stream_is_bounded(viewers, interval, burst):
 
 
 def test_an_allowance_that_was_used_up_fills_again():
-    pace = Pace()
+    pace = FlushAllowance()
     now = 100.0
     for _ in range(2 * ALLOWANCE):
         pause = pace.pause_after(now, 1)
@@ -56,6 +56,6 @@ def test_an_allowance_that_was_used_up_fills_again():
 
 
 def test_who_joins_a_crowd_ends_the_burst():
-    pace = Pace()
+    pace = FlushAllowance()
     assert pace.pause_after(100.0, 1) == pytest.approx(ANIMATION_FRAME)
     assert pace.pause_after(100.1, MANY_VIEWERS) == pytest.approx(INTERVAL_OF_MANY)

@@ -4,15 +4,16 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
+from dashboard.panels import FOLLOWED
 from scheduler.errors import StaleSnapshot
-from scheduler.state.memory_store import MemoryStateStore
+from tests.memory_record import MemoryRecord
 
 
 class MemoryFrames:
-    """The hub's FrameSource over a MemoryStateStore; every use of the record is counted."""
+    """The hub's FrameSource over a record in memory; every use of the record is counted."""
 
     def __init__(self):
-        self.store = MemoryStateStore()
+        self.store = MemoryRecord()
         self.listeners = []
         self.reads = 0
         self.trimmed_before = 0
@@ -58,3 +59,8 @@ class Page:
                 self._told.clear()
                 await self._told.wait()
         return found[:count]
+
+
+def bare_feed(subscription):
+    """The feed of a topic without its panels, which ask a database."""
+    return FOLLOWED[subscription.kind].feed(subscription)

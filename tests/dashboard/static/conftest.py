@@ -12,7 +12,9 @@ from playwright.sync_api import sync_playwright
 from dashboard.security import content_security_policy
 
 ROOT = Path(__file__).resolve().parents[3]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -62,8 +64,7 @@ def address(pages):
 @pytest.fixture(scope="module")
 def chromium():
     # Not for the whole session: Playwright's loop would be in the way of asynchronous tests.
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
+    assert CHROMIUM, "these tests need Chromium on the PATH"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

@@ -1,5 +1,6 @@
 """Pages before a real store: an SQLite file of the test's own, and people who are signed in."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -7,22 +8,13 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Group, User
 from django.test import AsyncClient
 
-from dashboard.live import rooms
-from dashboard.panels import register
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.nodes import write_node
 from tests.builders import SOME_MOMENT, CountingIDs, make_node
+from tests.people import account
 from tests.process_store import store
 
 __all__ = ["store"]
-
-
-@pytest.fixture
-def panels(monkeypatch):
-    """The panels of all pages, registered for one test as a process that serves pages has them."""
-    monkeypatch.setattr(rooms, "PANELS", {})
-    monkeypatch.setattr(rooms, "ROWS", {})
-    register()
 
 
 @pytest.fixture
@@ -39,6 +31,11 @@ def node(store):
         now=SOME_MOMENT,
     )
     return store.read(lambda reader: next(iter(reader.nodes())))
+
+
+def one_line(html):
+    """The page as a browser reads it: where a template breaks its lines says nothing."""
+    return re.sub(r"[ \n]+", " ", html).strip()
 
 
 class Browser:
@@ -64,10 +61,11 @@ async def _answer(response):
         content = b"".join([piece async for piece in response.streaming_content])
     else:
         content = response.content
+    is_page = response.headers.get("Content-Type", "").startswith("text/html")
     return SimpleNamespace(
         status=response.status_code,
         headers=response.headers,
-        text=content.decode(),
+        text=one_line(content.decode()) if is_page else content.decode(),
         context=response.context,
     )
 
@@ -75,7 +73,7 @@ async def _answer(response):
 @pytest.fixture
 def browser(store):
     """The operator's."""
-    return Browser(User.objects.create_user("kim", is_staff=True))
+    return Browser(User.objects.create_superuser("kim"))
 
 
 @pytest.fixture
@@ -87,6 +85,6 @@ def stranger(store):
 @pytest.fixture
 def guest(store):
     """Sees the namespaces `default` and `team` only."""
-    user = User.objects.create_user("guest")
+    user = account(store, "submitter", "guest")
     user.groups.add(Group.objects.create(name="namespace:team"))
     return Browser(user)

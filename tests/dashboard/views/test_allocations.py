@@ -7,11 +7,17 @@ from msgspec.structs import replace
 
 from cluster.operations.agent_calls import LINKS, AgentRefused
 from cluster.operations.jobs import JobRegistration, register_job
-from dashboard.queries.allocations import note_of
+from dashboard.panels import feed_for
+from dashboard.queries.allocations import note_of, stop_words
+from dashboard.subscription import Subscription
+from scheduler.engine.reconcile import reasons
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskEvent, TaskState
-from tests.builders import SOME_MOMENT, make_allocation, make_job
+from scheduler.structs.node import SIMULATED
+from tests.builders import SOME_MOMENT, make_allocation, make_job, make_node
+from tests.callers import MANAGER
 
 
 def words(answer):
@@ -21,7 +27,9 @@ def words(answer):
 @pytest.fixture
 def put(store, node, ids):
     """Store an allocation of a stored job on the node."""
-    register_job(store, JobRegistration(job=make_job(id="web")), now=SOME_MOMENT, ids=ids)
+    register_job(
+        store, JobRegistration(job=make_job(id="web")), by=MANAGER, now=SOME_MOMENT, ids=ids
+    )
     job = store.read(lambda reader: next(iter(reader.jobs())))
 
     def put(**fields):
@@ -41,8 +49,8 @@ def put(store, node, ids):
         )
         store.write(
             WriteKind.PLAN_RESULT,
-            lambda change: change.put_allocation(
-                replace(alloc, create_index=change.index, modify_index=change.index)
+            lambda change: put_found(
+                change, replace(alloc, create_index=change.index, modify_index=change.index)
             ),
             now=SOME_MOMENT,
         )
@@ -139,6 +147,71 @@ def test_one_word_says_where_it_stands(browser, put, fields, state):
     assert browser.get(f"/allocations/{alloc.id}/").context["state"] == state
 
 
+def test_one_whose_node_said_nothing_has_not_been_started(browser, put):
+    alloc = put(client_status=ClientStatus.PENDING)
+    assert browser.get(f"/allocations/{alloc.id}/").context["strong"] == (
+        "Placed; its node has not started it yet."
+    )
+
+
+def test_a_task_in_back_off_is_not_said_to_have_never_started(browser, put):
+    events = (
+        TaskEvent(type="Started", time=SOME_MOMENT, display_message="Task started by client"),
+        TaskEvent(type="Restarting", time=SOME_MOMENT, display_message="Task restarting in 15s"),
+    )
+    state = TaskState(state="pending", restarts=3, started_at=SOME_MOMENT, events=events)
+    alloc = put(client_status=ClientStatus.PENDING, task_states={"web": state})
+    context = browser.get(f"/allocations/{alloc.id}/").context
+    assert (context["strong"], context["rest"]) == (
+        "Task web ended and waits to be started again.",
+        "Task restarting in 15s. 3 restarts so far.",
+    )
+
+
+def test_a_finished_first_task_is_not_said_to_wait(browser, put):
+    ended = TaskEvent(type="Terminated", time=SOME_MOMENT, display_message="Exit Code: 0")
+    alloc = put(
+        client_status=ClientStatus.PENDING,
+        task_states={"init": TaskState(state="dead", events=(ended,))},
+    )
+    assert browser.get(f"/allocations/{alloc.id}/").context["strong"] == "Starting."
+
+
+@pytest.mark.parametrize(
+    ("client_status", "told"),
+    [
+        pytest.param(ClientStatus.RUNNING, "moves to another node", id="while-it-stops"),
+        pytest.param(ClientStatus.COMPLETE, "moved to another node", id="once-it-has"),
+    ],
+)
+def test_a_stopped_allocation_is_not_said_to_be_moving(client_status, told):
+    alloc = make_allocation(
+        desired_status=DesiredStatus.STOP,
+        desired_description="alloc is being migrated",
+        client_status=client_status,
+    )
+    assert note_of(alloc) == told
+
+
+def test_every_reason_to_stop_has_words_for_now_and_then():
+    said = {value for name, value in vars(reasons).items() if name.isupper()}
+    stops = {text for text in said if text.startswith("alloc ")} - {
+        reasons.RECONNECTED, reasons.UNKNOWN,
+    }  # fmt: skip
+    for text in stops:
+        now, then = (
+            stop_words(
+                make_allocation(
+                    desired_status=DesiredStatus.STOP, desired_description=text,
+                    client_status=status,
+                )
+            )
+            for status in (ClientStatus.RUNNING, ClientStatus.COMPLETE)
+        )  # fmt: skip
+        assert text not in (now, then)
+        assert now != then
+
+
 def test_another_namespace_is_404(guest, put):
     alloc = put(namespace="other")
     assert guest.get(f"/allocations/{alloc.id}/").status == 404
@@ -173,6 +246,7 @@ def test_output_that_is_not_there_yet_is_no_error(browser, put, connect):
     connect(Agent(refusal=AgentRefused(404, "not started yet")))
     answer = browser.get(f"/allocations/{put().id}/logs", task="web")
     assert (answer.status, answer.text) == (202, "waiting: not started yet")
+    assert answer.headers["Retry-After"]
 
 
 def test_a_task_that_ran_and_left_no_output_is_not_waited_for(browser, put, connect):
@@ -180,6 +254,24 @@ def test_a_task_that_ran_and_left_no_output_is_not_waited_for(browser, put, conn
     alloc = put(task_states={"web": TaskState(started_at=SOME_MOMENT)})
     answer = browser.get(f"/allocations/{alloc.id}/logs", task="web")
     assert (answer.status, answer.text) == (202, "no output is kept of this task")
+    assert "Retry-After" not in answer.headers
+
+
+def test_output_of_a_collected_allocation_is_not_asked_for_again(browser, put):
+    answer = browser.get("/allocations/gone/logs", task="web")
+    assert (answer.status, "Retry-After" in answer.headers) == (404, False)
+
+
+@pytest.mark.parametrize("ended", [pytest.param(True, id="ended"), pytest.param(False, id="runs")])
+def test_what_has_ended_offers_no_restart_and_no_stop(browser, put, store, ended):
+    alloc = put(client_status=ClientStatus.FAILED if ended else ClientStatus.RUNNING)
+    text = browser.get(f"/allocations/{alloc.id}/").text
+    assert ('data-confirm="restart-alloc"' in text) is not ended
+    # A page that was open before hides its buttons by this mark.
+    feed = feed_for(Subscription("allocation", alloc.id, None))
+    pieces = store.read(lambda reader: feed.everything(reader, SOME_MOMENT))
+    (standing,) = [piece.html for piece in pieces if piece.target == "alloc-standing"]
+    assert ("data-ended" in standing) is ended
 
 
 def test_a_lost_allocation_says_why_and_not_what_its_node_said_last():
@@ -217,3 +309,16 @@ def test_stop_leads_to_the_evaluation_that_replaces_it(browser, put, store):
     evaluation = store.read(lambda reader: reader.evaluations_by_job(alloc.job_key))[-1]
     assert answer.headers["Location"] == f"/evaluations/{evaluation.id}/"
     assert evaluation.triggered_by == "alloc-stop"
+
+
+def test_an_allocation_on_a_simulated_node_is_said_to_be_pretended(browser, store, put):
+    real, pretended = put(), make_node(3, attributes={SIMULATED: "true"})
+    store.write(
+        WriteKind.NODE_REGISTRATION,
+        lambda change: put_found(change, pretended),
+        now=SOME_MOMENT,
+    )
+    shown = put(node_id=pretended.id)
+    told = "simulated: only pretended"
+    assert told in words(browser.get(f"/allocations/{shown.id}/"))
+    assert told not in words(browser.get(f"/allocations/{real.id}/"))

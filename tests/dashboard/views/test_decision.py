@@ -7,9 +7,10 @@ from zlib import crc32
 import pytest
 from msgspec.structs import replace
 
-from dashboard.live.registry import room_for
-from dashboard.live.subscriptions import Subscription
+from dashboard.panels import feed_for
+from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.writes.evaluations import write_explanations
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import ClientStatus
@@ -22,6 +23,7 @@ from scheduler.structs.explanation import (
     pack,
 )
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_node
+from tests.dashboard.views.conftest import one_line
 
 NODES = tuple(make_node(number) for number in range(1, 4))
 SCORES = (
@@ -75,16 +77,17 @@ def stored(evaluation, group):
 def write(store, *evaluations, explained=(), kind=WriteKind.EVALUATION_UPDATED):
     def work(change):
         for node in NODES:
-            change.put_node(node)
+            put_found(change, node)
         for evaluation in evaluations:
-            change.put_evaluation(evaluation)
-        change.put_allocation(
+            put_found(change, evaluation)
+        put_found(
+            change,
             make_allocation(
                 eval_id=DECIDED.id,
                 node_id=NODES[0].id,
                 task_group="web",
                 metrics=AllocMetric(nodes_evaluated=2, score_meta_data=SCORES),
-            )
+            ),
         )
         write_explanations(change, explained)
 
@@ -153,6 +156,20 @@ def test_what_waits_shows_what_its_job_found_last(store, browser):
     assert f"as {DECIDED.id[:8]} found it" in said
 
 
+def test_what_a_later_run_found_is_told_with_that_runs_index(store, browser):
+    waits = replace(BLOCKED, snapshot_index=3, failed_task_groups={HOSTILE: FAILED})
+    write(store, waits)
+    index, _ = store.write(
+        WriteKind.EVALUATION_UPDATED,
+        lambda change: write_explanations(change, [stored(waits, WAITS)]),
+        now=SOME_MOMENT,
+    )
+    said = words(page(browser, waits))
+    assert f"stored at index {index}, after what that run placed" in said
+    assert "as seen at index 3" not in said
+    assert "pool default" not in said
+
+
 @pytest.mark.parametrize("newer", [pytest.param(True, id="newer"), pytest.param(False, id="none")])
 def test_an_older_evaluation_says_that_only_counts_are_left(store, browser, newer):
     other = make_evaluation(3, status=EvalStatus.COMPLETE, create_index=2)
@@ -194,18 +211,18 @@ def test_a_group_that_a_quota_holds_says_so_before_the_nodes(store, browser):
 
 def followed(store, evaluation, *writes):
     """What an open page of the evaluation is told after each write."""
-    room = room_for(Subscription("evaluation", evaluation.id, frozenset({"default"})))
-    store.read(room.load)
+    feed = feed_for(Subscription("evaluation", evaluation.id, frozenset({"default"})))
+    store.read(feed.load)
     for make in writes:
         since = store.index
         make()
         for frame in store.frames_since(since):
-            room.observe(frame)
-        pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
-        yield {getattr(piece, "target", ""): getattr(piece, "html", "") for piece in pieces}
+            feed.observe(frame)
+        pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+        yield {getattr(p, "target", ""): one_line(getattr(p, "html", "")) for p in pieces}
 
 
-def test_an_open_page_of_what_waits_follows_what_its_job_finds(store, panels):
+def test_an_open_page_of_what_waits_follows_what_its_job_finds(store):
     write(store, DECIDED, BLOCKED, explained=[stored(DECIDED, WAITS)])
     newer = make_evaluation(3, status=EvalStatus.COMPLETE, create_index=2)
     nearer = replace(WAITS, nearest_miss="1 node lacks 20 MiB of memory")
@@ -216,7 +233,7 @@ def test_an_open_page_of_what_waits_follows_what_its_job_finds(store, panels):
     assert f"/evaluations/{newer.id}/" in told["decision"]
 
 
-def test_a_change_of_its_allocations_resends_only_what_it_changes(store, panels):
+def test_a_change_of_its_allocations_resends_only_what_it_changes(store):
     write(store, DECIDED, explained=[stored(DECIDED, WAITS)])
     alloc = make_allocation(eval_id=DECIDED.id, node_id=NODES[0].id, task_group="web")
     first, second = followed(
@@ -225,7 +242,7 @@ def test_a_change_of_its_allocations_resends_only_what_it_changes(store, panels)
         *(
             lambda status=status: store.write(
                 WriteKind.ALLOCATION_UPDATED,
-                lambda change: change.put_allocation(replace(alloc, client_status=status)),
+                lambda change: put_found(change, replace(alloc, client_status=status)),
                 now=SOME_MOMENT,
             )
             for status in (ClientStatus.RUNNING, ClientStatus.COMPLETE)
@@ -235,16 +252,16 @@ def test_a_change_of_its_allocations_resends_only_what_it_changes(store, panels)
     assert "raw" not in first | second
 
 
-def test_the_explanation_comes_with_the_frame_that_ends_the_evaluation(store, panels):
+def test_the_explanation_comes_with_the_frame_that_ends_the_evaluation(store):
     pending = DECIDED.changed(status=EvalStatus.PENDING, failed_task_groups={})
     write(store, pending)
-    room = room_for(Subscription("evaluation", DECIDED.id, frozenset({"default"})))
-    store.read(room.load)
+    feed = feed_for(Subscription("evaluation", DECIDED.id, frozenset({"default"})))
+    store.read(feed.load)
     since = store.read(lambda reader: reader.index)
     write(store, DECIDED, explained=[stored(DECIDED, WAITS)])
     for frame in store.frames_since(since):
-        room.observe(frame)
-    pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
-    told = {getattr(piece, "target", ""): getattr(piece, "html", "") for piece in pieces}
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    told = {getattr(p, "target", ""): one_line(getattr(p, "html", "")) for p in pieces}
     assert "Nearest miss" in told["decision"]
     assert f"/nodes/{NODES[2].id}/" in told["decision"]

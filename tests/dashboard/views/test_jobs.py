@@ -1,19 +1,32 @@
 """The list of jobs, one job, and its buttons."""
 
 import html
+import re
 
 import pytest
 
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
 from cluster.operations.namespaces import put_namespace
-from dashboard.live.registry import room_for
-from dashboard.live.subscriptions import Subscription
+from dashboard.panels import feed_for
 from dashboard.queries.jobs import group_counts
+from dashboard.rights import ACTIONS
+from dashboard.subscription import Subscription
 from dashboard.wording import MINUS
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import JobSubmission, JobSummary, Namespace, TaskGroupSummary
-from tests.builders import SOME_MOMENT, make_job
+from scheduler.structs.job import (
+    JobSubmission,
+    JobSummary,
+    Namespace,
+    ParameterizedJob,
+    Periodic,
+    TaskGroupSummary,
+)
+from scheduler.structs.task_group import Artifact
+from tests.builders import SOME_MOMENT, make_job, make_task, make_task_group
+from tests.callers import MANAGER
+from tests.dashboard.views.conftest import one_line
 
 KEY = JobKey("default", "web")
 FIELDS = {"namespace": "default", "job": "web"}
@@ -31,7 +44,7 @@ def register(store, ids):
             job=make_job(**({"id": "web"} | fields)),
             submission=JobSubmission(source=source, format="hcl2") if source else None,
         )
-        return register_job(store, request, now=SOME_MOMENT, ids=ids)
+        return register_job(store, request, by=MANAGER, now=SOME_MOMENT, ids=ids)
 
     return register
 
@@ -39,7 +52,7 @@ def register(store, ids):
 @pytest.fixture
 def elsewhere(store, register):
     """A job in a namespace of its own."""
-    put_namespace(store, Namespace(name="other"), now=SOME_MOMENT)
+    put_namespace(store, Namespace(name="other"), by=MANAGER, now=SOME_MOMENT)
     return register(id="hidden", namespace="other")
 
 
@@ -162,10 +175,10 @@ def test_stop_leads_to_the_evaluation(browser, register, store):
 
 def test_start_runs_a_stopped_job_again_with_its_text(browser, register, store, ids):
     register(source="# a text")
-    deregister_job(store, KEY, now=SOME_MOMENT, ids=ids)
+    deregister_job(store, KEY, by=MANAGER, now=SOME_MOMENT, ids=ids)
     browser.post("/jobs/start/", **FIELDS)
     job = store.read(lambda reader: reader.job(KEY))
-    submission = store.read(lambda reader: reader.job_submission(KEY, job.version))
+    submission = store.read(lambda reader: reader.get(JOB_SUBMISSIONS, (KEY, job.version)))
     assert (job.stop, job.version, submission.source) == (False, 2, "# a text")
 
 
@@ -211,19 +224,19 @@ def test_search_shows_no_other_namespace(guest, elsewhere):
 
 def test_what_a_stop_would_end_is_told_again_while_the_page_is_open(store, browser, register):
     register()
-    room = room_for(Subscription("job", "default/web", frozenset({"default"})))
-    store.read(room.load)
+    feed = feed_for(Subscription("job", "default/web", frozenset({"default"})))
+    store.read(feed.load)
     since = store.read(lambda reader: reader.index)
     summary = JobSummary(job_id="web", summary={"web": TaskGroupSummary(running=2)})
     store.write(
         WriteKind.ALLOCATION_UPDATED,
-        lambda change: change.put_job_summary(summary),
+        lambda change: change.put(JOB_SUMMARIES, summary),
         now=SOME_MOMENT,
     )
     for frame in store.frames_since(since):
-        room.observe(frame)
-    pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
-    told = {piece.target: piece.html.strip() for piece in pieces}
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    told = {piece.target: one_line(piece.html) for piece in pieces}
     page = browser.get("/jobs/default/web/").text
     for target in ("stop-job-told", "purge-job-told"):
         assert "2 allocations will be stopped" in told[target]
@@ -232,16 +245,62 @@ def test_what_a_stop_would_end_is_told_again_while_the_page_is_open(store, brows
 
 def test_the_buttons_of_an_open_page_follow_who_stops_the_job(browser, register, store):
     register()
-    room = room_for(Subscription("job", "default/web", None))
-    store.read(room.load)
+    feed = feed_for(Subscription("job", "default/web", None, frozenset(ACTIONS)))
+    store.read(feed.load)
     since = store.read(lambda reader: reader.index)
     browser.post("/jobs/stop/", **FIELDS)
     for frame in store.frames_since(since):
-        room.observe(frame)
-    pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
-    (told,) = [piece.html.strip() for piece in pieces if piece.target == "job-actions"]
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    (told,) = [one_line(piece.html) for piece in pieces if piece.target == "job-actions"]
     page = browser.get("/jobs/default/web/").text
     assert told in page
     assert 'data-confirm="start-job"' in told
     assert 'data-confirm="stop-job"' not in told
     assert '<dialog class="dialog" id="start-job"' in page
+
+
+LEFT_OUT = 'artifact of task "web.web": artifacts are not fetched yet'
+
+
+def test_a_job_says_what_of_it_is_not_carried_out(browser, register):
+    task = make_task(artifacts=(Artifact(getter_source="http://127.0.0.1:9/x"),))
+    register(task_groups=(make_task_group(tasks=(task,)),))
+    assert f"Not carried out: {LEFT_OUT}" in words(browser.get("/jobs/default/web/"))
+
+
+def test_a_job_that_asks_for_nothing_in_vain_says_nothing(browser, register):
+    register()
+    assert "Not carried out" not in browser.get("/jobs/default/web/").text
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence", "warning"),
+    [
+        pytest.param(
+            {"periodic": Periodic(specs=("* * * * *",))},
+            "Periodic: nothing runs. It places nothing by itself, and runs at set times are not"
+            " launched yet.",
+            "Not carried out: periodic: runs at set times are not launched yet",
+            id="periodic",
+        ),
+        pytest.param(
+            {"parameterized_job": ParameterizedJob()},
+            "Parameterized: nothing runs. It places nothing by itself, and jobs cannot be"
+            " dispatched yet.",
+            "Not carried out: parameterized: jobs cannot be dispatched yet",
+            id="parameterized",
+        ),
+    ],
+)
+def test_a_job_that_is_to_be_launched_says_that_nothing_launches_it(
+    browser, register, fields, sentence, warning
+):
+    register(type="batch", **fields)
+    page = browser.get("/jobs/default/web/")
+    assert page.context["standing"] == "waiting"
+    assert 'data-confirm="evaluate-job"' not in page.text
+    assert "None is made: it places nothing by itself." in words(page)
+    told = re.sub(r"<[^>]*>", "", words(page))
+    assert sentence in one_line(told)
+    assert warning in told

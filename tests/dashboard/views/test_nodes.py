@@ -1,19 +1,30 @@
 """Nodes and drains: lists, the page of one, the board, and the buttons."""
 
 import pytest
-from django.contrib.auth.models import User
 from msgspec.structs import replace
 
 from cluster.operations.nodes import DrainRequest, drain_node
-from dashboard.live.registry import room_for
-from dashboard.live.subscriptions import Subscription
+from dashboard.panels import feed_for
+from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.writes.node_drain import DrainNote
+from scheduler.state.writes.nodes import add_node_event
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
 from scheduler.structs.evaluation import EvalStatus, Evaluation
-from scheduler.structs.node import DrainStrategy, NodeEligibility, NodeStatus
+from scheduler.structs.node import (
+    CLOCK_OFF_BY,
+    SIMULATED,
+    DrainStrategy,
+    NodeEligibility,
+    NodeEvent,
+    NodeStatus,
+)
 from tests.builders import SECOND, SOME_MOMENT, make_allocation, make_job, make_node
-from tests.dashboard.views.conftest import Browser
+from tests.callers import MANAGER
+from tests.cluster.api.clients import accessor_of, make_token
+from tests.dashboard.views.conftest import Browser, one_line
+from tests.people import account
 
 OTHER = make_node(2)
 NOTE = DrainNote(meta={"message": "kernel update", "by": "kim"})
@@ -22,8 +33,7 @@ NOTE = DrainNote(meta={"message": "kernel update", "by": "kim"})
 def put(store, *values, kind=WriteKind.PLAN_RESULT):
     def work(change):
         for value in values:
-            put = change.put_node if hasattr(value, "node_class") else change.put_allocation
-            put(value)
+            put_found(change, value)
 
     store.write(kind, work, now=SOME_MOMENT)
 
@@ -34,7 +44,7 @@ def drain(store, node, ids):
 
     def drain(**strategy):
         asked = DrainRequest(strategy=DrainStrategy(**strategy), note=NOTE)
-        drain_node(store, node.id, asked, now=SOME_MOMENT + SECOND, ids=ids)
+        drain_node(store, node.id, asked, by=MANAGER, now=SOME_MOMENT + SECOND, ids=ids)
 
     return drain
 
@@ -82,7 +92,7 @@ def test_a_node_page_shows_room_allocations_and_events(store, browser, node):
     assert answer.context["strong"] == "Ready, with 1 allocation."
     assert "3\u202f500 MHz free" in answer.text
     assert "web.web[0]" in answer.text
-    assert "Node registered" in answer.text
+    assert "Joined." in answer.text
 
 
 def test_an_unknown_node_is_not_found(browser):
@@ -99,19 +109,22 @@ def test_a_node_is_closed_and_opened(store, browser, node):
     assert (closed, opened) == (NodeEligibility.INELIGIBLE, NodeEligibility.ELIGIBLE)
 
 
-@pytest.mark.parametrize(
-    ("user", "eligibility"),
-    [
-        pytest.param("guest", "ineligible", id="not-staff"),
-        pytest.param("staff", "nonsense", id="no-such-value"),
-    ],
-)
-def test_a_refused_change_writes_nothing_and_says_why(store, node, user, eligibility):
-    browser = Browser(User.objects.create_user(user, is_staff=user == "staff"))
-    answer = browser.post(f"/nodes/{node.id}/eligibility", eligibility=eligibility)
+def test_a_refused_change_writes_nothing_and_says_why(store, node, browser):
+    answer = browser.post(f"/nodes/{node.id}/eligibility", eligibility="nonsense")
     assert answer.status == 302
     assert store.read(lambda reader: reader.node(node.id)) == node
     assert 'data-state="failed"' in browser.get(f"/nodes/{node.id}/").text
+
+
+def test_who_may_only_look_at_nodes_is_told_which_right_a_button_needs(store, node):
+    browser = Browser(account(store, "viewer"))
+    answer = browser.post(f"/nodes/{node.id}/eligibility", eligibility="ineligible")
+    assert answer.status == 403
+    assert "To change nodes you need node:write." in answer.text
+    assert "The groups administrator and operator have this right." in answer.text
+    assert store.read(lambda reader: reader.node(node.id)) == node
+    page = browser.get(f"/nodes/{node.id}/").text
+    assert 'aria-disabled="true" title="needs node:write" aria-describedby="node-denied"' in page
 
 
 def test_buttons_are_not_pressed_by_looking(browser, node):
@@ -156,7 +169,7 @@ def test_the_board_tells_each_allocation_its_column(store, browser, node, drain)
         "placed": ["web.web[4]"],
         "running": ["web.web[3]"],
     }
-    assert answer.context["strong"] == "web.web[0] waits for a turn."
+    assert answer.context["strong"] == "Moving."
     assert answer.context["rest"] == "1 of 6 replacements run, 3 of 6 allocations stopped."
     assert "kernel update" in answer.text
 
@@ -166,7 +179,7 @@ def test_the_board_tells_each_allocation_its_column(store, browser, node, drain)
     [
         pytest.param("batch", "left to finish", id="batch"),
         pytest.param("system", "last", id="system"),
-        pytest.param("service", "held up", id="service"),
+        pytest.param("service", "waits for its turn", id="service"),
     ],
 )
 def test_the_board_says_why_an_allocation_is_still_here(
@@ -186,9 +199,7 @@ def test_the_board_leads_to_the_evaluation_that_holds_an_allocation_up(
     put(store, make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING))
     drain()
     waits = Evaluation(id="waits", job_id="web", status=EvalStatus.BLOCKED)
-    store.write(
-        WriteKind.PLAN_RESULT, lambda change: change.put_evaluation(waits), now=SOME_MOMENT
-    )
+    store.write(WriteKind.PLAN_RESULT, lambda change: put_found(change, waits), now=SOME_MOMENT)
     answer = browser.get(f"/drains/{node.id}/")
     assert answer.context["strong"] == "web.web[0] waits: its job waits for room."
     assert 'href="/evaluations/waits/"' in answer.text
@@ -202,26 +213,28 @@ def test_the_board_leads_to_the_evaluation_that_holds_an_allocation_up(
     ],
 )
 def test_an_open_board_follows_what_holds_an_allocation_up(
-    store, panels, node, drain, namespaces, is_told
+    store, node, drain, namespaces, is_told
 ):
     job = make_job(id="web")
     put(store, make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING))
     drain()
-    room = room_for(Subscription("drains", node.id, namespaces))
-    store.read(room.load)
+    feed = feed_for(Subscription("drains", node.id, namespaces))
+    store.read(feed.load)
     told = []
     for status in (EvalStatus.BLOCKED, EvalStatus.CANCELED):
         since = store.index
         waits = Evaluation(id="waits", job_id="web", status=status)
         store.write(
             WriteKind.PLAN_RESULT,
-            lambda change, waits=waits: change.put_evaluation(waits),
+            lambda change, waits=waits: put_found(change, waits),
             now=SOME_MOMENT,
         )
         for frame in store.frames_since(since):
-            room.observe(frame)
-        pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
-        told.append({piece.target: "its job waits for room" in piece.html for piece in pieces})
+            feed.observe(frame)
+        pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+        told.append(
+            {piece.target: "its job waits for room" in one_line(piece.html) for piece in pieces}
+        )
     changed = [{"drain-head": True, "board": True}, {"drain-head": False, "board": False}]
     assert told == (changed if is_told else [{}, {}])
 
@@ -234,14 +247,53 @@ def test_those_that_wait_for_the_same_are_counted_together(store, browser, node,
     drain()
     waits = Evaluation(id="waits", job_id="web", status=EvalStatus.BLOCKED)
     told = [browser.get(f"/drains/{node.id}/").context["strong"]]
-    store.write(
-        WriteKind.PLAN_RESULT, lambda change: change.put_evaluation(waits), now=SOME_MOMENT
-    )
+    store.write(WriteKind.PLAN_RESULT, lambda change: put_found(change, waits), now=SOME_MOMENT)
     told.append(browser.get(f"/drains/{node.id}/").context["strong"])
     assert told == [
-        "web.web[0] and 3 more wait for a turn.",
+        "Moving.",
         "web.web[0] and 2 more wait: their job waits for room.",
     ]
+
+
+def test_nobody_is_held_up_who_only_waits_for_a_turn(store, browser, node, drain):
+    running = {"node_id": node.id, "client_status": ClientStatus.RUNNING}
+    put(store, *(make_allocation(make_job(id="web"), number, **running) for number in range(20)))
+    drain()
+    answer = browser.get(f"/drains/{node.id}/")
+    assert "held up" not in answer.text
+    assert {card.tone for card in answer.context["columns"][0]["cards"]} == {"marked"}
+
+
+def test_a_drain_names_the_token_that_asked_for_it(store, browser, node, ids):
+    make_token(store, "deploy bot")
+    for accessor_id, told in (
+        (accessor_of("deploy bot"), "token “deploy bot”"),
+        ("gone", "a token that is gone"),
+    ):
+        asked = DrainRequest(strategy=DrainStrategy(), note=DrainNote(accessor_id=accessor_id))
+        drain_node(store, node.id, asked, by=MANAGER, now=SOME_MOMENT, ids=ids)
+        assert told in browser.get("/drains/").text
+        assert browser.get(f"/drains/{node.id}/").context["by"] == told
+
+
+def test_an_open_list_of_drains_says_how_many_drain_now(store, node, drain):
+    feed = feed_for(Subscription("drains", "", None))
+    since = store.index
+    drain(deadline=3600 * SECOND)
+    for frame in store.frames_since(since):
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    told = {piece.target: one_line(piece.html) for piece in pieces}
+    assert "1 node drains now." in told["drains-told"]
+    assert node.name in told["drain-list"]
+
+
+def test_events_of_a_node_are_told_in_words_for_people(browser, node, drain):
+    drain()
+    for path in (f"/nodes/{node.id}/", f"/drains/{node.id}/"):
+        answer = browser.get(path)
+        assert "Its drain began." in answer.text
+        assert "Node drain strategy set" not in answer.text
 
 
 def test_a_drain_tells_its_own_events_and_draws_no_empty_bars(store, browser, node, drain, ids):
@@ -250,7 +302,7 @@ def test_a_drain_tells_its_own_events_and_draws_no_empty_bars(store, browser, no
     first = browser.get(f"/drains/{node.id}/")
     asked = DrainRequest(strategy=DrainStrategy(), note=NOTE)
     later = first.context["last"].updated_at + 60 * SECOND
-    drain_node(store, node.id, asked, now=later, ids=ids)
+    drain_node(store, node.id, asked, by=MANAGER, now=later, ids=ids)
     second = browser.get(f"/drains/{node.id}/")
     assert [len(answer.context["events"]) for answer in (first, second)] == [2, 1]
     assert first.context["rest"] == "Nothing had to move."
@@ -265,9 +317,7 @@ def test_a_replacement_that_waits_for_room_is_led_to(store, browser, node, drain
     ended = SOME_MOMENT + 2 * SECOND
     put(store, replace(alloc, client_status=ClientStatus.COMPLETE, modify_time=ended))
     waits = Evaluation(id="waits", job_id="web", status=EvalStatus.BLOCKED)
-    store.write(
-        WriteKind.PLAN_RESULT, lambda change: change.put_evaluation(waits), now=SOME_MOMENT
-    )
+    store.write(WriteKind.PLAN_RESULT, lambda change: put_found(change, waits), now=SOME_MOMENT)
     answer = browser.get(f"/drains/{node.id}/")
     assert columns(answer) == {"stopped": ["web.web[0]"]}
     assert 'href="/evaluations/waits/"' in answer.text
@@ -292,3 +342,30 @@ def test_a_drain_is_listed_and_canceled(store, browser, node, drain):
     assert (after.drain_strategy, after.last_drain.status) == (None, "canceled")
     assert after.scheduling_eligibility is NodeEligibility.ELIGIBLE
     assert "Canceled at" in browser.get(f"/drains/{node.id}/").context["strong"]
+
+
+def test_a_simulated_node_says_that_it_only_pretends(browser, store, node):
+    pretender = make_node(3, attributes={SIMULATED: "true"})
+    put(store, pretender, kind=WriteKind.NODE_REGISTRATION)
+    told = "Simulated: it runs nothing and only pretends what it is given."
+    assert told in browser.get(f"/nodes/{pretender.id}/").text
+    assert told not in browser.get(f"/nodes/{node.id}/").text
+
+
+def test_a_node_whose_clock_is_off_says_so_in_words(store, browser, node):
+    """As an agent's door writes it, and no more once the clock agrees again."""
+    for message, off_by in (
+        ("Node clock is 61 s behind the server's", "-61000"),
+        ("Node clock agrees with the server's again", "0"),
+    ):
+        event = NodeEvent(message=message, subsystem="Cluster", details={CLOCK_OFF_BY: off_by})
+        store.write(
+            WriteKind.NODE_STREAM_EVENT,
+            lambda change, event=event: add_node_event(change, node.id, event),
+            now=SOME_MOMENT,
+        )
+        page = browser.get(f"/nodes/{node.id}/").text
+        told = "Its clock is 1 min 1 s behind the server&#x27;s: times it reports are off by that."
+        assert (told in page) == (off_by != "0")
+        assert f"Its{message.removeprefix('Node')}.".replace("'", "&#x27;") in page
+        assert "clock_off_by_ms" not in page

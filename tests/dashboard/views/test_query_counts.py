@@ -7,6 +7,7 @@ import pytest
 from django.db.backends.utils import CursorWrapper
 
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.evaluation import EvalStatus
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
@@ -31,6 +32,7 @@ PATHS = {
     "chain": f"/chains/{SHOWN.id}/",
     "nodes": "/nodes/",
     "node": f"/nodes/{NODE.id}/",
+    "audit": "/audit/",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",
     "states": "/help/states/",
@@ -61,16 +63,17 @@ def statements(monkeypatch):
 def fill(store, first, last):
     def work(change):
         for number in range(first, last):
-            change.put_node(make_node(number))
+            put_found(change, make_node(number))
             write_job(change, make_job(id="web" if number == 1 else f"web-{number}"))
-            change.put_allocation(make_allocation(number=number, node_id=make_node(number).id))
-            change.put_evaluation(
+            put_found(change, make_allocation(number=number, node_id=make_node(number).id))
+            put_found(
+                change,
                 make_evaluation(
                     number,
                     job_id="web" if number == 1 else f"job-{number}",
                     status=EvalStatus.COMPLETE if number % 2 else EvalStatus.BLOCKED,
                     create_index=2,
-                )
+                ),
             )
 
     store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)

@@ -6,10 +6,12 @@ from msgspec.structs import replace
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.namespaces import put_namespace
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.job import Namespace
 from tests.builders import SOME_MOMENT, make_allocation, make_job
+from tests.callers import MANAGER
 
 JOB = "/jobs/default/web/"
 WAITING = GroupRollout(
@@ -23,9 +25,9 @@ def deploy(store, ids):
     """A job whose version 0 rolls out, with a healthy canary of group `web`."""
 
     def deploy(*, healthy=True, namespace="default", **fields):
-        put_namespace(store, Namespace(name=namespace), now=SOME_MOMENT)
+        put_namespace(store, Namespace(name=namespace), by=MANAGER, now=SOME_MOMENT)
         job = make_job(id="web", namespace=namespace)
-        register_job(store, JobRegistration(job=job), now=SOME_MOMENT, ids=ids)
+        register_job(store, JobRegistration(job=job), by=MANAGER, now=SOME_MOMENT, ids=ids)
         group = replace(WAITING, **fields)
         deployment = Deployment(
             id="d", namespace=namespace, job_id="web", task_groups={"web": group}
@@ -40,8 +42,8 @@ def deploy(store, ids):
         )
 
         def work(change):
-            change.put_deployment(deployment)
-            change.put_allocation(canary)
+            put_found(change, deployment)
+            put_found(change, canary)
 
         store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
 

@@ -4,12 +4,14 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.operations.jobs import JobRegistration, register_job
-from dashboard.live.rooms import Room
-from dashboard.live.subscriptions import Subscription
-from dashboard.queries.rollout import GroupProgress
+from dashboard.panels import feed_for
+from dashboard.rollouts import GroupProgress
+from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from tests.builders import SOME_MOMENT, make_job
+from tests.callers import MANAGER
 
 JOB = "/jobs/default/web/"
 WAITING = GroupRollout(
@@ -33,13 +35,15 @@ PROMOTED = GroupRollout(
 @pytest.fixture
 def deploy(store, ids):
     """A job with a deployment of its version 0."""
-    register_job(store, JobRegistration(job=make_job(id="web")), now=SOME_MOMENT, ids=ids)
+    register_job(
+        store, JobRegistration(job=make_job(id="web")), by=MANAGER, now=SOME_MOMENT, ids=ids
+    )
 
     def deploy(group, **fields):
         deployment = Deployment(id="d", job_id="web", task_groups={"web": group}, **fields)
         return store.write(
             WriteKind.PLAN_RESULT,
-            lambda change: change.put_deployment(deployment),
+            lambda change: put_found(change, deployment),
             now=SOME_MOMENT,
         )
 
@@ -62,6 +66,12 @@ def deploy(store, ids):
 )
 def test_canaries_are_told_by_what_they_wait_for(state, told):
     assert GroupProgress(name="web", state=state).canaries == told
+
+
+def test_replacements_are_no_more_of_those_wanted():
+    state = GroupRollout(desired_total=2, placed_allocs=6, healthy_allocs=1)
+    group = GroupProgress(name="web", state=state)
+    assert (group.placed, group.healthy) == ("6 placed so far, 2 wanted", "1 of 2")
 
 
 def test_a_job_that_was_never_rolled_out_shows_no_rollout(browser, deploy):
@@ -103,15 +113,15 @@ def test_a_later_version_without_a_deployment_leaves_the_old_one_behind(
 ):
     deploy(PROMOTED, status=DeploymentStatus.SUCCESSFUL)
     changed = JobRegistration(job=make_job(id="web", priority=70))
-    register_job(store, changed, now=SOME_MOMENT, ids=ids)
+    register_job(store, changed, by=MANAGER, now=SOME_MOMENT, ids=ids)
     assert browser.get(JOB).context["rollout"] is None
 
 
 def test_a_change_of_the_deployment_brings_the_rollout_to_open_pages(store, deploy):
     before = store.index
     deploy(WAITING)
-    room = Room(Subscription("job", "default/web", None))
+    feed = feed_for(Subscription("job", "default/web", None))
     for frame in store.frames_since(before):
-        room.observe(frame)
-    pieces = store.read(lambda reader: room.flush(reader, SOME_MOMENT))
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
     assert [piece.target for piece in pieces] == ["job-standing", "job-rollout"]

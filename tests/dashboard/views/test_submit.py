@@ -8,8 +8,10 @@ from msgspec.structs import replace
 
 from cluster.jobspec.parse import parse_text
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
+from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.structs.identity import JobKey
 from tests.builders import SOME_MOMENT
+from tests.callers import MANAGER
 
 KEY = JobKey("default", "web")
 TEXT = """job "web" {
@@ -84,7 +86,7 @@ def test_what_was_reviewed_is_run_and_leads_to_its_evaluation(browser, node, sto
     answer = run(browser, index=review.job_modify_index, digest=digest)
     evaluation = store.read(lambda reader: reader.evaluations_by_job(KEY))[0]
     assert (answer.status, answer.headers["Location"]) == (302, f"/evaluations/{evaluation.id}/")
-    submission = store.read(lambda reader: reader.job_submission(KEY, 0))
+    submission = store.read(lambda reader: reader.get(JOB_SUBMISSIONS, (KEY, 0)))
     assert (submission.source, submission.format) == (TEXT, "hcl2")
 
 
@@ -98,10 +100,10 @@ def test_a_text_that_changed_since_the_plan_is_planned_instead_of_run(browser, n
 
 
 def test_a_job_that_changed_since_the_plan_is_not_run(browser, node, store, ids):
-    register_job(store, JobRegistration(job=stored()), now=SOME_MOMENT, ids=ids)
+    register_job(store, JobRegistration(job=stored()), by=MANAGER, now=SOME_MOMENT, ids=ids)
     _, review, digest = plan(browser, path="/jobs/default/web/edit/")
     meanwhile = stored(priority=70)
-    register_job(store, JobRegistration(job=meanwhile), now=SOME_MOMENT, ids=ids)
+    register_job(store, JobRegistration(job=meanwhile), by=MANAGER, now=SOME_MOMENT, ids=ids)
     answer = run(browser, index=review.job_modify_index, digest=digest)
     assert answer.status == 409
     assert "Not run: the job changed since your plan." in words(answer)
@@ -111,9 +113,9 @@ def test_a_job_that_changed_since_the_plan_is_not_run(browser, node, store, ids)
 
 
 def test_a_job_that_was_purged_since_the_plan_is_not_run(browser, node, store, ids):
-    register_job(store, JobRegistration(job=stored()), now=SOME_MOMENT, ids=ids)
+    register_job(store, JobRegistration(job=stored()), by=MANAGER, now=SOME_MOMENT, ids=ids)
     _, review, digest = plan(browser)
-    deregister_job(store, KEY, purge=True, now=SOME_MOMENT, ids=ids)
+    deregister_job(store, KEY, purge=True, by=MANAGER, now=SOME_MOMENT, ids=ids)
     answer = run(browser, index=review.job_modify_index, digest=digest)
     assert "Meanwhile it was purged." in words(answer)
     assert store.read(lambda reader: reader.job(KEY)) is None
@@ -172,6 +174,14 @@ WARNED = [
         id="unknown-json-field",
     ),
     pytest.param(
+        TEXT.replace(
+            "      resources {", '      artifact { source = "http://x/y" }\n      resources {'
+        ),
+        'Not carried out: artifact of task "web.web"',
+        6,
+        id="what-is-not-carried-out",
+    ),
+    pytest.param(
         TEXT + "#" * 1_000_000, "its text is not kept", None, id="a-submission-that-is-dropped"
     ),
 ]
@@ -194,7 +204,7 @@ def test_edit_opens_the_text_that_was_submitted(browser, node):
 
 
 def test_edit_opens_json_that_can_be_planned_where_no_text_was_kept(browser, node, store, ids):
-    register_job(store, JobRegistration(job=stored()), now=SOME_MOMENT, ids=ids)
+    register_job(store, JobRegistration(job=stored()), by=MANAGER, now=SOME_MOMENT, ids=ids)
     opened = browser.get("/jobs/default/web/edit/")
     _, review, _ = plan(browser, opened.context["sheet"].text)
     assert opened.context["draft"].findings == ()

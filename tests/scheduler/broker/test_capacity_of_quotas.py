@@ -6,7 +6,9 @@ from scheduler.broker.blocked_evals import BlockedEvals
 from scheduler.broker.capacity import CapacityHooks
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import NAMESPACES, QUOTAS
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
@@ -22,11 +24,14 @@ def quota(name: str = "q", **limits: int) -> QuotaSpec:
 
 
 def put(*rows: object):
-    names = {QuotaSpec: "put_quota", Namespace: "put_namespace"}
-
     def work(change: Change) -> None:
         for row in rows:
-            getattr(change, names.get(type(row), "put_allocation"))(row)
+            if isinstance(row, QuotaSpec):
+                change.put(QUOTAS, row)
+            elif isinstance(row, Namespace):
+                change.put(NAMESPACES, row)
+            else:
+                put_found(change, row)
 
     return work
 
@@ -35,31 +40,27 @@ def put(*rows: object):
     ("kind", "work", "is_released"),
     [
         pytest.param(
-            WriteKind.QUOTA_UPSERTED, put(quota(cpu=200, memory_mb=50)), True, id="a-limit-raised"
+            QUOTAS.upserted, put(quota(cpu=200, memory_mb=50)), True, id="a-limit-raised"
         ),
+        pytest.param(QUOTAS.upserted, put(quota(memory_mb=50)), True, id="a-limit-taken-away"),
         pytest.param(
-            WriteKind.QUOTA_UPSERTED, put(quota(memory_mb=50)), True, id="a-limit-taken-away"
+            QUOTAS.upserted, put(quota(cpu=50, memory_mb=50)), False, id="a-limit-lowered"
         ),
+        pytest.param(QUOTAS.upserted, put(quota("other", cpu=999)), False, id="another-quota"),
         pytest.param(
-            WriteKind.QUOTA_UPSERTED, put(quota(cpu=50, memory_mb=50)), False, id="a-limit-lowered"
-        ),
-        pytest.param(
-            WriteKind.QUOTA_UPSERTED, put(quota("other", cpu=999)), False, id="another-quota"
-        ),
-        pytest.param(
-            WriteKind.NAMESPACE_UPSERTED,
+            NAMESPACES.upserted,
             put(Namespace(name="default", quota="q", description="x")),
             False,
             id="a-namespace-that-keeps-its-quota",
         ),
         pytest.param(
-            WriteKind.NAMESPACE_UPSERTED,
+            NAMESPACES.upserted,
             put(Namespace(name="default")),
             True,
             id="a-namespace-that-leaves-the-quota",
         ),
         pytest.param(
-            WriteKind.NAMESPACE_UPSERTED,
+            NAMESPACES.upserted,
             put(Namespace(name="team", quota="q")),
             True,
             id="a-namespace-that-comes-to-it",
@@ -93,17 +94,17 @@ def test_an_allocation_that_ends_frees_its_quota_although_its_node_is_gone():
     assert released_by(WriteKind.ALLOCATION_UPDATED, done, node_is_gone=True)
 
 
-def released_by(kind: WriteKind, work, *, node_is_gone: bool = False) -> bool:
+def released_by(kind: str, work, *, node_is_gone: bool = False) -> bool:
     """Whether a write lets an evaluation go that waits for quota `q`."""
     store, tracker = MemoryStateStore(), BlockedEvals()
     tracker.set_enabled(enabled=True)
     start = put(quota(cpu=100, memory_mb=50), quota("other", cpu=1))
-    store.write(WriteKind.QUOTA_UPSERTED, start, now=1)
+    store.write(QUOTAS.upserted, start, now=1)
 
     def fill(change: Change) -> None:
-        change.put_node(NODE)
-        change.put_namespace(Namespace(name="default", quota="q"))
-        change.put_allocation(HELD)
+        put_found(change, NODE)
+        change.put(NAMESPACES, Namespace(name="default", quota="q"))
+        put_found(change, HELD)
 
     store.write(WriteKind.NODE_REGISTRATION, fill, now=1)
     hooks = CapacityHooks(tracker)

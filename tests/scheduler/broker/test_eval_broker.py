@@ -8,6 +8,7 @@ from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.broker.places import BrokerStats, Place
 from scheduler.errors import NotOutstanding, TokenMismatch
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.moment import Moment
 from tests.builders import SECOND, SOME_MOMENT, CountingIDs, make_evaluation
 
 SERVICE = ("service",)
@@ -37,7 +38,7 @@ def take(broker: EvalBroker, types: tuple[str, ...] = SERVICE, at: float = 0.0) 
 
 
 def tick(broker: EvalBroker, at: float, now: int = SOME_MOMENT) -> None:
-    broker.tick(now=now, monotonic=at)
+    broker.tick(Moment(now, at))
 
 
 E = make_evaluation()
@@ -153,7 +154,7 @@ def test_09_a_silent_delivery_is_nacked() -> None:
     take(broker)
     tick(broker, 4.9)
     assert take(broker, at=4.9) == ("", "")
-    assert broker.next_deadline(now=SOME_MOMENT, monotonic=4.9) == 5
+    assert broker.next_deadline(Moment(SOME_MOMENT, 4.9)) == 5
     tick(broker, 5)
     assert take(broker, at=5)[0] == E.id
 
@@ -291,7 +292,7 @@ def test_21_requeued_with_its_token_it_comes_again_after_the_ack() -> None:
     broker = make_broker()
     enqueue(broker, E)
     eval_id, token = take(broker)
-    broker.enqueue_all([(E, token)], monotonic=0)
+    broker.enqueue(E, monotonic=0, token=token)
     broker.ack(eval_id, token, monotonic=0)
     again, new_token = take(broker)
     assert again == eval_id
@@ -332,7 +333,7 @@ def test_25_a_wait_delays_the_first_delivery() -> None:
     enqueue(broker, E.changed(wait=SECOND // 10))
     assert take(broker) == ("", "")
     assert broker.stats() == BrokerStats(total_waiting=1)
-    assert broker.next_deadline(now=SOME_MOMENT, monotonic=0) == pytest.approx(0.1)
+    assert broker.next_deadline(Moment(SOME_MOMENT, 0)) == pytest.approx(0.1)
     tick(broker, 0.1)
     assert take(broker)[0] == E.id
     assert broker.stats().total_waiting == 0
@@ -357,7 +358,7 @@ def test_a_past_moment_is_due_at_once_and_a_wait_beats_a_moment() -> None:
     broker = make_broker()
     enqueue(broker, of_job(1, "a", wait_until=1))
     enqueue(broker, of_job(2, "b", wait_until=1, wait=SECOND))
-    assert broker.next_deadline(now=SOME_MOMENT, monotonic=5) == pytest.approx(1.0)
+    assert broker.next_deadline(Moment(SOME_MOMENT, 5)) == pytest.approx(1.0)
     tick(broker, 0)
     assert [d.evaluation.job_id for d in broker.dequeue(SERVICE, 9, monotonic=0)] == ["a"]
 
@@ -395,8 +396,7 @@ def test_30_an_empty_broker_delivers_nothing() -> None:
 
 def test_31_the_most_urgent_of_a_batch_goes_first() -> None:
     broker = make_broker()
-    batch = [(of_job(p, f"j{p}", priority=p), "") for p in range(10, 100, 10)]
-    broker.enqueue_all(batch, monotonic=0)
+    enqueue(broker, *(of_job(p, f"j{p}", priority=p) for p in range(10, 100, 10)))
     assert broker.dequeue(SERVICE, monotonic=0)[0].evaluation.priority == 90
 
 

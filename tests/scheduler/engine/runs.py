@@ -11,27 +11,25 @@ from scheduler.messages import QueuedPlan
 from scheduler.plan_applier import PlanApplier
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import Node, NodeStatus
 from scheduler.structs.plan import Plan
 from scheduler.structs.wire import Wire
 from tests.builders import SOME_MOMENT, CountingIDs
 
-PUTTERS = {
-    Job: "put_job",
-    Node: "put_node",
-    Allocation: "put_allocation",
-    Evaluation: "put_evaluation",
-    Deployment: "put_deployment",
-}
-
 
 def put_row(row: Wire, change: Change) -> None:
-    getattr(change, PUTTERS[type(row)])(row)
+    if isinstance(row, Job):
+        change.put_job(row)
+    else:
+        assert isinstance(row, Node | Allocation | Evaluation | Deployment)
+        put_found(change, row)
 
 
 class NoPatterns:
@@ -114,7 +112,7 @@ class Cluster:
         applier = PlanApplier(CountingIDs(prefix="e"))
         refusing = self.exceptions.get(len(self.plans), self.refusing)
         (outcome,) = applier.apply(
-            Judged(self.store, refusing), [QueuedPlan(plan=plan)], now=now, monotonic=0.0
+            Judged(self.store, refusing), [QueuedPlan(plan=plan)], Moment(now, 0.0)
         )
         assert outcome.result is not None, outcome.error
         refreshed = bool(outcome.result.refresh_index) and self.refreshes

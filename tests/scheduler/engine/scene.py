@@ -6,7 +6,9 @@ from scheduler.engine.context import EvalContext
 from scheduler.engine.stack import RankedNode, SelectOptions, ServiceStack, SystemStack
 from scheduler.ports import Snapshot
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import NODE_POOLS, SCHEDULER_SETTINGS
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeCpu, NodeMemory, NodePool, NodeResources
@@ -58,15 +60,15 @@ def snapshot_of(
 
     def put(change):
         for node in nodes:
-            change.put_node(node)
+            put_found(change, node)
         for pool in pools:
-            change.put_node_pool(pool)
+            change.put(NODE_POOLS, pool)
         for job in jobs:
             change.put_job(job)
         for alloc in allocs:
-            change.put_allocation(alloc)
+            put_found(change, alloc)
         if settings is not None:
-            change.put_scheduler_settings(settings)
+            change.put(SCHEDULER_SETTINGS, settings)
 
     store.write(WriteKind.JOB_REGISTERED, put, now=SOME_MOMENT)
     return store.snapshot()

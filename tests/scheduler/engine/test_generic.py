@@ -5,6 +5,7 @@ import pytest
 from scheduler.engine.registry import UnknownSchedulerType
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import JobSummary, TaskGroupSummary
 from scheduler.structs.policies import UpdateStrategy
@@ -95,7 +96,7 @@ def test_a_blocked_evaluation_is_written_when_the_job_queues_another_number(queu
     summary = JobSummary(job_id="web", summary={"web": TaskGroupSummary(queued=1)})
 
     def put(change: Change) -> None:
-        change.put_job_summary(summary)
+        change.put(JOB_SUMMARIES, summary)
 
     cluster.store.write(WriteKind.COLLECTED, put, now=SOME_MOMENT)
     blocked = make_evaluation(

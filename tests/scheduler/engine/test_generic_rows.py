@@ -8,6 +8,7 @@ from scheduler.engine.run import Run
 from scheduler.errors import MissingRefresh
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import NODE_POOLS, SCHEDULER_SETTINGS
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.computed_class import computed_class
 from scheduler.structs.constraint import Constraint
@@ -47,9 +48,9 @@ DISTINCT = Constraint(l_target="", operand="distinct_hosts", r_target="true")
 
 def configure(cluster: Cluster, settings: SchedulerSettings, *pools: NodePool) -> None:
     def put(change: Change) -> None:
-        change.put_scheduler_settings(settings)
+        change.put(SCHEDULER_SETTINGS, settings)
         for pool in pools:
-            change.put_node_pool(pool)
+            change.put(NODE_POOLS, pool)
 
     cluster.store.write(WriteKind.SCHEDULER_SETTINGS_UPDATED, put, now=SOME_MOMENT)
 

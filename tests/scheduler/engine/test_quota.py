@@ -6,12 +6,13 @@ import pytest
 from scheduler.engine.plan.evaluate import evaluate_plan
 from scheduler.messages import QueuedPlan
 from scheduler.plan_applier import PlanApplier
-from scheduler.state.events import WriteKind
+from scheduler.state.nouns import NAMESPACES, QUOTAS, SCHEDULER_SETTINGS
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.constraint import Constraint
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Job, Namespace
+from scheduler.structs.moment import Moment
 from scheduler.structs.plan import Plan, PlanResult
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.resources import Resources
@@ -60,14 +61,14 @@ def cluster_with(limits: QuotaAmounts, *rows: object, **settings: bool) -> Clust
     cluster = Cluster()
 
     def fill(change):
-        change.put_quota(QuotaSpec(name="q", limits=limits))
+        change.put(QUOTAS, QuotaSpec(name="q", limits=limits))
         for name in LIMITED:
-            change.put_namespace(Namespace(name=name, quota="q"))
-        change.put_namespace(Namespace(name="other"))
+            change.put(NAMESPACES, Namespace(name=name, quota="q"))
+        change.put(NAMESPACES, Namespace(name="other"))
         config = PreemptionConfig(**settings)
-        change.put_scheduler_settings(SchedulerSettings(preemption_config=config))
+        change.put(SCHEDULER_SETTINGS, SchedulerSettings(preemption_config=config))
 
-    cluster.store.write(WriteKind.NAMESPACE_UPSERTED, fill, now=SOME_MOMENT)
+    cluster.store.write(NAMESPACES.upserted, fill, now=SOME_MOMENT)
     return cluster.put(*NODES, *rows)
 
 
@@ -275,7 +276,7 @@ def test_of_two_plans_judged_together_the_one_that_exceeds_the_quota_is_refused(
     cluster = cluster_with(QuotaAmounts(cpu=1000), job_of(), make_evaluation())
     plans = [
         msgspec.structs.replace(
-            plan_of(running(job_of(), number, create_index=0)),
+            plan_of(running(job_of(), number, create_index=0, client_status=ClientStatus.PENDING)),
             id=f"p{number}",
             eval_id=make_evaluation().id,
             job_version=0,
@@ -283,7 +284,7 @@ def test_of_two_plans_judged_together_the_one_that_exceeds_the_quota_is_refused(
         for number in range(3)
     ]
     outcomes = PlanApplier(CountingIDs()).apply(
-        cluster.store, [QueuedPlan(plan=plan) for plan in plans], now=SOME_MOMENT, monotonic=0.0
+        cluster.store, [QueuedPlan(plan=plan) for plan in plans], Moment(SOME_MOMENT, 0.0)
     )
     committed = [outcome.result for outcome in outcomes]
     assert [len(result.node_allocation) for result in committed if result] == [1, 1, 0]

@@ -154,3 +154,4 @@ def test_a_successful_deployment_of_a_job_without_nodes_is_left_out_of_the_plan(
     assert cluster.plans == []
     assert outcome.evaluation is not None
     assert outcome.evaluation.status is EvalStatus.COMPLETE
+    assert outcome.evaluation.deployment_id == ""

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import SCHEDULER_SETTINGS
 from scheduler.structs.allocation import (
     AllocState,
     ClientStatus,
@@ -149,7 +150,7 @@ def test_a_full_node_makes_room_only_where_that_is_allowed(may_preempt):
     config = PreemptionConfig(system_scheduler_enabled=may_preempt)
 
     def configure(change: Change) -> None:
-        change.put_scheduler_settings(SchedulerSettings(preemption_config=config))
+        change.put(SCHEDULER_SETTINGS, SchedulerSettings(preemption_config=config))
 
     cluster.store.write(WriteKind.SCHEDULER_SETTINGS_UPDATED, configure, now=SOME_MOMENT)
     outcome = cluster.put(system(cpu=3000, job={"priority": 100})).run(evaluation())

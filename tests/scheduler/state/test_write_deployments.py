@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from scheduler.errors import IllegalTransition
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.writes.deployments import (
     count_in_deployment,
@@ -101,7 +102,7 @@ def test_a_promotion_frees_the_healthy_canaries(store):
 
     def begin(change):
         for alloc in canaries:
-            change.put_allocation(alloc)
+            put_found(change, alloc)
 
     write(store, begin)
     stored = write(
@@ -122,7 +123,7 @@ def test_a_plan_does_not_take_a_promotion_back(store):
 def test_health_set_by_hand_is_counted(store):
     def begin(change):
         for number in (0, 1):
-            change.put_allocation(member(number))
+            put_found(change, member(number))
 
     write(store, begin)
     healthy, unhealthy = [member(0).id], [member(1).id]
@@ -146,7 +147,7 @@ STRANGERS = [
 @pytest.mark.parametrize("alloc", STRANGERS)
 def test_health_of_a_stranger_is_refused(store, alloc):
     if alloc is not None:
-        write(store, lambda change: change.put_allocation(alloc))
+        write(store, lambda change: put_found(change, alloc))
     before = store.index
     with pytest.raises(IllegalTransition):
         write(

@@ -3,7 +3,9 @@
 import pytest
 
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.state.writes.allocations import update_from_client
 from scheduler.state.writes.evaluations import collect, write_evaluations
 from scheduler.state.writes.jobs import write_job
@@ -52,6 +54,7 @@ def test_62_a_complete_evaluation_cancels_every_blocked_one_of_its_job(store):
     other = make_evaluation(3, status=EvalStatus.BLOCKED, namespace="team")
     write(store, lambda change: write_evaluations(change, [*blocked, other]))
     done = make_evaluation(4, status=EvalStatus.COMPLETE, modify_time=777)
+    write(store, lambda change: write_evaluations(change, [make_evaluation(4)]))
     index, _ = write(store, lambda change: write_evaluations(change, [done]))
     for number in (1, 2):
         stored = store.evaluation(make_evaluation(number).id)
@@ -67,7 +70,7 @@ def test_a_complete_evaluation_with_failed_groups_cancels_nothing(store):
     done = make_evaluation(
         2, status=EvalStatus.COMPLETE, failed_task_groups={"web": make_allocation().metrics}
     )
-    write(store, lambda change: write_evaluations(change, [done]))
+    write(store, lambda change: write_evaluations(change, [make_evaluation(2), done]))
     assert store.evaluation(blocked.id).status is EvalStatus.BLOCKED
 
 
@@ -75,11 +78,11 @@ def test_63_queued_counts_go_to_known_groups(store):
     write(store, lambda change: write_job(change, make_job()))
     evaluation = make_evaluation(queued_allocations={"web": 3, "other": 1})
     index, _ = write(store, lambda change: write_evaluations(change, [evaluation]))
-    summary = store.job_summary(KEY)
+    summary = store.get(JOB_SUMMARIES, KEY)
     assert {name: counts.queued for name, counts in summary.summary.items()} == {"web": 3}
     assert summary.modify_index == index
     write(store, lambda change: write_evaluations(change, [evaluation]))
-    assert store.job_summary(KEY).modify_index == index
+    assert store.get(JOB_SUMMARIES, KEY).modify_index == index
 
 
 RECONNECTS = [
@@ -105,7 +108,7 @@ def test_66_a_follow_up_ends_when_nobody_waits_for_it(store, count, status):
         write_job(change, make_job())
         write_evaluations(change, [follow_up])
         for alloc in allocs:
-            change.put_allocation(alloc)
+            put_found(change, alloc)
 
     write(store, begin)
     for alloc in allocs[:count]:
@@ -134,8 +137,8 @@ def test_67_a_node_concerns_its_service_jobs_and_all_matching_system_jobs(store)
     def begin(change):
         change.put_job(system)
         change.put_job(sysbatch)
-        change.put_allocation(make_allocation())
-        change.put_allocation(make_allocation(sysbatch, 1))
+        put_found(change, make_allocation())
+        put_found(change, make_allocation(sysbatch, 1))
 
     write(store, begin)
     assert evaluated(store) == [("default", "web", "service"), ("default", "logs", "system")]
@@ -192,7 +195,7 @@ def test_an_allocation_decides_whether_its_job_is_concerned(
     store, job_type, desired, client, count
 ):
     alloc = make_allocation(make_job(type=job_type), desired_status=desired, client_status=client)
-    write(store, lambda change: change.put_allocation(alloc))
+    write(store, lambda change: put_found(change, alloc))
     assert len(evaluated(store)) == count
 
 
@@ -230,7 +233,7 @@ def test_71_a_report_makes_at_most_one_evaluation(
 
     def begin(change):
         write_job(change, make_job(task_groups=(group(policy),)))
-        change.put_allocation(alloc)
+        put_found(change, alloc)
 
     write(store, begin)
     report = alloc.changed(client_status=reported)
@@ -246,7 +249,7 @@ def test_reports_for_one_job_share_an_evaluation(store):
     def begin(change):
         write_job(change, make_job(task_groups=(group(UNLIMITED),)))
         for alloc in allocs:
-            change.put_allocation(alloc)
+            put_found(change, alloc)
 
     write(store, begin)
     reports = [alloc.changed(client_status=F) for alloc in allocs]
@@ -258,7 +261,7 @@ def test_reports_for_one_job_share_an_evaluation(store):
 
 def test_a_terminal_report_for_a_purged_job_asks_to_deregister(store):
     alloc = make_allocation(client_status=R)
-    write(store, lambda change: change.put_allocation(alloc))
+    write(store, lambda change: put_found(change, alloc))
     report = alloc.changed(client_status=C)
     _, result = write(store, lambda change: update_from_client(change, [report], CountingIDs()))
     (made,) = result.evaluations
@@ -269,7 +272,7 @@ def test_collecting_the_last_evaluation_lets_the_job_be_dead(store):
     def begin(change):
         write_job(change, make_job())
         write_evaluations(change, [make_evaluation()])
-        change.put_allocation(make_allocation(client_status=C))
+        put_found(change, make_allocation(client_status=C))
 
     write(store, begin)
     write(store, lambda change: collect(change, [make_evaluation().id], [make_allocation().id]))

@@ -4,7 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.state.writes.allocations import update_from_client
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.state.writes.job_status import job_status, refresh_job_status
@@ -87,14 +89,14 @@ def test_j07_a_purge_takes_everything_along(store):
         write_evaluations(
             change, [make_evaluation(1), make_evaluation(2, status=EvalStatus.BLOCKED)]
         )
-        change.put_allocation(make_allocation(job))
-        change.put_deployment(Deployment(id="d", job_id="web"))
+        put_found(change, make_allocation(job))
+        put_found(change, Deployment(id="d", job_id="web"))
 
     write(store, begin)
     created = store.job(KEY).create_index
     assert write(store, lambda change: purge_job(change, KEY))[1].id == "web"
     assert store.job(KEY) is None
-    assert store.job_summary(KEY) is None
+    assert store.get(JOB_SUMMARIES, KEY) is None
     assert versions(store) == []
     assert store.job_version(KEY, 0, created) is None
     assert store.allocations_by_job(KEY) == []
@@ -141,7 +143,7 @@ def test_j16_a_parent_counts_its_children(store):
     counts = []
 
     def note():
-        counts.append(store.job_summary(parent).children)
+        counts.append(store.get(JOB_SUMMARIES, parent).children)
 
     write(store, lambda change: write_job(change, fresh_job(id="parent", type="batch")))
     write(store, lambda change: write_job(change, child))
@@ -149,7 +151,7 @@ def test_j16_a_parent_counts_its_children(store):
     alloc = make_allocation(store.job(key))
 
     def place(change):
-        change.put_allocation(alloc)
+        put_found(change, alloc)
         refresh_job_status(change, key)
 
     write(store, place)
@@ -178,7 +180,7 @@ def test_a_purged_child_counts_as_dead(store):
     child = fresh_job(id="child", parent_id="parent")
     write(store, lambda change: write_job(change, child))
     write(store, lambda change: purge_job(change, child.key))
-    parent = store.job_summary(JobKey("default", "parent"))
+    parent = store.get(JOB_SUMMARIES, JobKey("default", "parent"))
     assert parent.children == JobChildrenSummary(dead=1)
 
 
@@ -210,11 +212,7 @@ STATUSES = [
 def test_j24_the_status_of_a_job_follows_from_the_rows_beside_it(store, fields, rows, expected):
     def begin(change):
         for row in rows:
-            {
-                "Allocation": change.put_allocation,
-                "Evaluation": change.put_evaluation,
-                "Deployment": change.put_deployment,
-            }[type(row).__name__](row)
+            put_found(change, row)
         # Once more with everything in the open change.
         assert job_status(change, make_job(**fields)) == expected
 
@@ -230,7 +228,7 @@ def test_j27_counts_follow_the_client_status(store):
     for status in (ClientStatus.PENDING, RUNNING, FAILED, RUNNING):
         after = alloc.changed(client_status=status)
         write(store, lambda change, b=before, a=after: count_allocation(change, b, a))
-        seen.append(store.job_summary(KEY).summary["web"])
+        seen.append(store.get(JOB_SUMMARIES, KEY).summary["web"])
         before = after
     assert seen == [
         TaskGroupSummary(starting=1),
@@ -244,19 +242,19 @@ def test_counts_of_another_incarnation_do_not_move(store):
     write(store, lambda change: write_job(change, fresh_job()))
     alloc = make_allocation(job_create_index=1)
     write(store, lambda change: count_allocation(change, None, alloc))
-    assert store.job_summary(KEY).summary == {"web": TaskGroupSummary()}
+    assert store.get(JOB_SUMMARIES, KEY).summary == {"web": TaskGroupSummary()}
 
 
 def test_groups_are_added_to_the_counts_and_never_removed(store):
     write(store, lambda change: write_job(change, fresh_job()))
     other = fresh_job(task_groups=(make_task_group(name="cache"),))
     write(store, lambda change: write_job(change, other))
-    assert sorted(store.job_summary(KEY).summary) == ["cache", "web"]
+    assert sorted(store.get(JOB_SUMMARIES, KEY).summary) == ["cache", "web"]
 
 
 def test_transitions_overwrite_only_what_they_say(store):
     alloc = make_allocation(desired_transition=DesiredTransition(reschedule=True))
-    write(store, lambda change: change.put_allocation(alloc))
+    write(store, lambda change: put_found(change, alloc))
     wish = DesiredTransition(migrate=True, no_shutdown_delay=False)
     index, stored = write(
         store,

@@ -4,7 +4,9 @@ import pytest
 
 from scheduler.errors import IllegalTransition
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import NODE_POOLS
 from scheduler.state.writes.nodes import (
     add_node_event,
     delete_node,
@@ -34,7 +36,7 @@ def write(store, work, now=100_000_000_000):
 
 
 def put(store, **fields):
-    write(store, lambda change: change.put_node(make_node(**fields)))
+    write(store, lambda change: put_found(change, make_node(**fields)))
 
 
 def test_a_new_node_gets_its_class_its_pool_and_a_first_line_of_history(store):
@@ -44,7 +46,7 @@ def test_a_new_node_gets_its_class_its_pool_and_a_first_line_of_history(store):
     assert [(event.message, event.create_index) for event in node.events] == [
         ("Node registered", index)
     ]
-    assert store.node_pool("gpu").create_index == index
+    assert store.get(NODE_POOLS, "gpu").create_index == index
 
 
 def test_a_known_node_keeps_what_the_server_decided(store):
@@ -82,7 +84,7 @@ STATUSES = [
 @pytest.mark.parametrize(("fields", "asked", "granted"), STATUSES)
 def test_the_status_a_request_leads_to(store, fields, asked, granted):
     put(store, **fields)
-    write(store, lambda change: change.put_allocation(make_allocation()))
+    write(store, lambda change: put_found(change, make_allocation()))
     _, node = write(store, lambda change: update_node_status(change, NODE, asked))
     assert node.status is granted
     assert store.node(NODE) == node

@@ -4,6 +4,7 @@ import pytest
 
 from scheduler.errors import PlanRefused
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.state.writes.jobs import stop_job, write_job
@@ -40,7 +41,7 @@ def store():
     def begin(change):
         write_job(change, make_job())
         write_evaluations(change, [make_evaluation()])
-        change.put_node(make_node())
+        put_found(change, make_node())
 
     fresh.write(WriteKind.JOB_REGISTERED, begin, now=1)
     return fresh
@@ -91,12 +92,13 @@ def test_106_a_stop_and_an_eviction_keep_what_the_record_knows(store):
     def run(change):
         for number in (0, 1):
             alloc = change.allocation(placed(store, number).id)
-            change.put_allocation(
+            put_found(
+                change,
                 alloc.changed(
                     client_status=ClientStatus.RUNNING,
                     task_states=states,
                     alloc_states=(AllocState(value="unknown", time=1),),
-                )
+                ),
             )
 
     store.write(WriteKind.ALLOCATION_UPDATED, run, now=101)
@@ -131,7 +133,7 @@ def test_107_evaluations_of_preempted_jobs_keep_those_jobs_pending(store):
 
     def begin(change):
         stored = write_job(change, victim)
-        change.put_allocation(make_allocation(stored, 7))
+        put_found(change, make_allocation(stored, 7))
 
     store.write(WriteKind.JOB_REGISTERED, begin, now=2)
     loser = store.allocation(make_allocation(victim, 7).id).changed(
@@ -189,9 +191,7 @@ def test_an_update_keeps_what_the_node_reported_since_the_snapshot(store):
         client_status=ClientStatus.RUNNING,
         deployment_status=DeploymentHealth(canary=True, healthy=True, timestamp=9),
     )
-    store.write(
-        WriteKind.ALLOCATION_UPDATED, lambda change: change.put_allocation(reported), now=101
-    )
+    store.write(WriteKind.ALLOCATION_UPDATED, lambda change: put_found(change, reported), now=101)
     commit(store, placing(alloc.changed(deployment_status=DeploymentHealth(canary=False))))
     stored = store.allocation(alloc.id)
     assert stored.client_status is ClientStatus.RUNNING
@@ -201,7 +201,8 @@ def test_an_update_keeps_what_the_node_reported_since_the_snapshot(store):
 
 
 def test_a_replacement_is_linked_from_the_one_it_replaces(store):
-    commit(store, placing(placed(store, 0, client_status=ClientStatus.FAILED)))
+    failed = placed(store, 0, client_status=ClientStatus.FAILED)
+    store.write(KIND, lambda change: put_found(change, failed), now=100)
     old, new = placed(store, 0), placed(store, 1, previous_allocation=placed(store, 0).id)
     index, _ = commit(store, placing(new))
     assert (store.allocation(old.id).next_allocation, store.allocation(old.id).modify_index) == (

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from scheduler.commands import FailDeployment, PromoteDeployment, StepDeployments
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
@@ -38,11 +39,11 @@ class Scene:
         job = make_job(task_groups=(make_task_group(reschedule_policy=policy),))
         self.write(lambda change: write_job(change, job))
         self.job = self.store.job(job.key)
-        self.watcher.restore(self.store, **self.time)
+        self.watcher.restore(self.store, self.moment)
 
     @property
-    def time(self):
-        return {"now": self.clock.now(), "monotonic": self.clock.monotonic()}
+    def moment(self):
+        return self.clock.moment()
 
     def write(self, work):
         self.store.write(WriteKind.PLAN_RESULT, work, now=self.clock.now())
@@ -57,19 +58,19 @@ class Scene:
             status=status,
             task_groups={"web": GroupRollout(**fields)},
         )
-        self.write(lambda change: change.put_deployment(deployment))
+        self.write(lambda change: put_found(change, deployment))
 
     def put_health(self, health, *, name="deployment", number=0, **fields):
         alloc = make_allocation(self.job, number, deployment_id=name, **fields)
-        self.write(lambda change: change.put_allocation(alloc.changed(deployment_status=health)))
+        self.write(lambda change: put_found(change, alloc.changed(deployment_status=health)))
         return alloc.id
 
     def tick(self, seconds=0.0):
         self.clock.advance(seconds)
         for frame in self.store.frames_since(self.seen):
-            self.watcher.observe(frame, **self.time)
+            self.watcher.observe(frame, self.moment)
             self.seen = frame.index
-        return list(self.watcher.tick(self.store, **self.time))
+        return list(self.watcher.tick(self.store, self.moment))
 
     @property
     def due_in(self):
@@ -85,7 +86,7 @@ def test_nothing_is_watched_while_no_rollout_is_active():
     scene = Scene()
     scene.put(status=DeploymentStatus.SUCCESSFUL)
     assert scene.tick() == []
-    assert scene.watcher.next_deadline(**scene.time) is None
+    assert scene.watcher.next_deadline(scene.moment) is None
 
 
 def test_d03_health_told_many_times_is_one_step():
@@ -105,7 +106,7 @@ def test_health_that_an_evaluation_has_seen_is_no_news():
     scene.put()
     scene.put_health(HEALTHY)
     seen = make_evaluation(job_id=scene.job.id, snapshot_index=1_000)
-    scene.write(lambda change: change.put_evaluation(seen))
+    scene.write(lambda change: put_found(change, seen))
     assert scene.tick() + scene.tick(BATCH_WAIT) == []
 
 
@@ -215,7 +216,7 @@ def test_d01_an_ended_rollout_is_watched_no_more():
     scene.tick()
     scene.put(status=DeploymentStatus.FAILED)
     assert scene.tick(BATCH_WAIT) == []
-    assert scene.watcher.next_deadline(**scene.time) is None
+    assert scene.watcher.next_deadline(scene.moment) is None
 
 
 @pytest.mark.parametrize(
@@ -235,7 +236,7 @@ def test_what_was_followed_is_what_a_new_leader_finds(told):
         scene.put_health(health)
     followed = scene.tick() + scene.tick(BATCH_WAIT)
     scene.watcher = Deployments()
-    scene.watcher.restore(scene.store, **scene.time)
+    scene.watcher.restore(scene.store, scene.moment)
     assert scene.tick() + scene.tick(BATCH_WAIT) == followed
 
 
@@ -261,8 +262,8 @@ def test_a_rollout_is_followed_from_the_plan_that_begins_it():
     )
 
     def begin(change):
-        change.put_allocation(alloc.changed(deployment_status=HEALTHY))
-        change.put_deployment(deployment)
+        put_found(change, alloc.changed(deployment_status=HEALTHY))
+        put_found(change, deployment)
 
     scene.write(begin)
     assert scene.tick() + scene.tick(BATCH_WAIT) == [steps("deployment")]
@@ -272,6 +273,6 @@ def test_a_new_leader_finds_the_rollouts_in_the_record():
     scene = Scene()
     scene.put(require_progress_by=scene.due_in)
     scene.watcher = Deployments()
-    scene.watcher.restore(scene.store, **scene.time)
+    scene.watcher.restore(scene.store, scene.moment)
     assert scene.tick() == []
     assert scene.tick(10.0) == [FailDeployment(deployment_id="deployment", is_late=True)]

@@ -5,6 +5,7 @@ import pytest
 from scheduler.commands import Command, CompleteDrain, DrainAllocations
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.allocation import (
     Allocation,
@@ -14,6 +15,7 @@ from scheduler.structs.allocation import (
     DesiredTransition,
 )
 from scheduler.structs.job import Job
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import DrainStrategy, LastDrain, Node
 from scheduler.structs.policies import MigrateStrategy
 from scheduler.watchers.drains import Drains, drainable
@@ -104,7 +106,7 @@ class Site:
                     make_job(id="system", type="system")):  # fmt: skip
             self._write(lambda change, job=job: change.put_job(job))
         self.put(*allocs)
-        self.watcher.restore(self.store, now=self.now, monotonic=self.monotonic)
+        self.watcher.restore(self.store, Moment(self.now, self.monotonic))
         self.index = self.store.index
         self.put_node(make_node(1, drain_strategy=strategy))
 
@@ -114,23 +116,23 @@ class Site:
     def put(self, *allocs: Allocation) -> None:
         def work(change: Change) -> None:
             for alloc in allocs:
-                change.put_allocation(alloc)
+                put_found(change, alloc)
 
         self._write(work)
 
     def put_node(self, node: Node) -> None:
-        self._write(lambda change: change.put_node(node))
+        self._write(lambda change: put_found(change, node))
 
     def tick(self, seconds: float = 0.0) -> list[Command]:
         self.monotonic += seconds
         self.now += round(seconds * SECOND)
         for frame in self.store.frames_since(self.index):
-            self.watcher.observe(frame, now=self.now, monotonic=self.monotonic)
+            self.watcher.observe(frame, Moment(self.now, self.monotonic))
         self.index = self.store.index
-        return list(self.watcher.tick(self.store, now=self.now, monotonic=self.monotonic))
+        return list(self.watcher.tick(self.store, Moment(self.now, self.monotonic)))
 
     def deadline(self) -> float | None:
-        return self.watcher.next_deadline(now=self.now, monotonic=self.monotonic)
+        return self.watcher.next_deadline(Moment(self.now, self.monotonic))
 
 
 SERVICE = make_allocs(make_service(1, 1), 1)[0]
@@ -244,7 +246,7 @@ def test_r18_close_deadlines_are_handled_together() -> None:
         busy = SERVICE.changed(id=f"{number:036}", node_id=make_node(number).id)
         site.put(busy)
         site.put_node(make_node(number, drain_strategy=strategy))
-    site.watcher.restore(site.store, now=site.now, monotonic=0.0)
+    site.watcher.restore(site.store, Moment(site.now, 0.0))
     fired = [
         len(command.nodes)
         for _ in range(40)

@@ -5,6 +5,7 @@ import pytest
 from scheduler.commands import Collect
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.allocation import (
     Allocation,
@@ -16,6 +17,7 @@ from scheduler.structs.allocation import (
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.job import Job, JobStatus, Periodic, VersionTag
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import Node, NodeStatus
 from scheduler.structs.policies import ReschedulePolicy
 from scheduler.structs.wire import Wire
@@ -48,14 +50,8 @@ def make_store(*rows: Wire) -> MemoryStateStore:
             match row:
                 case Job():
                     change.put_job(row)
-                case Node():
-                    change.put_node(row)
-                case Allocation():
-                    change.put_allocation(row)
-                case Deployment():
-                    change.put_deployment(row)
-                case Evaluation():
-                    change.put_evaluation(row)
+                case Node() | Allocation() | Deployment() | Evaluation():
+                    put_found(change, row)
 
     store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
     return store
@@ -64,13 +60,13 @@ def make_store(*rows: Wire) -> MemoryStateStore:
 def collect_all(store: MemoryStateStore, *, force: bool = False) -> list[Collect]:
     """One whole round, performed command by command."""
     collector = GarbageCollector()
-    collector.restore(store, now=NOW, monotonic=0.0)
+    collector.restore(store, Moment(NOW, 0.0))
     if force:
         collector.force()
     commands = []
     at = 0.0 if force else 300.0
-    while (due := collector.next_deadline(now=NOW, monotonic=at)) is not None and due <= at:
-        for command in collector.tick(store, now=NOW, monotonic=at):
+    while (due := collector.next_deadline(Moment(NOW, at))) is not None and due <= at:
+        for command in collector.tick(store, Moment(NOW, at)):
             assert isinstance(command, Collect)
             commands.append(command)
             store.write(

@@ -4,7 +4,9 @@ import pytest
 
 from scheduler.commands import MarkNodeUnresponsive
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.moment import Moment
 from scheduler.structs.node import Node, NodeEligibility, NodeStatus
 from scheduler.watchers.heartbeats import Heartbeats
 from tests.builders import SECOND, SOME_MOMENT, make_node
@@ -19,18 +21,18 @@ class Clinic:
         self.store = MemoryStateStore()
         self.store.write(
             WriteKind.NODE_REGISTRATION,
-            lambda change: [change.put_node(node) for node in nodes],
+            lambda change: [put_found(change, node) for node in nodes],
             now=SOME_MOMENT,
         )
         self.watcher = Heartbeats()
-        self.watcher.restore(self.store, now=SOME_MOMENT, monotonic=0.0)
+        self.watcher.restore(self.store, Moment(SOME_MOMENT, 0.0))
         self.watcher.hear({}, monotonic=0.0)
 
     def at(self, monotonic: float, now: int = SOME_MOMENT) -> list[str]:
         """The nodes reported at a moment, having looked each second until then."""
         return [
             command.node_id
-            for command in self.watcher.tick(self.store, now=now, monotonic=monotonic)
+            for command in self.watcher.tick(self.store, Moment(now, monotonic))
             if isinstance(command, MarkNodeUnresponsive)
         ]
 
@@ -53,12 +55,10 @@ class Clinic:
             reported += [(second, node) for node in self.at(second)]
         return reported
 
-    def see(
-        self, node: Node, monotonic: float, kind: WriteKind = WriteKind.NODE_REGISTRATION
-    ) -> None:
+    def see(self, node: Node, monotonic: float, kind: str = WriteKind.NODE_REGISTRATION) -> None:
         event = StateEvent(topic=Topic.NODE, key=node.id, value=node)
         frame = EventFrame(index=9, kind=kind, at=SOME_MOMENT, events=(event,))
-        self.watcher.observe(frame, now=SOME_MOMENT, monotonic=monotonic)
+        self.watcher.observe(frame, Moment(SOME_MOMENT, monotonic))
 
 
 def test_n02_after_a_failover_every_node_that_is_not_down_gets_long() -> None:
@@ -90,7 +90,7 @@ def test_a_jump_of_the_wall_clock_expires_nothing() -> None:
 
 def test_beats_from_before_the_failover_are_no_sign_of_life() -> None:
     clinic = Clinic(A)
-    clinic.watcher.restore(clinic.store, now=SOME_MOMENT, monotonic=0.0)
+    clinic.watcher.restore(clinic.store, Moment(SOME_MOMENT, 0.0))
     clinic.watcher.hear({A.id: (SOME_MOMENT, 10 * SECOND)}, monotonic=0.0)
     assert clinic.until(1, 301) == [(300, A.id)]
 
@@ -126,7 +126,7 @@ def test_a_node_that_went_down_is_left_alone_until_it_returns() -> None:
         ),
     ],
 )
-def test_what_starts_the_timer(node: Node, kind: WriteKind, *, is_armed_anew: bool) -> None:
+def test_what_starts_the_timer(node: Node, kind: str, *, is_armed_anew: bool) -> None:
     clinic = Clinic(A)
     clinic.see(node, 10.0, kind)
     assert bool(clinic.until(10, 41)) is is_armed_anew
@@ -178,15 +178,15 @@ def test_n01_in_a_large_fleet_the_unknown_ttl_grows() -> None:
 
 
 def test_without_nodes_nothing_is_looked_at() -> None:
-    assert Clinic().watcher.next_deadline(now=SOME_MOMENT, monotonic=5.0) is None
+    assert Clinic().watcher.next_deadline(Moment(SOME_MOMENT, 5.0)) is None
     clinic = Clinic(A)
-    assert clinic.watcher.next_deadline(now=SOME_MOMENT, monotonic=0.5) == 1.0
+    assert clinic.watcher.next_deadline(Moment(SOME_MOMENT, 0.5)) == 1.0
 
 
 def test_the_leader_looks_at_the_moment_a_node_is_due_but_not_again_and_again() -> None:
     clinic = Clinic(A)
     clinic.watcher.hear({A.id: (SOME_MOMENT, SECOND // 2)}, {"web": 1}, monotonic=0.0)
     clinic.at(10.0)
-    assert clinic.watcher.next_deadline(now=SOME_MOMENT, monotonic=10.2) == 10.5
+    assert clinic.watcher.next_deadline(Moment(SOME_MOMENT, 10.2)) == 10.5
     assert clinic.at(10.5) == []
-    assert clinic.watcher.next_deadline(now=SOME_MOMENT, monotonic=10.6) == 11.5
+    assert clinic.watcher.next_deadline(Moment(SOME_MOMENT, 10.6)) == 11.5

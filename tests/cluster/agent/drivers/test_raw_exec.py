@@ -105,6 +105,14 @@ async def test_the_kill_signal_is_heard(driver, directories):
     assert read(log) == "ready\nbye\n"
 
 
+async def test_a_kill_signal_that_is_none_keeps_nobody_from_stopping_it(driver, directories):
+    script = "trap 'echo bye; exit 3' INT; echo ready; while :; do sleep 0.05; done"
+    handle, endings = await run(driver, make_launch(directories, script))
+    await until(lambda: "ready" in read(directories.logs / "web.stdout.0"))
+    await driver[0].stop(handle, 10, "SIGNONE")
+    assert endings == [Ending(exit_code=3)]
+
+
 async def test_what_ignores_the_signal_is_killed_with_everything_it_started(driver, directories):
     script = "trap '' INT TERM; setsid sleep 600 & echo $!; sleep 600 & echo $!; wait; wait"
     handle, endings = await run(driver, make_launch(directories, script))

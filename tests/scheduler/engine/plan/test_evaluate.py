@@ -6,6 +6,7 @@ from scheduler.engine.plan.evaluate import evaluate_plan
 from scheduler.errors import PlanRefused
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment, GroupRollout
@@ -35,9 +36,9 @@ def store_of(*rows: Node | Allocation) -> MemoryStateStore:
         change.put_job(FULL)
         for row in rows:
             if isinstance(row, Node):
-                change.put_node(row)
+                put_found(change, row)
             else:
-                change.put_allocation(row)
+                put_found(change, row)
 
     store.write(WriteKind.NODE_REGISTRATION, put, now=SOME_MOMENT)
     return store
@@ -215,7 +216,7 @@ def test_earlier_plans_of_the_same_transaction_count():
 
     def twice(change: Change) -> list[tuple[str, ...]]:
         first = evaluate_plan(change, plan)
-        change.put_allocation(new(1, NODE).changed(create_index=change.index))
+        put_found(change, new(1, NODE).changed(create_index=change.index))
         return [first.rejected_nodes, evaluate_plan(change, plan).rejected_nodes]
 
     _, refusals = store.write(WriteKind.PLAN_RESULT, twice, now=SOME_MOMENT)
@@ -248,7 +249,7 @@ def test_a_single_writer_volume_is_claimed_once(per_alloc, reason):
 
     def put(change: Change) -> None:
         change.put_job(job)
-        change.put_allocation(there)
+        put_found(change, there)
 
     store.write(WriteKind.JOB_REGISTERED, put, now=SOME_MOMENT)
     wanted = make_allocation(job, 1, node_id=NODE.id, create_index=0)

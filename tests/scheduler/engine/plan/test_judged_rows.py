@@ -7,6 +7,7 @@ from scheduler.engine.plan.evaluate import evaluate_plan
 from scheduler.errors import PlanRefused
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment, DeploymentStatusUpdate, GroupRollout
@@ -45,10 +46,8 @@ def store_of(*rows: Node | Allocation) -> MemoryStateStore:
     store = MemoryStateStore()
 
     def put(change: Change, row: object) -> None:
-        if isinstance(row, Node):
-            change.put_node(row)
-        elif isinstance(row, Allocation):
-            change.put_allocation(row)
+        if isinstance(row, Node | Allocation):
+            put_found(change, row)
         else:
             change.put_job(row)
 

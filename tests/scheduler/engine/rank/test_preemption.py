@@ -390,13 +390,37 @@ def test_t73_a_node_gives_up_who_holds_the_port_and_who_holds_the_room():
         low_alloc(low, 3, 1800, 3500).changed(id="memory"),
         low_alloc(low, 4, 10, 10).changed(id="small"),
     ]
-    static = NetworkResource(
-        mode="host", reserved_ports=(Port(label="http", value=80, host_network="default"),)
-    )
-    job = job_of(group_of(3900, 7500, networks=(static,)), priority=100)
+    job = job_of(group_of(3900, 7500, networks=(port_80(),)), priority=100)
     scene = Scene([plain_node(1)], job, allocs, others=[low])
     found = scene.select(preempt=True)
     assert sorted(alloc.id for alloc in found.preempted) == ["cpu", "memory", "port"]
+
+
+def port_80():
+    return NetworkResource(
+        mode="host", reserved_ports=(Port(label="http", value=80, host_network="default"),)
+    )
+
+
+@pytest.mark.parametrize("cpu", [3000, 9000], ids=["held-by-others", "more-than-the-node-has"])
+def test_a_node_whose_port_can_be_freed_but_not_its_cpu_lacks_cpu(cpu):
+    low, high = low_job(1, 30), low_job(2, 95)
+    held = (
+        msgspec.structs.replace(network(0, 80)[0], ip=plain_node(1).node_resources.networks[0].ip),
+    )
+    allocs = [
+        low_alloc(low, 1, 300, 500, networks=held),
+        low_alloc(high, 2, 1800, 3500),
+    ]
+    job = job_of(group_of(cpu, 500, networks=(port_80(),)), priority=100)
+    scene = Scene([plain_node(1)], job, allocs, others=[low, high])
+    only = {"only_node_id": make_node(1).id}
+    found = []
+    for options in ({}, {"preempt": True}, {}, {"preempt": True, **only}):
+        assert scene.select(**options) is None
+        found.append(scene.context.metrics.dimension_exhausted)
+    port, room = {"network: reserved port collision http=80": 1}, {"cpu": 1}
+    assert found == [port, room, port, room]
 
 
 def test_t74_a_group_gives_up_no_more_than_may_leave_at_a_time():

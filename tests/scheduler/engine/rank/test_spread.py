@@ -45,8 +45,8 @@ def boosts_of(spreads, count, places, *, existing=(), planned=(), stopped=()):
     for place in stopped:
         scene.context.add_stop(next(a for a in allocs if a.node_id == nodes[place].id))
     scores = SpreadScores(scene.context, job, scene.group)
-    by_combination = scores.boosts(scene.context.table.present)
-    by_row = by_combination[scores.combination].tolist()
+    scores.refresh(scene.context.table.present)
+    by_row = scores.boosts[scores.combination].tolist()
     return {place: by_row[scene.context.table.row_of(nodes[place].id)] for place in places}
 
 

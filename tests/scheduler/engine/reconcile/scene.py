@@ -6,7 +6,7 @@ import msgspec
 
 from scheduler.engine.reconcile.alloc_set import name_index
 from scheduler.engine.reconcile.results import ReconcileResults
-from scheduler.engine.reconcile.situation import Change, Situation
+from scheduler.engine.reconcile.situation import Situation, UpdateKind
 from scheduler.structs.allocation import (
     Allocation,
     AllocState,
@@ -132,20 +132,20 @@ def older(of: Job) -> Job:
     return msgspec.structs.replace(of, version=of.version - 1)
 
 
-def ignore(*_: object) -> Change:
-    return Change.IGNORE
+def ignore(*_: object) -> UpdateKind:
+    return UpdateKind.IGNORE
 
 
-def destructive(*_: object) -> Change:
-    return Change.DESTRUCTIVE
+def destructive(*_: object) -> UpdateKind:
+    return UpdateKind.DESTRUCTIVE
 
 
 def in_place(changed: Allocation, *_: object) -> Allocation:
     return changed
 
 
-def old_destructive(existing: Allocation, current: Job, _: TaskGroup) -> Change:
-    return Change.DESTRUCTIVE if existing.job_version < current.version else Change.IGNORE
+def old_destructive(existing: Allocation, current: Job, _: TaskGroup) -> UpdateKind:
+    return UpdateKind.DESTRUCTIVE if existing.job_version < current.version else UpdateKind.IGNORE
 
 
 def situation(current: Job | None, existing: list[Allocation], **fields: object) -> Situation:

@@ -1,0 +1,71 @@
+"""Routes of the reference that are known here and not built: each says so, in a sentence.
+
+In: nothing but the path. Out: 501. A route that gets built leaves the table; what no table names
+does not exist (404 with an empty body).
+"""
+
+from collections.abc import Awaitable, Callable
+
+from django.http import HttpResponse
+
+from cluster.api.request import Call
+from cluster.api.respond import refusal
+
+_ENTERPRISE = "Nomad Enterprise only endpoint"
+
+#: Also of routes that can be read, but not written.
+POOLS_ARE_READ = "Changing node pools through the API is not built yet."
+VOLUMES = "Volumes are not built yet."
+
+#: Pattern of the path below `/v1/` to what is answered, for every method.
+NOT_BUILT: dict[str, str] = {
+    r"acl/oidc/.*": "Signing in by OIDC through the API is not built yet: use a JWT method.",
+    r"agent/monitor(?:/export)?": "Following an agent's log through the API is not built yet.",
+    r"agent/host": "Facts about an agent's machine are not built yet.",
+    r"agent/pprof/.*": "There are no profiles to take: this server is not a Go program.",
+    r"agent/(?:join|force-leave)": "Servers share a database here: there is no gossip to join.",
+    r"agent/keyring/.*": "Servers share a database here: there is no gossip to encrypt.",
+    r"agent/reload": "Reloading an agent's configuration is not built yet.",
+    r"agent/schedulers": "Choosing the schedulers of one server is not built yet.",
+    r"client/gc": "Collecting a client's ended allocations on demand is not built yet.",
+    r"client/metadata": "Changing a node's metadata while it runs is not built yet.",
+    r"client/identity(?:/renew)?": "Signed identities of nodes are not built yet.",
+    r"client/allocation/[^/]*/exec": "Running a command inside an allocation is not built yet.",
+    r"client/allocation/[^/]*/gc": "Collecting one allocation on demand is not built yet.",
+    r"client/allocation/[^/]*/pause": "Enterprise only",
+    r"job/.*/action": "Actions of tasks are not built yet.",
+    r"job/.*/periodic/force": "Periodic jobs are not built yet.",
+    r"job/.*/dispatch(?:/payload)?": "Parameterized jobs are not built yet.",
+    r"job/.*/revert": "Reverting a job to a version is not built yet.",
+    r"job/.*/stable": "Marking a version as stable by hand is not built yet.",
+    r"job/.*/scale": "Scaling a group on its own is not built yet: register the job again.",
+    r"jobs/statuses": "The combined view of jobs and allocations is not built yet.",
+    r"metrics": "Metrics for collectors are not built yet.",
+    r"operator/(?:raft|autopilot)/.*": "Servers share a database here: there is no Raft group.",
+    r"operator/keyring/.*": "Root keys are not built yet.",
+    r"operator/license": "There is no license to install: Bivouac has none.",
+    r"operator/utilization": _ENTERPRISE,
+    r"operator/upgrade-check/.*": "Checks before an upgrade are not built: there is no Vault.",
+    r"plugin/csi/.*": "CSI plugins are not built yet.",
+    r"quota-usages": "The use of all quotas at once is not built yet: ask for one by its name.",
+    r"recommendations?(?:/.*)?": _ENTERPRISE,
+    r"scaling/policy/.*": "Scaling policies are not built yet.",
+    r"search/fuzzy": "Fuzzy search is not built yet: search by the beginning of a name or id.",
+    r"sentinel/(?:policies|policy/.*)": _ENTERPRISE,
+    r"service/.*": "Registered services are not built yet.",
+    r"var/.*": "Variables are not built yet.",
+    r"volumes/.*": VOLUMES,
+    r"volume/.*": VOLUMES,
+}
+
+
+def answer_not_built(
+    sentence: str, ask: Callable[[Call], None] = lambda _call: None
+) -> Callable[..., Awaitable[HttpResponse]]:
+    """A view that says what is not built, to those whom `ask` does not refuse."""
+
+    async def view(call: Call, **_path: str) -> HttpResponse:
+        ask(call)
+        return refusal(501, sentence)
+
+    return view

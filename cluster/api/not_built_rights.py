@@ -1,0 +1,169 @@
+"""What routes that are not built ask for before they say so (access.md 8).
+
+In: a call, to a route of `not_built`. Out: nothing, or `NotAllowed`. Routes that this table leaves
+out say it to everybody, as those of doors.md 15 do.
+"""
+
+from collections.abc import Callable
+
+from cluster.api.request import Call
+from cluster.operations.errors import NotAllowed
+from cluster.operations.rights import (
+    require_management,
+    require_operator,
+    require_pool,
+    require_reads,
+    require_writes,
+)
+
+Right = Callable[[Call], None]
+
+
+def everybody(_call: Call) -> None:
+    """Ask for nothing."""
+
+
+def _of_namespace(*capabilities: str) -> Right:
+    return lambda call: call.require(*capabilities)
+
+
+def _reading(block: str) -> Right:
+    return lambda call: require_reads(call.caller, block)
+
+
+def _writing(block: str) -> Right:
+    return lambda call: require_writes(call.caller, block)
+
+
+def _management(call: Call) -> None:
+    require_management(call.caller)
+
+
+def _either(reading: Right, writing: Right) -> Right:
+    """Which right stands for a GET, and which for everything else."""
+    return lambda call: (reading if call.request.method == "GET" else writing)(call)
+
+
+def _join_or_leave(call: Call) -> None:
+    if call.request.path.endswith("/force-leave"):
+        require_writes(call.caller, "agent")
+
+
+def _raft_or_autopilot(call: Call) -> None:
+    if "/raft/" in call.request.path:
+        require_management(call.caller)
+    else:
+        _either(_reading("operator"), _writing("operator"))(call)
+
+
+def _root_keys(call: Call) -> None:
+    if call.request.method == "GET":
+        if not call.caller.access.reads("operator"):
+            require_operator(call.caller, "keyring-read")
+    else:
+        deletes = call.request.method == "DELETE"
+        require_operator(call.caller, "keyring-delete" if deletes else "keyring-rotate")
+
+
+def _scaling_policy(call: Call) -> None:
+    if not (call.allows(call.namespace, "list-jobs") and call.allows(call.namespace, "read-job")):
+        call.require("read-scaling-policy")
+
+
+_VARIABLE = {"GET": "read", "DELETE": "destroy"}
+
+
+def _variable(call: Call) -> None:
+    path = call.request.path.partition("/var/")[2]
+    capability = _VARIABLE.get(call.request.method or "", "write")
+    if not call.caller.access.allows_variable(call.namespace, path, capability):
+        raise NotAllowed(missing=f"{capability} of variable {path} in {call.namespace}")
+
+
+def _plugin(call: Call) -> None:
+    if not call.caller.access.reads_plugins():
+        raise NotAllowed(missing="plugin:read")
+
+
+def _with_plugin(capability: str) -> Right:
+    def ask(call: Call) -> None:
+        call.require(capability)
+        _plugin(call)
+
+    return ask
+
+
+_LISTS_CSI = _of_namespace("csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs")
+_WRITES_CSI = _with_plugin("csi-write-volume")
+
+
+def _volumes(call: Call) -> None:
+    if "/volumes/claim" in call.request.path:
+        right = _either(_of_namespace("host-volume-read"), _of_namespace("host-volume-delete"))
+    else:
+        right = _either(_LISTS_CSI, _WRITES_CSI)
+    right(call)
+
+
+def _volume(call: Call) -> None:
+    path, method = call.request.path, call.request.method
+    if "/volume/host/" in path:
+        verb = "register" if path.endswith("/register") else "create"
+        deeds = {"GET": "read", "DELETE": "delete"}
+        call.require(f"host-volume-{deeds.get(method or '', verb)}")
+    elif method == "GET":
+        call.require("csi-read-volume", "csi-mount-volume", "read-job")
+    elif path.endswith("/detach"):
+        _with_plugin("csi-mount-volume")(call)
+    elif method == "DELETE" and not path.endswith("/delete"):
+        call.require("csi-write-volume")
+    else:
+        _WRITES_CSI(call)
+
+
+def change_pool(call: Call) -> None:
+    """For writes of node pools: the right on the one that the path names, else on any."""
+    name = call.request.path.partition("/node/pool/")[2]
+    capability = "delete" if call.request.method == "DELETE" else "write"
+    if name or not call.caller.access.has_any_pool():
+        require_pool(call.caller, name, capability)
+
+
+#: By the patterns of `NOT_BUILT`.
+RIGHTS: dict[str, Right] = {
+    r"agent/monitor(?:/export)?": _reading("agent"),
+    r"agent/host": _reading("agent"),
+    r"agent/pprof/.*": _writing("agent"),
+    r"agent/(?:join|force-leave)": _join_or_leave,
+    r"agent/keyring/.*": _writing("agent"),
+    r"agent/reload": _writing("agent"),
+    r"agent/schedulers": _reading("agent"),
+    r"client/gc": _writing("node"),
+    r"client/metadata": _either(_reading("node"), _writing("node")),
+    r"client/identity(?:/renew)?": _either(_reading("node"), _writing("node")),
+    r"client/allocation/[^/]*/exec": _of_namespace("alloc-exec"),
+    r"client/allocation/[^/]*/gc": _of_namespace("submit-job", "gc-allocation"),
+    r"client/allocation/[^/]*/pause": _either(
+        _of_namespace("read-job"), _of_namespace("submit-job", "pause-allocation")
+    ),
+    r"job/.*/action": _of_namespace("alloc-exec"),
+    r"job/.*/periodic/force": _of_namespace("submit-job", "dispatch-job", "force-periodic-job"),
+    r"job/.*/dispatch(?:/payload)?": _of_namespace("dispatch-job"),
+    r"job/.*/revert": _of_namespace("submit-job", "revert-job"),
+    r"job/.*/stable": _of_namespace("submit-job", "stable-job"),
+    r"job/.*/scale": _either(
+        _of_namespace("read-job", "read-job-scaling"), _of_namespace("submit-job", "scale-job")
+    ),
+    r"jobs/statuses": _of_namespace("read-job"),
+    r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
+    r"operator/keyring/.*": _root_keys,
+    r"operator/upgrade-check/.*": _reading("operator"),
+    r"plugin/csi/.*": _plugin,
+    r"scaling/policy/.*": _scaling_policy,
+    r"service/.*": _either(
+        _of_namespace("read-job"), _of_namespace("submit-job", "delete-service-registration")
+    ),
+    r"var/.*": _variable,
+    r"volumes/.*": _volumes,
+    r"volume/.*": _volume,
+}

@@ -1,0 +1,344 @@
+"""What becomes of each thing a job can ask for: the one table of what is built and what is not.
+
+In: nothing. Out: a row for every field of every struct of a job, and for every option of a driver.
+`left_out` finds what a job asks for in vain; warnings, the set-up of tasks on a node and
+`docs/compatibility.md` all come from here. Whether some node has what a job needs is another
+question, the scheduler's.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from scheduler.structs.constraint import Affinity, Constraint, Spread, SpreadTarget
+from scheduler.structs.device import RequestedDevice
+from scheduler.structs.job import Job, JobLink, JobUI, ParameterizedJob, Periodic, VersionTag
+from scheduler.structs.network import CNIConfig, DNSConfig, NetworkResource, Port
+from scheduler.structs.policies import (
+    DisconnectStrategy,
+    MigrateStrategy,
+    ReschedulePolicy,
+    RestartPolicy,
+    UpdateStrategy,
+)
+from scheduler.structs.resources import NUMA, Resources, TaskLifecycle
+from scheduler.structs.service import Check, CheckRestart, Service
+from scheduler.structs.task_group import (
+    Action,
+    Artifact,
+    ChangeScript,
+    DispatchPayload,
+    EphemeralDisk,
+    Identity,
+    LogConfig,
+    ScalingPolicy,
+    SecretAsk,
+    Task,
+    TaskGroup,
+    Template,
+    TemplateWait,
+    VolumeAsk,
+    VolumeMount,
+)
+from scheduler.structs.wire import Wire
+
+
+class Fate(StrEnum):
+    """What becomes of a thing that a job asks for."""
+
+    WORKS = "works"
+    #: Taken and kept; planning and registering say that nothing comes of it.
+    WARNS = "warns"
+    #: Warned of, and a node that is given it all the same fails the task before it starts.
+    FAILS = "fails"
+    REFUSED = "refused"
+
+
+def is_given(value: object) -> bool:
+    """Whether a field says anything at all."""
+    return bool(value)
+
+
+def is_never_told(_value: object) -> bool:
+    """For what goes with its block, or what another sentence tells of already."""
+    return False
+
+
+class Row(NamedTuple):
+    """What becomes of one field, or of one option of a driver."""
+
+    fate: Fate
+    #: The reason when it is not carried out; a remark when it is.
+    why: str = ""
+    #: Whether a value asks for anything.
+    is_asked: Callable[[Any], bool] = is_given
+    #: Whether the scheduler already filters every node that does not offer it.
+    is_filtered: Callable[[Any], bool] = is_never_told
+
+
+def _rows(names: str, fate: Fate = Fate.WORKS, why: str = "") -> dict[str, Row]:
+    asked = is_given if fate is Fate.WORKS else is_never_told
+    return {name: Row(fate, why, asked) for name in names.split()}
+
+
+def _goes_with(block: str, names: str, fate: Fate = Fate.FAILS) -> dict[str, Row]:
+    """Fields of a block that is not carried out as a whole: the block is told, not they."""
+    return _rows(names, fate, f"goes with `{block}`")
+
+
+NO_TOKENS = "tokens of identities are not issued yet"
+NO_SERVICES = "services are not registered and their checks are not run yet"
+NO_VAULT = "there is no connection to Vault"
+NO_CONSUL = "there is no connection to Consul"
+NO_VOLUMES = "volumes are not mounted yet"
+NO_NETWORKS = "only the network of the host is there yet"
+NO_SCALING = "nothing is scaled by it yet"
+NO_LIMIT = "counted when placing; nothing limits the process"
+_OF_RECORD = "settled by the record, whatever a request says"
+OLD_FORM = "it is dropped, as the reference does; the disconnect block says it now"
+
+
+def _is_not_host(mode: str) -> bool:
+    return mode not in ("", "host")
+
+
+#: Every field of every struct that a job is made of.
+TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
+    Job: {
+        **_rows("region namespace id name type priority all_at_once datacenters node_pool"),
+        **_rows("constraints affinities spreads task_groups update meta"),
+        "periodic": Row(Fate.WARNS, "runs at set times are not launched yet"),
+        "parameterized_job": Row(Fate.WARNS, "jobs cannot be dispatched yet"),
+        "multiregion": Row(Fate.REFUSED, "there is one region; without regions it says nothing"),
+        "payload": Row(Fate.REFUSED, "only a dispatch may bring one", is_never_told),
+        "dispatch_idempotency_token": Row(Fate.WARNS, "jobs cannot be dispatched yet"),
+        "consul_namespace": Row(Fate.WARNS, NO_CONSUL),
+        "vault_namespace": Row(Fate.WARNS, NO_VAULT),
+        "ui": Row(Fate.WARNS, "its description and links are kept, but no page shows them yet"),
+        **_rows("stop parent_id dispatched nomad_token_id status", why=_OF_RECORD),
+        **_rows("status_description stable version submit_time create_index", why=_OF_RECORD),
+        **_rows("modify_index job_modify_index version_tag", why=_OF_RECORD),
+    },
+    Periodic: _goes_with(
+        "periodic", "enabled spec specs spec_type prohibit_overlap time_zone", Fate.WARNS
+    ),
+    ParameterizedJob: _goes_with(
+        "parameterized", "payload meta_required meta_optional", Fate.WARNS
+    ),
+    JobUI: _goes_with("ui", "description links", Fate.WARNS),
+    JobLink: _goes_with("ui", "label url", Fate.WARNS),
+    VersionTag: _rows("name description tagged_time", why=_OF_RECORD),
+    Constraint: _rows("l_target r_target operand"),
+    Affinity: _rows("l_target r_target operand weight"),
+    Spread: _rows("attribute weight spread_target"),
+    SpreadTarget: _rows("value percent"),
+    UpdateStrategy: {
+        **_rows("max_parallel min_healthy_time healthy_deadline progress_deadline auto_revert"),
+        **_rows("auto_promote canary"),
+        "health_check": Row(
+            Fate.WORKS,
+            "`task_states` and `manual`; `checks` until the deadline where there are any",
+        ),
+        **_rows("stagger strategy", why="of system jobs; `strategy` is Bivouac's own"),
+    },
+    MigrateStrategy: _rows("max_parallel health_check min_healthy_time healthy_deadline"),
+    RestartPolicy: {
+        **_rows("attempts interval delay mode"),
+        "render_templates": Row(Fate.WARNS, "templates are not rendered yet"),
+    },
+    ReschedulePolicy: _rows("attempts interval delay delay_function max_delay unlimited"),
+    DisconnectStrategy: _rows("lost_after stop_on_client_after replace reconcile"),
+    EphemeralDisk: {
+        **_rows("sticky"),
+        **_rows("size_mb", why="counted when placing; nothing limits what is written"),
+        "migrate": Row(
+            Fate.WARNS, "data moves on one node only: from another node nothing is fetched yet"
+        ),
+    },
+    TaskGroup: {
+        **_rows("name count update migrate constraints affinities spreads restart_policy"),
+        **_rows("disconnect tasks ephemeral_disk meta reschedule_policy networks"),
+        **_rows("shutdown_delay max_run_duration"),
+        "scaling": Row(Fate.WARNS, NO_SCALING),
+        "consul": Row(Fate.FAILS, NO_CONSUL),
+        "services": Row(Fate.FAILS, NO_SERVICES, is_filtered=is_given),
+        "volumes": Row(Fate.FAILS, NO_VOLUMES, is_filtered=is_given),
+        **_rows("stop_after_client_disconnect max_client_disconnect", Fate.WARNS, OLD_FORM),
+        **_rows("prevent_reschedule_on_lost", Fate.WARNS, OLD_FORM),
+    },
+    ScalingPolicy: _goes_with(
+        "scaling", "id type target policy min max enabled create_index modify_index", Fate.WARNS
+    ),
+    NetworkResource: {
+        "mode": Row(Fate.FAILS, NO_NETWORKS, _is_not_host, lambda mode: mode != "none"),
+        "hostname": Row(Fate.FAILS, NO_NETWORKS),
+        "dns": Row(Fate.WARNS, "tasks see the resolver of their host"),
+        "cni": Row(Fate.WARNS, NO_NETWORKS),
+        **_rows("reserved_ports dynamic_ports"),
+        **_rows("mbits", Fate.WARNS, "deprecated, and warned of as the reference does"),
+        **_rows("device cidr ip", why="of networks that are granted"),
+    },
+    Port: _rows("label value to host_network ignore_collision"),
+    DNSConfig: _goes_with("dns", "servers searches options", Fate.WARNS),
+    CNIConfig: _goes_with("cni", "args", Fate.WARNS),
+    VolumeAsk: _goes_with(
+        "volume",
+        "name type source read_only sticky access_mode attachment_mode mount_options per_alloc",
+    ),
+    Service: _goes_with(
+        "service",
+        "name task_name port_label address_mode address enable_tag_override tags canary_tags"
+        " checks connect meta canary_meta weights tagged_addresses namespace on_update provider"
+        " cluster identity kind",
+    ),
+    Check: _goes_with(
+        "service",
+        "name type command args path protocol port_label expose address_mode interval timeout"
+        " initial_status notes tls_server_name tls_skip_verify method header check_restart"
+        " grpc_service grpc_use_tls task_name success_before_passing failures_before_critical"
+        " failures_before_warning body on_update",
+    ),
+    CheckRestart: _goes_with("service", "limit grace ignore_warnings"),
+    Task: {
+        **_rows("name driver config env constraints affinities resources restart_policy"),
+        **_rows("dispatch_payload lifecycle meta kill_timeout log_config leader shutdown_delay"),
+        **_rows("kill_signal"),
+        **_rows("user", why="the agent must run as root; `mock_driver` starts no process"),
+        "identity": Row(Fate.WORKS, "the default one of every task; `env` and `file` use it"),
+        "identities": Row(Fate.FAILS, NO_TOKENS),
+        "services": Row(Fate.FAILS, NO_SERVICES, is_filtered=is_given),
+        "vault": Row(Fate.FAILS, NO_VAULT, is_filtered=is_given),
+        "consul": Row(Fate.FAILS, NO_CONSUL),
+        "secrets": Row(Fate.FAILS, "secrets are not fetched yet", is_filtered=is_given),
+        "templates": Row(Fate.FAILS, "templates are not rendered yet"),
+        "artifacts": Row(Fate.FAILS, "artifacts are not fetched yet"),
+        "volume_mounts": Row(Fate.FAILS, NO_VOLUMES),
+        "csi_plugin_config": Row(Fate.FAILS, "plugins for volumes are not run yet"),
+        "scaling_policies": Row(Fate.WARNS, NO_SCALING),
+        "actions": Row(Fate.WARNS, "no command can be run inside a task yet"),
+        "kind": Row(Fate.WARNS, "there is no service mesh"),
+        "schedule": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
+    },
+    Identity: {
+        "env": Row(Fate.FAILS, NO_TOKENS),
+        "file": Row(Fate.FAILS, NO_TOKENS),
+        **_goes_with("identity", "name audience change_mode change_signal filepath service_name"),
+        **_goes_with("identity", "ttl extra_claims"),
+    },
+    SecretAsk: _goes_with("secret", "name provider path config env"),
+    Template: _goes_with(
+        "template",
+        "source_path dest_path embedded_tmpl change_mode change_signal change_script once splay"
+        " perms uid gid left_delim right_delim envvars vault_grace wait err_missing_key",
+    ),
+    ChangeScript: _goes_with("template", "command args timeout fail_on_error run_on_first_render"),
+    TemplateWait: _goes_with("template", "min max"),
+    Artifact: _goes_with(
+        "artifact",
+        "getter_source getter_options getter_headers getter_mode getter_insecure relative_dest"
+        " chown",
+    ),
+    VolumeMount: _goes_with(
+        "volume_mount", "volume destination read_only propagation_mode selinux_label"
+    ),
+    Action: _goes_with("action", "name command args", Fate.WARNS),
+    Resources: {
+        **_rows("cpu memory_mb", why=NO_LIMIT),
+        "cores": Row(
+            Fate.WARNS, "cores are set aside when placing, but no process is tied to them"
+        ),
+        "memory_max_mb": Row(Fate.WARNS, NO_LIMIT),
+        "secrets_mb": Row(Fate.WARNS, "counted when placing; secrets lie in a plain directory"),
+        "networks": Row(
+            Fate.WARNS, "ports are granted, but the task is not told which: use a group network"
+        ),
+        "devices": Row(
+            Fate.FAILS, "no device is found or handed to a task yet", is_filtered=is_given
+        ),
+        "numa": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
+        **_rows("iops", Fate.WARNS, "deprecated, and warned of as the reference does"),
+        **_rows("disk_mb", why="the group's `ephemeral_disk` counts"),
+    },
+    NUMA: _goes_with("numa", "affinity devices", Fate.REFUSED),
+    RequestedDevice: _goes_with("device", "name count constraints affinities"),
+    TaskLifecycle: _rows("hook sidecar"),
+    LogConfig: _rows("max_files max_file_size_mb disabled"),
+    DispatchPayload: _rows("file"),
+}
+
+_NO_CGROUPS = "no task is put into a control group yet"
+
+#: Every option of the drivers there are; what is not named, a driver does not know.
+OPTIONS: Mapping[str, Mapping[str, Row]] = {
+    "raw_exec": {
+        **_rows("command args work_dir oom_score_adj denied_envvars"),
+        "cgroup_v2_override": Row(Fate.FAILS, _NO_CGROUPS),
+        "cgroup_v1_override": Row(Fate.FAILS, _NO_CGROUPS),
+    },
+    "mock_driver": {
+        **_rows("run_for exit_code exit_signal exit_err_msg kill_after start_error"),
+        **_rows("start_error_recoverable start_block_for signal_error"),
+        **_rows("stdout_string stdout_repeat stderr_string stderr_repeat"),
+        "stdout_repeat_duration": Row(Fate.WARNS, "all repetitions are written at the start"),
+        "stderr_repeat_duration": Row(Fate.WARNS, "all repetitions are written at the start"),
+        "plugin_exit_after": Row(Fate.WARNS, "the driver is no plugin that could exit"),
+        "driver_ip": Row(Fate.WARNS, NO_NETWORKS),
+        "driver_advertise": Row(Fate.WARNS, NO_NETWORKS),
+        "driver_port_map": Row(Fate.WARNS, NO_NETWORKS),
+        "exec_command": Row(Fate.WARNS, "no command can be run inside a task yet"),
+    },
+}
+
+#: Fields that job files call otherwise.
+_WORDS = {
+    "affinities": "affinity", "constraints": "constraint", "csi_plugin_config": "csi_plugin",
+    "identities": "identity", "log_config": "logs", "parameterized_job": "parameterized",
+    "policies": "policy", "reschedule_policy": "reschedule", "restart_policy": "restart",
+    "scaling_policies": "scaling", "task_groups": "group", "memory_mb": "memory",
+    "memory_max_mb": "memory_max", "size_mb": "size", "max_file_size_mb": "max_file_size",
+    "spread_target": "target", "l_target": "attribute", "r_target": "value",
+    "operand": "operator", "reserved_ports": "port (static)", "dynamic_ports": "port",
+    "secrets_mb": "secrets", "volume_mounts": "volume_mount",
+    **{f"{word}s": word for word in ("action", "artifact", "check", "device", "link", "network",
+       "secret", "service", "spread", "task", "template", "volume")},
+}  # fmt: skip
+
+#: The blocks that the structs stand for in a job file.
+BLOCKS: Mapping[type[Wire], str] = {
+    Job: "job", Periodic: "periodic", ParameterizedJob: "parameterized", JobUI: "ui",
+    JobLink: "link", VersionTag: "version_tag", Constraint: "constraint", Affinity: "affinity",
+    Spread: "spread", SpreadTarget: "target", UpdateStrategy: "update",
+    MigrateStrategy: "migrate", RestartPolicy: "restart", ReschedulePolicy: "reschedule",
+    DisconnectStrategy: "disconnect", EphemeralDisk: "ephemeral_disk", TaskGroup: "group",
+    ScalingPolicy: "scaling", NetworkResource: "network", Port: "port", DNSConfig: "dns",
+    CNIConfig: "cni", VolumeAsk: "volume", Service: "service", Check: "check",
+    CheckRestart: "check_restart", Task: "task", Identity: "identity", SecretAsk: "secret",
+    Template: "template", ChangeScript: "change_script", TemplateWait: "wait",
+    Artifact: "artifact", VolumeMount: "volume_mount", Action: "action", Resources: "resources",
+    NUMA: "numa", RequestedDevice: "device", TaskLifecycle: "lifecycle", LogConfig: "logs",
+    DispatchPayload: "dispatch_payload",
+}  # fmt: skip
+#: What lies right in these is called by its own name alone.
+_OUTER = (Job, TaskGroup, Task)
+
+
+def word_of(field: str) -> str:
+    """How a job file calls a field."""
+    return _WORDS.get(field, field)
+
+
+def name_in(kind: type[Wire], field: str) -> str:
+    """What a field is called where its block is not seen: `template`, `network.mode`."""
+    word = word_of(field)
+    return word if kind in _OUTER else f"{BLOCKS[kind]}.{word}"
+
+
+def option_row(driver: str, option: str) -> Row | None:
+    """What becomes of an option; None: anything goes for a driver that is not ours.
+
+    An option that our driver does not know fails the task, as a misspelt one must.
+    """
+    options = OPTIONS.get(driver)
+    if options is None:
+        return None
+    return options.get(option) or Row(Fate.FAILS, f"{driver} has no such option")

@@ -1,0 +1,47 @@
+"""How commands print: tables for people, JSON for programs; and how they read spans of time.
+
+In: rows and options. Out: text. Knows nothing of what the rows mean.
+"""
+
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from cluster.jobspec.durations import read_duration
+
+_SECOND = 1_000_000_000
+_GAP = "  "
+
+
+def table_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell."""
+    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
+    lines = (
+        _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (heads, *rows)
+    )
+    return "\n".join(lines)
+
+
+def json_text(value: object) -> str:
+    """Indented, in the order given."""
+    return json.dumps(value, indent=2)
+
+
+def instant_words(at: int) -> str:
+    """An instant (ns since the Unix epoch) to the second; 0 is never."""
+    return f"{datetime.fromtimestamp(at // _SECOND, UTC):%Y-%m-%d %H:%M:%S} UTC" if at else "never"
+
+
+def instant_json(at: int) -> str | None:
+    """An instant (ns since the Unix epoch) as RFC 3339; None for 0."""
+    return f"{datetime.fromtimestamp(at // _SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}" if at else None
+
+
+def span(text: str) -> int:
+    """The ns of a span of time given as an option: `30m`, `8h`. Raises ArgumentTypeError."""
+    found = read_duration(text)
+    if found is None or found <= 0:
+        raise ArgumentTypeError(f"{text!r} is no span of time like 30m, 8h or 1h30m")
+    return found

@@ -1,0 +1,48 @@
+"""Where the page of a job is, for everybody who writes links.
+
+In: the key of a job, whatever its id holds. Out: an address that leads to that job and no other,
+also after a browser has tidied it. Knows nothing of who may see it.
+"""
+
+import re
+from urllib.parse import quote, urlencode
+
+from scheduler.structs.identity import JobKey
+
+#: Browsers resolve dot segments even where they are escaped; an empty one ends in a redirect of
+#: some proxies; no pattern of an address matches over a line break.
+_UNSAFE_SEGMENTS = frozenset({"", ".", ".."})
+_LINE_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+#: What follows an id in an address of its own.
+_EDIT = "edit"
+
+
+def job_url(key: JobKey, *, tab: str = "") -> str:
+    """The page of a job; `tab` is one of its parts."""
+    if _reads_as_path(key):
+        return _path(key) + (f"?{urlencode({'tab': tab})}" if tab else "")
+    return f"/jobs/named/?{_query(key)}" + (f"&{urlencode({'tab': tab})}" if tab else "")
+
+
+def job_edit_url(key: JobKey) -> str:
+    """The page that edits a job."""
+    return f"{_path(key)}{_EDIT}/" if _reads_as_path(key) else f"/jobs/edit/?{_query(key)}"
+
+
+def _reads_as_path(key: JobKey) -> bool:
+    """Whether `/jobs/<namespace>/<id>/` is this job's alone."""
+    segments = key.job_id.split("/")
+    return (
+        "/" not in key.namespace
+        and not _UNSAFE_SEGMENTS & {key.namespace, *segments}
+        and segments[-1] != _EDIT
+        and not _LINE_BREAKS.search(key.namespace + key.job_id)
+    )
+
+
+def _path(key: JobKey) -> str:
+    return f"/jobs/{quote(key.namespace, safe='')}/{quote(key.job_id)}/"
+
+
+def _query(key: JobKey) -> str:
+    return urlencode({"namespace": key.namespace, "id": key.job_id})

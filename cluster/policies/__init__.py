@@ -1,0 +1,1 @@
+"""Access policies as people write them: text in, `PolicyRules` or every problem by line out."""

@@ -1,0 +1,180 @@
+"""What pages, lists and the API ask of the record, beyond what the mind asks: parts and counts.
+
+In: listings, keys, namespaces. Out: structs and plain numbers. `cluster.store.record_reader`
+answers from the database; no caller outside the store knows more than this.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from scheduler.ports import StateReader
+from scheduler.state.events import EventFrame, StateEvent
+from scheduler.state.noun import AnyKey, Noun
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, JobSummary
+from scheduler.structs.node import Node
+from scheduler.structs.wire import Wire
+
+Key = TypeVar("Key", bound=AnyKey)
+Value = TypeVar("Value", bound=Wire)
+#: None: all of them.
+Namespaces = Collection[str] | None
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rows. `after` is inclusive: the position of the first row of the page."""
+
+    prefix: str = ""
+    namespaces: Namespaces = None
+    after: tuple[Any, ...] = ()
+    #: Columns of the table that must have these values.
+    equals: Mapping[str, str] = {}
+    #: 0: all.
+    limit: int = 0
+    reverse: bool = False
+    #: Order by id (jobs: and namespace), whatever the natural order is.
+    by_id: bool = False
+
+
+class NodeFace(NamedTuple):
+    """What a list of many nodes needs of one."""
+
+    id: str
+    name: str
+    status: str
+    eligibility: str
+    is_draining: bool
+    #: Of one that is not ready, when its status changed last, ns; else 0.
+    since: int = 0
+
+
+class JobFace(NamedTuple):
+    """What is told of one of many jobs beside its counts."""
+
+    namespace: str
+    id: str
+    type: str
+    status: str
+    is_stopped: bool
+    #: The counts of its groups together; means nothing of jobs that run once on each node.
+    wanted: int
+
+
+class AllocFace(NamedTuple):
+    """An allocation on a node that drains: whose it is, and whether it is still there."""
+
+    id: str
+    node_id: str
+    name: str
+    job_key: JobKey
+    #: Whether an evaluation of its job places another one elsewhere.
+    is_service: bool
+
+
+class RecordReader(StateReader, Protocol):
+    """The record at one index, for people: none of this costs more than what it gives.
+
+    Listed are jobs, evaluations, stubs of evaluations, allocations, deployments and nodes. Their
+    natural order is that of creation (`create_index`, `id`); of jobs that of namespace and id, of
+    nodes that of id.
+    """
+
+    def page(self, noun: Noun[Key, Value], listing: Listing) -> list[Value]:
+        """The rows of a list in its order, at most `limit` + 1 of them.
+
+        The one more says that another page follows, and where it begins.
+        """
+
+    def walk(self, noun: Noun[Key, Value], listing: Listing) -> Iterator[Value]:
+        """All rows of the list, read as they are asked for; `limit` of them are read at first."""
+
+    def count(self, noun: Noun[Key, Value], listing: Listing) -> int:
+        """How many rows the whole list has, from any `after` and `limit`."""
+
+    def first_ids(self, noun: Noun[Key, Value], listing: Listing) -> list[str]:
+        """The first ids of a list, in their own order; one more than `limit` if there are more."""
+
+    def jobs_among(self, keys: Collection[JobKey]) -> list[Job]:
+        """Those of these jobs that exist, in no order."""
+
+    def summaries_among(self, keys: Collection[JobKey]) -> dict[JobKey, JobSummary]:
+        """The counts beside those of these jobs that exist."""
+
+    def open_allocations(self, key: JobKey, at_most: int) -> list[Allocation]:
+        """Those of a job that run, should run, or still stop; the first by id."""
+
+    def blocked_among(self, keys: Collection[JobKey]) -> dict[JobKey, Evaluation]:
+        """By job, an evaluation of it that waits for room."""
+
+    def closed_nodes(self) -> list[Node]:
+        """Nodes that drain or are ineligible, in no order."""
+
+    def newest_steps_of(self, eval_ids: Collection[str]) -> dict[str, LifecycleStep]:
+        """The newest recorded step of each of these evaluations that has any, by its id."""
+
+    def lives_of(self, eval_ids: Collection[str]) -> dict[str, list[LifecycleStep]]:
+        """The recorded steps of each of these evaluations that has any, by number."""
+
+    def recent_steps(self, evaluations: int) -> list[LifecycleStep]:
+        """The steps of the newest so many evaluations, each life in its order."""
+
+    def newest_steps_of_pending(self, namespaces: Namespaces) -> dict[str, LifecycleStep]:
+        """The newest recorded step of each pending evaluation that has any, by its id."""
+
+    def evaluation_tally(self, namespaces: Namespaces) -> dict[str, int]:
+        """Evaluations by stored status; `deleted` counts the stubs of collected ones."""
+
+    def open_tally(self, namespaces: Namespaces) -> dict[str, int]:
+        """Evaluations that have not ended, by status."""
+
+    def open_statuses(self, namespaces: Namespaces) -> dict[str, str]:
+        """The status of each evaluation that has not ended, by its id."""
+
+    def blocked_ids(self, namespaces: Namespaces) -> set[str]:
+        """The ids of the evaluations that wait for room."""
+
+    def job_count(self, namespaces: Namespaces) -> int:
+        """Jobs, dead ones included."""
+
+    def job_keys(self, namespaces: Namespaces) -> set[JobKey]:
+        """The keys of all jobs."""
+
+    def node_tally(self) -> dict[str, int]:
+        """Nodes in all (`nodes`), and those that drain (`draining`)."""
+
+    def node_faces(self) -> list[NodeFace]:
+        """All nodes, in no order."""
+
+    def job_faces(self, namespaces: Namespaces) -> list[JobFace]:
+        """All jobs, in no order."""
+
+    def live_on(self, node_ids: Collection[str]) -> list[AllocFace]:
+        """What has not ended on these nodes, in no order."""
+
+    def restarting_among(
+        self, keys: Collection[JobKey], at_least: int
+    ) -> list[tuple[str, JobKey]]:
+        """Allocations of these jobs, by id, that do not run and were restarted so often."""
+
+    def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
+        """The names of those of these API tokens that are there, by their accessor ids."""
+
+    @property
+    def oldest_event(self) -> int:
+        """Events below this index are not in the log any more."""
+
+    def frames_after(self, index: int, limit: int) -> Sequence[EventFrame]:
+        """Frames of larger indexes, in order. Raises StaleSnapshot when some were trimmed."""
+
+    def events_back(
+        self, index: int, is_wanted: Callable[[str, str, str], bool]
+    ) -> Iterator[StateEvent]:
+        """Events at or before `index`, newest frame first, as far back as the log is kept.
+
+        `is_wanted` is asked topic, namespace and key of each; what it does not want is not
+        decoded. Frames are read as events are taken.
+        """

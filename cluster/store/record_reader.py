@@ -1,0 +1,163 @@
+"""The record as pages and the API read it, from the database: every question of `RecordReader`.
+
+In: what `DjangoStateReader` needs. Out: parts, counts and history, each in a fixed number of
+statements. The SQL of lists is in `listing`, that of counts in `tallies`.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from cluster.store import event_log, frame_codec, statements, tallies
+from cluster.store import listing as lists
+from cluster.store.ports import (
+    AllocFace,
+    JobFace,
+    Key,
+    Listing,
+    Namespaces,
+    NodeFace,
+    RecordReader,
+    Value,
+)
+from cluster.store.reader import DjangoStateReader
+from cluster.store.statements import placeholders
+from scheduler.state import nouns
+from scheduler.state.events import EventFrame, StateEvent
+from scheduler.state.noun import Noun
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, JobSummary
+from scheduler.structs.node import Node
+
+_FRAMES_AT_ONCE = 500
+_NOT_OVER = (
+    "namespace = %s AND job_id = %s AND"
+    " (desired_status = 'run' AND client_status NOT IN ('complete', 'failed', 'lost')"
+    " OR client_status IN ('pending', 'running', 'unknown'))"
+)
+
+
+class DjangoRecordReader(DjangoStateReader, RecordReader):
+    """See `RecordReader`; names of tables and columns are our own, values are parameters."""
+
+    def page(self, noun: Noun[Key, Value], listing: Listing) -> list[Value]:
+        return lists.page(self, noun, listing)
+
+    def walk(self, noun: Noun[Key, Value], listing: Listing) -> Iterator[Value]:
+        return lists.walk(self, noun, listing)
+
+    def count(self, noun: Noun[Key, Value], listing: Listing) -> int:
+        """See RecordReader; no row is decoded."""
+        return lists.count(self, noun, listing)
+
+    def first_ids(self, noun: Noun[Key, Value], listing: Listing) -> list[str]:
+        """See RecordReader; no row is decoded."""
+        return lists.first_ids(self, noun, listing)
+
+    def jobs_among(self, keys: Collection[JobKey]) -> list[Job]:
+        return [job for job in self._of_jobs(nouns.JOBS, keys) if job.key in keys]
+
+    def summaries_among(self, keys: Collection[JobKey]) -> dict[JobKey, JobSummary]:
+        found = self._of_jobs(nouns.JOB_SUMMARIES, keys)
+        by_key = {JobKey(each.namespace, each.job_id): each for each in found}
+        return {key: each for key, each in by_key.items() if key in keys}
+
+    def open_allocations(self, key: JobKey, at_most: int) -> list[Allocation]:
+        return self.select(nouns.ALLOCATIONS, _NOT_OVER, key, f"id LIMIT {int(at_most)}")
+
+    def blocked_among(self, keys: Collection[JobKey]) -> dict[JobKey, Evaluation]:
+        found = self._of_jobs(nouns.EVALUATIONS, keys, " AND status = 'blocked'")
+        return {item.job_key: item for item in found if item.job_key in keys}
+
+    def closed_nodes(self) -> list[Node]:
+        return self.select(nouns.NODES, "is_draining = %s OR eligibility = 'ineligible'", (True,))
+
+    def newest_steps_of(self, eval_ids: Collection[str]) -> dict[str, LifecycleStep]:
+        if not eval_ids:
+            return {}
+        newest = (
+            "SELECT eval_id, MAX(number) FROM lifecycle"  # noqa: S608 - our own text
+            f" WHERE eval_id IN ({placeholders(len(eval_ids))}) GROUP BY eval_id"
+        )
+        steps = self.select(nouns.LIFECYCLE_STEPS, f"(eval_id, number) IN ({newest})", eval_ids)
+        return {step.eval_id: step for step in steps}
+
+    def lives_of(self, eval_ids: Collection[str]) -> dict[str, list[LifecycleStep]]:
+        lives: dict[str, list[LifecycleStep]] = {}
+        if eval_ids:
+            where = f"eval_id IN ({placeholders(len(eval_ids))})"
+            for step in self.select(nouns.LIFECYCLE_STEPS, where, eval_ids, "eval_id, number"):
+                lives.setdefault(step.eval_id, []).append(step)
+        return lives
+
+    def recent_steps(self, evaluations: int) -> list[LifecycleStep]:
+        return tallies.recent_steps(self, evaluations)
+
+    def newest_steps_of_pending(self, namespaces: Namespaces) -> dict[str, LifecycleStep]:
+        return tallies.newest_steps_of_pending(self, namespaces)
+
+    def evaluation_tally(self, namespaces: Namespaces) -> dict[str, int]:
+        return tallies.evaluation_tally(self, namespaces)
+
+    def open_tally(self, namespaces: Namespaces) -> dict[str, int]:
+        return tallies.open_tally(self, namespaces)
+
+    def open_statuses(self, namespaces: Namespaces) -> dict[str, str]:
+        return tallies.open_statuses(self, namespaces)
+
+    def blocked_ids(self, namespaces: Namespaces) -> set[str]:
+        return tallies.blocked_ids(self, namespaces)
+
+    def job_count(self, namespaces: Namespaces) -> int:
+        return tallies.job_count(self, namespaces)
+
+    def job_keys(self, namespaces: Namespaces) -> set[JobKey]:
+        return tallies.job_keys(self, namespaces)
+
+    def node_tally(self) -> dict[str, int]:
+        return tallies.node_tally(self)
+
+    def node_faces(self) -> list[NodeFace]:
+        """See RecordReader; no node is decoded."""
+        return tallies.node_faces(self)
+
+    def job_faces(self, namespaces: Namespaces) -> list[JobFace]:
+        return tallies.job_faces(self, namespaces)
+
+    def live_on(self, node_ids: Collection[str]) -> list[AllocFace]:
+        return tallies.live_on(self, node_ids)
+
+    def restarting_among(
+        self, keys: Collection[JobKey], at_least: int
+    ) -> list[tuple[str, JobKey]]:
+        return tallies.restarting_among(self, keys, at_least)
+
+    def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
+        return tallies.token_names(self, accessor_ids)
+
+    @property
+    def oldest_event(self) -> int:
+        return int(self.rows(statements.READ_OLDEST_EVENT, ())[0][0])
+
+    def frames_after(self, index: int, limit: int) -> Sequence[EventFrame]:
+        return event_log.frames_since(self.connection, index, limit)
+
+    def events_back(
+        self, index: int, is_wanted: Callable[[str, str, str], bool]
+    ) -> Iterator[StateEvent]:
+        while True:
+            rows = self.rows(statements.READ_EARLIER_EVENTS, (index, _FRAMES_AT_ONCE))
+            if not rows:
+                return
+            for _, body in rows:
+                yield from frame_codec.decode_rows(body, is_wanted)
+            index = rows[-1][0] - 1
+
+    def _of_jobs(
+        self, noun: Noun[Key, Value], keys: Collection[JobKey], condition: str = ""
+    ) -> list[Value]:
+        """Rows of jobs that have these ids, in any namespace: keys are few, ids rarely shared."""
+        ids = sorted({key.job_id for key in keys})
+        if not ids:
+            return []
+        return self.select(noun, f"job_id IN ({placeholders(len(ids))}){condition}", ids)

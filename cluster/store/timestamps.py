@@ -1,0 +1,31 @@
+"""Instants as the database's timestamps, in the form that Django reads and compares.
+
+In: ns since the Unix epoch. Out: a text in UTC, cut to the microsecond, or None; and back.
+"""
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+#: Without a zone, as the texts that Django gives SQLite; sessions of PostgreSQL are in UTC.
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - UTC by what Django writes
+
+
+# The rows of one write mostly share their instants.
+@lru_cache(4096)
+def timestamp(instant: int) -> str | None:
+    """How a statement is given an instant; None for 0, and for what no calendar holds."""
+    if not instant:
+        return None
+    try:
+        return str(_EPOCH + timedelta(microseconds=instant // 1_000))
+    except OverflowError:
+        return None
+
+
+def instant(stored: object) -> int:
+    """What a statement answers for such a column, as ns; 0 for NULL."""
+    if stored is None:
+        return 0
+    moment = stored if isinstance(stored, datetime) else datetime.fromisoformat(str(stored))
+    whole = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (whole - _EPOCH.replace(tzinfo=UTC)) // timedelta(microseconds=1) * 1_000

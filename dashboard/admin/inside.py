@@ -1,0 +1,170 @@
+"""The tables of the cluster's own inside, of access, and the small ones.
+
+In: rows. Out: lists and forms. What is not listed here shows its columns as they are.
+"""
+
+from typing import Any
+
+import msgspec
+from django.contrib import admin
+
+from cluster.store import frame_codec
+from dashboard.admin.rows import ListOnlyDesk, ReadOnlyDesk, SinceFilter
+from dashboard.wording import amount, number, span
+from scheduler.state.nouns import NOUN_OF_TOPIC
+
+
+class EventDesk(ReadOnlyDesk):
+    """The event log, newest first."""
+
+    list_display = ("index", "kind", "at", "size")
+    list_filter = ("kind", ("at", SinceFilter))
+    search_fields = ("=index", "kind")
+    ordering = ("-index",)
+
+    def told(self, row: Any) -> object:
+        """Every changed row with its value."""
+        return [
+            {
+                "Topic": event.topic,
+                "Namespace": event.namespace,
+                "Key": event.key,
+                "Deleted": event.deleted,
+                "Value": msgspec.to_builtins(event.value),
+            }
+            for event in frame_codec.decode_events(row.body, NOUN_OF_TOPIC)
+        ]
+
+    def _has_record(self) -> bool:
+        return True
+
+
+class BeatDesk(ReadOnlyDesk):
+    """When nodes were last heard."""
+
+    list_display = ("node_id", "beat_at", "within")
+    list_filter = (("beat_at", SinceFilter),)
+    search_fields = ("node_id__startswith",)
+    ordering = ("node_id",)
+
+    @admin.display(description="Next within", ordering="ttl")
+    def within(self, row: Any) -> str:
+        """How long the node may be silent."""
+        return span(row.ttl)
+
+
+class ListenerDesk(ReadOnlyDesk):
+    """Web processes that hear nodes."""
+
+    list_filter = (("signed_at", SinceFilter),)
+    search_fields = ("name",)
+    ordering = ("name",)
+
+
+class ChannelDesk(ReadOnlyDesk):
+    """Which web process holds a node's websocket."""
+
+    list_filter = ("holder",)
+    search_fields = ("node_id__startswith", "holder")
+    ordering = ("node_id",)
+
+
+class PurgedJobDesk(ReadOnlyDesk):
+    """What is left of purged jobs."""
+
+    list_display = ("job_id", "namespace", "type", "version", "purged_at", "purge_index")
+    list_filter = ("type", "namespace", ("purged_at", SinceFilter))
+    search_fields = ("job_id",)
+    ordering = ("namespace", "job_id", "create_index")
+
+
+class ApiTokenDesk(ReadOnlyDesk):
+    """API tokens, without what they open doors with."""
+
+    list_display = ("accessor_id", "name", "type", "created_at", "expires_at")
+    list_filter = ("type", ("created_at", SinceFilter))
+    search_fields = ("name", "accessor_id__startswith")
+    ordering = ("created_at", "accessor_id")
+
+
+class JoinTokenDesk(ListOnlyDesk):
+    """Join tokens, without their hashes."""
+
+    list_display = ("name", "uses", "nodes_joined", "created", "expires")
+    list_filter = (("created", SinceFilter),)
+    search_fields = ("name",)
+    ordering = ("created",)
+
+    @admin.display(description="Uses left", ordering="uses_left")
+    def uses(self, row: Any) -> str:
+        """How many nodes it still admits."""
+        return "unlimited" if row.uses_left < 0 else number(row.uses_left)
+
+
+class OneTimeTokenDesk(ListOnlyDesk):
+    """What stands, once, for an API token."""
+
+    list_display = ("accessor_id", "expires")
+    search_fields = ("accessor_id__startswith",)
+    ordering = ("expires",)
+
+
+class LoginDesk(ListOnlyDesk):
+    """Links that sign a user in once."""
+
+    list_display = ("user", "used", "expires")
+    list_filter = ("used",)
+    search_fields = ("user__username",)
+    ordering = ("expires",)
+
+
+class AuditTableDesk(ReadOnlyDesk):
+    """Who did what, newest first."""
+
+    list_display = ("at", "result", "who_name", "act", "target_id", "door", "address", "count")
+    list_filter = ("result", "door", "who_kind", ("at", SinceFilter))
+    search_fields = ("who_name", "target_id", "address")
+    ordering = ("-id",)
+
+
+class NodeUseDesk(ReadOnlyDesk):
+    """What is taken of nodes."""
+
+    list_reads_bodies = True
+    list_display = ("node_id", "allocations", "cpu", "memory")
+    search_fields = ("node_id__startswith",)
+    ordering = ("node_id",)
+
+    @admin.display(description="Allocations")
+    def allocations(self, row: Any) -> str:
+        """Those that are wanted there."""
+        return str(row.value.planned.alloc_count)
+
+    @admin.display(description="CPU taken")
+    def cpu(self, row: Any) -> str:
+        """By what has not ended there."""
+        return amount(row.value.held.cpu, "MHz")
+
+    @admin.display(description="Memory taken")
+    def memory(self, row: Any) -> str:
+        """By what has not ended there."""
+        return amount(row.value.held.memory_mb, "MiB")
+
+
+class NamedDesk(ReadOnlyDesk):
+    """Namespaces, quotas, node pools and settings: found by name, told by what they hold."""
+
+    search_fields = ("name",)
+    ordering = ("name",)
+
+
+class DescribedDesk(NamedDesk):
+    """Those that people describe."""
+
+    list_reads_bodies = True
+    list_display = ("name", "description")
+
+    @admin.display(description="Description")
+    def description(self, row: Any) -> str:
+        """In the words of whoever made it."""
+        return str(row.value.description)

@@ -1,0 +1,185 @@
+"""The tables of the work: jobs, what decides about them, and what runs of them.
+
+In: rows. Out: lists with the statuses of the pages. Lists go by an index of the table.
+"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+
+from dashboard.admin.rows import ReadOnlyDesk, badge
+from dashboard.wording import number, short_id
+
+
+class JobDesk(ReadOnlyDesk):
+    """Current versions of jobs."""
+
+    list_display = (
+        "job_id", "namespace", "type", "state", "wanted_count", "priority", "submitted_at",
+    )  # fmt: skip
+    list_filter = ("status", "type", "is_stopped", "namespace", "submitted_at")
+    search_fields = ("job_id",)
+    ordering = ("namespace", "job_id")
+
+    @admin.display(description="Status", ordering="status")
+    def state(self, row: Any) -> SafeString:
+        """As a badge."""
+        return badge("job", row.status)
+
+
+class JobVersionDesk(ReadOnlyDesk):
+    """Versions of jobs."""
+
+    list_display = ("job_id", "namespace", "version", "is_listed", "create_index")
+    list_filter = ("is_listed", "namespace")
+    search_fields = ("job_id",)
+    ordering = ("namespace", "job_id", "create_index", "-version")
+
+
+class JobSummaryDesk(ReadOnlyDesk):
+    """Counts of jobs."""
+
+    list_reads_bodies = True
+    list_display = ("job_id", "namespace", "running", "queued", "ended")
+    list_filter = ("namespace",)
+    search_fields = ("job_id",)
+    ordering = ("namespace", "job_id")
+
+    @admin.display(description="Running")
+    def running(self, row: Any) -> str:
+        """Allocations that run, of all groups."""
+        return number(sum(group.running for group in row.value.summary.values()))
+
+    @admin.display(description="Waiting")
+    def queued(self, row: Any) -> str:
+        """Wanted ones without a place, and those that are starting."""
+        return number(sum(group.queued + group.starting for group in row.value.summary.values()))
+
+    @admin.display(description="Failed or lost")
+    def ended(self, row: Any) -> str:
+        """Allocations that ended badly."""
+        return number(sum(group.failed + group.lost for group in row.value.summary.values()))
+
+
+class JobSubmissionDesk(ReadOnlyDesk):
+    """The texts versions were submitted as."""
+
+    list_display = ("job_id", "namespace", "version")
+    list_filter = ("namespace",)
+    search_fields = ("job_id",)
+    ordering = ("namespace", "job_id", "-version")
+
+
+class EvaluationDesk(ReadOnlyDesk):
+    """Evaluations, and what is left of collected ones."""
+
+    list_display = (
+        "short", "state", "job_id", "namespace", "triggered_by", "priority", "created_at",
+        "wait_until",
+    )  # fmt: skip
+    list_filter = ("status", "triggered_by", "type", "created_at")
+    search_fields = ("id__startswith", "job_id")
+    ordering = ("-create_index", "-id")
+
+    @admin.display(description="Evaluation", ordering="id")
+    def short(self, row: Any) -> str:
+        """Its first characters."""
+        return short_id(row.id)
+
+    @admin.display(description="Status", ordering="status")
+    def state(self, row: Any) -> SafeString:
+        """As a badge."""
+        return badge("evaluation", row.status)
+
+
+class CollectedDesk(EvaluationDesk):
+    """What is left of collected evaluations; by age, for which the table has an index."""
+
+    ordering = ("-modify_index", "-id")
+
+
+class AllocationDesk(ReadOnlyDesk):
+    """Allocations, ended ones included."""
+
+    list_display = (
+        "short", "state", "wanted", "name", "node", "is_healthy", "cpu_mhz", "memory_mb",
+        "restart_count", "created_at",
+    )  # fmt: skip
+    list_filter = ("client_status", "desired_status", "is_healthy", "created_at")
+    search_fields = ("id__startswith", "job_id", "node_id__startswith")
+    ordering = ("-create_index", "-id")
+
+    @admin.display(description="Allocation", ordering="id")
+    def short(self, row: Any) -> str:
+        """Its first characters."""
+        return short_id(row.id)
+
+    @admin.display(description="Status", ordering="client_status")
+    def state(self, row: Any) -> SafeString:
+        """As a badge."""
+        return badge("allocation", row.client_status)
+
+    @admin.display(description="Wanted", ordering="desired_status")
+    def wanted(self, row: Any) -> str:
+        """What the server wants of it."""
+        return str(row.desired_status)
+
+    @admin.display(description="Node", ordering="node_id")
+    def node(self, row: Any) -> str:
+        """The first characters of its id."""
+        return short_id(row.node_id)
+
+
+class DeploymentDesk(ReadOnlyDesk):
+    """Deployments, ended ones included."""
+
+    list_display = (
+        "short", "state", "job_id", "namespace", "waits_for_promotion", "created_at",
+        "modified_at",
+    )  # fmt: skip
+    list_filter = ("status", "waits_for_promotion", "namespace", "created_at")
+    search_fields = ("id__startswith", "job_id")
+    ordering = ("-create_index", "-id")
+
+    @admin.display(description="Deployment", ordering="id")
+    def short(self, row: Any) -> str:
+        """Its first characters."""
+        return short_id(row.id)
+
+    @admin.display(description="Status", ordering="status")
+    def state(self, row: Any) -> SafeString:
+        """As a badge."""
+        return badge("deployment", row.status)
+
+
+class LifecycleDesk(ReadOnlyDesk):
+    """Steps of evaluations."""
+
+    list_reads_bodies = True
+    list_display = ("eval_id", "number", "step", "actor")
+    search_fields = ("eval_id__startswith",)
+    ordering = ("-id",)
+
+    @admin.display(description="Step")
+    def step(self, row: Any) -> str:
+        """What happened, in a word."""
+        return str(row.value.step.value)
+
+    @admin.display(description="By")
+    def actor(self, row: Any) -> str:
+        """Who did it."""
+        return str(row.value.actor)
+
+
+class ExplanationDesk(ReadOnlyDesk):
+    """Why nodes were not chosen, unpacked."""
+
+    list_display = ("eval_id", "task_group", "job_id", "namespace", "stored_index")
+    list_filter = ("namespace",)
+    search_fields = ("eval_id__startswith", "job_id")
+    ordering = ("-id",)
+
+    def told(self, row: Any) -> object:
+        """What is packed inside."""
+        return row.value.group

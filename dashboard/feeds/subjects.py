@@ -1,0 +1,36 @@
+"""One thing of the record, live: which changes belong to a job, an allocation, a node."""
+
+from dashboard.feeds.feed import Feed
+from scheduler.state.events import StateEvent, Topic
+
+
+class JobFeed(Feed):
+    """A job and everything that names it."""
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Whether it is the job or of the job."""
+        return super().concerns(event) and _job_of(event) == self.subscription.key
+
+
+class AllocationFeed(Feed):
+    """An allocation, which nothing else names."""
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Whether it is the allocation."""
+        return super().concerns(event) and event.key == self.subscription.key
+
+
+class NodeFeed(Feed):
+    """A node, what is taken of it and what is on it."""
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Whether it is the node or on the node."""
+        subjects = event.key, getattr(event.value, "node_id", "")
+        return super().concerns(event) and self.subscription.key in subjects
+
+
+def _job_of(event: StateEvent) -> str:
+    if event.topic is Topic.JOB:
+        return f"{event.namespace}/{event.key}"
+    job_id = getattr(event.value, "job_id", "")
+    return f"{event.namespace}/{job_id}" if job_id else ""

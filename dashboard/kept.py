@@ -1,0 +1,59 @@
+"""What a person had typed when a form could not be taken: shown again, ready to be sent again.
+
+In: a request that was not carried out. Out: a page that says why, with every field of the form but
+secrets. Only forms of our own pages are shown: what a foreign page posts here is nobody's text.
+"""
+
+from typing import NamedTuple
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
+from django.template.loader import render_to_string
+
+#: Fields that are never written into a page.
+_SECRET = frozenset({"csrfmiddlewaretoken", "password", "old_password", "token", "secret"})
+_SECRET_ENDINGS = ("password", "password1", "password2")
+
+
+class Interrupted(NamedTuple):
+    """Why a form was not taken."""
+
+    title: str
+    strong: str
+    text: str
+    status: int
+    #: Whether one has to sign in before it can be sent again.
+    is_signed_out: bool = False
+
+
+def kept_page(request: HttpRequest, why: Interrupted) -> HttpResponse:
+    """The page; reads nothing of the record, which may be what is away."""
+    fields = _fields(request) if request.method == "POST" and is_from_here(request) else []
+    context = {
+        "why": why,
+        "address": request.get_full_path(),
+        "fields": fields,
+        "text": next((value for name, value in fields if name == "text"), ""),
+        "is_post": request.method == "POST",
+        "csrf_token": get_token(request),
+    }
+    return HttpResponse(render_to_string("interrupted.html", context), status=why.status)
+
+
+def is_from_here(request: HttpRequest) -> bool:
+    """Whether one of our own pages sent the form, as far as the browser says."""
+    origin = request.headers.get("Origin")
+    if origin is not None:
+        own = f"{request.scheme}://{request.get_host()}"
+        return origin == own or origin in settings.CSRF_TRUSTED_ORIGINS
+    return request.headers.get("Sec-Fetch-Site") == "same-origin"
+
+
+def _fields(request: HttpRequest) -> list[tuple[str, str]]:
+    return [
+        (name, str(value))
+        for name, values in request.POST.lists()
+        if name not in _SECRET and not name.endswith(_SECRET_ENDINGS)
+        for value in values
+    ]

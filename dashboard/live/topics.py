@@ -1,0 +1,113 @@
+"""What can be followed, and by whom: the text of a topic to a Subscription.
+
+A topic is `kind` or `kind:key`; `dashboard/panels.py` says which kinds there are and what their
+keys name, `dashboard/rights.py` which right each asks for. What has a namespace is shown to those
+who may see that namespace.
+"""
+
+from typing import NamedTuple
+
+from cluster.jobspec.names import LONGEST_NAME
+from cluster.store.ports import RecordReader
+from dashboard.panels import FOLLOWED, Names
+from dashboard.rights import NODE_READ, TOPICS, Opens, actions_in, node_actions
+from dashboard.subscription import Subscription, topic_parts
+from scheduler.access.access import Access
+from scheduler.structs.identity import JobKey
+
+#: More topics than any page needs.
+MAX_TOPICS = 12
+#: Characters of the longest namespace, the longest job id and what stands between.
+MAX_KEY_LENGTH = 128 + 1 + LONGEST_NAME
+ALL = "*"
+
+
+class BadTopic(ValueError):
+    """The topic does not exist, or its subject is unknown."""
+
+
+def parse_topics(text: str) -> tuple[tuple[str, str], ...]:
+    """`a:1,b` to kinds and keys, each once. Raises BadTopic for too many or an unknown kind."""
+    topics = [topic for topic in dict.fromkeys(text.split(",")) if topic]
+    if not topics or len(topics) > MAX_TOPICS:
+        raise BadTopic(f"name 1 to {MAX_TOPICS} topics")
+    return tuple(_parsed(topic) for topic in topics)
+
+
+def _parsed(topic: str) -> tuple[str, str]:
+    kind, key = topic_parts(topic)
+    if kind not in FOLLOWED or len(key) > MAX_KEY_LENGTH:
+        raise BadTopic(f"no such topic: {kind[:40]}")
+    names = FOLLOWED[kind].names
+    if names is Names.NAMESPACE:
+        return kind, key or ALL
+    if names is Names.JOB and "/" not in key:
+        raise BadTopic("a job is named namespace/id")
+    if names is not Names.NODES and not key:
+        raise BadTopic(f"{kind} needs an id")
+    return kind, key
+
+
+class Looker(NamedTuple):
+    """Whose page it is: rights, and the namespaces that may be shown (None: all)."""
+
+    access: Access
+    namespaces: frozenset[str] | None
+
+
+def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscription:
+    """What a person follows by a topic. Raises BadTopic where they may not.
+
+    An unknown subject and one that may not be seen get the same answer, so that none can be
+    probed.
+    """
+    right = TOPICS.get(kind)
+    if right is None or not right.holds(looker.access):
+        raise BadTopic(f"{kind} needs {right.word if right else 'a right that nobody has'}")
+    names = FOLLOWED[kind].names
+    if names in (Names.NODES, Names.NODE):
+        return Subscription(kind, key, looker.namespaces, node_actions(looker.access))
+    if names is Names.NAMESPACE:
+        narrowed = _narrowed(key, looker.namespaces)
+        return Subscription(kind, key, narrowed, _counted(kind, looker.access))
+    namespace = _namespace_of(names, key, reader)
+    if namespace is None or (looker.namespaces is not None and namespace not in looker.namespaces):
+        raise BadTopic(f"{kind} {key} is unknown here")
+    # One thing looks the same to all who have the same buttons, so that they share a group.
+    return Subscription(
+        kind, key, frozenset({namespace}), _offered(kind, looker.access, namespace)
+    )
+
+
+def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
+    """The buttons that live frames render."""
+    if kind == "job":
+        return actions_in(access, namespace)
+    if kind == "evaluation" and "capsule" in Opens(access):
+        return frozenset({"capsule"})
+    return frozenset()
+
+
+def _counted(kind: str, access: Access) -> frozenset[str]:
+    """Whether nodes are counted, where a topic of namespaces counts them too."""
+    seen = node_actions(access) & {NODE_READ}
+    return seen if kind in {"navigation", "overview"} else frozenset()
+
+
+def _narrowed(key: str, namespaces: frozenset[str] | None) -> frozenset[str] | None:
+    if key == ALL:
+        return namespaces
+    if namespaces is not None and key not in namespaces:
+        raise BadTopic(f"namespace {key} is unknown here")
+    return frozenset({key})
+
+
+def _namespace_of(names: Names, key: str, reader: RecordReader) -> str | None:
+    if names is Names.JOB:
+        namespace, _, job_id = key.partition("/")
+        return namespace if reader.job(JobKey(namespace, job_id)) is not None else None
+    if names is Names.ALLOCATION:
+        alloc = reader.allocation(key)
+        return alloc.namespace if alloc is not None else None
+    row = reader.evaluation(key) or reader.evaluation_stub(key)
+    return row.namespace if row is not None else None

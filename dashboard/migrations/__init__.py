@@ -1,0 +1,1 @@
+"""Changes of the tables beside Django's accounts, one each."""

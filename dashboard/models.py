@@ -1,0 +1,50 @@
+"""What we keep beside Django's groups and accounts: the policies of a group.
+
+No scheduling state: rows here have no index and no event, and the admin writes them.
+"""
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import models
+
+#: In place of a policy's name, which cannot be spelled so: everything.
+MANAGEMENT = "*"
+#: A group `namespace:<name>` lets its people look into that namespace, without any policy.
+OPENS = "namespace:"
+
+
+class GroupPolicy(models.Model):
+    """That the people of a group have what a policy of the record grants."""
+
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="policies")
+    policy = models.CharField(max_length=128, help_text="Its name; * stands for everything.")
+
+    class Meta:
+        db_table = "group_policy"
+        verbose_name = "policy of a group"
+        verbose_name_plural = "policies of groups"
+        constraints = [
+            models.UniqueConstraint(fields=["group", "policy"], name="group_policy_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.policy
+
+
+class OwnToken(models.Model):
+    """Whose an API token is: the account that made it on its own page.
+
+    What the token may do stands in the record; a row without one is of a token that is gone.
+    """
+
+    accessor_id = models.CharField("accessor", primary_key=True, max_length=36)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="own_tokens"
+    )
+
+    class Meta:
+        db_table = "own_token"
+        verbose_name = "own token"
+
+    def __str__(self) -> str:
+        return self.accessor_id

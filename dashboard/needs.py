@@ -1,0 +1,294 @@
+"""What may need a person, ranked once: for the headline, the panel and the navigation of *Now*.
+
+In: facts of the cluster as they stand. Out: Needs, worst first: nodes lost, jobs that fail again
+and again, rollouts that are stuck or wait for a promotion, drains held up, what waits for room,
+nodes that are silent or closed. Knows no reader.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+import msgspec
+
+from cluster.page_addresses import job_url
+from cluster.store.ports import AllocFace, JobFace, NodeFace
+from dashboard.outcomes import why_waiting
+from dashboard.rollouts import RolloutProgress
+from dashboard.wording import clock_time, count_of, number
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import JobStatus, JobSummary, JobType
+from scheduler.structs.node import NodeEligibility, NodeStatus
+
+#: So often an allocation is restarted before it counts as one that fails again and again.
+RESTARTS = 2
+#: Names told of many.
+_NAMED = 3
+#: Jobs and rollouts told one by one; what is left of each kind is one row.
+_ONE_BY_ONE = 5
+_LOST = frozenset({NodeStatus.DOWN, NodeStatus.DISCONNECTED})
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that may need a person, and the one thing to press first."""
+
+    icon: str
+    tone: str
+    #: Said first, a link to `url`; with `text` it is a whole sentence.
+    strong: str
+    text: str
+    url: str
+    action: str
+    #: Since when, or until when; 0 where no instant is known.
+    at: int = 0
+
+
+class Failing(msgspec.Struct, frozen=True, kw_only=True):
+    """A job some of whose allocations fail and are not running again."""
+
+    job: JobFace
+    done: int
+    wanted: int
+    failed: int
+    #: Allocations that their nodes have restarted several times, and that do not run now.
+    restarting: int = 0
+
+
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+    """What needs are told from."""
+
+    nodes: Sequence[NodeFace] = ()
+    failing: Sequence[Failing] = ()
+    rollouts: Sequence[RolloutProgress] = ()
+    #: What is left on nodes that drain.
+    on_draining: Sequence[AllocFace] = ()
+    blocked: Sequence[Evaluation] = ()
+    now: int = 0
+
+
+def failing(job: JobFace, summary: JobSummary, restarting: int = 0) -> Failing | None:
+    """The job as one that fails; None for one that has ended or has what it wants.
+
+    Of a job of which something runs, only those count that neither start nor wait for room: old
+    failures are kept for a while, and a job that grows is no failing one.
+    """
+    if job.is_stopped or job.status == JobStatus.DEAD:
+        return None
+    groups = tuple(summary.summary.values())
+    failed = sum(group.failed for group in groups)
+    running = sum(group.running for group in groups)
+    under_way = sum(group.starting + group.queued + group.unknown for group in groups)
+    done = running
+    wanted = job.wanted
+    if job.type in {JobType.SYSTEM, JobType.SYSBATCH}:
+        wanted = running + under_way
+    elif job.type == JobType.BATCH:
+        done += sum(group.complete for group in groups)
+    again = bool(restarting) and done < wanted
+    if not again and not is_failing(failed=failed, done=done, under_way=under_way, wanted=wanted):
+        return None
+    return Failing(job=job, done=done, wanted=wanted, failed=failed, restarting=restarting)
+
+
+def is_failing(*, failed: int, done: int, under_way: int, wanted: int) -> bool:
+    """Whether failures keep a job from what it wants; `under_way`: start or wait for room."""
+    if not failed or done >= wanted:
+        return False
+    return done + under_way < wanted or (not done and failed > 1)
+
+
+def needs_of(facts: Circumstances) -> list[Need]:
+    """All of them, worst first."""
+    return [need for kind in _RANK for need in kind(facts)]
+
+
+def _nodes_lost(facts: Circumstances) -> Iterator[Need]:
+    lost = _sorted(face for face in facts.nodes if face.status in _LOST)
+    if not lost:
+        return
+    cut_off = sum(face.status == NodeStatus.DISCONNECTED for face in lost)
+    if len(lost) == 1:
+        strong = f"{lost[0].name} is {lost[0].status}"
+        text = "it missed its heartbeat"
+    else:
+        strong = f"{number(len(lost))} of {count_of(len(facts.nodes), 'node')} are lost"
+        text = f"{_names(lost)} missed their heartbeats"
+    if cut_off:
+        whose = "its allocations" if len(lost) == 1 else f"what {number(cut_off)} of them hold"
+        text += f"; {whose} may still come back"
+    yield Need(
+        icon="lost", tone="lost", strong=strong, text=text, action="Show nodes",
+        url=f"/nodes/{lost[0].id}/" if len(lost) == 1 else f"/nodes/?status={lost[0].status}",
+        at=max(face.since for face in lost),
+    )  # fmt: skip
+
+
+def _crash_loops(facts: Circumstances) -> Iterator[Need]:
+    found = sorted(facts.failing, key=lambda item: (item.done - item.wanted, item.job.id))
+    for item in found[:_ONE_BY_ONE]:
+        again = item.restarting or item.failed > item.wanted - item.done
+        parts = [
+            f"{number(item.done)} of {number(item.wanted)} {_done_word(item)}",
+            *([f"{number(item.failed)} failed so far"] if item.failed else []),
+            *([f"{number(item.restarting)} restarted again and again"] if item.restarting else []),
+        ]
+        yield Need(
+            icon="failed", tone="failed", action="See its allocations",
+            strong=f"{item.job.id} {'fails again and again' if again else 'fails'}",
+            text=", ".join(parts),
+            url=job_url(JobKey(item.job.namespace, item.job.id)),
+        )  # fmt: skip
+    yield from _rest(found, "more job fails", "more jobs fail", "/jobs/")
+
+
+def _done_word(item: Failing) -> str:
+    return "running or complete" if item.job.type == JobType.BATCH else "running"
+
+
+def _rollouts(facts: Circumstances) -> Iterator[Need]:
+    """Those that make no progress, then those that wait for a person."""
+    stuck = [item for item in facts.rollouts if is_stuck(item, facts.now)]
+    waiting = [item for item in facts.rollouts if item.waiting]
+    for item in stuck[:_ONE_BY_ONE]:
+        rollout = item.deployment
+        back = ", then the last stable version comes back" if item.reverts else ""
+        until = f"; it fails at {clock_time(item.deadline)}{back}" if item.deadline else ""
+        yield Need(
+            icon="deployment", tone="failed", action="See why",
+            strong=f"Rollout of {rollout.job_id} version {rollout.job_version} makes no progress",
+            text=f"{item.healthy}{until}", at=item.deadline,
+            url=job_url(rollout.job_key),
+        )  # fmt: skip
+    yield from _rest(stuck, "more rollout makes no progress", "more rollouts make none", "/jobs/")
+    for item in waiting[:_ONE_BY_ONE]:
+        rollout = item.deployment
+        canaries = count_of(item.waiting_canaries, "healthy canary", "healthy canaries")
+        yield Need(
+            icon="canary", tone="canary", action="Review canaries",
+            strong=f"Rollout of {rollout.job_id} version {rollout.job_version} waits for a person",
+            text=f"{canaries} to promote", url=job_url(rollout.job_key),
+        )  # fmt: skip
+    yield from _rest(waiting, "more rollout waits", "more rollouts wait", "/jobs/")
+
+
+def is_stuck(rollout: RolloutProgress, now: int) -> bool:
+    """Whether half of the time for its next progress has passed without any."""
+    since = stuck_at(rollout)
+    return bool(since) and now >= since
+
+
+def stuck_at(rollout: RolloutProgress) -> int:
+    """When a rollout counts as stuck unless it makes progress; 0 for never.
+
+    Healthy canaries that a person must promote hold the whole rollout, and it is not stuck.
+    """
+    if rollout.waiting:
+        return 0
+    turns = [
+        group.state.require_progress_by - group.state.progress_deadline // 2
+        for group in rollout.groups
+        if group.state.require_progress_by
+        and group.state.healthy_allocs < group.state.desired_total
+    ]
+    return min(turns, default=0)
+
+
+def _held_up_drains(facts: Circumstances) -> Iterator[Need]:
+    blocked = {item.job_key: item for item in facts.blocked}
+    held = sorted(
+        (face for face in facts.on_draining if face.is_service and face.job_key in blocked),
+        key=lambda face: (face.node_id, face.name),
+    )
+    if not held:
+        return
+    names = {face.id: face for face in facts.nodes}
+    nodes = _sorted(names[node_id] for node_id in {face.node_id for face in held} & names.keys())
+    more = len(held) - 1
+    who = held[0].name + (f" and {number(more)} more" if more else "")
+    why = why_waiting(blocked[held[0].job_key].failed_task_groups.values())
+    if len(nodes) == 1:
+        strong, url = f"Drain of {nodes[0].name} is held up", f"/drains/{nodes[0].id}/"
+    else:
+        strong, url = f"Drains of {count_of(len(nodes), 'node')} are held up", "/drains/"
+    yield Need(
+        icon="draining", tone="draining", action="Open the board", strong=strong, url=url,
+        text=f"by {who}: no room{' elsewhere, ' + why if why else ' elsewhere'}",
+    )  # fmt: skip
+
+
+def _blocked(facts: Circumstances) -> Iterator[Need]:
+    if not facts.blocked:
+        return
+    oldest = min(facts.blocked, key=lambda item: (item.create_time, item.id))
+    why = why_waiting(oldest.failed_task_groups.values())
+    missing = sum(
+        metric.coalesced_failures + 1
+        for item in facts.blocked
+        for metric in item.failed_task_groups.values()
+    )
+    told = f"{count_of(missing, 'allocation')}, the oldest" if missing else "the oldest"
+    yield Need(
+        icon="blocked", tone="blocked", action="See why",
+        strong=count_of(len(facts.blocked), "evaluation waits", "evaluations wait") + " for room",
+        text=f"{told} since {clock_time(oldest.create_time)}{': ' + why if why else ''}",
+        url=f"/evaluations/{oldest.id}/" if len(facts.blocked) == 1
+        else "/evaluations/?status=blocked",
+        at=oldest.create_time,
+    )  # fmt: skip
+
+
+def _silent(facts: Circumstances) -> Iterator[Need]:
+    found = _sorted(face for face in facts.nodes if face.status == NodeStatus.INITIALIZING)
+    if found:
+        verb = "has joined and is" if len(found) == 1 else "have joined and are"
+        yield Need(
+            icon="unknown", tone="unknown", action="Show nodes",
+            strong=f"{count_of(len(found), 'node')} {verb} silent since", text=_names(found),
+            url="/nodes/?status=initializing", at=min(face.since for face in found),
+        )  # fmt: skip
+
+
+def _closed(facts: Circumstances) -> Iterator[Need]:
+    found = _sorted(
+        face
+        for face in facts.nodes
+        if face.status == NodeStatus.READY
+        and face.eligibility == NodeEligibility.INELIGIBLE
+        and not face.is_draining
+    )
+    if not found:
+        return
+    one = f"{found[0].name} is closed", f"/nodes/{found[0].id}/"
+    many = f"{number(len(found))} nodes are closed", "/nodes/?status=ineligible"
+    strong, url = one if len(found) == 1 else many
+    named = f": {_names(found)}" if len(found) > 1 else ""
+    yield Need(
+        icon="canceled", tone="ineligible", strong=strong, url=url, action="Show nodes",
+        text=f"nothing new is placed there{named}",
+    )  # fmt: skip
+
+
+#: In this order; whoever comes first is the headline.
+_RANK: tuple[Callable[[Circumstances], Iterable[Need]], ...] = (
+    _nodes_lost, _crash_loops, _rollouts, _held_up_drains, _blocked, _silent, _closed,
+)  # fmt: skip
+
+
+def _rest(found: Collection[object], one: str, many: str, url: str) -> Iterator[Need]:
+    left = len(found) - _ONE_BY_ONE
+    if left > 0:
+        yield Need(
+            icon="more", tone="failed", strong=count_of(left, one, many), text="",
+            url=url, action="Show all",
+        )  # fmt: skip
+
+
+def _sorted(faces: Iterable[NodeFace]) -> list[NodeFace]:
+    return sorted(faces, key=lambda face: (face.name, face.id))
+
+
+def _names(faces: Sequence[NodeFace]) -> str:
+    """`a, b and c`, or `a, b, c and 4 more`."""
+    named = [face.name for face in faces[:_NAMED]]
+    left = len(faces) - _NAMED
+    last = f"{number(left)} more" if left > 0 else named.pop()
+    return f"{', '.join(named)} and {last}" if named else last

@@ -1,0 +1,41 @@
+"""The own account's page: rights, tokens, sessions.
+
+In: a reader, who looks, and the session that asks. Out: the context of `account.html`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cluster.store.ports import RecordReader
+from dashboard.own_tokens import accessors_of
+from dashboard.people import people_of_groups, person_of, whom_to_ask
+from dashboard.queries.rights_told import cluster_rights, rights_sentence, rights_table
+from dashboard.queries.tokens import own_tokens
+from dashboard.sign_ins import sign_ins_of
+from dashboard.viewer import Viewer
+
+
+def account_page(
+    reader: RecordReader,
+    viewer: Viewer,
+    *,
+    user: Any,
+    session_key: str,
+    extra: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The context of the page."""
+    person = person_of(user)
+    sessions = sign_ins_of(user.pk, session_key)
+    return {
+        "account": user,
+        "person": person,
+        "groups": sorted(person.groups),
+        "strong": rights_sentence(person),
+        **rights_table(person),
+        "cluster": cluster_rights(viewer.access, people_of_groups()),
+        "ask": whom_to_ask(),
+        "sessions": sessions,
+        "this_session": next((each for each in sessions if each.is_this), None),
+        **own_tokens(reader, person, accessors_of(user), viewer.now),
+        **extra,
+    }

@@ -1,0 +1,120 @@
+"""The page "Inside": what grows, how large it is, and which setting keeps it within bounds.
+
+In: sizes of the record, of log files and of the disk, and the settings. Out: the context of
+`inside.html`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cluster.store.sizes import RecordSizes
+from dashboard.wording import age, count_of, number, room
+
+#: Less than this share of a disk is told as a fault to come.
+_LITTLE = 0.05
+_DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+
+
+class Disk(NamedTuple):
+    """The disk of the data directory, in bytes."""
+
+    free: int
+    total: int
+
+
+class Bounds(NamedTuple):
+    """The settings that keep what grows within bounds."""
+
+    event_hours: float
+    event_bytes: int
+    stub_days: float
+    stub_count: int
+    session_days: float
+    audit_days: float
+    log_bytes: int
+    log_files: int
+
+
+class Growing(NamedTuple):
+    """One thing that grows."""
+
+    name: str
+    size: str
+    kept: str
+    settings: tuple[str, ...]
+    #: Its table in the admin, by the model's name in lower case; "" where it has none.
+    table: str = ""
+
+
+def inside_context(
+    sizes: RecordSizes,
+    bounds: Bounds,
+    logs: Sequence[tuple[str, int]],
+    disk: Disk,
+    now: int,
+) -> Mapping[str, Any]:
+    """The context of the page."""
+    is_little = disk.total > 0 and disk.free < _LITTLE * disk.total
+    return {
+        "strong": f"{room(disk.free)} of {room(disk.total)} are free on the disk of the data"
+        " directory.",
+        "is_little": is_little,
+        "database": _DATABASES.get(sizes.database, sizes.database),
+        "size": room(sizes.size),
+        "log_size": room(sizes.log_size) if sizes.log_size else "",
+        "index": number(sizes.index),
+        "growing": _growing(sizes, bounds, now),
+        "rows": [(name.replace("_", " "), count) for name, count in sizes.rows.items() if count],
+        "logs": [(name, room(size)) for name, size in logs],
+        "logs_total": room(sum(size for _, size in logs)),
+        "logs_kept": f"each up to {room(bounds.log_bytes)},"
+        f" {count_of(bounds.log_files, 'older part')} beside it",
+    }
+
+
+def _growing(sizes: RecordSizes, bounds: Bounds, now: int) -> list[Growing]:
+    rows = sizes.rows
+    stubs = f"{_days(bounds.stub_days)}, at most {number(bounds.stub_count)}"
+    stub_settings = ("BIVOUAC_STUB_DAYS", "BIVOUAC_STUB_COUNT")
+    events = f"{count_of(sizes.event_count, 'write')}, {room(sizes.event_size)}"
+    if sizes.oldest_event_at:
+        events += f", the oldest {age(sizes.oldest_event_at, now)} ago"
+    sessions = count_of(sizes.session_count, "session")
+    if sizes.ended_session_count:
+        sessions += f", {number(sizes.ended_session_count)} of them ended"
+    return [
+        Growing(
+            "Event log",
+            events,
+            f"{bounds.event_hours:g} h, at most {room(bounds.event_bytes)}",
+            ("BIVOUAC_EVENT_HOURS", "BIVOUAC_EVENT_BYTES"),
+            "eventrow",
+        ),
+        Growing(
+            "Left of collected evaluations",
+            number(rows.get("evaluation_stub", 0)),
+            stubs,
+            stub_settings,
+            "evaluationstubrow",
+        ),
+        Growing(
+            "Left of purged jobs",
+            number(rows.get("job_stub", 0)),
+            stubs,
+            stub_settings,
+            "jobstubrow",
+        ),
+        Growing(
+            "Audit",
+            count_of(rows.get("audit", 0), "entry", "entries"),
+            _days(bounds.audit_days),
+            ("BIVOUAC_AUDIT_KEEP",),
+        ),
+        Growing(
+            "Signed-in browsers", sessions, _days(bounds.session_days), ("BIVOUAC_SESSION_DAYS",)
+        ),
+    ]
+
+
+def _days(days: float) -> str:
+    return "1 day" if days == 1 else f"{days:g} days"

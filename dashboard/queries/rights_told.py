@@ -1,0 +1,195 @@
+"""What somebody may do, in words: places and verbs, then what belongs to no namespace.
+
+In: a `Person`. Out: the rows of `_rights.html` and of the list beside it, each with where it comes
+from. The same rows stand on everybody's own page and on the form of a group.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from dashboard.models import OPENS
+from dashboard.people import (
+    GroupGrant,
+    Person,
+    PersonOfGroup,
+)
+from dashboard.rights import (
+    ENTER_ADMIN,
+    EVERYTHING,
+    READ_NODES,
+    READ_OPERATOR,
+    WRITE_NODES,
+    WRITE_OPERATOR,
+    Right,
+)
+from dashboard.wording import count_of, one_of
+from scheduler.access.access import EVERY_NAMESPACE, Access
+from scheduler.access.capabilities import DENY
+
+#: A verb of the table, and the capabilities of which any one is enough.
+VERBS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Look", ("read-job",)),
+    ("Submit", ("submit-job", "register-job")),
+    ("Scale", ("submit-job", "scale-job")),
+    ("Stop", ("submit-job", "deregister-job", "purge-job")),
+    ("Restart", ("alloc-lifecycle",)),
+    ("Output", ("read-logs", "read-fs")),
+    ("Without isolation", ("submit-privileged-job",)),
+)
+#: What belongs to no namespace.
+CLUSTER: tuple[tuple[str, Right], ...] = (
+    ("Look at nodes and drains", READ_NODES),
+    ("Drain nodes, open and close them", WRITE_NODES),
+    ("Look at the scheduler's settings, leases and quotas", READ_OPERATOR),
+    ("Change the scheduler's settings", WRITE_OPERATOR),
+    ("Enter the admin", ENTER_ADMIN),
+    ("Give rights: accounts, groups, policies, tokens", EVERYTHING),
+)
+
+
+class RightsPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table: a namespace or a glob of them."""
+
+    where: str
+    #: By verb, in the order of `VERBS`.
+    may: tuple[bool, ...]
+    comes_from: str
+
+
+class ClusterRight(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the list."""
+
+    told: str
+    word: str
+    has: bool
+    #: Whether it comes with another line.
+    follows: bool = False
+    #: The groups that have it, where this person has not.
+    groups: str = ""
+
+
+def rights_table(person: Person) -> dict[str, Any]:
+    """The context of `_rights.html`."""
+    places = _places(person)
+    return {
+        "is_management": person.is_management,
+        "verbs": [word for word, _ in VERBS],
+        "places": places,
+        "places_told": _told(person, len(places)),
+        "has_origin": True,
+    }
+
+
+def cluster_rights(access: Access, groups: Sequence[PersonOfGroup]) -> list[ClusterRight]:
+    """What belongs to no namespace, and for what is missing the groups that have it."""
+    lines = []
+    for told, right in CLUSTER:
+        having = [name for name, person in groups if right.holds(person.access)]
+        lines.append(
+            ClusterRight(
+                told=told,
+                word=right.word,
+                has=right.holds(access),
+                follows=right is ENTER_ADMIN,
+                groups=one_of(having) if having else "",
+            )
+        )
+    return lines
+
+
+def rights_sentence(person: Person) -> str:
+    """The strong clause of the page."""
+    if person.is_management:
+        return "You may do everything."
+    access = person.access
+    if not person.has_a_group:
+        return "You are in no group yet, so you see nothing."
+    running = _where(access, ("submit-job", "register-job"))
+    looking = [name for name in _where(access, ("read-job",)) if name not in running]
+    words = [f"run jobs in {one_of(running, 'and')}"] if running else []
+    if looking:
+        words.append(f"look at {one_of(looking, 'and')}")
+    if WRITE_NODES.holds(access):
+        words.append("change nodes")
+    return f"You may {one_of(words, 'and')}." if words else "Your groups grant nothing here."
+
+
+def _where(access: Access, capabilities: tuple[str, ...]) -> list[str]:
+    exact, globs = sorted(access.namespaces.exact), sorted(access.namespaces.globs)
+    is_alone = not exact and len(globs) == 1
+    return [
+        _spoken(name, is_alone=is_alone)
+        for name in [*exact, *globs]
+        if _allows(access, name, capabilities)
+    ]
+
+
+def _places(person: Person) -> list[RightsPlace]:
+    access = person.access
+    if person.is_management:
+        return []
+    exact, globs = sorted(access.namespaces.exact), sorted(access.namespaces.globs)
+    # The closest first, as they are looked up; what covers every other namespace is last.
+    globs.sort(key=lambda glob: (-len(glob), glob))
+    return [
+        RightsPlace(
+            where=_spoken(name, is_alone=not exact and len(globs) == 1),
+            may=tuple(_allows(access, name, capabilities) for _, capabilities in VERBS),
+            comes_from=_origin(person, access, name),
+        )
+        for name in [*exact, *globs]
+    ]
+
+
+def _spoken(name: str, *, is_alone: bool = False) -> str:
+    if name == EVERY_NAMESPACE:
+        return "every namespace" if is_alone else "every other namespace"
+    return name
+
+
+def _allows(access: Access, spelled: str, capabilities: tuple[str, ...]) -> bool:
+    """Of a spelling itself, which may hold `*`."""
+    sets = access.namespaces.globs if "*" in spelled else access.namespaces.exact
+    return any(capability in sets.get(spelled, ()) for capability in capabilities)
+
+
+def _origin(person: Person, access: Access, spelled: str) -> str:
+    naming = [grant for grant in _ordered(person.grants) if _names(grant, spelled)]
+    if not _allows(access, spelled, tuple(_every(access, spelled))):
+        denying = [grant.name for grant in naming if _denies(grant, spelled)]
+        if denying:
+            return f"refused by policy {one_of(denying, 'and')}; a refusal wins"
+    told = [f"group {grant.group}, policy {grant.name}" for grant in naming]
+    opened = f"{OPENS}{spelled}"
+    return "; ".join([*told, *([f"group {opened}"] if opened in person.groups else [])])
+
+
+def _every(access: Access, spelled: str) -> Iterable[str]:
+    sets = access.namespaces.globs if "*" in spelled else access.namespaces.exact
+    return (capability for capability in sets.get(spelled, ()) if capability != DENY)
+
+
+def _names(grant: GroupGrant, spelled: str) -> bool:
+    return any(rule.name == spelled for rule in grant.rules.namespaces)
+
+
+def _denies(grant: GroupGrant, spelled: str) -> bool:
+    return any(
+        rule.name == spelled and DENY in rule.capabilities for rule in grant.rules.namespaces
+    )
+
+
+def _ordered(grants: Iterable[GroupGrant]) -> list[GroupGrant]:
+    return sorted(grants, key=lambda grant: (grant.group, grant.name))
+
+
+def _told(person: Person, places: int) -> str:
+    policies = len({grant.name for grant in person.grants})
+    if person.is_management or not places:
+        return ""
+    return (
+        f"{count_of(places, 'place')}, worked out from {count_of(policies, 'policy', 'policies')}"
+        f" of {count_of(len(person.groups), 'group')}"
+    )

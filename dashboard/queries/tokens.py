@@ -1,0 +1,149 @@
+"""API tokens, roles and join tokens for people: whose, what for, until when.
+
+In: a reader, and who made what. Out: rows of lists. No secret is ever in the record, so none is
+shown here; the page that makes one has it from the making.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from cluster.store.join_tokens import UNLIMITED, JoinToken, list_join_tokens
+from cluster.store.ports import RecordReader
+from dashboard.own_tokens import own_policies, owners, spans
+from dashboard.people import Person
+from dashboard.viewer import Viewer, crumbs
+from dashboard.wording import number, span
+from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES, ACL_TOKENS
+from scheduler.structs.acl_token import AclRole, AclToken
+
+_DAY = 86_400_000_000_000
+
+
+class TokenLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of a list of tokens."""
+
+    token: AclToken
+    #: Tone, icon and word: in use, ends soon, never ends, ended.
+    state: str
+    word: str
+    may: str
+    owner: str
+
+
+class JoinLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the list of join tokens."""
+
+    token: JoinToken
+    state: str
+    word: str
+    uses: str
+
+
+def tokens_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
+    """The context of the list of all tokens; those worth a look come first."""
+    held = owners()
+    lines = [_line(token, held, viewer.now) for token in reader.list_all(ACL_TOKENS)]
+    order = {"failed": 0, "blocked": 1, "ready": 2, "canceled": 3}
+    lines.sort(key=lambda each: (order[each.state], -each.token.create_time))
+    watched = sum(each.state in {"failed", "blocked"} for each in lines)
+    return {
+        "tokens": lines,
+        "watched": watched,
+        "policy_names": [each.name for each in _policies(reader)],
+        "roles": _roles(reader),
+        "spans": span_choices(),
+        "crumbs": crumbs(("Access", "/access/"), ("Tokens", "")),
+    }
+
+
+def own_tokens(
+    reader: RecordReader, person: Person, accessors: Iterable[str], now: int
+) -> dict[str, Any]:
+    """What the own page says of the tokens of an account, and of making one."""
+    found = (reader.get(ACL_TOKENS, accessor) for accessor in accessors)
+    tokens = sorted(
+        (token for token in found if token is not None), key=lambda each: -each.create_time
+    )
+    policies = own_policies(person)
+    if person.is_management:
+        policies = [each.name for each in _policies(reader)]
+    return {
+        "own_tokens": [_line(token, {}, now) for token in tokens],
+        "own_policies": policies,
+        # Who may do everything rarely wants a token that names every policy there is.
+        "own_chosen": not person.is_management,
+        "spans": span_choices(),
+    }
+
+
+def span_choices() -> list[tuple[int, str]]:
+    """Seconds and words of how long a token may live."""
+    return [(each // 1_000_000_000, span(each)) for each in spans()]
+
+
+def roles_page(reader: RecordReader, _viewer: Viewer) -> dict[str, Any]:
+    """The context of the list of roles."""
+    tokens = reader.list_all(ACL_TOKENS)
+    return {
+        "roles": [
+            (role, sum(any(link.id == role.id for link in each.roles) for each in tokens))
+            for role in _roles(reader)
+        ],
+        "policies": _policies(reader),
+        "crumbs": crumbs(("Access", "/access/"), ("Roles", "")),
+    }
+
+
+def joins_page(_reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
+    """The context of the list of join tokens, the open ones first."""
+    lines = [_join(token, viewer.now) for token in list_join_tokens()]
+    lines.sort(key=lambda each: (each.state != "ready", -each.token.created))
+    return {
+        "joins": lines,
+        "open_count": sum(each.state == "ready" for each in lines),
+        "crumbs": crumbs(("Access", "/access/"), ("Join tokens", "")),
+    }
+
+
+def _line(token: AclToken, held: Mapping[str, str], now: int) -> TokenLine:
+    state, word = _state(token, now)
+    may = "everything" if token.is_management else ", ".join(token.policies)
+    roles = ", ".join(f"role {link.name}" for link in token.roles)
+    return TokenLine(
+        token=token,
+        state=state,
+        word=word,
+        may=", ".join(part for part in (may, roles) if part) or "nothing",
+        owner=held.get(token.accessor_id, ""),
+    )
+
+
+def _state(token: AclToken, now: int) -> tuple[str, str]:
+    if token.expiration_time and token.expiration_time <= now:
+        return "canceled", "ended"
+    if not token.expiration_time:
+        if token.is_management:
+            return "failed", "everything, for ever"
+        return "blocked", "never ends"
+    return "ready", "ends soon" if token.expiration_time - now < _DAY // 24 else "open"
+
+
+def _join(token: JoinToken, now: int) -> JoinLine:
+    uses = "without limit" if token.uses_left == UNLIMITED else number(token.uses_left)
+    if token.expires and token.expires <= now:
+        state, word = "canceled", "ended"
+    elif token.uses_left == 0:
+        state, word = "complete", "used up"
+    else:
+        state, word = "ready", "open"
+    return JoinLine(token=token, state=state, word=word, uses=uses)
+
+
+def _policies(reader: RecordReader) -> list[Any]:
+    return sorted(reader.list_all(ACL_POLICIES), key=lambda each: each.name)
+
+
+def _roles(reader: RecordReader) -> list[AclRole]:
+    return sorted(reader.list_all(ACL_ROLES), key=lambda each: each.name)

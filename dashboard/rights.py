@@ -1,0 +1,224 @@
+"""Which right each page, button and topic asks for: tables, asked before anything is read.
+
+In: an `Access`. Out: yes or no, and the right in words. What has a namespace is asked twice: here
+whether it may be in any namespace, then for the namespace of what was found (access.md 8).
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from scheduler.access.access import EVERY_NAMESPACE, Access
+
+
+class Right(msgspec.Struct, frozen=True, kw_only=True):
+    """A right by name, and what it lets a person do."""
+
+    #: As policies and refusals spell it.
+    word: str
+    #: Completes "you may ...".
+    told: str
+    holds: Callable[[Access], bool]
+
+
+def somewhere(told: str, *capabilities: str) -> Right:
+    """One of the capabilities, in any namespace; the first one gives the name."""
+    return Right(
+        word=capabilities[0],
+        told=told,
+        holds=lambda access: access.allows(EVERY_NAMESPACE, *capabilities),
+    )
+
+
+def reads_everywhere(access: Access) -> bool:
+    """Whether no namespace, present or to come, is hidden from the caller."""
+    return access.is_management or (
+        "read-job" in access.namespaces.globs.get(EVERY_NAMESPACE, ())
+        and all("read-job" in granted for granted in access.namespaces.sets())
+    )
+
+
+#: What a button of a namespace's things asks for: any one of these capabilities in it.
+ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "plan": ("submit-job", "plan-job"),
+    "run": ("submit-job", "register-job"),
+    "stop": ("submit-job", "deregister-job", "purge-job"),
+    "purge": ("submit-job", "purge-job"),
+    "evaluate": ("submit-job", "evaluate-job"),
+    "promote": ("submit-job", "promote-deployment"),
+    "pause": ("submit-job", "pause-deployment"),
+    "fail": ("submit-job", "fail-deployment"),
+    "restart-allocation": ("alloc-lifecycle",),
+    "stop-allocation": ("alloc-lifecycle",),
+    "output": ("read-logs", "read-fs"),
+}
+#: Of what belongs to no namespace.
+NODE_WRITE, NODE_READ = "node:write", "node:read"
+
+EVERYBODY = Right(word="", told="open this page", holds=lambda _: True)
+LOOK = somewhere("look at jobs", "read-job")
+READ_NODES = Right(word=NODE_READ, told="look at nodes", holds=lambda access: access.reads("node"))
+WRITE_NODES = Right(
+    word=NODE_WRITE, told="change nodes", holds=lambda access: access.writes("node")
+)
+LOOK_OR_NODES = Right(
+    word="read-job",
+    told="look at the cluster",
+    holds=lambda access: LOOK.holds(access) or READ_NODES.holds(access),
+)
+EVERYTHING = Right(
+    word="management", told="do everything", holds=lambda access: access.is_management
+)
+#: A capsule holds every node and all work on them.
+WHOLE_RECORD = Right(
+    word="read-job and node:read everywhere",
+    told="take a capsule along",
+    holds=lambda access: reads_everywhere(access) and access.reads("node"),
+)
+
+
+#: Every job, evaluation and allocation there is.
+ALL_WORK = Right(
+    word="read-job in every namespace",
+    told="look at all work",
+    holds=reads_everywhere,
+)
+READ_OPERATOR = Right(
+    word="operator:read", told="look inside", holds=lambda access: access.reads("operator")
+)
+WRITE_OPERATOR = Right(
+    word="operator:write",
+    told="change the scheduler's settings",
+    holds=lambda access: access.writes("operator"),
+)
+ENTER_ADMIN = Right(
+    word=NODE_WRITE,
+    told="enter the admin",
+    holds=lambda access: access.writes("node") or access.writes("operator"),
+)
+
+
+def _button(told: str, action: str) -> Right:
+    return somewhere(told, *ACTIONS[action])
+
+
+#: By the name of the address. An address without a line here is opened by nobody.
+ROUTES: Mapping[str, Right] = {
+    # Everybody's own, and nobody else's.
+    "account": EVERYBODY,
+    "account-password": EVERYBODY,
+    "account-session-end": EVERYBODY,
+    "account-sessions-end": EVERYBODY,
+    "account-token-make": EVERYBODY,
+    "account-token-revoke": EVERYBODY,
+    "now": LOOK_OR_NODES,
+    "search": LOOK_OR_NODES,
+    "states": EVERYBODY,
+    "jobs": LOOK,
+    "job": LOOK,
+    "job-named": LOOK,
+    "evaluations": LOOK,
+    "evaluation": LOOK,
+    "capsule": WHOLE_RECORD,
+    "chain": LOOK,
+    "chain-file": LOOK,
+    "allocations": LOOK,
+    "allocation": LOOK,
+    "allocation-logs": _button("read output", "output"),
+    "nodes": READ_NODES,
+    "node": READ_NODES,
+    "drains": READ_NODES,
+    "drain": READ_NODES,
+    "access": EVERYTHING,
+    "access-policies": EVERYTHING,
+    "access-policy": EVERYTHING,
+    "access-policy-new": EVERYTHING,
+    "access-policy-check": EVERYTHING,
+    "access-policy-delete": EVERYTHING,
+    "access-tokens": EVERYTHING,
+    "access-token-make": EVERYTHING,
+    "access-token-revoke": EVERYTHING,
+    "access-roles": EVERYTHING,
+    "access-role-save": EVERYTHING,
+    "access-role-delete": EVERYTHING,
+    "access-joins": EVERYTHING,
+    "access-join-make": EVERYTHING,
+    "access-join-revoke": EVERYTHING,
+    "audit": READ_OPERATOR,
+    "inside": READ_OPERATOR,
+    "audit-newer": READ_OPERATOR,
+    "audit-json": READ_OPERATOR,
+    "node-eligibility": WRITE_NODES,
+    "drain-cancel": WRITE_NODES,
+    "job-new": _button("plan and submit jobs", "plan"),
+    "job-check": _button("check job files", "plan"),
+    "job-edit": _button("plan and submit jobs", "plan"),
+    "job-edit-named": _button("plan and submit jobs", "plan"),
+    "job-evaluate": _button("evaluate jobs", "evaluate"),
+    "job-purge": _button("purge jobs", "purge"),
+    "job-start": _button("start jobs", "run"),
+    "job-stop": _button("stop jobs", "stop"),
+    "allocation-restart": _button("restart allocations", "restart-allocation"),
+    "allocation-stop": _button("stop allocations", "stop-allocation"),
+    "deployment-fail": _button("fail rollouts", "fail"),
+    "deployment-pause": _button("pause rollouts", "pause"),
+    "deployment-promote": _button("promote canaries", "promote"),
+}
+#: By the kind of a topic; of a namespace's things the namespace is asked for as well.
+TOPICS: Mapping[str, Right] = {
+    "navigation": EVERYBODY,
+    "overview": LOOK_OR_NODES,
+    "jobs": LOOK,
+    "job": LOOK,
+    "evaluations": LOOK,
+    "evaluation": LOOK,
+    "chain": LOOK,
+    "tidy": LOOK,
+    "timeline": LOOK,
+    "allocations": LOOK,
+    "allocation": LOOK,
+    "nodes": READ_NODES,
+    "node": READ_NODES,
+    "drains": READ_NODES,
+}
+#: What the admin's actions on nodes ask for, and its pages that stand between.
+ADMIN_ACTIONS: Mapping[str, Right] = {
+    "drain_selected": WRITE_NODES,
+    "cancel_selected": WRITE_NODES,
+    "set_eligible": WRITE_NODES,
+    "set_ineligible": WRITE_NODES,
+}
+#: Parts of the site beyond our own addresses.
+AREAS: Mapping[str, Right] = {"admin": ENTER_ADMIN}
+#: Addresses for whoever comes, signed in or not.
+OPEN = frozenset({"login", "login-once", "logout"})
+
+
+class Opens:
+    """The names of the addresses that somebody may open, for templates: `"jobs" in opens`."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __contains__(self, name: object) -> bool:
+        right = ROUTES.get(str(name)) or AREAS.get(str(name))
+        return right is not None and right.holds(self._access)
+
+
+def actions_in(access: Access, namespace: str) -> frozenset[str]:
+    """The buttons of a namespace's things that work for the caller."""
+    return frozenset(
+        action
+        for action, capabilities in ACTIONS.items()
+        if access.allows(namespace, *capabilities)
+    )
+
+
+def node_actions(access: Access) -> frozenset[str]:
+    """What the caller may do with nodes: `node:read`, `node:write`, both or none."""
+    return frozenset(right.word for right in (READ_NODES, WRITE_NODES) if right.holds(access))
+
+
+def word_of(action: str) -> str:
+    """The right that a button asks for, as refusals spell it."""
+    return ACTIONS[action][0] if action in ACTIONS else action

@@ -1,0 +1,128 @@
+"""How far a deployment is, group by group, and what it waits for.
+
+In: a deployment. Out: its RolloutProgress. Only tells: promoting and failing are
+`views/deployment_actions.py`.
+"""
+
+import msgspec
+
+from dashboard.wording import count_of, number
+from scheduler.structs.deployment import Deployment, GroupRollout
+
+
+class GroupProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """One group of a rollout."""
+
+    name: str
+    state: GroupRollout
+
+    @property
+    def canaries(self) -> str:
+        """How its canaries stand; empty for a group without."""
+        state = self.state
+        if not state.desired_canaries:
+            return ""
+        if state.promoted:
+            return f"{number(state.desired_canaries)}, promoted"
+        # One that was replaced stays on the list.
+        there = min(len(state.placed_canaries), state.desired_canaries)
+        placed = f"{number(there)} of {number(state.desired_canaries)} placed"
+        if not self.waits_for_promotion:
+            return placed
+        return f"{placed}, healthy: {'promoted by itself' if state.auto_promote else 'promote it'}"
+
+    @property
+    def placed(self) -> str:
+        """How many were placed for how many wanted; replacements of failed ones count too."""
+        return of_wanted(self.state.placed_allocs, self.state.desired_total, "placed")
+
+    @property
+    def healthy(self) -> str:
+        """How many became healthy, of how many wanted."""
+        return of_wanted(self.state.healthy_allocs, self.state.desired_total, "became healthy")
+
+    @property
+    def waits_for_promotion(self) -> bool:
+        """Its canaries are all healthy and nobody has promoted them."""
+        state = self.state
+        if state.promoted or not state.desired_canaries:
+            return False
+        enough = len(state.placed_canaries) >= state.desired_canaries
+        return enough and state.healthy_allocs >= state.desired_canaries
+
+
+class RolloutProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployment as the page of its job tells it."""
+
+    deployment: Deployment
+    groups: tuple[GroupProgress, ...]
+
+    @property
+    def deadline(self) -> int:
+        """When the first group must have made progress; 0 when nothing is due.
+
+        Healthy canaries wait for a person as long as it takes.
+        """
+        if not self.deployment.is_active:
+            return 0
+        due = (
+            group.state.require_progress_by
+            for group in self.groups
+            if group.state.auto_promote or not group.waits_for_promotion
+        )
+        return min((instant for instant in due if instant), default=0)
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The groups whose healthy canaries a person must promote."""
+        return tuple(
+            group.name
+            for group in self.groups
+            if group.waits_for_promotion and not group.state.auto_promote
+        )
+
+    @property
+    def waiting_canaries(self) -> int:
+        """How many canaries they have."""
+        return sum(
+            group.state.desired_canaries for group in self.groups if group.name in self.waiting
+        )
+
+    @property
+    def healthy(self) -> str:
+        """`2 of 5 healthy`, of all groups together."""
+        healthy = sum(group.state.healthy_allocs for group in self.groups)
+        desired = sum(group.state.desired_total for group in self.groups)
+        told = of_wanted(healthy, desired, "became healthy")
+        return f"{told} healthy" if healthy <= desired else told
+
+    @property
+    def reverts(self) -> bool:
+        """Whether failing it brings the last stable version back, if there is one."""
+        return any(group.state.auto_revert for group in self.groups)
+
+    @property
+    def sentence(self) -> str:
+        """What the head of the page says while it is under way; empty when it is over."""
+        if not self.deployment.is_active:
+            return ""
+        version = f"Version {self.deployment.job_version} rolls out"
+        if self.waiting:
+            wait = count_of(self.waiting_canaries, "healthy canary waits", "healthy canaries wait")
+            return f"{version}: {wait} to be promoted."
+        return f"{version}: {self.healthy}."
+
+
+def progress_of(deployment: Deployment) -> RolloutProgress:
+    """Of this deployment, whatever came after it."""
+    groups = tuple(
+        GroupProgress(name=name, state=state) for name, state in deployment.task_groups.items()
+    )
+    return RolloutProgress(deployment=deployment, groups=groups)
+
+
+def of_wanted(count: int, wanted: int, done: str) -> str:
+    """`2 of 5`; of more than are wanted both are told: `6 placed so far, 2 wanted`."""
+    if count <= wanted:
+        return f"{number(count)} of {number(wanted)}"
+    return f"{number(count)} {done} so far, {number(wanted)} wanted"

@@ -1,0 +1,129 @@
+"""The own account: what one may do, where one is signed in, the password.
+
+In: forms of whoever is signed in, about that account alone. Out: the page, or the way back to it.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import sync_to_async
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import authenticate, update_session_auth_hash
+from django.contrib.auth.forms import SetPasswordForm
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+
+from dashboard.acts import note_own_act
+from dashboard.page import action, page, shown
+from dashboard.queries.account import account_page
+from dashboard.sign_ins import end_others, end_sign_in
+from dashboard.throttle import wait_of
+from dashboard.viewer import Viewer
+from dashboard.wording import count_of
+
+_TEMPLATE = "dashboard/account.html"
+
+
+if TYPE_CHECKING:
+    _SetPasswordForm = SetPasswordForm[Any]
+else:
+    _SetPasswordForm = SetPasswordForm
+
+
+class OwnPasswordForm(_SetPasswordForm):
+    """A new password; whoever has one already gives it as well, as slowly as signing in."""
+
+    old_password = forms.CharField(
+        label="Password now", strip=False, widget=forms.PasswordInput, required=False
+    )
+
+    def __init__(self, request: HttpRequest, data: Any = None) -> None:
+        super().__init__(request.user, data)
+        self._request = request
+        self.fields["new_password2"].label = "Once more"
+        self.asks_for_old = bool(self.user.has_usable_password())
+
+    def clean_old_password(self) -> str:
+        """Whether it is the right one."""
+        given = str(self.cleaned_data["old_password"])
+        if not self.asks_for_old:
+            return given
+        name = self.user.get_username()
+        if authenticate(self._request, username=name, password=given) is not None:
+            return given
+        if wait_of(self._request, name):
+            raise ValidationError("Too many wrong tries. Wait a little.")
+        raise ValidationError("This is not your password.")
+
+
+@page
+async def account(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /account/."""
+    return await shown_account(request, viewer)
+
+
+@action
+async def change_password(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
+    """POST /account/password/: and end every other session."""
+
+    def changed() -> OwnPasswordForm | int:
+        form = OwnPasswordForm(request, request.POST)
+        if not form.is_valid():
+            return form
+        user = form.save()
+        # The session goes on under another key, and is the only one whose hash still fits.
+        update_session_auth_hash(request, user)
+        return end_others(user.pk, request.session.session_key or "")
+
+    done = await sync_to_async(changed)()
+    if isinstance(done, OwnPasswordForm):
+        return await shown_account(request, viewer, password=done, http_status=400)
+    note_own_act(request, "change the password")
+    ended = f" {count_of(done, 'other session')} ended." if done else ""
+    messages.success(request, f"The password is changed.{ended}")
+    return redirect("/account/")
+
+
+@action
+async def end_session(request: HttpRequest, _viewer: Viewer) -> HttpResponseBase:
+    """POST /account/sessions/end/: the one named."""
+    asked = request.POST.get("session", "")
+    if await sync_to_async(end_sign_in)(_id(request), asked):
+        note_own_act(request, "end a session")
+        messages.success(request, "The session is ended.")
+    else:
+        messages.error(request, "Nothing was changed: the session is over already.")
+    return redirect("/account/")
+
+
+@action
+async def end_sessions(request: HttpRequest, _viewer: Viewer) -> HttpResponseBase:
+    """POST /account/sessions/end-others/: all but this one."""
+    ended = await sync_to_async(end_others)(_id(request), request.session.session_key or "")
+    if ended:
+        note_own_act(request, "end all other sessions")
+    messages.success(request, f"{count_of(ended, 'other session')} ended.")
+    return redirect("/account/")
+
+
+async def shown_account(
+    request: HttpRequest, viewer: Viewer, *, password: OwnPasswordForm | None = None, **extra: Any
+) -> HttpResponse:
+    """The page; `extra` is what a form that was sent adds to it."""
+    password = password or await sync_to_async(OwnPasswordForm)(request)
+    context = {"password": password, **extra}
+    query = partial(
+        account_page,
+        user=request.user,
+        session_key=request.session.session_key or "",
+        extra=context,
+    )
+    return await shown(request, viewer, _TEMPLATE, query)
+
+
+def _id(request: HttpRequest) -> int:
+    user_id = request.user.pk
+    assert user_id is not None, "pages are for people who are signed in"
+    return int(user_id)

@@ -1,0 +1,24 @@
+"""The dashboard's one door for whoever builds the process: its socket, its record, its hints."""
+
+from collections.abc import Callable, Sequence
+
+from django.urls import path
+
+from cluster.store.access import StoreAccess
+from dashboard.live.consumers import ClusterConsumer
+from dashboard.live.hub import HUB
+from dashboard.live.source import StoreFrames
+from scheduler.ports import Clock
+from scheduler.structs.evaluation import LifecycleStep
+
+websocket_urlpatterns = [path("live", ClusterConsumer.as_asgi())]
+
+
+def follow(store: StoreAccess, clock: Clock) -> Callable[[Sequence[LifecycleStep]], None]:
+    """Let the live pages follow this record; call once, before the first socket opens.
+
+    Returns the door for step hints: steps that are not in the record yet, shown at once to whoever
+    looks. Call it on the event loop. Hints may be lost: the record follows within a second.
+    """
+    HUB.wire(StoreFrames(store), clock)
+    return HUB.publish

@@ -1,0 +1,1 @@
+"""Who may do what, as a value: capabilities, policy rules, and the rights compiled from them."""

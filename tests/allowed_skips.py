@@ -1,0 +1,71 @@
+"""Tests that may be skipped, and why; a run that skips any other fails.
+
+What is skipped is not proven, so a skip needs a line here.
+"""
+
+import os
+import sys
+from fnmatch import fnmatchcase
+
+import pytest
+
+#: Pattern of test ids -> why it may be skipped. Empty where everything can run.
+ALLOWED: dict[str, str] = (
+    {}
+    if sys.platform == "linux" and sys.version_info < (3, 13)
+    else {"*[[]postgres*": "without an installed PostgreSQL: its wheel is for Linux, to 3.12"}
+)
+if os.geteuid() != 0:
+    ALLOWED["*/test_raw_exec_user.py::*"] = "only root starts tasks as other users"
+    ALLOWED["*::test_a_task_of_nobody_*"] = ALLOWED["*/test_raw_exec_user.py::*"]
+
+
+def unlisted(skipped: dict[str, str]) -> dict[str, str]:
+    """Of id -> reason those that no pattern allows."""
+    return {
+        test_id: reason
+        for test_id, reason in skipped.items()
+        if not any(fnmatchcase(test_id, pattern) for pattern in ALLOWED)
+    }
+
+
+class SkipWatch:
+    """A plugin that notes skips; those of worker processes reach the process that judges."""
+
+    def __init__(self, config):
+        self._config = config
+        self._skipped: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report):
+        self._note(report)
+
+    def pytest_collectreport(self, report):
+        self._note(report)
+
+    def _note(self, report):
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self._skipped[report.nodeid] = _reason_of(report.longrepr)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        # Reports of tests come by themselves, those of skipped modules do not.
+        self._skipped.update(getattr(node, "workeroutput", {}).get("skipped", {}))
+
+    # Before the summary is written.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session):
+        if hasattr(self._config, "workerinput"):
+            self._config.workeroutput["skipped"] = self._skipped
+        elif unlisted(self._skipped) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter):
+        found = unlisted(self._skipped)
+        if found:
+            terminalreporter.section("skipped, and not in tests/allowed_skips.py")
+        for test_id, reason in sorted(found.items()):
+            terminalreporter.line(f"{test_id}: {reason}")
+
+
+def _reason_of(longrepr):
+    return longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)

@@ -1,0 +1,64 @@
+"""What jobs of a namespace may use: kept, told, and asked for when one registers."""
+
+import pytest
+
+from tests.cluster.api.clients import document
+
+ALLOWED = {
+    "EnabledTaskDrivers": None,
+    "DisabledTaskDrivers": ["raw_exec", "mock_driver"],
+    "EnabledNetworkModes": ["bridge"],
+    "DisabledNetworkModes": None,
+}
+
+
+async def test_capabilities_are_kept_as_given(api):
+    await api.put("/v1/namespace", {"Name": "team", "Capabilities": ALLOWED})
+    await api.put("/v1/namespace", {"Name": "free"})
+
+    assert (await api.get("/v1/namespace/team")).json["Capabilities"] == ALLOWED
+    assert (await api.get("/v1/namespace/free")).json["Capabilities"] is None
+    hashes = {row["Hash"] for row in (await api.get("/v1/namespaces")).json}
+    assert len(hashes) == 3
+
+
+def group(name, driver, *modes):
+    task = {"Name": "main", "Driver": driver}
+    return {"Name": name, "Networks": [{"Mode": mode} for mode in modes], "Tasks": [task]}
+
+
+@pytest.mark.parametrize(
+    ("groups", "text"),
+    [
+        pytest.param(
+            [group("a", "raw_exec", "host"), group("b", "exec")],
+            'used task driver "raw_exec" is not allowed in namespace "team"',
+            id="A7a one",
+        ),
+        pytest.param(
+            [group("a", "raw_exec"), group("b", "raw_exec")],
+            'used task drivers ["raw_exec" "raw_exec"] are not allowed in namespace "team"',
+            id="A7a several",
+        ),
+        pytest.param(
+            [group("a", "exec", "")],
+            'used group network mode "host" is not allowed in namespace "team"',
+            id="A7b one",
+        ),
+        pytest.param(
+            [group("a", "exec", "host"), group("b", "exec", "none")],
+            'used group network modes ["host" "none"] are not allowed in namespace "team"',
+            id="A7b several",
+        ),
+        pytest.param([group("a", "exec", "bridge"), group("b", "exec")], "", id="allowed"),
+    ],
+)
+async def test_a_job_that_uses_what_its_namespace_forbids_is_refused(api, groups, text):
+    await api.put("/v1/namespace", {"Name": "team", "Capabilities": ALLOWED})
+
+    answer = await api.put("/v1/jobs", {"Job": document(Namespace="team", TaskGroups=groups)})
+
+    if text:
+        assert (answer.status, answer.text) == (400, f"1 error occurred:\n\t* {text}\n\n")
+    else:
+        assert answer.status == 200, answer.text

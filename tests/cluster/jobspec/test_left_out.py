@@ -1,0 +1,252 @@
+"""What a job asks for in vain: every field has a row, and whoever asks is told by name."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cluster.agent.drivers.mock import MockOptions
+from cluster.agent.drivers.raw_exec import RawExecOptions
+from cluster.jobspec.carried_out import BLOCKS, OPTIONS, TABLE, Fate
+from cluster.jobspec.left_out import (
+    HEAD,
+    left_out_warnings,
+    option_refusals,
+    parts_left_out,
+    set_up_refusals,
+    structs_in,
+)
+from cluster.jobspec.parse import parse_job, parse_text
+from cluster.operations.admission import warnings_about, warnings_of_reference
+from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.job import Job
+from tests.cluster.jobspec.rules.places import document_of, group, job, task
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.hcl"))
+CHECK = {"Name": "c", "Type": "tcp", "Interval": 10**9, "Timeout": 10**9}
+SERVED = {"Name": "s", "Provider": "nomad", "PortLabel": "p", "Checks": [CHECK]}
+
+
+def structs_of_a_job():
+    """Every struct that a job is made of."""
+    found, ahead = [], [Job]
+    while ahead:
+        kind = ahead.pop()
+        if kind not in found:
+            found.append(kind)
+            for field in msgspec.structs.fields(kind):
+                ahead += structs_in(kind, field.name)
+    return found
+
+
+def test_every_field_of_every_struct_of_a_job_has_a_row():
+    fields = {kind: {each.name for each in msgspec.structs.fields(kind)} for kind in TABLE}
+    assert {kind: set(rows) for kind, rows in TABLE.items()} == fields
+    assert set(structs_of_a_job()) == set(TABLE) == set(BLOCKS)
+
+
+def test_drivers_read_exactly_the_options_that_are_said_to_work():
+    for driver, options in (("raw_exec", RawExecOptions), ("mock_driver", MockOptions)):
+        works = {name for name, row in OPTIONS[driver].items() if row.fate is Fate.WORKS}
+        assert works == {field.name for field in msgspec.structs.fields(options)}
+
+
+def in_task(**fields):
+    return job(TaskGroups=[group(Tasks=[task(**fields)])])
+
+
+def in_group(**fields):
+    return job(TaskGroups=[group(**fields)])
+
+
+WAITS = ", so its group waits for a node that offers it"
+TASK_ENDS = ", so a real node fails the task before it starts"
+CASES = [
+    pytest.param(
+        in_task(Templates=[{"EmbeddedTmpl": "x", "DestPath": "local/x"}]),
+        f'template of task "g.t": templates are not rendered yet{TASK_ENDS}',
+        id="template",
+    ),
+    pytest.param(
+        in_task(Artifacts=[{"GetterSource": "http://127.0.0.1:9/x"}]),
+        f'artifact of task "g.t": artifacts are not fetched yet{TASK_ENDS}',
+        id="artifact",
+    ),
+    pytest.param(
+        in_task(Services=[{**SERVED, "PortLabel": "80"}]),
+        'service of task "g.t": services are not registered and their checks are not run yet'
+        + WAITS,
+        id="service of a task",
+    ),
+    pytest.param(
+        in_group(Services=[SERVED], Networks=[{"DynamicPorts": [{"Label": "p"}]}]),
+        'service of group "g": services are not registered and their checks are not run yet'
+        + WAITS,
+        id="service of a group",
+    ),
+    pytest.param(
+        in_task(Identity={"Env": True}),
+        f'identity.env of task "g.t": tokens of identities are not issued yet{TASK_ENDS}',
+        id="identity in the environment",
+    ),
+    pytest.param(
+        in_task(Identity={"File": True}),
+        f'identity.file of task "g.t": tokens of identities are not issued yet{TASK_ENDS}',
+        id="identity in a file",
+    ),
+    pytest.param(
+        in_task(Identities=[{"Name": "a", "Audience": ["x"], "TTL": 10**10}]),
+        f'identity of task "g.t": tokens of identities are not issued yet{TASK_ENDS}',
+        id="another identity",
+    ),
+    pytest.param(
+        in_group(Volumes={"v": {"Type": "host", "Source": "x"}}),
+        f'volume of group "g": volumes are not mounted yet{WAITS}',
+        id="volume",
+    ),
+    pytest.param(
+        in_task(VolumeMounts=[{"Volume": "v", "Destination": "/v"}]),
+        f'volume_mount of task "g.t": volumes are not mounted yet{TASK_ENDS}',
+        id="mount",
+    ),
+    pytest.param(
+        in_group(Networks=[{"Mode": "bridge"}]),
+        'network.mode "bridge" of group "g": only the network of the host is there yet' + WAITS,
+        id="bridge",
+    ),
+    pytest.param(
+        in_group(Networks=[{"Mode": "none"}]),
+        f'network.mode "none" of group "g": only the network of the host is there yet{TASK_ENDS}',
+        id="no network",
+    ),
+    pytest.param(
+        in_task(Resources={"Devices": [{"Name": "gpu"}]}),
+        f'resources.device of task "g.t": no device is found or handed to a task yet{WAITS}',
+        id="device",
+    ),
+    pytest.param(
+        in_task(Driver="raw_exec", Config={"command": "x", "cgroup_v2_override": "/x"}),
+        'option "cgroup_v2_override" of task "g.t": no task is put into a control group yet'
+        + TASK_ENDS,
+        id="option",
+    ),
+    pytest.param(
+        in_task(Driver="raw_exec", Config={"comand": "x"}),
+        f'option "comand" of task "g.t": raw_exec has no such option{TASK_ENDS}',
+        id="misspelt option",
+    ),
+    pytest.param(
+        in_task(Vault={"Role": "r"}),
+        f'vault of task "g.t": there is no connection to Vault{WAITS}',
+        id="vault",
+    ),
+    pytest.param(
+        in_task(Secrets=[{"Name": "a", "Provider": "nomad", "Path": "p"}]),
+        f'secret of task "g.t": secrets are not fetched yet{WAITS}',
+        id="secret",
+    ),
+    pytest.param(
+        in_task(CSIPluginConfig={"ID": "p", "Type": "node"}),
+        f'csi_plugin of task "g.t": plugins for volumes are not run yet{TASK_ENDS}',
+        id="csi plugin",
+    ),
+    pytest.param(
+        in_task(Actions=[{"Name": "a", "Command": "c"}]),
+        'action of task "g.t": no command can be run inside a task yet',
+        id="action",
+    ),
+    pytest.param(
+        in_group(Scaling={"Max": 3}),
+        'scaling of group "g": nothing is scaled by it yet',
+        id="scaling",
+    ),
+    pytest.param(
+        in_task(Resources={"Cores": 1}),
+        'resources.cores of task "g.t": cores are set aside when placing,'
+        " but no process is tied to them",
+        id="cores",
+    ),
+    pytest.param(
+        in_group(EphemeralDisk={"Migrate": True}),
+        'ephemeral_disk.migrate of group "g": data moves on one node only:'
+        " from another node nothing is fetched yet",
+        id="migrated disk",
+    ),
+    pytest.param(
+        job(Type="batch", Periodic={"Specs": ["* * * * *"]}),
+        "periodic: runs at set times are not launched yet",
+        id="periodic",
+    ),
+    pytest.param(
+        job(Type="batch", ParameterizedJob={"Payload": "optional"}),
+        "parameterized: jobs cannot be dispatched yet",
+        id="parameterized",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "text"), CASES)
+def test_what_is_not_carried_out_is_warned_of_by_name(document, text):
+    assert left_out_warnings(parse_job(document)) == (HEAD + text,)
+
+
+@pytest.mark.parametrize(("document", "text"), CASES)
+def test_a_node_refuses_exactly_what_the_warning_says_it_will(document, text):
+    refusals = set_up_refusals(parse_job(document).task_groups[0])
+
+    # Options are the driver's to refuse, once their values are known.
+    assert bool(refusals) is (text.endswith((TASK_ENDS, WAITS)) and not text.startswith("option"))
+
+
+def test_the_same_thing_at_several_places_is_told_once():
+    tasks = [
+        task(Name=f"t{number}", Artifacts=[{"GetterSource": "http://x/y"}] * 2)
+        for number in range(5)
+    ]
+    (told,) = left_out_warnings(parse_job(in_group(Tasks=tasks)))
+    assert told == (
+        'Not carried out: artifact of task "g.t0", "g.t1", "g.t2" and 2 more: artifacts are not'
+        " fetched yet, so a real node fails the task before it starts"
+    )
+
+
+def test_our_warnings_come_after_those_of_the_reference():
+    document = document_of("task", {"Artifacts": [{"GetterSource": "http://x/y"}]})
+    document["TaskGroups"][0]["Networks"] = [{"MBits": 5}]
+    parsed = parse_job(document)
+    store = MemoryStateStore()
+
+    first = warnings_of_reference(store, parsed)
+    assert [text.partition(":")[0] for text in first] == ['Group "g" has warnings']
+    assert warnings_about(store, parsed) == (*first, *left_out_warnings(parsed))
+
+
+def test_a_part_knows_its_place_in_the_text():
+    text = """
+job "a" {
+  group "g" {
+    task "one" {
+      driver = "raw_exec"
+      config { command = "true" }
+    }
+    task "two" {
+      driver = "raw_exec"
+      config { command = "true" }
+      artifact { source = "http://x/y" }
+    }
+  }
+}
+"""
+    (part,) = parts_left_out(parse_text(text).job)
+    assert (part.place, part.path) == (("g", "two"), "TaskGroups[0].Tasks[1].Artifacts[0]")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_examples_ask_for_nothing_in_vain(path):
+    assert parts_left_out(parse_text(path.read_text()).job) == []
+
+
+def test_an_option_that_is_null_is_not_given():
+    config = {"command": "true", "cgroup_v2_override": None}
+    assert left_out_warnings(parse_job(in_task(Driver="raw_exec", Config=config))) == ()
+    assert option_refusals("raw_exec", config) == []

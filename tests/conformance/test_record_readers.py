@@ -1,0 +1,168 @@
+"""What pages ask of a record is answered alike from memory, by looking at all, and by SQL."""
+
+from itertools import product
+
+import pytest
+from msgspec.structs import replace
+
+from cluster.store.ports import Listing
+from scheduler.state import nouns
+from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskState
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import JobSummary
+from scheduler.structs.node import DrainStrategy, NodeEligibility, NodeStatus
+from tests.builders import make_allocation, make_evaluation, make_job, make_node
+from tests.memory_record import MemoryRecord
+
+KEYS = {JobKey(namespace, job_id) for namespace in ("default", "team") for job_id in ("web", "db")}
+STATUSES = tuple(EvalStatus)
+ENDS = tuple(product((DesiredStatus.RUN, DesiredStatus.STOP), ClientStatus))
+
+
+def fill(change):
+    for place, key in enumerate(sorted(KEYS)):
+        change.put_job(make_job(namespace=key.namespace, id=key.job_id, create_index=place))
+        change.put(nouns.JOB_SUMMARIES, JobSummary(namespace=key.namespace, job_id=key.job_id))
+        change.put_deployment(
+            Deployment(id=f"d{place}", namespace=key.namespace, job_id=key.job_id, create_index=9)
+        )
+        for turn, status in enumerate(STATUSES):
+            number = 10 * place + turn
+            put_found(
+                change,
+                make_evaluation(
+                    number, namespace=key.namespace, job_id=key.job_id, status=status,
+                    create_index=100 - turn,
+                ),
+            )  # fmt: skip
+            for step in (1, 2):
+                eval_id = make_evaluation(number).id
+                change.put(
+                    nouns.LIFECYCLE_STEPS,
+                    LifecycleStep(eval_id=eval_id, number=step, step=Step.CREATED, at=step),
+                )
+        for turn, (desired, client) in enumerate(ENDS):
+            put_found(
+                change,
+                replace(
+                    make_allocation(number=turn), id=f"{place}a{turn:02}", namespace=key.namespace,
+                    job_id=key.job_id, desired_status=desired, client_status=client,
+                    task_states={"web": TaskState(restarts=1 + turn % 3)},
+                ),
+            )  # fmt: skip
+    change.put_node(make_node(1))
+    change.put_node(make_node(4, status=NodeStatus.INITIALIZING))
+    change.put_node(make_node(2, scheduling_eligibility=NodeEligibility.INELIGIBLE))
+    change.put_node(
+        make_node(
+            3, drain_strategy=DrainStrategy(), scheduling_eligibility=NodeEligibility.INELIGIBLE
+        )
+    )
+
+
+def collect(change):
+    change.delete_evaluation(make_evaluation(2).id)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def both(request):
+    """The same writes in memory and in a database."""
+    records = MemoryRecord(), request.getfixturevalue(f"{request.param}_store")
+    for record in records:
+        for work in (fill, collect):
+            record.write(WriteKind.EVALUATION_UPDATED, work, now=1)
+    return records
+
+
+def agreed(both, ask):
+    plain, database = (record.read(ask) for record in both)
+    assert database == plain
+    return plain
+
+
+LISTED = (
+    nouns.JOBS, nouns.EVALUATIONS, nouns.EVALUATION_STUBS, nouns.ALLOCATIONS, nouns.DEPLOYMENTS,
+    nouns.NODES,
+)  # fmt: skip
+LISTINGS = [
+    Listing(namespaces=namespaces, prefix=prefix, reverse=reverse, by_id=by_id, limit=limit)
+    for namespaces, prefix, reverse, by_id, limit in product(
+        (None, (), ("team",), ("default", "team")), ("", "0", "w"), (False, True), (False, True),
+        (0, 3),
+    )
+]  # fmt: skip
+
+
+def test_lists_hold_the_same_rows_in_the_same_order(both):
+    for noun, listing in product(LISTED, LISTINGS):
+        rows = agreed(both, lambda r, n=noun, each=listing: r.page(n, each))
+        agreed(both, lambda r, n=noun, each=listing: list(r.walk(n, each)))
+        agreed(both, lambda r, n=noun, each=listing: r.count(n, each))
+        if listing.limit and rows:
+            further = replace(listing, after=place_of(noun, rows[-1], listing))
+            agreed(both, lambda r, n=noun, each=further: r.page(n, each))
+            agreed(both, lambda r, n=noun, each=listing: r.first_ids(n, each))
+
+
+def place_of(noun, row, listing):
+    if noun is nouns.JOBS:
+        return (row.id, row.namespace) if listing.by_id else (row.namespace, row.id)
+    return (row.id,) if listing.by_id or noun is nouns.NODES else (row.create_index, row.id)
+
+
+@pytest.mark.parametrize(
+    "equals",
+    [{"status": "blocked"}, {"status": "complete"}, {"job_id": "web"},
+     {"job_id": "db", "status": "pending"}],
+)  # fmt: skip
+def test_equalities_narrow_alike(both, equals):
+    for namespaces in (None, ("team",)):
+        listing = Listing(namespaces=namespaces, equals=equals, reverse=True)
+        assert agreed(both, lambda r, each=listing: r.page(nouns.EVALUATIONS, each))
+        agreed(both, lambda r, each=listing: r.count(nouns.EVALUATIONS, each))
+
+
+def by_id(rows):
+    return sorted(rows, key=lambda row: row.id)
+
+
+IDS = [make_evaluation(number).id for number in (0, 1, 99)]
+QUESTIONS = {
+    "jobs-among": lambda r: by_id(r.jobs_among({JobKey("team", "web"), JobKey("team", "no")})),
+    "summaries-among": lambda r: r.summaries_among({JobKey("team", "web"), JobKey("x", "web")}),
+    "open-allocations": lambda r: r.open_allocations(JobKey("team", "web"), 50),
+    "blocked-among": lambda r: r.blocked_among({JobKey("default", "db"), JobKey("x", "web")}),
+    "closed-nodes": lambda r: by_id(r.closed_nodes()),
+    "newest-steps": lambda r: r.newest_steps_of(IDS),
+    "lives": lambda r: r.lives_of(IDS),
+    "recent-steps": lambda r: r.recent_steps(3),
+    "node-tally": lambda r: r.node_tally(),
+    "node-faces": lambda r: by_id(r.node_faces()),
+    "job-faces": lambda r: sorted(r.job_faces(None)),
+    "job-faces-of-a-namespace": lambda r: sorted(r.job_faces({"team"})),
+    "live-on-nodes": lambda r: by_id(r.live_on({make_node().id, make_node(2).id})),
+    "restarting": lambda r: sorted(r.restarting_among(KEYS, 1)),
+    "oldest-event": lambda r: r.oldest_event,
+    "frames-after": lambda r: r.frames_after(1, 10),
+    "events-back": lambda r: list(r.events_back(2, lambda topic, *_: topic == "Evaluation")),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_questions_are_answered_alike(both, question):
+    assert agreed(both, QUESTIONS[question])
+
+
+@pytest.mark.parametrize("namespaces", [None, ("team",), ()])
+@pytest.mark.parametrize(
+    "question",
+    ["evaluation_tally", "open_tally", "open_statuses", "blocked_ids", "job_count", "job_keys",
+     "newest_steps_of_pending"],
+)  # fmt: skip
+def test_counts_agree(both, question, namespaces):
+    found = agreed(both, lambda r: getattr(r, question)(namespaces))
+    assert bool(found) or namespaces == ()

@@ -1,0 +1,75 @@
+"""The page of sizes: what grows, how much of it there is, and who may look."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.sessions.models import Session
+
+from cluster.store.sizes import read_sizes
+from scheduler.state.events import WriteKind
+from scheduler.state.writes.jobs import write_job
+from tests.builders import SOME_MOMENT, make_evaluation, make_job
+from tests.dashboard.views.conftest import one_line
+
+
+@pytest.fixture
+def filled(store):
+    evaluation = make_evaluation()
+    for kind, work in (
+        (WriteKind.EVALUATION_UPDATED, lambda change: change.put_evaluation(evaluation)),
+        (WriteKind.COLLECTED, lambda change: change.delete_evaluation(evaluation.id)),
+        (WriteKind.JOB_REGISTERED, lambda change: write_job(change, make_job())),
+    ):
+        store.write(kind, work, now=SOME_MOMENT)
+    return store
+
+
+def test_sizes_are_counted_in_the_record(filled):
+    Session.objects.create(
+        session_key="old", session_data="", expire_date=datetime(2025, 1, 1, tzinfo=UTC)
+    )
+    sizes = read_sizes(filled, now=SOME_MOMENT)
+    assert (sizes.database, sizes.index, sizes.event_count) == ("sqlite", 4, 3)
+    assert (sizes.session_count, sizes.ended_session_count) == (1, 1)
+    assert (sizes.rows["job"], sizes.rows["evaluation_stub"], sizes.rows["node"]) == (1, 1, 0)
+    assert sizes.oldest_event_at == SOME_MOMENT
+    assert sizes.size > 100_000
+    assert 0 < sizes.event_size < sizes.size
+
+
+def test_the_page_says_what_grows_and_what_keeps_it_within_bounds(
+    filled, browser, settings, tmp_path
+):
+    settings.BIVOUAC_DATA_DIR = tmp_path
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "web.log").write_bytes(b"x" * 2048)
+    (tmp_path / "logs" / "web.log.1").write_bytes(b"x" * 1024)
+    settings.BIVOUAC_STUB_DAYS, settings.BIVOUAC_STUB_COUNT = 7, 1000
+    answer = browser.get("/inside/")
+    assert answer.status == 200
+    text = answer.text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+    for told in (
+        "are free on the disk of the data directory.",
+        "7 days, at most 1 000",
+        "<code>BIVOUAC_STUB_DAYS</code>",
+        "3 writes, ",
+        '<th scope="row">web.log</th><td class="number">2.0 KiB</td>',
+        '<th scope="row">web.log.1</th><td class="number">1.0 KiB</td>',
+        "of this machine, 3.0 KiB;",
+        '<th scope="row">evaluation stub</th><td class="number">1</td>',
+    ):
+        assert one_line(told) in text, told
+
+
+def test_a_disk_that_is_almost_full_is_called_so(store, browser, monkeypatch):
+    from dashboard.views import inside
+
+    monkeypatch.setattr(inside.shutil, "disk_usage", lambda _: inside.Disk(4 * 2**30, 100 * 2**30))
+    assert "That is little: a full disk ends every write." in browser.get("/inside/").text
+    monkeypatch.setattr(inside.shutil, "disk_usage", lambda _: inside.Disk(6 * 2**30, 100 * 2**30))
+    assert "That is little" not in browser.get("/inside/").text
+
+
+def test_who_may_not_read_what_operators_do_is_not_shown_it(store, guest, stranger):
+    assert guest.get("/inside/").status == 403
+    assert stranger.get("/inside/").status == 302

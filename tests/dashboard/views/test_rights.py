@@ -1,0 +1,315 @@
+"""Who may do what: every page, button, topic and table of the admin with every kind of account.
+
+The table says for which kinds a door opens. A door without a line fails, and so does the reverse.
+"""
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import get_resolver
+
+from cluster.operations.nodes import hash_secret
+from cluster.store.audit import AuditFilter, read_audit
+from dashboard.live.topics import ALL, BadTopic, Looker, authorise
+from dashboard.operator_site import TABLES
+from dashboard.panels import FOLLOWED, Names
+from dashboard.people import person_of
+from dashboard.rights import ACTIONS, ADMIN_ACTIONS, OPEN, ROUTES, TOPICS
+from dashboard.urls import urlpatterns
+from dashboard.viewer import visible_namespaces
+from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import NAMESPACES
+from scheduler.state.writes.jobs import write_job
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.job import Namespace
+from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
+from tests.dashboard.views.conftest import Browser
+from tests.people import KINDS, account
+
+NODE = make_node(1, secret_id=hash_secret("secret"))
+#: One of each thing in `default`, where submitters write, and in `team`, where they see nothing.
+PLACES = ("default", "team")
+EVALUATIONS = {
+    place: make_evaluation(number, namespace=place, status=EvalStatus.COMPLETE, create_index=2)
+    for number, place in enumerate(PLACES, 1)
+}
+ALLOCATIONS = {
+    place: make_allocation(
+        make_job(namespace=place), number, node_id=NODE.id, namespace=place,
+        eval_id=EVALUATIONS[place].id,
+    )
+    for number, place in enumerate(PLACES, 1)
+}  # fmt: skip
+FEW = frozenset({"operator", "administrator"})
+LOOKERS = FEW | {"viewer"}
+EVERYBODY = LOOKERS | {"submitter"}
+SIGNED_IN = EVERYBODY | {"groupless"}
+MANAGERS = frozenset({"administrator"})
+#: What an address asks of a thing in a namespace: kinds for `default`, and for `team`.
+PAGES = {
+    "access": MANAGERS,
+    "access-policies": MANAGERS,
+    "access-policy": MANAGERS,
+    "access-policy-new": MANAGERS,
+    "access-tokens": MANAGERS,
+    "access-roles": MANAGERS,
+    "access-joins": MANAGERS,
+    "account": SIGNED_IN,
+    "now": EVERYBODY,
+    "search": EVERYBODY,
+    "states": SIGNED_IN,
+    "jobs": EVERYBODY,
+    "job": EVERYBODY,
+    "job-named": EVERYBODY,
+    "evaluations": EVERYBODY,
+    "evaluation": EVERYBODY,
+    "capsule": LOOKERS,
+    "chain": EVERYBODY,
+    "chain-file": EVERYBODY,
+    "allocations": EVERYBODY,
+    "allocation": EVERYBODY,
+    "allocation-logs": EVERYBODY,
+    "nodes": EVERYBODY,
+    "node": EVERYBODY,
+    "drains": EVERYBODY,
+    "drain": EVERYBODY,
+    "audit": FEW,
+    "inside": FEW,
+    "audit-newer": FEW,
+    "audit-json": FEW,
+    "job-new": FEW | {"submitter"},
+    "job-edit": FEW | {"submitter"},
+    "job-edit-named": FEW | {"submitter"},
+}
+BUTTONS = {
+    "access-policy-check": MANAGERS,
+    "access-policy-delete": MANAGERS,
+    "access-token-make": MANAGERS,
+    "access-token-revoke": MANAGERS,
+    "access-role-save": MANAGERS,
+    "access-role-delete": MANAGERS,
+    "access-join-make": MANAGERS,
+    "access-join-revoke": MANAGERS,
+    "account-token-make": SIGNED_IN,
+    "account-token-revoke": SIGNED_IN,
+    "account-password": SIGNED_IN,
+    "account-session-end": SIGNED_IN,
+    "account-sessions-end": SIGNED_IN,
+    "node-eligibility": FEW,
+    "drain-cancel": FEW,
+    "job-check": FEW | {"submitter"},
+    "job-evaluate": FEW | {"submitter"},
+    "job-purge": FEW | {"submitter"},
+    "job-start": FEW | {"submitter"},
+    "job-stop": FEW | {"submitter"},
+    "allocation-restart": FEW | {"submitter"},
+    "allocation-stop": FEW | {"submitter"},
+    "deployment-fail": FEW | {"submitter"},
+    "deployment-pause": FEW | {"submitter"},
+    "deployment-promote": FEW | {"submitter"},
+}
+FOLLOWS = {
+    "navigation": SIGNED_IN,
+    "overview": EVERYBODY,
+    "jobs": EVERYBODY,
+    "job": EVERYBODY,
+    "evaluations": EVERYBODY,
+    "evaluation": EVERYBODY,
+    "chain": EVERYBODY,
+    "tidy": EVERYBODY,
+    "timeline": EVERYBODY,
+    "allocations": EVERYBODY,
+    "allocation": EVERYBODY,
+    "nodes": EVERYBODY,
+    "node": EVERYBODY,
+    "drains": EVERYBODY,
+}
+#: Addresses that name a thing of a namespace.
+OF_NAMESPACES = {
+    "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
+    "allocation", "allocation-logs",
+}  # fmt: skip
+#: Buttons that name none.
+OF_NO_NAMESPACE = {
+    "node-eligibility", "drain-cancel", "access-policy-check", "access-policy-delete",
+    "account-password", "account-session-end", "account-sessions-end", "account-token-make",
+    "account-token-revoke", "access-token-make", "access-token-revoke", "access-role-save",
+    "access-role-delete", "access-join-make", "access-join-revoke",
+}  # fmt: skip
+#: Refused, sent to sign in, or told that there is no such thing.
+SHUT = {302, 403, 404}
+
+
+@pytest.fixture
+def world(store):
+    """One of each thing in each namespace."""
+
+    def work(change):
+        change.put(NAMESPACES, Namespace(name="team", create_index=change.index))
+        put_found(change, NODE)
+        for place in PLACES:
+            write_job(change, make_job(namespace=place))
+            put_found(change, EVALUATIONS[place])
+            put_found(change, ALLOCATIONS[place])
+            put_found(change, Deployment(id=f"d-{place}", namespace=place, job_id="web"))
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+
+
+@pytest.fixture
+def browsers(store):
+    """A browser of each kind of account."""
+    users = {kind: account(store, kind) for kind in KINDS}
+    return {kind: Browser(user) for kind, user in users.items()}
+
+
+def address(name, place="default"):
+    pattern = next(each for each in urlpatterns if each.name == name).pattern
+    values = {
+        "job_id": "web", "namespace": place, "node_id": NODE.id, "form": "json",
+        "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id, "name": "viewer",
+    }  # fmt: skip
+    route = str(pattern)
+    for word, value in values.items():
+        for kind in ("str", "path"):
+            route = route.replace(f"<{kind}:{word}>", value)
+    query = f"?namespace={place}&id=web" if name.endswith("-named") else ""
+    return f"/{route}{query}"
+
+
+def fields(name, place="default"):
+    return {
+        "namespace": place, "job": "web", "allocation": ALLOCATIONS[place].id,
+        "deployment": f"d-{place}", "pause": f"d-{place}", "eligibility": "ineligible",
+        "eligible": "", "text": "",
+    }  # fmt: skip
+
+
+def test_every_address_has_a_line():
+    names = {each.name for each in urlpatterns}
+    assert names == set(PAGES) | set(BUTTONS) | OPEN
+    assert names == set(ROUTES) | OPEN
+
+
+def test_every_topic_has_a_line():
+    assert set(FOLLOWED) == set(TOPICS) == set(FOLLOWS)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_opens_for_those_of_its_line_and_for_nobody_else(world, browsers, name):
+    # No capsule was kept of these evaluations, which is told to those alone who may have one.
+    shut = SHUT - {404} if name == "capsule" else SHUT
+    opened = {
+        kind for kind, browser in browsers.items() if browser.get(address(name)).status not in shut
+    }
+    assert opened == PAGES[name]
+
+
+@pytest.mark.parametrize("name", sorted(OF_NAMESPACES))
+def test_things_of_a_namespace_one_may_not_see_are_not_there(world, browsers, name):
+    opened = {
+        kind
+        for kind, browser in browsers.items()
+        if browser.get(address(name, "team")).status not in SHUT
+    }
+    assert opened == PAGES[name] - {"submitter"}
+
+
+@pytest.mark.parametrize("name", BUTTONS)
+def test_a_button_works_for_those_of_its_line_and_for_nobody_else(world, browsers, store, name):
+    for kind in sorted(set(KINDS) - BUTTONS[name]):
+        before = store.read(lambda reader: reader.index)
+        assert browsers[kind].post(address(name), **fields(name)).status in {302, 401, 403}
+        assert store.read(lambda reader: reader.index) == before, kind
+    for kind in sorted(BUTTONS[name]):
+        answer = browsers[kind].post(address(name), **fields(name))
+        assert answer.status in {200, 302, 400}, kind
+        assert answer.headers.get("Location", "/") != f"/login/?next={address(name)}"
+
+
+@pytest.mark.parametrize("name", sorted(set(BUTTONS) - OF_NO_NAMESPACE))
+def test_a_button_reaches_nothing_in_a_namespace_one_may_not_change(world, browsers, store, name):
+    before = store.read(lambda reader: reader.index)
+    for kind in ("groupless", "sleeping", "viewer", "submitter"):
+        browsers[kind].post(address(name), **fields(name, "team"))
+    assert store.read(lambda reader: reader.index) == before
+
+
+@pytest.mark.parametrize("kind", FOLLOWS)
+def test_a_topic_is_followed_by_those_of_its_line_and_by_nobody_else(world, store, kind):
+    names = FOLLOWED[kind].names
+    key = {
+        Names.NAMESPACE: ALL, Names.NODES: "", Names.NODE: NODE.id, Names.JOB: "default/web",
+        Names.ALLOCATION: ALLOCATIONS["default"].id, Names.EVALUATION: EVALUATIONS["default"].id,
+    }[names]  # fmt: skip
+    followed = set()
+    for each in KINDS:
+        access = person_of(account(store, each)).access
+
+        def asked(reader, access=access):
+            looker = Looker(access, visible_namespaces(reader, access))
+            return authorise(kind, key, looker, reader)
+
+        try:
+            store.read(asked)
+        except BadTopic:
+            continue
+        followed.add(each)
+    # Inactive accounts get no socket at all (test_consumers.py).
+    assert followed - {"sleeping"} == FOLLOWS[kind]
+
+
+def test_nobody_is_signed_in_and_nothing_opens(world, store):
+    browser = Browser()
+    for name in PAGES:
+        assert browser.get(address(name)).status == 302, name
+    for name in BUTTONS:
+        assert browser.post(address(name), **fields(name)).status == 401, name
+
+
+def test_every_table_of_the_admin_has_a_line():
+    assert {model.__name__ for model in admin.site._registry} == set(TABLES)
+
+
+@pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model.__name__)
+def test_a_table_of_the_admin_opens_for_those_who_have_its_right(world, store, model):
+    opened = set()
+    for kind in KINDS:
+        client = Client()
+        client.force_login(account(store, kind))
+        path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        if client.get(path).status_code == 200:
+            opened.add(kind)
+    is_for_managers = TABLES[model.__name__].word == "management"
+    assert opened == (MANAGERS if is_for_managers else FEW)
+
+
+def test_every_action_of_the_admin_has_a_line():
+    actions = {
+        str(getattr(action, "__name__", action))
+        for desk in admin.site._registry.values()
+        for action in desk.actions or ()
+    }
+    assert actions == set(ADMIN_ACTIONS)
+
+
+def test_no_address_leads_past_the_table():
+    """Everything that is mounted is the API, the agents' door, the admin, links or our pages."""
+    assert [str(each.pattern) for each in get_resolver().url_patterns] == [
+        "v1/fleet/", "v1/", r"^ui(?:/(?P<rest>[\s\S]*))?\Z", "admin/", "",
+    ]  # fmt: skip
+
+
+def test_every_greyed_button_has_a_right_by_name():
+    assert all(capabilities for capabilities in ACTIONS.values())
+
+
+def test_what_was_refused_stands_in_the_audit(world, store):
+    Browser(account(store, "viewer")).post("/jobs/purge/", namespace="default", job="web")
+    store.audit.flush()
+    (entry,) = [row for row in read_audit(store, AuditFilter(), limit=9).rows if row.missing_right]
+    assert (entry.who_name, entry.result, entry.act, entry.missing_right) == (
+        "viewer", "refused", "purge job", "submit-job",
+    )  # fmt: skip

@@ -1,0 +1,92 @@
+"""Tokens, roles and join tokens on the pages of managers: made, listed, taken back."""
+
+import pytest
+
+from cluster.store.join_tokens import list_join_tokens, use_join_token
+from cluster.store.tokens import find_token
+from scheduler.state.nouns import ACL_ROLES, ACL_TOKENS
+from tests.builders import SOME_MOMENT
+from tests.dashboard.views.conftest import Browser
+from tests.people import account
+
+
+@pytest.fixture
+def manager(store):
+    return Browser(account(store, "administrator"))
+
+
+def tokens(store):
+    return {each.name: each for each in store.read(lambda reader: reader.list_all(ACL_TOKENS))}
+
+
+def test_a_token_is_made_shown_once_and_revoked(manager, store):
+    answer = manager.post(
+        "/access/make-token/", name="ci", ends="3600", policies=["viewer", "submitter"]
+    )
+    secret = answer.context["made"].secret
+    assert secret in answer.text
+    token = tokens(store)["ci"]
+    assert token.policies == ("viewer", "submitter")
+    page = manager.get("/access/tokens/").text
+    assert "viewer, submitter" in page
+    assert secret not in page
+    manager.post("/access/revoke-token/", token=token.accessor_id)
+    assert find_token(store, secret) is None
+    assert tokens(store) == {}
+
+
+def test_what_never_ends_is_worth_a_look_and_stands_first(manager):
+    manager.post("/access/make-token/", name="ends", ends="3600", policies=["viewer"])
+    manager.post("/access/make-token/", name="endless", ends="0", policies=["viewer"])
+    manager.post("/access/make-token/", name="mighty", ends="0", policies=["*"])
+    page = manager.get("/access/tokens/")
+    assert [line.token.name for line in page.context["tokens"]] == ["mighty", "endless", "ends"]
+    assert "3 tokens, 2 of them without an end." in page.text
+
+
+def test_a_token_that_cannot_be_made_is_refused_with_what_was_typed(manager, store):
+    answer = manager.post("/access/make-token/", name="ci", ends="3600")
+    assert answer.status == 400
+    assert "missing policies or roles" in answer.text
+    assert 'value="ci"' in answer.text
+    assert tokens(store) == {}
+
+
+def test_a_role_is_made_given_to_a_token_and_deleted(manager, store):
+    manager.post("/access/save-role/", name="scaler", description="", policies=["submitter"])
+    (role,) = store.read(lambda reader: reader.list_all(ACL_ROLES))
+    manager.post("/access/make-token/", name="autoscaler", ends="3600", roles=[role.id])
+    page = manager.get("/access/roles/")
+    assert [(each.name, count) for each, count in page.context["roles"]] == [("scaler", 1)]
+    assert "role scaler" in manager.get("/access/tokens/").text
+    manager.post("/access/delete-role/", id=role.id)
+    assert store.read(lambda reader: reader.list_all(ACL_ROLES)) == []
+
+
+def test_a_role_without_a_policy_is_refused(manager, store):
+    answer = manager.post("/access/save-role/", name="scaler", description="")
+    assert answer.status == 400
+    assert "at least one policy" in answer.text.lower()
+
+
+def test_a_join_token_is_made_counts_its_nodes_and_is_taken_back(manager, store):
+    answer = manager.post("/access/make-join-token/", name="rack-7", uses="2", ends="3600")
+    secret = answer.context["secret"]
+    assert secret in answer.text
+    assert use_join_token(secret, now=SOME_MOMENT)
+    page = manager.get("/access/join-tokens/")
+    (line,) = page.context["joins"]
+    assert (line.uses, line.token.nodes_joined, line.word) == ("1", 1, "open")
+    assert secret not in page.text
+    manager.post("/access/revoke-join-token/", token=line.token.id)
+    assert not use_join_token(secret, now=SOME_MOMENT)
+    assert list_join_tokens() == []
+
+
+@pytest.mark.parametrize(
+    "fields", [{"name": ""}, {"name": "x", "uses": "-1"}, {"name": "x", "uses": "0"}]
+)
+def test_a_join_token_without_name_or_uses_is_refused(manager, fields):
+    answer = manager.post("/access/make-join-token/", **fields)
+    assert answer.status == 400
+    assert list_join_tokens() == []

@@ -1,0 +1,108 @@
+"""What an agent cannot carry out is named and fails, on a real cluster; none of it is healthy."""
+
+import os
+import stat
+
+import pytest
+
+from cluster.bench.stack import Stack
+from tests.live.world import SECOND, SIZE, World, kill_tasks_below, until
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+
+UPDATE = {
+    "MaxParallel": 1,
+    "MinHealthyTime": SECOND // 2,
+    "HealthyDeadline": 10 * SECOND,
+    "ProgressDeadline": 60 * SECOND,
+}
+#: A tcp check on a port that nobody listens on.
+CHECK = {"Type": "tcp", "Interval": SECOND, "Timeout": SECOND}
+SERVED = {"Name": "s", "Provider": "nomad", "PortLabel": "p", "Checks": [CHECK]}
+
+
+@pytest.fixture(scope="module")
+def world():
+    """In a directory of its own: below pytest's no other user comes through."""
+    with Stack(agent=True, environment=SIZE) as stack:
+        world = World(stack)
+        until(lambda: [n for n in world.get("nodes") if n["Status"] == "ready"], "a node")
+        yield world
+        world.api.close()
+        kill_tasks_below(str(stack.data_dir))
+
+
+def job(job_id, group=None, **task):
+    """A service with one task, which is neither started again nor replaced."""
+    task = {
+        "Name": "task",
+        "Driver": "raw_exec",
+        "Config": {"command": "/bin/sh", "args": ["-c", "exec sleep 3600"]},
+        "Resources": {"CPU": 50, "MemoryMB": 32},
+        **task,
+    }
+    group = {
+        "Name": "group",
+        "RestartPolicy": {"Attempts": 0, "Mode": "fail"},
+        "ReschedulePolicy": {"Attempts": 0, "Unlimited": False},
+        "Update": UPDATE,
+        "Tasks": [task],
+        **(group or {}),
+    }
+    return {"ID": job_id, "Type": "service", "TaskGroups": [group]}
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("artifact", {"Artifacts": [{"GetterSource": "http://127.0.0.1:9/nothing.tgz"}]}),
+        ("template", {"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}),
+        ("identity.env", {"Identity": {"Env": True}}),
+    ],
+)
+def test_a_rollout_of_what_cannot_be_carried_out_fails_and_names_it(world, name, fields):
+    job_id = name.replace(".", "-")
+    world.register(job(job_id, **fields))
+    (alloc,) = until(lambda: world.allocations(job_id, "failed"), f"{name} fails")
+    events = alloc["TaskStates"]["task"]["Events"]
+    assert [event["Type"] for event in events] == ["Received", "Setup Failure"]
+    assert f"{name} is not carried out: " in events[-1]["DisplayMessage"]
+    until(lambda: world.get(f"job/{job_id}/deployment")["Status"] == "failed", "its end")
+
+
+def test_a_service_with_a_check_that_cannot_pass_is_placed_nowhere_and_says_why(world):
+    network = {"DynamicPorts": [{"Label": "p"}]}
+    world.register(job("served", {"Services": [SERVED], "Networks": [network]}))
+    waiting = world.evaluation("served", "queued-allocs", "blocked")
+    filtered = waiting["FailedTGAllocs"]["group"]["ConstraintFiltered"]
+    assert filtered == {"${attr.nomad.service_discovery} = true": 1}
+    assert world.allocations("served") == []
+    deployment = world.get("job/served/deployment")
+    assert deployment["TaskGroups"]["group"]["HealthyAllocs"] == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as other users")
+def test_a_task_of_nobody_is_nobody_and_writes_where_it_may(world):
+    script = "id -un; id -gn; for d in $NOMAD_TASK_DIR $NOMAD_SECRETS_DIR $NOMAD_ALLOC_DIR/data"
+    script += "; do touch $d/x && echo wrote; done; exec sleep 3600"
+    config = {"command": "/bin/sh", "args": ["-c", script]}
+    world.register(job("nobody", User="nobody", Config=config))
+    (alloc,) = world.running("nobody", 1)
+    told = until(
+        lambda: (text := world.output(alloc["ID"])).count("wrote") == 3 and text, "what it wrote"
+    )
+    assert told.split() == ["nobody", "nogroup", "wrote", "wrote", "wrote"]
+
+
+def test_nothing_but_the_way_to_tasks_is_open_in_the_data_directory(world):
+    root = world.stack.data_dir
+    tasks = root / "agent" / "alloc"
+    way = {root, root / "agent", tasks}
+    found = [root, *(path for path in root.rglob("*") if tasks not in path.parents)]
+    opened = {}
+    for path in found:
+        mode = stat.S_IMODE(path.lstat().st_mode)
+        allowed = 0o711 if path in way else 0o700
+        if not path.is_socket() and mode & ~allowed:
+            opened[str(path.relative_to(root))] = oct(mode)
+    assert opened == {}

@@ -1,0 +1,186 @@
+"""A record in memory that answers pages and lists as well: the plain form of `RecordReader`."""
+
+from collections import Counter
+
+from cluster.store.ports import AllocFace, JobFace, NodeFace, RecordReader
+from scheduler.state import nouns
+from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.node import NodeEligibility
+
+_BY_ID = {nouns.NODES: ("id",), nouns.JOBS: ("namespace", "id")}
+
+
+class MemoryRecord(MemoryStateStore, RecordReader):
+    """Every answer by looking at every row."""
+
+    def page(self, noun, listing):
+        found = self._listed(noun, listing)
+        return found[: listing.limit + 1] if listing.limit else found
+
+    def walk(self, noun, listing):
+        return iter(self._listed(noun, listing))
+
+    def count(self, noun, listing):
+        return sum(1 for row in self.list_all(noun) if _matches(noun, row, listing))
+
+    def first_ids(self, noun, listing):
+        ids = sorted(row.id for row in self.list_all(noun) if _matches(noun, row, listing))
+        return ids[: listing.limit + 1]
+
+    def _listed(self, noun, listing):
+        fields = _BY_ID.get(noun, ("create_index", "id"))
+        if listing.by_id:
+            fields = ("id", "namespace") if noun is nouns.JOBS else ("id",)
+
+        def place(row):
+            return tuple(getattr(row, field) for field in fields)
+
+        def is_behind(row):
+            here, start = place(row), listing.after
+            return not start or (here <= start if listing.reverse else here >= start)
+
+        rows = [row for row in self.list_all(noun) if _matches(noun, row, listing)]
+        return sorted(filter(is_behind, rows), key=place, reverse=listing.reverse)
+
+    def jobs_among(self, keys):
+        return [job for job in self.jobs() if job.key in keys]
+
+    def summaries_among(self, keys):
+        found = {key: self.get(nouns.JOB_SUMMARIES, key) for key in keys}
+        return {key: summary for key, summary in found.items() if summary is not None}
+
+    def open_allocations(self, key, at_most):
+        return [
+            alloc
+            for alloc in sorted(self.allocations_by_job(key), key=lambda alloc: alloc.id)
+            if not alloc.is_client_terminal
+        ][:at_most]
+
+    def blocked_among(self, keys):
+        return {item.job_key: item for item in self._open("blocked", None) if item.job_key in keys}
+
+    def closed_nodes(self):
+        return [
+            node
+            for node in self.nodes()
+            if node.drain_strategy or node.scheduling_eligibility is NodeEligibility.INELIGIBLE
+        ]
+
+    def newest_steps_of(self, eval_ids):
+        return {eval_id: steps[-1] for eval_id, steps in self.lives_of(eval_ids).items()}
+
+    def lives_of(self, eval_ids):
+        lives = {eval_id: list(self.lifecycle(eval_id)) for eval_id in eval_ids}
+        return {eval_id: steps for eval_id, steps in lives.items() if steps}
+
+    def recent_steps(self, evaluations):
+        newest = list(self.evaluations())[-evaluations:]
+        lives = self.lives_of(sorted(item.id for item in newest))
+        return [step for steps in lives.values() for step in steps]
+
+    def newest_steps_of_pending(self, namespaces):
+        return self.newest_steps_of([item.id for item in self._open("pending", namespaces)])
+
+    def evaluation_tally(self, namespaces):
+        found = [item for item in self.evaluations() if _within(item, namespaces)]
+        stubs = [
+            item for item in self.list_all(nouns.EVALUATION_STUBS) if _within(item, namespaces)
+        ]
+        return {**Counter(item.status.value for item in found), "deleted": len(stubs)}
+
+    def open_tally(self, namespaces):
+        return dict(Counter(self.open_statuses(namespaces).values()))
+
+    def open_statuses(self, namespaces):
+        return {
+            item.id: item.status.value
+            for status in ("pending", "blocked")
+            for item in self._open(status, namespaces)
+        }
+
+    def blocked_ids(self, namespaces):
+        return {item.id for item in self._open("blocked", namespaces)}
+
+    def job_count(self, namespaces):
+        return len(self.job_keys(namespaces))
+
+    def job_keys(self, namespaces):
+        return {job.key for job in self.jobs() if _within(job, namespaces)}
+
+    def node_tally(self):
+        faces = self.node_faces()
+        return {"nodes": len(faces), "draining": sum(face.is_draining for face in faces)}
+
+    def node_faces(self):
+        return [
+            NodeFace(
+                node.id, node.name, node.status.value, node.scheduling_eligibility.value,
+                is_draining=node.drain_strategy is not None,
+                since=0 if node.status == "ready" else node.status_updated_at * 1_000_000_000,
+            )
+            for node in self.nodes()
+        ]  # fmt: skip
+
+    def job_faces(self, namespaces):
+        return [
+            JobFace(
+                job.namespace, job.id, job.type, job.status, job.stop,
+                sum(group.count for group in job.task_groups),
+            )
+            for job in self.jobs()
+            if _within(job, namespaces)
+        ]  # fmt: skip
+
+    def live_on(self, node_ids):
+        return [
+            AllocFace(
+                alloc.id, alloc.node_id, alloc.name, alloc.job_key, alloc.job_type == "service"
+            )
+            for node_id in node_ids
+            for alloc in self.allocations_by_node(node_id)
+            if not alloc.is_client_terminal
+        ]
+
+    def restarting_among(self, keys, at_least):
+        return [
+            (alloc.id, alloc.job_key)
+            for key in keys
+            for alloc in self.allocations_by_job(key)
+            if alloc.client_status == "pending"
+            and not alloc.is_server_terminal
+            and sum(state.restarts for state in alloc.task_states.values()) >= at_least
+        ]
+
+    def token_names(self, accessor_ids):
+        return {}
+
+    @property
+    def oldest_event(self):
+        return self._oldest_kept
+
+    def frames_after(self, index, limit):
+        return self.frames_since(index, limit)
+
+    def events_back(self, index, is_wanted):
+        for frame in reversed(self.frames_since(self._oldest_kept - 1, self.index)):
+            for event in frame.events if frame.index <= index else ():
+                if is_wanted(event.topic, event.namespace, event.key):
+                    yield event
+
+    def _open(self, status, namespaces):
+        rows = (item for item in self.open_evaluations() if _within(item, namespaces))
+        return [item for item in rows if item.status is EvalStatus(status)]
+
+
+def _within(row, namespaces):
+    return namespaces is None or row.namespace in namespaces
+
+
+def _matches(noun, row, listing):
+    columns = dict(zip(noun.column_names, noun.row(row, str), strict=True))
+    return (
+        (noun is nouns.NODES or _within(row, listing.namespaces))
+        and row.id.startswith(listing.prefix)
+        and all(columns[column] == value for column, value in listing.equals.items())
+    )
