@@ -40,6 +40,14 @@ def socket_of(user=None, *, topics="overview", origins=(OWN,)):
     return WebsocketCommunicator(application, f"/live?index=0&topics={topics}", headers)
 
 
+async def followed(user):
+    """A socket that follows its topic: a socket is accepted before its person's rights are read."""
+    socket = socket_of(user)
+    assert (await socket.connect(6))[0]
+    await socket.receive_json_from(6)
+    return socket
+
+
 async def closing_code(socket):
     while (message := await socket.receive_output(6))["type"] != "websocket.close":
         pass
@@ -96,8 +104,7 @@ async def test_without_a_session_nothing_is_followed(store):
 )  # fmt: skip
 async def test_a_socket_ends_with_what_it_was_opened_on(change, staff, monkeypatch):
     monkeypatch.setattr(entitlement, "RECHECK_S", 0.02)
-    socket = socket_of(staff)
-    assert (await socket.connect(6))[0]
+    socket = await followed(staff)
     await asyncio.to_thread(_then_closed, change, staff)
     assert await closing_code(socket) == SIGNED_OUT
     await socket.disconnect()
@@ -117,8 +124,7 @@ async def test_a_socket_ends_when_rights_change_so_that_the_page_loads_again(
     change, kim, monkeypatch
 ):
     monkeypatch.setattr(entitlement, "RECHECK_S", 0.02)
-    socket = socket_of(kim)
-    assert (await socket.connect(6))[0]
+    socket = await followed(kim)
     await asyncio.to_thread(_then_closed, change, kim)
     assert await closing_code(socket) == RIGHTS_CHANGED
     await socket.disconnect()
