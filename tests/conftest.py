@@ -3,6 +3,7 @@
 from hypothesis import HealthCheck, settings
 
 from tests.allowed_skips import SkipWatch
+from tests.patience import wait_longer
 from tests.scenario_rows import report
 from tests.store_fixtures import sqlite_template
 
@@ -14,6 +15,7 @@ settings.load_profile("any-pace")
 
 
 def pytest_configure(config):
+    wait_longer()
     config.pluginmanager.register(SkipWatch(config), "allowed-skips")
 
 

@@ -137,8 +137,8 @@ async def test_nobody_opens_the_channel_of_a_node_without_its_secret(first, worl
     scope = {"type": "websocket", "path": "/v1/fleet/channel", "headers": [], "query_string": b""}
     channel = ApplicationCommunicator(application, scope)
     await channel.send_input({"type": "websocket.connect"})
-    assert (await channel.receive_output(5))["type"] == "websocket.accept"
+    assert (await channel.receive_output())["type"] == "websocket.accept"
     await channel.send_input({"type": "websocket.receive", "bytes": first(world.node)})
-    closed = await channel.receive_output(5)
+    closed = await channel.receive_output()
     assert (closed["type"], closed["code"] in (4400, 4403)) == ("websocket.close", True)
     await channel.wait(5)

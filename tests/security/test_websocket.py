@@ -41,15 +41,15 @@ def socket_of(user=None, *, topics="overview", origins=(OWN,)):
 
 
 async def followed(user):
-    """A socket that follows its topic: a socket is accepted before its person's rights are read."""
+    """A socket that follows its topic; one that is only accepted has not read rights yet."""
     socket = socket_of(user)
-    assert (await socket.connect(6))[0]
-    await socket.receive_json_from(6)
+    assert (await socket.connect())[0]
+    await socket.receive_json_from()
     return socket
 
 
 async def closing_code(socket):
-    while (message := await socket.receive_output(6))["type"] != "websocket.close":
+    while (message := await socket.receive_output())["type"] != "websocket.close":
         pass
     return message["code"]
 
@@ -75,20 +75,20 @@ async def closing_code(socket):
 )
 async def test_a_page_of_somebody_else_gets_no_socket_even_with_a_valid_cookie(origins, staff):
     socket = socket_of(staff, origins=origins)
-    connected, _ = await socket.connect(6)
+    connected, _ = await socket.connect()
     assert not connected
 
 
 @pytest.mark.parametrize("origin", settings.CSRF_TRUSTED_ORIGINS)
 async def test_our_own_pages_get_one(origin, staff):
     socket = socket_of(staff, origins=(origin,))
-    assert (await socket.connect(6))[0]
+    assert (await socket.connect())[0]
     await socket.disconnect()
 
 
 async def test_without_a_session_nothing_is_followed(store):
     socket = socket_of()
-    await socket.connect(6)
+    await socket.connect()
     assert await closing_code(socket) == SIGNED_OUT
 
 
@@ -152,15 +152,15 @@ async def test_a_person_without_the_namespace_cannot_follow_it_nor_tell_that_it_
 ):
     named = topic.format(eval=world.evaluations["team"].id, alloc=world.allocations["team"].id)
     socket = socket_of(kim, topics=named)
-    assert (await socket.connect(6))[0]
-    refused = await socket.receive_json_from(6)
+    assert (await socket.connect())[0]
+    refused = await socket.receive_json_from()
     unknown = "unknown here"
     assert (refused["type"], refused["topic"]) == ("refused", named)
     assert refused["reason"].endswith(unknown)
     await socket.disconnect()
     allowed = socket_of(member, topics=named)
-    assert (await allowed.connect(6))[0]
-    assert (await allowed.receive_json_from(6))["type"] != "refused"
+    assert (await allowed.connect())[0]
+    assert (await allowed.receive_json_from())["type"] != "refused"
     await allowed.disconnect()
 
 

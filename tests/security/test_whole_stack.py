@@ -17,11 +17,12 @@ import redis
 
 from cluster.bench.stack import Stack
 from cluster.runtime.clock import SystemClock
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.live
 KEY = "canary-of-the-secret-key-0123456789abcdef0123456789abcdef"
 ENV = "canary-of-a-task-environment"
-PATIENCE_S = 30
+
 OF_TASKS = "agent/alloc/"
 END = "that is all"
 CLOCK = SystemClock()

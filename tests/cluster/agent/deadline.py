@@ -2,7 +2,7 @@
 
 import asyncio
 
-PATIENCE_S = 20.0
+from tests.patience import PATIENCE_S
 
 
 async def until(condition, what="the condition"):

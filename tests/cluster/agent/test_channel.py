@@ -17,6 +17,7 @@ from cluster.operations.agent_calls import (
     whole_answer,
 )
 from tests.cluster.agent.deadline import until
+from tests.patience import PATIENCE_S
 
 
 class Answers:
@@ -125,7 +126,7 @@ async def test_a_slow_reader_slows_the_agent_and_hanging_up_stops_it(agent, answ
         assert answers.sent <= 32
         for _ in range(100):
             await anext(flood)
-    await asyncio.wait_for(answers.ended.wait(), 10)
+    await asyncio.wait_for(answers.ended.wait(), PATIENCE_S)
 
 
 async def test_without_a_channel_there_is_no_path(agent):

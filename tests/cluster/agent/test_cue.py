@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from cluster.agent.cue import Cue
+from tests.patience import PATIENCE_S
 
 LONG_S = 60.0
 
@@ -14,7 +15,7 @@ async def test_a_cue_ends_every_pause_under_way():
     pauses = [asyncio.create_task(cue.pause(LONG_S)) for _ in range(3)]
     await asyncio.sleep(0)
     cue.give()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(*pauses)
 
 

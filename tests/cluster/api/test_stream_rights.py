@@ -12,7 +12,7 @@ from tests.callers import MANAGER
 from tests.cluster.api.clients import NOW, document
 
 #: Seconds; far more than anything here takes on a busy machine.
-PATIENCE = 60
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ async def followers(store):
 
 
 async def next_line(lines):
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE_S):
         return msgspec.json.decode(await anext(lines))
 
 

@@ -19,7 +19,7 @@ from tests.process_store import store
 
 __all__ = ["store"]
 
-PATIENCE_S = 20.0
+from tests.patience import PATIENCE_S
 
 
 class Operator(threading.Event):

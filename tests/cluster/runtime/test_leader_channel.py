@@ -12,8 +12,7 @@ from cluster.runtime.leader_protocol import (
     Done,
     PlansDoneBody,
 )
-
-PATIENCE_S = 10.0
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from cluster.runtime.leader_desk import LeaderDesk
 from cluster.runtime.leader_protocol import DEQUEUE, DequeueBody
 from scheduler.messages import SCHEDULER_VERSION
 from tests.builders import make_evaluation
+from tests.patience import PATIENCE_S
 from tests.scheduler.leading import make_world, pause_broker
 
-PATIENCE_S = 10.0
 WAIT_S = 0.05
 
 

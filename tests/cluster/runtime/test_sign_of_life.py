@@ -13,7 +13,8 @@ from cluster.store.beats import read_signs
 from scheduler.state.events import WriteKind
 from tests.builders import make_node
 from tests.cluster.agent.conftest import bare_store, store
-from tests.cluster.agent.deadline import PATIENCE_S, until
+from tests.cluster.agent.deadline import until
+from tests.patience import PATIENCE_S
 
 __all__ = ["bare_store", "store"]
 

@@ -26,7 +26,8 @@ from tests.process_store import store
 
 __all__ = ["store"]
 
-PATIENCE_S = 20.0
+from tests.patience import PATIENCE_S
+
 CLOCK = SystemClock()
 OPEN = make_node()
 BLOCKED = make_evaluation(status=EvalStatus.BLOCKED, snapshot_index=1000)

@@ -12,9 +12,9 @@ from cluster.store import audit_desk
 from cluster.store.audit import AuditFilter, read_audit
 from cluster.store.audit_desk import MINUTE, MOST_OF_ADDRESS, MOST_OF_ALL, AuditDesk
 from cluster.store.audit_entries import REFUSED, Act, Actor, entry_of
+from tests.patience import PATIENCE_S
 
 START = 1_750_000_000 * 1_000_000_000 // MINUTE * MINUTE
-PATIENCE_S = 60
 
 
 @pytest.fixture

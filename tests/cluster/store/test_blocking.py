@@ -8,8 +8,7 @@ from cluster.store import access as access_module
 from cluster.store.blocking import Watch, _room, wait_for
 from scheduler.state.events import Topic, WriteKind
 from tests.builders import make_allocation, make_evaluation, make_node
-
-SOON_S = 5.0
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ WAKES = [
 
 @pytest.mark.parametrize(("watch", "value"), WAKES)
 async def test_a_change_wakes_those_who_watch_it(the_access, watch, value):
-    waiter = asyncio.create_task(wait_for([watch], after=1, timeout=SOON_S))
+    waiter = asyncio.create_task(wait_for([watch], after=1, timeout=PATIENCE_S))
     await the_access.awrite_call(put, value)
     assert await waiter
 
@@ -50,20 +49,20 @@ async def test_a_change_of_something_else_wakes_nobody(the_access):
     async with _room().waiting(frozenset({watch}), 1) as changed:
         await the_access.awrite_call(put, make_node(2))
         newest = await the_access.awrite_call(put, make_evaluation())
-        assert await wait_for([Watch(Topic.EVALUATION)], after=newest - 1, timeout=SOON_S)
+        assert await wait_for([Watch(Topic.EVALUATION)], after=newest - 1, timeout=PATIENCE_S)
         assert not changed.is_set()
 
 
 async def test_what_changed_before_the_wait_began_is_not_missed(the_access):
     await the_access.awrite_call(put, make_node())
-    assert await wait_for([Watch(Topic.NODE)], after=1, timeout=SOON_S)
+    assert await wait_for([Watch(Topic.NODE)], after=1, timeout=PATIENCE_S)
 
 
 async def test_a_hundred_waiters_hold_no_threads(the_access):
     async with asyncio.TaskGroup() as group:
         waiters = [
             group.create_task(
-                wait_for([Watch(Topic.NODE, make_node(number).id)], after=1, timeout=SOON_S)
+                wait_for([Watch(Topic.NODE, make_node(number).id)], after=1, timeout=PATIENCE_S)
             )
             for number in range(100)
         ]

@@ -56,7 +56,7 @@ def page_of(user, query):
 
 
 async def closing_code(page):
-    while (message := await page.receive_output(5))["type"] != "websocket.close":
+    while (message := await page.receive_output())["type"] != "websocket.close":
         pass
     return message["code"]
 

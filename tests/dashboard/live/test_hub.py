@@ -13,6 +13,7 @@ from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from tests.builders import SOME_MOMENT, FixedClock, make_evaluation
 from tests.dashboard.drawn_page import elements, parts
 from tests.dashboard.live.world import MemoryFrames, Page, bare_feed
+from tests.patience import PATIENCE_S
 
 EVALUATION = make_evaluation(1)
 TOPIC = f"evaluation:{EVALUATION.id}"
@@ -333,7 +334,7 @@ async def test_leaving_ends_the_following_although_news_come_in_that_moment(turn
         hub.publish([step(1, Step.DEQUEUED)])
         for _ in range(turns):
             await asyncio.sleep(0)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await hub.leave(page)
     assert source.listeners == []
 

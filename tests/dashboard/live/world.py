@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dashboard.panels import FOLLOWED
 from scheduler.errors import StaleSnapshot
 from tests.memory_record import MemoryRecord
+from tests.patience import PATIENCE_S
 
 
 class MemoryFrames:
@@ -54,7 +55,7 @@ class Page:
 
     async def told(self, kind, count=1):
         """The first `count` messages of a kind, waiting for them."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while len(found := [item for item in self.messages if item["type"] == kind]) < count:
                 self._told.clear()
                 await self._told.wait()
