@@ -1,11 +1,12 @@
 """One plain default of each noun with keyword overrides; a clock and ids that tests hold."""
 
-from dataclasses import dataclass
-
+from cluster.simulation.means import BEGIN as SOME_MOMENT
+from cluster.simulation.means import SECOND
+from cluster.simulation.means import CountedIDs as CountingIDs
+from cluster.simulation.means import VirtualClock as FixedClock
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, JobStatus, JobType
-from scheduler.structs.moment import Moment
 from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import (
     DriverInfo,
@@ -26,43 +27,18 @@ from scheduler.structs.resources import (
 )
 from scheduler.structs.task_group import Task, TaskGroup
 
-SECOND = 1_000_000_000
-#: A moment in 2025 for tests that only need some moment.
-SOME_MOMENT = 1_750_000_000 * SECOND
-
-
-@dataclass
-class FixedClock:
-    """Time that moves only when told to; both clocks move together."""
-
-    wall: int = SOME_MOMENT
-    seconds: float = 1_000.0
-
-    def now(self) -> int:
-        return self.wall
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def moment(self) -> Moment:
-        return Moment(self.wall, self.seconds)
-
-    def advance(self, seconds: float) -> None:
-        self.seconds += seconds
-        self.wall += round(seconds * SECOND)
-
-
-@dataclass
-class CountingIDs:
-    """Ids that count up: 00000000-0000-0000-0000-000000000001 and so on."""
-
-    issued: int = 0
-    #: Tells several sources of one test apart; hexadecimal, at most eight digits.
-    prefix: str = "0"
-
-    def next_id(self) -> str:
-        self.issued += 1
-        return f"{self.prefix:0>8}-0000-0000-0000-{self.issued:012x}"
+__all__ = [
+    "SECOND",
+    "SOME_MOMENT",
+    "CountingIDs",
+    "FixedClock",
+    "make_allocation",
+    "make_evaluation",
+    "make_job",
+    "make_node",
+    "make_task",
+    "make_task_group",
+]
 
 
 def make_task(**fields: object) -> Task:

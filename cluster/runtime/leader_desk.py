@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from cluster.operations.finishes import write_finishes, writes_anything
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.inbox import Inbox
 from cluster.runtime.leader_protocol import (
@@ -34,10 +35,8 @@ from cluster.runtime.leader_protocol import (
 from scheduler.errors import Fenced, SchedulerError
 from scheduler.leader import Leader
 from scheduler.messages import FinishWrite, PlanOutcome, check_dequeue
-from scheduler.ports import Change, Fence, StateStore
+from scheduler.ports import Fence, StateStore
 from scheduler.state.events import WriteKind
-from scheduler.state.nouns import LIFECYCLE_STEPS
-from scheduler.state.writes.evaluations import write_explanations, write_outcomes
 from scheduler.structs.moment import Moment
 
 log = logging.getLogger(__name__)
@@ -217,20 +216,14 @@ class LeaderDesk:
         self.inbox.answer_all(answers)
 
     def _write(self, writes: list[FinishWrite]) -> int:
-        if not any(write.evaluations or write.steps or write.explanations for write in writes):
+        if not writes_anything(writes):
             return self.leader.index
 
-        def work(change: Change) -> None:
-            evaluations = [item for write in writes for item in write.evaluations]
-            if evaluations:
-                write_outcomes(change, evaluations)
-            write_explanations(change, (item for write in writes for item in write.explanations))
-            for write in writes:
-                for step in write.steps:
-                    change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
-
         index, _ = self.store.write(
-            WriteKind.EVALUATION_UPDATED, work, now=self._clock.now(), fence=self.fence
+            WriteKind.EVALUATION_UPDATED,
+            lambda change: write_finishes(change, writes),
+            now=self._clock.now(),
+            fence=self.fence,
         )
         return index
 

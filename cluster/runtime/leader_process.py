@@ -9,14 +9,14 @@ import threading
 
 from django.db import DatabaseError
 
+from cluster.operations.leader_commands import CommandRoom, Hands
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 from cluster.runtime.housekeeping import Housekeeping
 from cluster.runtime.inbox import Inbox
 from cluster.runtime.leader_build import build_leader
-from cluster.runtime.leader_commands import CommandRoom
 from cluster.runtime.leader_desk import LeaderDesk
 from cluster.runtime.leader_protocol import STEP_HINTS, encoded
-from cluster.runtime.wake_ups import wake_applier
+from cluster.runtime.wake_ups import wake_applier, wake_workers
 from cluster.store.leases import HeldLease, LeaseKeeper
 from scheduler.errors import Fenced, StaleSnapshot
 from scheduler.ports import StateStore
@@ -101,8 +101,11 @@ class Leadership:
         self.leader, self.beats = build_leader(RandomIDs(), chance)
         self.housekeeping = Housekeeping()
         self.desk = LeaderDesk(self.leader, self.inbox, store, lease)
-        self.commands = CommandRoom(store, self.leader, lease)
         self._clock = SystemClock()
+        hands = Hands(
+            store=store, clock=self._clock, ids=RandomIDs(), fence=lease, wake=wake_workers
+        )
+        self.commands = CommandRoom(self.leader, hands)
         self._renewed_at = 0.0
         #: The newest commit of which every evaluation that waits has heard.
         self._heard_to = keeper.followed_before

@@ -98,9 +98,9 @@ def test_76_a_blocked_evaluation_that_finds_nothing_waits_again_unwritten() -> N
     world.put_nodes(NODE)
     assert world.leader.broker.place_of(blocked.id) is Place.READY
     world.put_nodes(CLOSED)
-    before = world.store.index
+    before = world.store.table_index("evaluations")
     world.work_off()
-    assert world.store.index == before
+    assert world.store.table_index("evaluations") == before
     assert evaluations_of(world) == [first, blocked]
     assert blocked.id in world.leader.blocked
     assert world.leader.stats().broker == NOTHING

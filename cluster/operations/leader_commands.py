@@ -1,10 +1,12 @@
 """Performs what the leader decided as time passed: each command is one write under the lease.
 
 A command that fails is told to the leader, which brings it again; it never stops the leader.
+Time, ids and the waking of workers come in: the leader process and the simulation have their own.
 """
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatchmethod
 
 import msgspec
@@ -16,8 +18,6 @@ from cluster.operations.deployments import (
     step_deployments,
 )
 from cluster.operations.nodes import complete_drain, mark_node_unresponsive
-from cluster.runtime.clock import RandomIDs, SystemClock
-from cluster.runtime.wake_ups import wake_workers
 from scheduler.access.caller import CLUSTER
 from scheduler.commands import (
     CancelEvaluations,
@@ -35,7 +35,7 @@ from scheduler.commands import (
 )
 from scheduler.errors import Fenced
 from scheduler.leader import Leader
-from scheduler.ports import Change, Fence, StateStore
+from scheduler.ports import Change, Clock, Fence, IDSource, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.watchers import garbage, reaper
@@ -43,20 +43,34 @@ from scheduler.watchers import garbage, reaper
 log = logging.getLogger(__name__)
 
 
-class CommandRoom:
-    """The hands of one leadership."""
+@dataclass(frozen=True, kw_only=True)
+class Hands:
+    """What commands are performed with."""
 
-    def __init__(self, store: StateStore, leader: Leader, fence: Fence) -> None:
-        self.store = store
+    store: StateStore
+    clock: Clock
+    ids: IDSource
+    #: None where nobody else could lead.
+    fence: Fence | None
+    #: Wakes that many workers.
+    wake: Callable[[int], None]
+
+
+class CommandRoom:
+    """The commands of one leadership."""
+
+    def __init__(self, leader: Leader, hands: Hands) -> None:
         self.leader = leader
-        self.fence = fence
-        self._clock = SystemClock()
-        self._ids = RandomIDs()
+        self.store = hands.store
+        self.fence = hands.fence
+        self._clock = hands.clock
+        self._ids = hands.ids
+        self._wake = hands.wake
 
     def perform(self, command: Command) -> None:
-        """Carry one command out. Raises Fenced only."""
+        """Carry one command out and tell the leader. Raises Fenced only."""
         try:
-            self._perform(command)
+            self.carry_out(command)
         except Fenced:
             raise
         except Exception:
@@ -65,13 +79,17 @@ class CommandRoom:
         else:
             self.leader.performed(command, self._clock.moment())
 
+    def carry_out(self, command: Command) -> None:
+        """Carry one command out; raises what its write raises, and tells nobody."""
+        self._perform(command)
+
     @singledispatchmethod
     def _perform(self, command: Command) -> None:
         raise AssertionError(f"nobody performs {type(command).__name__}")
 
     @_perform.register
     def _(self, command: WakeWorkers) -> None:
-        wake_workers(command.count)
+        self._wake(command.count)
 
     @_perform.register
     def _(self, command: RecordSteps) -> None:

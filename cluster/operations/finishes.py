@@ -1,0 +1,30 @@
+"""What the finished runs of workers leave in the record, several in one write.
+
+In: an open change and what the leader said may be written (`Leader.check_finish`). Out: rows put.
+Whether a run may finish at all was the leader's question.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from scheduler.messages import FinishWrite
+from scheduler.ports import Change
+from scheduler.state.nouns import LIFECYCLE_STEPS
+from scheduler.state.writes.evaluations import write_explanations, write_outcomes
+
+
+def writes_anything(writes: Sequence[FinishWrite]) -> bool:
+    """Whether there is anything to commit."""
+    return any(write.evaluations or write.steps or write.explanations for write in writes)
+
+
+def write_finishes(change: Change, writes: Sequence[FinishWrite]) -> None:
+    """Put outcomes, what they created, explanations and steps."""
+    evaluations = [item for write in writes for item in write.evaluations]
+    if evaluations:
+        write_outcomes(change, evaluations)
+    write_explanations(change, (item for write in writes for item in write.explanations))
+    for write in writes:
+        for step in write.steps:
+            change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
