@@ -176,10 +176,10 @@ NODES = [
     # A node that is not there, so that the others find theirs.
     Row("PUT", f"node/{NODE[:-1]}2/purge", "node:write", name=f"{NODE[:-1]}2"),
     Row("GET", "node/pools", ANYBODY, entries="node_pool:read"),
-    Row("PUT", "node/pools", "a right on a node pool"),
+    Row("PUT", "node/pools", "node_pool:write", {"Name": "gpu"}),
     Row("GET", "node/pool/default", "node_pool:read", name="default"),
-    Row("PUT", "node/pool/default", "node_pool:write", name="default"),
-    Row("DELETE", "node/pool/default", "node_pool:delete", name="default"),
+    Row("PUT", "node/pool/gpu", "node_pool:write", {"Name": "gpu"}, name="gpu"),
+    Row("DELETE", "node/pool/gpu", "node_pool:delete", name="gpu"),
     Row("GET", "node/pool/default/nodes", "node:read + node_pool:read", name="default"),
     Row("GET", "node/pool/default/jobs", "node_pool:read", name="default",
         entries="node_pool:read + list-jobs"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from cluster.api.acl_hashes import method_hash, policy_hash, role_hash, rule_hash, token_hash
 from cluster.jobspec.durations import duration_text
+from cluster.operations.node_pools import BUILT_IN_POOLS
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclRole, AclToken
@@ -104,7 +105,6 @@ CONSTANTS: dict[type, dict[str, Any]] = {
         "OptionalExtraClaims": None,
     },
     Node: {"SecretID": "", "IdentitySigningKeyID": "", "GCVolumesOnNodeGC": False},
-    NodePool: {"NodeIdentityTTL": 86_400_000_000_000, "Hash": None},
     NodeResources: {"Processors": {"Topology": None}},
     PlanAnnotations: {"PreemptedAllocs": None},
     TaskEvent: _OLD_EVENT_FIELDS,
@@ -131,7 +131,23 @@ def _namespace_form(namespace: Namespace) -> dict[str, Any]:
         namespace.capabilities,
         sorted(namespace.meta.items()),
     )
-    return {"Hash": base64.b64encode(hashlib.sha256(repr(said).encode()).digest()).decode()}
+    return {"Hash": _hash_of(said)}
+
+
+def _pool_form(pool: NodePool) -> dict[str, Any]:
+    """As of namespaces; pools that nobody may change have none."""
+    said = (
+        pool.name,
+        pool.description,
+        sorted(pool.meta.items()),
+        pool.scheduler_configuration,
+        pool.node_identity_ttl,
+    )
+    return {"Hash": None if pool.name in BUILT_IN_POOLS else _hash_of(said)}
+
+
+def _hash_of(said: tuple[Any, ...]) -> str:
+    return base64.b64encode(hashlib.sha256(repr(said).encode()).digest()).decode()
 
 
 def _auth_config_form(config: AuthConfig) -> dict[str, Any]:
@@ -166,4 +182,5 @@ COMPUTED: dict[type, Callable[[Any], dict[str, Any]]] = {
     Job: _job_form,
     Namespace: _namespace_form,
     Node: _node_form,
+    NodePool: _pool_form,
 }

@@ -14,7 +14,6 @@ from cluster.api.respond import refusal
 _ENTERPRISE = "Nomad Enterprise only endpoint"
 
 #: Also of routes that can be read, but not written.
-POOLS_ARE_READ = "Changing node pools through the API is not built yet."
 VOLUMES = "Volumes are not built yet."
 
 #: Pattern of the path below `/v1/` to what is answered, for every method.

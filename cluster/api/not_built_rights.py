@@ -11,7 +11,6 @@ from cluster.operations.errors import NotAllowed
 from cluster.operations.rights import (
     require_management,
     require_operator,
-    require_pool,
     require_reads,
     require_writes,
 )
@@ -119,14 +118,6 @@ def _volume(call: Call) -> None:
         call.require("csi-write-volume")
     else:
         _WRITES_CSI(call)
-
-
-def change_pool(call: Call) -> None:
-    """For writes of node pools: the right on the one that the path names, else on any."""
-    name = call.request.path.partition("/node/pool/")[2]
-    capability = "delete" if call.request.method == "DELETE" else "write"
-    if name or not call.caller.access.has_any_pool():
-        require_pool(call.caller, name, capability)
 
 
 #: By the patterns of `NOT_BUILT`.

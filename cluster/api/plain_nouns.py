@@ -10,12 +10,10 @@ from typing import Any
 import msgspec
 from django.http import HttpResponse
 
-from cluster.api import acl_policies, operator, quotas
+from cluster.api import acl_policies, node_pools, operator, quotas
 from cluster.api.acl_callers import own_policies
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
-from cluster.api.not_built import POOLS_ARE_READ, answer_not_built
-from cluster.api.not_built_rights import change_pool
 from cluster.api.paging import BY_NAME, page_of, read_listing
 from cluster.api.request import Call, View
 from cluster.api.respond import Found
@@ -92,8 +90,8 @@ PLAIN_NOUNS = (
         may_list=lambda _caller: None,
         may_read=lambda caller, name: require_pool(caller, name, "read"),
         is_listed=lambda caller, pool: caller.access.allows_pool(pool.name, "read"),
-        list_writes={"PUT": answer_not_built(POOLS_ARE_READ, change_pool)},
-        writes=dict.fromkeys(("PUT", "DELETE"), answer_not_built(POOLS_ARE_READ, change_pool)),
+        list_writes={"PUT": node_pools.write_pool},
+        writes={"PUT": node_pools.write_pool, "DELETE": node_pools.remove_pool},
     ),
     PlainNoun(
         noun=ACL_POLICIES,

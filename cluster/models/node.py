@@ -193,8 +193,8 @@ class NodePoolRow(ReadOnlyRow):
     body = models.BinaryField()
 
     objects = ReadOnlyQuerySet["NodePoolRow"].as_manager()
-    put_by = ("cluster.operations.nodes.register_node",)
-    removed_by = ()
+    put_by = ("cluster.operations.node_pools.put_node_pool",)
+    removed_by = ("cluster.operations.node_pools.delete_node_pool",)
 
     class Meta:
         db_table = "node_pool"

@@ -15,13 +15,12 @@ from cluster.jobspec.problems import Problem, error_text
 from cluster.jobspec.quoting import quoted, quoted_list
 from cluster.jobspec.validate import Judgement, judge_job
 from cluster.operations.errors import OperationRefused
+from cluster.operations.node_pools import BUILT_IN_POOLS
 from scheduler.ports import StateReader
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS
-from scheduler.structs.identity import ALL_NODE_POOLS, DEFAULT_NAMESPACE, DEFAULT_NODE_POOL
+from scheduler.structs.identity import DEFAULT_NAMESPACE
 from scheduler.structs.job import Job, NamespaceCapabilities
 from scheduler.structs.task_group import TaskGroup
-
-_BUILT_IN_POOLS = (DEFAULT_NODE_POOL, ALL_NODE_POOLS)
 
 
 class Admitted(NamedTuple):
@@ -103,7 +102,7 @@ def place_problems(reader: StateReader, job: Job) -> list[Problem]:
         text = _forbidden_part(job, namespace.name, namespace.capabilities)
         if text:
             problems.append(Problem("TaskGroups", text))
-    if job.node_pool not in _BUILT_IN_POOLS and reader.get(NODE_POOLS, job.node_pool) is None:
+    if job.node_pool not in BUILT_IN_POOLS and reader.get(NODE_POOLS, job.node_pool) is None:
         text = f'job "{job.id}" is in nonexistent node pool "{job.node_pool}"'
         problems.append(Problem("NodePool", text))
     return problems

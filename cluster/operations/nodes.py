@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from cluster.jobspec.names import name_faults, node_names
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
+from cluster.operations.node_pools import POOL_NAME
 from cluster.operations.rights import require_management, require_writes
 from scheduler.access.caller import Caller
 from scheduler.ports import Change, Fence, IDSource, StateReader, StateStore
@@ -41,7 +42,6 @@ from scheduler.structs.node import (
     NodeStatus,
 )
 
-_POOL_NAME = re.compile(r"[a-zA-Z0-9-_]{1,128}")
 _NODE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 #: What a new node may say of its own status; everything else is decided by the server.
 _FIRST_STATUSES = frozenset({NodeStatus.INITIALIZING, NodeStatus.READY})
@@ -315,7 +315,7 @@ def _check_registration(node: Node, secret: str) -> None:
         raise OperationRefused("the node ID must be a UUID in lower case")
     if node.node_pool == ALL_NODE_POOLS:
         raise OperationRefused(f'node is not allowed to register in node pool "{ALL_NODE_POOLS}"')
-    if node.node_pool and not _POOL_NAME.fullmatch(node.node_pool):
+    if node.node_pool and not POOL_NAME.fullmatch(node.node_pool):
         raise OperationRefused(f'invalid node pool: invalid name "{node.node_pool}"')
     faults = name_faults(node_names(node))
     if faults:

@@ -226,12 +226,18 @@ class NodePoolSchedulerConfiguration(Wire, frozen=True):
     memory_oversubscription_enabled: bool | None = None
 
 
+#: How long the identity of a pool's node holds where the pool does not say.
+DEFAULT_IDENTITY_TTL = 86_400_000_000_000
+
+
 class NodePool(Wire, frozen=True):
     """A named set of nodes that jobs can choose."""
 
     name: str = ""
     description: str = ""
     meta: dict[str, str] = {}
+    #: Of this, what is set beats the cluster's settings for jobs of the pool.
     scheduler_configuration: NodePoolSchedulerConfiguration | None = None
+    node_identity_ttl: Duration = DEFAULT_IDENTITY_TTL
     create_index: int = 0
     modify_index: int = 0

@@ -65,9 +65,6 @@ async def test_what_is_not_built_says_so_for_every_method(api, pattern, sentence
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("PUT", "node/pools"),
-        ("PUT", "node/pool/gpu"),
-        ("DELETE", "node/pool/gpu"),
         ("PUT", "volumes"),
     ],
 )

@@ -22,6 +22,7 @@ from scheduler.state.nouns import (
     ACL_ROLES,
     ACL_TOKENS,
     NAMESPACES,
+    NODE_POOLS,
     QUOTAS,
 )
 from scheduler.state.writes.jobs import write_job
@@ -32,7 +33,7 @@ from scheduler.structs.allocation import ClientStatus, DesiredTransition
 from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
-from scheduler.structs.node import DrainStrategy, NodeEvent, NodeStatus
+from scheduler.structs.node import DrainStrategy, NodeEvent, NodePool, NodeStatus
 from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import (
@@ -135,6 +136,8 @@ def arguments_of(world):
         "delete_namespace": (("team",), {}),
         "put_quota": ((QuotaSpec(name="small"),), {}),
         "delete_quota": (("small",), {}),
+        "put_node_pool": ((NodePool(name="gpu"),), {}),
+        "delete_node_pool": (("gpu",), {}),
         "put_policy": ((AclPolicy(name="p"),), {}),
         "delete_policy": (("anonymous",), {}),
         "put_built_in_policies": ((), {}),
@@ -183,6 +186,7 @@ def world():
         put_found(change, Deployment(id=DEPLOYMENT, job_id=job.id, task_groups=rollouts))
         change.put(NAMESPACES, Namespace(name="team", create_index=1))
         change.put(QUOTAS, QuotaSpec(name="small", create_index=1))
+        change.put(NODE_POOLS, NodePool(name="gpu", create_index=1))
         change.put(ACL_TOKENS, AclToken(accessor_id="t1"))
         change.put(ACL_ROLES, AclRole(id="r1", name="other"))
         change.put(ACL_AUTH_METHODS, METHOD)
