@@ -87,6 +87,15 @@ _DEPLOYMENT = {
     "canary": Label("canary", "canary", "canary", is_quasi=True),
 }
 
+#: How a version of a job stands among the others.
+_VERSION = {
+    "current": Label("current", "running", "running"),
+    "stable": Label("stable", "complete", "complete"),
+    "failed": _same("failed"),
+    "older": Label("older", "canceled", "canceled"),
+    "stops": Label("stops the job", "stopped", "stop"),
+}
+
 _TASK = {
     "pending": _same("pending"),
     "running": _same("running"),
@@ -158,6 +167,7 @@ LABELS: dict[str, dict[str, Label]] = {
     "node": _NODE,
     "job": _JOB,
     "deployment": _DEPLOYMENT,
+    "version": _VERSION,
     "task": _TASK,
     "drain": _DRAIN,
     "change": _CHANGE,

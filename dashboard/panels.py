@@ -29,6 +29,7 @@ from dashboard.queries import (
     evaluations,
     job,
     nodes,
+    versions,
 )
 from dashboard.subscription import Subscription
 from scheduler.state.events import Topic
@@ -78,6 +79,7 @@ def _evaluation_row(
 
 _TOLD = (Topic.EVALUATION, Topic.LIFECYCLE)
 _DECIDED = (*_TOLD, Topic.ALLOCATION)
+_VERSIONS = (Topic.JOB, Topic.JOB_VERSION, Topic.DEPLOYMENT)
 _COUNTED = (Topic.JOB, Topic.JOB_SUMMARY)
 _ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
@@ -118,6 +120,16 @@ FOLLOWED: Mapping[str, Followed] = {
             _rows(
                 Topic.EVALUATION, "job-evaluations", "_job_evaluation_row.html",
                 evaluations.row_context,
+            ),
+        ),
+    ),
+    "versions": Followed(
+        Names.JOB,
+        JobFeed,
+        panels=(
+            _panel("job-versions", "_job_versions.html", versions.versions_panel, *_VERSIONS),
+            _panel(
+                "job-difference", "_version_difference.html", versions.versions_panel, *_VERSIONS
             ),
         ),
     ),

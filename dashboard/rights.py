@@ -170,6 +170,7 @@ TOPICS: Mapping[str, Right] = {
     "overview": LOOK_OR_NODES,
     "jobs": LOOK,
     "job": LOOK,
+    "versions": LOOK,
     "evaluations": LOOK,
     "evaluation": LOOK,
     "chain": LOOK,

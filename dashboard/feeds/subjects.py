@@ -1,7 +1,8 @@
 """One thing of the record, live: which changes belong to a job, an allocation, a node."""
 
 from dashboard.feeds.feed import Feed
-from scheduler.state.events import StateEvent, Topic
+from scheduler.state.events import StateEvent
+from scheduler.structs.job import Job
 
 
 class JobFeed(Feed):
@@ -30,7 +31,6 @@ class NodeFeed(Feed):
 
 
 def _job_of(event: StateEvent) -> str:
-    if event.topic is Topic.JOB:
-        return f"{event.namespace}/{event.key}"
-    job_id = getattr(event.value, "job_id", "")
+    # The key of a version holds more than the id of its job.
+    job_id = event.value.id if isinstance(event.value, Job) else getattr(event.value, "job_id", "")
     return f"{event.namespace}/{job_id}" if job_id else ""

@@ -81,7 +81,7 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
 
 def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
     """The buttons that live frames render."""
-    if kind == "job":
+    if FOLLOWED[kind].names is Names.JOB:
         return actions_in(access, namespace)
     if kind == "evaluation" and "capsule" in Opens(access):
         return frozenset({"capsule"})

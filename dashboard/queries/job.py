@@ -4,22 +4,21 @@ In: a reader and the job. Out: the context of `job.html`, in a number of reads t
 with the job. Head and groups are read again for live frames; rows come from changed values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from cluster.jobspec.diff import diff_jobs
 from cluster.jobspec.left_out import left_out_warnings
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
 from dashboard.outcomes import why_waiting
 from dashboard.queries.allocations import cell_context, open_of_job, row_context
-from dashboard.queries.differences import DiffLine, diff_lines
 from dashboard.queries.evaluations import evaluation_rows
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.rollout import rollout_of
+from dashboard.queries.versions import versions_context
 from dashboard.rollouts import of_wanted
 from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
@@ -49,6 +48,12 @@ _KEPT_BY_RECORD = frozenset(
         "VersionTag",
     ]
 )
+#: What each part of the page follows.
+_TOPICS = {
+    "overview": ("job",),
+    "versions": ("job", "versions"),
+    "definition": ("job",),
+}
 _TABS = (("overview", "Overview"), ("versions", "Versions"), ("definition", "Definition"))
 
 
@@ -62,20 +67,20 @@ class GroupLine(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[dict[str, Any], ...]
 
 
-class VersionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One version, and what it changed from the one before."""
+class JobWish(msgspec.Struct, frozen=True, kw_only=True):
+    """What the address of the page asks for."""
 
-    job: Job
-    lines: tuple[DiffLine, ...]
-    is_first: bool
+    tab: str = ""
+    #: The versions to compare, as typed.
+    compared: tuple[str, str] = ("", "")
 
 
-def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, tab: str) -> dict[str, Any]:
+def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -> dict[str, Any]:
     """The context of the page. Raises Absent."""
     job = reader.job(key) if viewer.sees(key.namespace) else None
     if job is None:
         raise Absent
-    chosen = tab if tab in dict(_TABS) else "overview"
+    chosen = wish.tab if wish.tab in dict(_TABS) else "overview"
     context = {
         "tab": chosen,
         "tabs": [
@@ -83,11 +88,13 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, tab: str) -> dic
             for name, word in _TABS
         ],
         "crumbs": crumbs(("Jobs", "/jobs/"), (job.id, "")),
-        "live_topics": topic_text("job", f"{key.namespace}/{key.job_id}"),
+        "live_topics": ",".join(
+            topic_text(kind, f"{key.namespace}/{key.job_id}") for kind in _TOPICS[chosen]
+        ),
         "namespace": key.namespace,
         "may": viewer.may_in(key.namespace),
         **_standing(reader, job),
-        **_READ[chosen](reader, job, viewer.now),
+        **_READ[chosen](reader, job, viewer.now, wish),
     }
     return context | {"now": viewer.now}
 
@@ -188,7 +195,7 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
     return strong, (rest[:1].upper() + rest[1:] + "." if rest else "")
 
 
-def _overview(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
+def _overview(reader: RecordReader, job: Job, now: int, _wish: JobWish) -> dict[str, Any]:
     allocations = reader.page(nouns.ALLOCATIONS, newest_of_job(job.key, MAX_ALLOCATIONS))
     evaluations = reader.page(nouns.EVALUATIONS, newest_of_job(job.key, MAX_EVALUATIONS))
     return {
@@ -227,22 +234,11 @@ def _groups(reader: RecordReader, job: Job) -> tuple[GroupLine, ...]:
     )
 
 
-def _versions(reader: RecordReader, job: Job, _now: int) -> dict[str, Any]:
-    versions: Sequence[Job] = reader.job_versions(job.key)
-    older = [*versions[1:], None]
-    return {
-        "versions": [
-            VersionLine(
-                job=version,
-                lines=diff_lines(diff_jobs(before, version)) if before is not None else (),
-                is_first=before is None,
-            )
-            for version, before in zip(versions, older, strict=True)
-        ]
-    }
+def _versions(reader: RecordReader, job: Job, _now: int, wish: JobWish) -> dict[str, Any]:
+    return versions_context(reader, job, wish.compared)
 
 
-def _definition(reader: RecordReader, job: Job, _now: int) -> dict[str, Any]:
+def _definition(reader: RecordReader, job: Job, _now: int, _wish: JobWish) -> dict[str, Any]:
     text, language, is_source = source_of(reader, job)
     return {
         "source": text,

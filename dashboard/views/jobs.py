@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from cluster.store.ports import RecordReader
 from dashboard.page import key_in, page, shown
-from dashboard.queries.job import job_page
+from dashboard.queries.job import JobWish, job_page
 from dashboard.queries.jobs import PAGE_SIZE, jobs_told, list_jobs
 from dashboard.viewer import Viewer
 
@@ -44,10 +44,13 @@ async def job(
 ) -> HttpResponse:
     """GET /jobs/<namespace>/<id>/, and /jobs/named/?namespace=&id= for ids no path can hold."""
     key = key_in(request, namespace, job_id)
-    tab = request.GET.get("tab", "")
+    asked = JobWish(
+        tab=request.GET.get("tab", ""),
+        compared=(request.GET.get("from", ""), request.GET.get("to", "")),
+    )
     return await shown(
         request,
         viewer,
         "dashboard/job.html",
-        lambda reader, viewer: job_page(reader, viewer, key, tab),
+        lambda reader, viewer: job_page(reader, viewer, key, asked),
     )

@@ -144,6 +144,16 @@ function keepOpen(old, fresh) {
     const same = fresh.querySelector(`#${CSS.escape(details.id)}`);
     if (same) same.open = details.open;
   }
+  for (const field of old.querySelectorAll("[data-kept][id]")) {
+    const same = fresh.querySelector(`#${CSS.escape(field.id)}`);
+    if (same) keepTyped(field, same);
+  }
+}
+
+// What nobody has touched follows the record.
+function keepTyped(field, same) {
+  if ("checked" in field && /^(radio|checkbox)$/.test(field.type)) same.checked = field.checked;
+  else if (field.value !== field.defaultValue) same.value = field.value;
 }
 
 function focusPlace(element) {

@@ -11,7 +11,6 @@ from dashboard.panels import feed_for
 from dashboard.queries.jobs import group_counts
 from dashboard.rights import ACTIONS
 from dashboard.subscription import Subscription
-from dashboard.wording import MINUS
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES
 from scheduler.structs.identity import JobKey
@@ -149,14 +148,6 @@ def test_a_job_id_may_hold_slashes_and_markup(browser, register):
     answer = browser.get("/jobs/default/a%2F%3Cb%3E/")
     assert answer.status == 200
     assert "<b>" not in answer.text
-
-
-def test_versions_show_what_each_changed(browser, register):
-    register()
-    register(priority=70)
-    answer = browser.get("/jobs/default/web/", tab="versions")
-    changes = [[line.text for line in version.lines] for version in answer.context["versions"]]
-    assert changes == [[f"{MINUS} Priority = 50", "+ Priority = 70"], []]
 
 
 def test_the_definition_is_the_text_that_was_submitted(browser, register):

@@ -115,6 +115,7 @@ FOLLOWS = {
     "overview": EVERYBODY,
     "jobs": EVERYBODY,
     "job": EVERYBODY,
+    "versions": EVERYBODY,
     "evaluations": EVERYBODY,
     "evaluation": EVERYBODY,
     "chain": EVERYBODY,

@@ -1,0 +1,141 @@
+"""What is told of a job's versions: how one stands, what it changed, what going back to it means.
+
+In: versions of one job, their difference, the status of a deployment. Out: words. Knows no reader.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from cluster.jobspec.diff import diff_jobs
+from cluster.jobspec.diff_structs import (
+    DiffType,
+    FieldDiff,
+    JobDiff,
+    ObjectDiff,
+    TaskDiff,
+    TaskGroupDiff,
+)
+from dashboard.wording import count_of, number
+from scheduler.structs.deployment import DeploymentStatus
+from scheduler.structs.job import Job, JobType
+
+#: Changes that are named; the rest is counted.
+_NAMED = 3
+_DIFFERS = frozenset({DiffType.ADDED.value, DiffType.DELETED.value, DiffType.EDITED.value})
+_BECAME = {DiffType.ADDED.value: "added", DiffType.DELETED.value: "removed"}
+NOTHING = "nothing its author says"
+
+
+def version_state(version: Job, current: Job, rollout: DeploymentStatus | None) -> tuple[str, str]:
+    """How a version stands: a key of the labels of versions, and the words for it."""
+    if version.stop:
+        return "stops", "stops the job"
+    if version.version == current.version:
+        return "current", "current, stable" if version.stable else "current"
+    if version.stable:
+        return "stable", "stable"
+    if rollout is DeploymentStatus.FAILED:
+        return "failed", "failed"
+    return "older", "never stable" if version.type == JobType.SERVICE.value else "older"
+
+
+def changes(diff: JobDiff) -> tuple[str, ...]:
+    """Each change in a few words: `Priority`, `image of web`, `group cache added`."""
+    return (*_of_fields(diff.fields, ""), *_of_objects(diff.objects, ""), *_of_groups(diff))
+
+
+def changes_told(diff: JobDiff) -> str:
+    """The changes counted, and the first of them named: `2 changes: Priority, image of web`."""
+    found = changes(diff)
+    if not found:
+        return NOTHING
+    named = ", ".join(found[:_NAMED])
+    more = len(found) - _NAMED
+    rest = f" and {number(more)} more" if more > 0 else ""
+    return f"{count_of(len(found), 'change')}: {named}{rest}"
+
+
+def going_back(current: Job, version: Job) -> str:
+    """What the scheduler will be asked for when a version is stored again as the newest.
+
+    What is wanted, not what there is room for: the rollout that follows says the rest.
+    """
+    after = {group.name: group for group in version.task_groups}
+    before = {group.name: group for group in current.task_groups if not current.stop}
+    parts = [
+        f"{name} goes from {number(before[name].count)} to {number(after[name].count)}"
+        for name in before
+        if name in after and before[name].count != after[name].count
+    ]
+    parts += [f"{name} goes" for name in before if name not in after]
+    parts += [f"{name} comes" for name in after if name not in before]
+    parts += _replaced(diff_jobs(current, version), {*before} & {*after})
+    if not parts:
+        return "It asks for what is asked for now: nothing is replaced because of its groups."
+    return f"{'; '.join(parts)}."
+
+
+def comparison_told(older: Job, newer: Job, diff: JobDiff) -> str:
+    """The heading of a comparison says which; this says how much."""
+    if older.version == newer.version:
+        return "the same version twice"
+    count = len(changes(diff))
+    return "they say the same" if not count else count_of(count, "change")
+
+
+def kept_told(versions: Sequence[Job]) -> str:
+    """How many there are to choose from, and of these the tagged ones."""
+    tagged = sum(version.version_tag is not None for version in versions)
+    told = f"{count_of(len(versions), 'version')} kept"
+    return f"{told}, {number(tagged)} tagged" if tagged else told
+
+
+def _replaced(diff: JobDiff, groups: set[str]) -> list[str]:
+    changed = [
+        f"{task.name} of {group.name}"
+        for group in diff.task_groups
+        if group.name in groups
+        for task in group.tasks
+        if task.type in _DIFFERS
+    ]
+    if not changed:
+        return []
+    named = ", ".join(changed[:_NAMED])
+    more = len(changed) - _NAMED
+    return [f"changed: {named}{f' and {number(more)} more' if more > 0 else ''}"]
+
+
+def _of_groups(diff: JobDiff) -> Iterator[str]:
+    for group in diff.task_groups:
+        if group.type in _BECAME:
+            yield f"group {group.name} {_BECAME[group.type]}"
+        elif group.type in _DIFFERS:
+            yield from _within(group)
+            for task in group.tasks:
+                if task.type in _BECAME:
+                    yield f"task {task.name} {_BECAME[task.type]}"
+                elif task.type in _DIFFERS:
+                    yield from _within(task)
+
+
+def _within(part: TaskGroupDiff | TaskDiff) -> Iterator[str]:
+    yield from _of_fields(part.fields, part.name)
+    yield from _of_objects(part.objects, part.name)
+
+
+def _of_objects(blocks: Iterable[ObjectDiff], place: str) -> Iterator[str]:
+    for block in blocks:
+        if block.type in _BECAME:
+            yield _placed(f"{block.name} {_BECAME[block.type]}", place, "in")
+        elif block.type in _DIFFERS:
+            yield from _of_fields(block.fields, place)
+            yield from _of_objects(block.objects, place)
+
+
+def _of_fields(fields: Iterable[FieldDiff], place: str) -> Iterator[str]:
+    for field in fields:
+        if field.type in _DIFFERS:
+            yield _placed(field.name, place, "of")
+
+
+def _placed(words: str, place: str, link: str) -> str:
+    return f"{words} {link} {place}" if place else words

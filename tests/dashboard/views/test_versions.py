@@ -1,0 +1,115 @@
+"""The versions of a job: listed, compared by choice, and kept current while the page is open."""
+
+import pytest
+
+from cluster.operations.jobs import JobRegistration, register_job
+from cluster.page_addresses import job_url
+from dashboard.panels import feed_for
+from dashboard.subscription import Subscription
+from dashboard.wording import MINUS
+from scheduler.structs.identity import JobKey
+from tests.builders import SOME_MOMENT, make_job
+from tests.callers import MANAGER
+from tests.dashboard.views.conftest import one_line
+
+PAGE = "/jobs/default/web/"
+
+
+@pytest.fixture
+def register(store, ids):
+    def register(**fields):
+        request = JobRegistration(job=make_job(**({"id": "web"} | fields)))
+        return register_job(store, request, by=MANAGER, now=SOME_MOMENT, ids=ids)
+
+    return register
+
+
+@pytest.fixture
+def three(register):
+    """Versions 0 to 2, of different priority."""
+    for priority in (50, 60, 70):
+        register(priority=priority)
+
+
+def lines(answer):
+    return [line.text for line in answer.context["comparison"].lines]
+
+
+def test_each_version_says_what_it_changed(browser, three):
+    answer = browser.get(PAGE, tab="versions")
+    told = [(line.job.version, line.word, line.told) for line in answer.context["versions"]]
+    assert told == [
+        (2, "current", "1 change: Priority"),
+        (1, "never stable", "1 change: Priority"),
+        (0, "never stable", "the oldest kept"),
+    ]
+
+
+def test_the_newest_two_are_compared_until_somebody_chooses(browser, three):
+    answer = browser.get(PAGE, tab="versions")
+    assert lines(answer) == [f"{MINUS} Priority = 60", "+ Priority = 70"]
+    assert 'id="job-difference"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "found"),
+    [
+        pytest.param("0", "2", [f"{MINUS} Priority = 50", "+ Priority = 70"], id="any-two"),
+        pytest.param("2", "0", [f"{MINUS} Priority = 70", "+ Priority = 50"], id="backwards"),
+        pytest.param("1", "1", [], id="one-twice"),
+    ],
+)
+def test_any_two_versions_are_compared(browser, three, older, newer, found):
+    answer = browser.get(PAGE, tab="versions", **{"from": older, "to": newer})
+    assert lines(answer) == found
+    chosen = [
+        (line.job.version, line.is_from, line.is_to)
+        for line in answer.context["versions"]
+        if line.is_from or line.is_to
+    ]
+    assert {(version, True) for version, is_from, _ in chosen if is_from} == {(int(older), True)}
+    assert {(version, True) for version, _, is_to in chosen if is_to} == {(int(newer), True)}
+    # What was chosen is not exchanged when a newer version comes.
+    assert 'id="chosen-difference"' in answer.text
+
+
+@pytest.mark.parametrize("asked", ["9", "", "x", "-1", "1\x00", "9" * 40])
+def test_a_version_that_is_not_there_is_said_to_be_missing(browser, three, asked):
+    answer = browser.get(PAGE, tab="versions", **{"from": asked, "to": "1"})
+    assert answer.status == 200
+    assert answer.context["comparison"] is None
+    assert "one of those asked for is not there" in answer.text
+
+
+def test_a_single_version_has_nothing_to_be_compared_with(browser, register):
+    register()
+    answer = browser.get(PAGE, tab="versions")
+    assert "a second one can be compared with it" in answer.text
+    assert ">Compare</button>" not in answer.text
+
+
+def test_the_form_leads_back_to_a_job_whose_id_no_path_can_hold(browser, register):
+    register(id="a//b")
+    register(id="a//b", priority=60)
+    key = JobKey("default", "a//b")
+    page = browser.get(job_url(key, tab="versions"))
+    assert page.context["compare"] == {
+        "path": "/jobs/named/",
+        "fields": [("namespace", "default"), ("id", "a//b"), ("tab", "versions")],
+    }
+    fields = dict(page.context["compare"]["fields"]) | {"from": "1", "to": "0"}
+    assert browser.get("/jobs/named/", **fields).context["is_chosen"]
+
+
+def test_an_open_page_shows_a_new_version_as_a_fresh_one_does(browser, three, register, store):
+    feed = feed_for(Subscription("versions", "default/web", frozenset({"default"})))
+    store.read(feed.load)
+    since = store.read(lambda reader: reader.index)
+    register(priority=80)
+    for frame in store.frames_since(since):
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    assert {piece.target for piece in pieces} == {"job-versions", "job-difference"}
+    page = browser.get(PAGE, tab="versions").text
+    for piece in pieces:
+        assert one_line(piece.html) in page
