@@ -41,6 +41,8 @@ GROUPS: dict[str, dict[str, Right]] = {
         "JobVersionRow": ALL_WORK,
         "JobSubmissionRow": ALL_WORK,
         "JobSummaryRow": ALL_WORK,
+        "ScalingPolicyRow": ALL_WORK,
+        "ScalingEventRow": ALL_WORK,
         "LifecycleRow": ALL_WORK,
         "ExplanationRow": ALL_WORK,
     },

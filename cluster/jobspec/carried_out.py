@@ -92,7 +92,7 @@ NO_VAULT = "there is no connection to Vault"
 NO_CONSUL = "there is no connection to Consul"
 NO_VOLUMES = "volumes are not mounted yet"
 NO_NETWORKS = "only the network of the host is there yet"
-NO_SCALING = "nothing is scaled by it yet"
+NO_SCALING = "kept with the job; nothing here resizes tasks by it"
 NO_LIMIT = "counted when placing; nothing limits the process"
 _OF_RECORD = "settled by the record, whatever a request says"
 OLD_FORM = "it is dropped, as the reference does; the disconnect block says it now"
@@ -159,16 +159,18 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **_rows("name count update migrate constraints affinities spreads restart_policy"),
         **_rows("disconnect tasks ephemeral_disk meta reschedule_policy networks"),
         **_rows("shutdown_delay max_run_duration"),
-        "scaling": Row(Fate.WARNS, NO_SCALING),
+        **_rows("scaling", why="bounds for whoever scales it; an autoscaler is a program beside"),
         "consul": Row(Fate.FAILS, NO_CONSUL),
         "services": Row(Fate.FAILS, NO_SERVICES, is_filtered=is_given),
         "volumes": Row(Fate.FAILS, NO_VOLUMES, is_filtered=is_given),
         **_rows("stop_after_client_disconnect max_client_disconnect", Fate.WARNS, OLD_FORM),
         **_rows("prevent_reschedule_on_lost", Fate.WARNS, OLD_FORM),
     },
-    ScalingPolicy: _goes_with(
-        "scaling", "id type target policy min max enabled create_index modify_index", Fate.WARNS
-    ),
+    ScalingPolicy: {
+        **_rows("type min max"),
+        **_rows("enabled policy", why="for an autoscaler; nothing here acts by it"),
+        **_rows("id target create_index modify_index", why=_OF_RECORD),
+    },
     NetworkResource: {
         "mode": Row(Fate.FAILS, NO_NETWORKS, _is_not_host, lambda mode: mode != "none"),
         "hostname": Row(Fate.FAILS, NO_NETWORKS),

@@ -71,10 +71,17 @@ def check_limits(job: Job, findings: Findings) -> None:
         findings.add(f"job priority must be between [1, {MAX_PRIORITY}]", "Priority")
     for position, group in enumerate(job.task_groups):
         _check_identities(group, f"TaskGroups[{position}]", findings)
-    total = sum(group.count for group in job.task_groups)
-    if total > MAX_ALLOCATIONS:
-        text = "total count was greater than configured job_max_count"
-        findings.add(f"{text}: {total} > {MAX_ALLOCATIONS}", "TaskGroups")
+    too_many = total_count_problem(sum(group.count for group in job.task_groups))
+    if too_many:
+        findings.add(too_many, "TaskGroups")
+
+
+def total_count_problem(total: int) -> str:
+    """Why a job may not have so many allocations; "" when it may."""
+    if total <= MAX_ALLOCATIONS:
+        return ""
+    text = "total count was greater than configured job_max_count"
+    return f"{text}: {total} > {MAX_ALLOCATIONS}"
 
 
 def _check_identities(group: TaskGroup, place: str, findings: Findings) -> None:

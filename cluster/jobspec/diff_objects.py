@@ -45,8 +45,8 @@ JOB_PARTS = _parts(
 GROUP_PARTS = _parts(
     "Constraints=Constraint:set", "Affinities=Affinity:set", "RestartPolicy", "Migrate",
     "ReschedulePolicy", "EphemeralDisk", "Consul", "Update-Stagger,Strategy", "Disconnect",
-    "Networks=Network:set-Device,CIDR,IP,MBits", "Scaling", "Services=Service:Name",
-    "Volumes=Volume:map",
+    "Networks=Network:set-Device,CIDR,IP,MBits", "Scaling-CreateIndex,ModifyIndex",
+    "Services=Service:Name", "Volumes=Volume:map",
 )  # fmt: skip
 TASK_PARTS = _parts(
     "Constraints=Constraint:set", "Affinities=Affinity:set", "Config:deep", "Resources",

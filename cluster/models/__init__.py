@@ -27,6 +27,7 @@ from cluster.models.node import (
     NodeRow,
     NodeUseRow,
 )
+from cluster.models.scaling import ScalingEventRow, ScalingPolicyRow
 from cluster.models.scheduler_settings import SchedulerSettingsRow
 from cluster.models.state_index import StateIndexRow, TableIndexRow
 
@@ -62,6 +63,8 @@ __all__ = [
     "OneTimeLoginRow",
     "OneTimeTokenRow",
     "QuotaRow",
+    "ScalingEventRow",
+    "ScalingPolicyRow",
     "SchedulerSettingsRow",
     "StateIndexRow",
     "TableIndexRow",

@@ -1,6 +1,7 @@
 """Identifiers of the scaling policies in a job: kept from version to version, made for new ones.
 
-In: a job, its stored version. Out: the job with every policy named. Knows nothing of what they do.
+In: a job, its stored version. Out: the job with every policy named. Knows nothing of what they do;
+their rows are `scheduler.state.writes.scaling`'s.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,11 +16,24 @@ Change = Callable[[ScalingPolicy], ScalingPolicy]
 
 
 def with_policy_ids(job: Job, stored: Job | None, ids: IDSource) -> Job:
-    """The job with the stored id for each policy of the same type and target, else a new one."""
-    known = {} if stored is None else {_key(each): each.id for each in policies(stored)}
-    return _with_policies(
-        job, lambda policy: replace(policy, id=known.get(_key(policy)) or ids.next_id())
-    )
+    """The job with the stored id for each policy of the same type and target, else a new one.
+
+    The numbers of writes are the record's, whatever the request says of them.
+    """
+    known = {} if stored is None else {_key(each): each for each in policies(stored)}
+
+    def named(policy: ScalingPolicy) -> ScalingPolicy:
+        before = known.get(_key(policy))
+        if before is None or not before.id:
+            return replace(policy, id=ids.next_id(), create_index=0, modify_index=0)
+        return replace(
+            policy,
+            id=before.id,
+            create_index=before.create_index,
+            modify_index=before.modify_index,
+        )
+
+    return _with_policies(job, named)
 
 
 def policies(job: Job) -> Iterator[ScalingPolicy]:

@@ -11,10 +11,12 @@ from cluster.store.audit_entries import Act, AuditEntry, actor_of, entry_of
 from scheduler.access.caller import Caller, CallerKind
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.state.nouns import NOUNS
+from scheduler.state.scaling_nouns import SCALING_EVENTS
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeEligibility
+from scheduler.structs.scaling import ScalingEvent
 
 Value = TypeVar("Value")
 
@@ -52,11 +54,27 @@ def act_of(frame: EventFrame) -> Act | None:
 
 
 def _job_registered(frame: EventFrame) -> Act | None:
+    scaled = _value(frame.events, SCALING_EVENTS.topic, ScalingEvent)
+    if scaled is not None:
+        return _scaled(scaled)
     job = _value(frame.events, Topic.JOB, Job)
     if job is None:
         return _plain(frame, "change job")
     version = f"version {job.version}"
     return Act("register job", "job", job.id, job.namespace, version)
+
+
+def _scaling_noted(frame: EventFrame) -> Act | None:
+    noted = _value(frame.events, SCALING_EVENTS.topic, ScalingEvent)
+    return _scaled(noted) if noted is not None else _of_noun(frame)
+
+
+def _scaled(event: ScalingEvent) -> Act:
+    group = f"group {event.task_group}"
+    if event.count is None:
+        return Act("note scaling", "job", event.job_id, event.namespace, group)
+    counts = f"{group} from {event.previous_count} to {event.count}"
+    return Act("scale job", "job", event.job_id, event.namespace, counts)
 
 
 def _job_deregistered(frame: EventFrame) -> Act | None:
@@ -194,6 +212,7 @@ def _count(count: int, one: str) -> str:
 _TOLD: dict[str, Callable[[EventFrame], Act | None]] = {
     WriteKind.JOB_REGISTERED: _job_registered,
     WriteKind.JOB_DEREGISTERED: _job_deregistered,
+    SCALING_EVENTS.upserted: _scaling_noted,
     WriteKind.EVALUATION_UPDATED: _evaluated,
     WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS: _allocations_stopped,
     WriteKind.DEPLOYMENT_STATUS_UPDATE: _deployment_changed,

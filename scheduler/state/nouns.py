@@ -12,6 +12,7 @@ from scheduler.state import columns
 from scheduler.state.events import Topic
 from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import AnyNoun, Index, Noun, Owner
+from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.structs.acl_auth import AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclBootstrap, AclRole, AclToken
@@ -361,6 +362,8 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         EVALUATIONS,
         EVALUATION_STUBS,
         DEPLOYMENTS,
+        SCALING_POLICIES,
+        SCALING_EVENTS,
         LIFECYCLE_STEPS,
         EXPLANATIONS,
         NAMESPACES,

@@ -3,6 +3,7 @@
 import msgspec
 
 from scheduler.structs.constraint import Affinity, Constraint, Spread
+from scheduler.structs.identity import JobKey
 from scheduler.structs.network import NetworkResource
 from scheduler.structs.policies import (
     DisconnectStrategy,
@@ -158,6 +159,16 @@ class ScalingPolicy(Wire, frozen=True):
     enabled: bool = True
     create_index: int = 0
     modify_index: int = 0
+
+    @property
+    def job_key(self) -> JobKey:
+        """The job it is a part of."""
+        return JobKey(self.target.get("Namespace", ""), self.target.get("Job", ""))
+
+    @property
+    def task_group(self) -> str:
+        """The name of the group it is about."""
+        return self.target.get("Group", "")
 
 
 class Task(Wire, frozen=True, rename=wire_names(csi_plugin_config="CSIPluginConfig")):

@@ -3,7 +3,9 @@
 from msgspec.structs import replace
 
 from scheduler.ports import Change
+from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.state.writes.job_status import job_status
+from scheduler.state.writes.scaling import drop_policies, keep_policies
 from scheduler.state.writes.summaries import count_child, prepare_summary
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
@@ -35,6 +37,7 @@ def write_job(change: Change, job: Job) -> Job:
         version=max(job.version, before.version + 1) if before else job.version,
     )
     old_status = before.status if before else ""
+    stored = keep_policies(change, before, stored)
     stored = replace(stored, status=job_status(change, stored).value)
     prepare_summary(change, stored)
     change.put_job(stored)
@@ -83,6 +86,7 @@ def purge_job(change: Change, key: JobKey) -> Job | None:
                     modify_time=max(change.now, evaluation.create_time + 1),
                 )
             )
+    drop_policies(change, job)
     change.delete_job(key)
     count_child(change, job, job.status, JobStatus.DEAD.value)
     return job
@@ -116,7 +120,10 @@ def _rewrite_version(change: Change, key: JobKey, version: int, **fields: object
 
 
 def _prune_versions(change: Change, job: Job) -> None:
-    """Take at most one version off the list: the oldest untagged that is not the newest stable."""
+    """Take at most one version off the list: the oldest untagged that is not the newest stable.
+
+    The text it came as goes with it.
+    """
     versions = [
         version
         for version in change.job_versions(job.key)
@@ -130,6 +137,7 @@ def _prune_versions(change: Change, job: Job) -> None:
     if newest_stable is not None and oldest.version == newest_stable.version:
         oldest = untagged[-2]
     change.delete_job_version(oldest)
+    change.delete(JOB_SUBMISSIONS, (oldest.key, oldest.version))
 
 
 def _without_scaling(group: TaskGroup) -> TaskGroup:

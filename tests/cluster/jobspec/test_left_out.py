@@ -156,8 +156,8 @@ CASES = [
         id="action",
     ),
     pytest.param(
-        in_group(Scaling={"Max": 3}),
-        'scaling of group "g": nothing is scaled by it yet',
+        in_task(ScalingPolicies=[{"Type": "vertical_cpu", "Max": 3}]),
+        'scaling of task "g.t": kept with the job; nothing here resizes tasks by it',
         id="scaling",
     ),
     pytest.param(

@@ -108,6 +108,20 @@ def of_token(value):
     }
 
 
+def of_scaling_policy(value):
+    return plain(value, "id", "type") | {
+        "namespace": value.target["Namespace"],
+        "job_id": value.target["Job"],
+        "task_group": value.target["Group"],
+        "is_enabled": value.enabled,
+    }
+
+
+def of_scaling_event(value):
+    names = ("namespace", "job_id", "task_group", "create_index")
+    return plain(value, *names) | {"happened_at": moment(value.time)}
+
+
 EXPECTED = {
     models.AclBindingRuleRow: lambda value: plain(value, "id", "auth_method"),
     models.AclBootstrapRow: lambda _: {"name": "bootstrap"},
@@ -127,6 +141,8 @@ EXPECTED = {
     models.LifecycleRow: lambda value: plain(value, "eval_id", "number"),
     models.NodeRow: of_node,
     models.NodeUseRow: lambda value: plain(value, "node_id"),
+    models.ScalingEventRow: of_scaling_event,
+    models.ScalingPolicyRow: of_scaling_policy,
     models.SchedulerSettingsRow: lambda _: {"name": "scheduler"},
 }  # fmt: skip
 

@@ -112,12 +112,14 @@ def arguments_of(world):
     """What each operation is called with, beside the store, the moment and the identifiers."""
     jobs, nodes, allocations = module("jobs"), module("nodes"), module("allocations")
     node, alloc, job = world.node, world.alloc, world.job
+    note = module("scaling").ScalingRequest(task_group="web", message="why not")
     strategy = DrainStrategy(deadline=1)
     report = allocations.NodeReport(node_id=node.id, allocations=(alloc,))
     return {
         "register_job": ((jobs.JobRegistration(job=job),), {}),
         "deregister_job": ((job.key,), {}),
         "evaluate_job": ((job.key,), {}),
+        "scale_job": ((job.key, note), {}),
         "stop_allocation": ((alloc.id,), {}),
         "mark_draining": (({alloc.id: DesiredTransition(migrate=True)},), {}),
         "report_from_client": (((report,),), {}),

@@ -13,6 +13,7 @@ from cluster.operations.nodes import (
     set_node_eligibility,
     update_status,
 )
+from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.store import writer
 from cluster.store.audit import AuditFilter, read_audit
 from cluster.store.audited_acts import _TOLD, OF_THE_CLUSTER, act_of
@@ -73,6 +74,17 @@ def test_each_act_has_its_own_words(record, at):
         "open node", "drain node", "cancel drain", "purge node",
     ]  # fmt: skip
     assert {name for (name,) in told(record, "who_name")} == {"kim", "ci", "n1"}
+
+
+def test_scaling_is_told_with_its_group_and_counts(record, at):
+    register_job(record, JobRegistration(job=make_job()), by=KIM, **at)
+    key = make_job().key
+    scale_job(record, key, ScalingRequest(task_group="web", count=3), by=BOT, **at)
+    scale_job(record, key, ScalingRequest(task_group="web", message="no room"), by=BOT, **at)
+    assert told(record, "act", "target_kind", "target_id", "reason")[1:] == [
+        ("scale job", "job", "web", "group web from 1 to 3"),
+        ("note scaling", "job", "web", "group web"),
+    ]
 
 
 def test_a_deployment_is_told_with_its_job(record, at):

@@ -28,13 +28,16 @@ from cluster.store.tokens import create_login
 from dashboard.operator_site import GROUPS
 from scheduler.state import nouns
 from scheduler.state.events import WriteKind
+from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_token import AclRole
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
 from scheduler.structs.job import JobSubmission, JobSummary
+from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.task_group import ScalingPolicy
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import accessor_of, make_token
 
@@ -77,6 +80,11 @@ def full(store, desk):
             (nouns.JOB_SUMMARIES, JobSummary(job_id="web")),
             (nouns.JOB_SUBMISSIONS, JobSubmission(namespace="default", job_id="web", source="x")),
             *((noun, noun.struct(name="some")) for noun in NAMED),
+            (
+                SCALING_POLICIES,
+                ScalingPolicy(id="p1", target={"Namespace": "default", "Job": "web"}),
+            ),
+            (SCALING_EVENTS, ScalingEvent(job_id="web", task_group="web", time=SOME_MOMENT)),
             (nouns.SCHEDULER_SETTINGS, SchedulerSettings()),
             (nouns.ACL_ROLES, AclRole(id="r1", name="deployers")),
             (nouns.ACL_BINDING_RULES, BindingRule(id="b1", auth_method="some")),
