@@ -24,6 +24,34 @@ def env_words(name: str, default: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in env_text(name, default).split(",") if word.strip())
 
 
+def env_needed(name: str, *, when: str) -> str:
+    """A text that may be left out only where another variable is."""
+    text = env_text(name)
+    if when and not text:
+        raise ImproperlyConfigured(f"{name} is needed where {when} is to be asked")
+    return text
+
+
+def env_pairs(name: str) -> dict[str, tuple[str, ...]]:
+    """Pairs `left=right` with commas between them; the rights by their lefts."""
+    found: dict[str, list[str]] = {}
+    for word in env_words(name, ""):
+        left, mark, right = (part.strip() for part in word.partition("="))
+        if not (left and mark and right):
+            raise ImproperlyConfigured(f"{name} must look like theirs=ours,other=ours")
+        found.setdefault(left, []).append(right)
+    return {left: tuple(rights) for left, rights in found.items()}
+
+
+def env_address(name: str) -> str:
+    """An http address, which may have a path; empty when unset."""
+    text = env_text(name)
+    parts = urlsplit(text)
+    if text and (parts.scheme not in _USUAL_PORTS or not parts.hostname or parts.query):
+        raise ImproperlyConfigured(f"{name} must look like https://sso.example/path")
+    return text
+
+
 def env_bool(name: str, *, default: bool) -> bool:
     """1/true/yes/on or 0/false/no/off."""
     text = env_text(name, "1" if default else "0").lower()

@@ -5,10 +5,13 @@ from urllib.parse import urlsplit
 
 from cluster.environment import (
     database_from,
+    env_address,
     env_bool,
     env_float,
     env_int,
+    env_needed,
     env_origin,
+    env_pairs,
     env_secret,
     env_text,
     env_words,
@@ -25,6 +28,21 @@ BIVOUAC_REDIS_URL = env_text("REDIS_URL", "redis://127.0.0.1:6379/0")
 BIVOUAC_REGION = env_text("BIVOUAC_REGION", "global")
 #: Whom people without rights are told to ask; empty: administrators by name.
 BIVOUAC_ACCESS_CONTACT = env_text("BIVOUAC_ACCESS_CONTACT")
+#: Sign-in of people by an OpenID provider; without an issuer there is none.
+BIVOUAC_OIDC_ISSUER = env_address("BIVOUAC_OIDC_ISSUER")
+BIVOUAC_OIDC_CLIENT_ID = env_needed("BIVOUAC_OIDC_CLIENT_ID", when=BIVOUAC_OIDC_ISSUER)
+BIVOUAC_OIDC_CLIENT_SECRET = env_text("BIVOUAC_OIDC_CLIENT_SECRET")
+#: What people call it: "Sign in with ...".
+BIVOUAC_OIDC_NAME = env_text("BIVOUAC_OIDC_NAME", "your provider")
+BIVOUAC_OIDC_SCOPES = env_words("BIVOUAC_OIDC_SCOPES", "profile,email")
+#: Claims, or JSON pointers to them: what an account is called, and which groups it is in.
+BIVOUAC_OIDC_NAME_CLAIM = env_text("BIVOUAC_OIDC_NAME_CLAIM", "preferred_username")
+BIVOUAC_OIDC_GROUPS_CLAIM = env_text("BIVOUAC_OIDC_GROUPS_CLAIM", "groups")
+#: Their names of groups to ours; without it both are called the same.
+BIVOUAC_OIDC_GROUPS = env_pairs("BIVOUAC_OIDC_GROUPS")
+#: A file of certificates to trust instead of the system's, and after how long one signs in again.
+BIVOUAC_OIDC_CA_FILE = env_text("BIVOUAC_OIDC_CA_FILE")
+BIVOUAC_OIDC_SESSION_HOURS = env_float("BIVOUAC_OIDC_SESSION_HOURS", 12, low=0.01, high=24 * 365)
 BIVOUAC_WORKERS = env_int("BIVOUAC_WORKERS", 2, low=1, high=256)
 #: Seconds; see control-plane.md 8.
 BIVOUAC_MIN_HEARTBEAT_TTL = env_float("BIVOUAC_MIN_HEARTBEAT_TTL", 10, low=0.1, high=3600)
@@ -129,6 +147,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTHENTICATION_BACKENDS = [
     "dashboard.throttle.Throttle",
     "django.contrib.auth.backends.ModelBackend",
+    *(["dashboard.provider_sign_in.ProviderBackend"] if BIVOUAC_OIDC_ISSUER else []),
 ]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.ScryptPasswordHasher",

@@ -21,8 +21,10 @@ from scheduler.access.caller import Caller
 
 SIGN_IN = Act("sign in")
 SIGN_IN_BY_LINK = Act("sign in by a link")
+SIGN_IN_BY_PROVIDER = Act("sign in by a provider")
 SIGN_OUT = Act("sign out")
-_LINK = "login-once"
+#: Sign-ins other than by a password, by the names of their addresses.
+_WAYS_IN = {"login-once": SIGN_IN_BY_LINK, "provider-back": SIGN_IN_BY_PROVIDER}
 #: What buttons ask for, by the names of their addresses, in the words of the writes behind them.
 _BUTTONS = {
     "allocation-restart": "restart allocation",
@@ -63,6 +65,17 @@ def note_link_refused(request: HttpRequest) -> None:
     """A login link that was used, too old, or never one."""
     reason = "the link was used before, is too old, or never was one"
     note_refused(the_store(), person_of(request), SIGN_IN_BY_LINK, reason, at=_now(request))
+
+
+def note_provider_refused(request: HttpRequest, reason: str) -> None:
+    """A sign-in by a provider that ended without anybody, in words of ours."""
+    note_refused(the_store(), person_of(request), SIGN_IN_BY_PROVIDER, reason, at=_now(request))
+
+
+def note_groups_given(request: HttpRequest, user: Any, detail: str) -> None:
+    """The groups that a provider gave an account, and those that it took away."""
+    act = Act("change groups by a provider", "account", user.get_username(), detail=detail)
+    note_done(the_store(), person_of(request, user), act, at=_now(request))
 
 
 def note_denied(request: HttpRequest, right: Right | None) -> None:
@@ -120,8 +133,7 @@ def _came_in(sender: object, request: HttpRequest | None, user: Any, **_: object
     del sender
     if _is_from_outside(request):
         match = request.resolver_match
-        by_link = match is not None and match.url_name == _LINK
-        act = SIGN_IN_BY_LINK if by_link else SIGN_IN
+        act = _WAYS_IN.get((match.url_name if match is not None else "") or "", SIGN_IN)
         note_done(the_store(), person_of(request, user), act, at=_now(request))
 
 

@@ -31,6 +31,31 @@ class GroupPolicy(models.Model):
         return self.policy
 
 
+class ProviderAccount(models.Model):
+    """Who an account is to the provider that signs it in, and the groups that it gave.
+
+    Groups given here are not among them: the provider takes away only what it gave.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="provider_account"
+    )
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    groups = models.ManyToManyField(Group, blank=True)
+
+    class Meta:
+        db_table = "provider_account"
+        verbose_name = "account of a provider"
+        verbose_name_plural = "accounts of a provider"
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="provider_account_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}"
+
+
 class OwnToken(models.Model):
     """Whose an API token is: the account that made it on its own page.
 

@@ -65,6 +65,7 @@ GROUPS: dict[str, dict[str, Right]] = {
         "OneTimeTokenRow": EVERYTHING,
         "AclAuthMethodRow": EVERYTHING,
         "AclBindingRuleRow": EVERYTHING,
+        "ProviderAccount": EVERYTHING,
         "AclBootstrapRow": EVERYTHING,
         "AuditRow": READ_OPERATOR,
     },

@@ -192,7 +192,7 @@ ADMIN_ACTIONS: Mapping[str, Right] = {
 #: Parts of the site beyond our own addresses.
 AREAS: Mapping[str, Right] = {"admin": ENTER_ADMIN}
 #: Addresses for whoever comes, signed in or not.
-OPEN = frozenset({"login", "login-once", "logout"})
+OPEN = frozenset({"login", "login-once", "logout", "provider", "provider-back", "provider-leave"})
 
 
 class Opens:

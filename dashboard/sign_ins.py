@@ -19,6 +19,7 @@ from cluster.client_address import address_of
 #: In the session: what was noted when it began.
 _NOTED = "signed_in"
 _BY_LINK = "login link"
+_BY_PROVIDER = "provider"
 _BY_PASSWORD = "password"  # noqa: S105 - a word
 _LONGEST = 200
 #: In this order: browsers name the ones they claim to be like as well.
@@ -56,8 +57,14 @@ def note_sign_in(sender: object, request: HttpRequest | None, **_: object) -> No
         "at": clock.now(),
         "address": address_of(request),
         "browser": browser_named(agent[:_LONGEST]),
-        "how": _BY_LINK if "/login/once/" in request.path else _BY_PASSWORD,
+        "how": _way_in(request.path),
     }
+
+
+def _way_in(path: str) -> str:
+    if path.startswith("/login/once/"):
+        return _BY_LINK
+    return _BY_PROVIDER if path.startswith("/login/provider/") else _BY_PASSWORD
 
 
 def sign_ins_of(user_id: int, this_key: str) -> list[OpenSession]:

@@ -1,6 +1,7 @@
 """Where each page lives."""
 
-from django.urls import path
+from django.conf import settings
+from django.urls import URLPattern, path
 
 from dashboard.views import (
     account,
@@ -17,10 +18,23 @@ from dashboard.views import (
     nodes,
     overview,
     policies,
+    provider,
     search,
     submit,
     tokens,
 )
+
+
+def provider_routes(issuer: str) -> list[URLPattern]:
+    """The way in by a provider, where there is one."""
+    if not issuer:
+        return []
+    return [
+        path("login/provider/", provider.to_provider, name="provider"),
+        path("login/provider/back", provider.back, name="provider-back"),
+        path("login/provider/leave", provider.leave, name="provider-leave"),
+    ]
+
 
 urlpatterns = [
     path("", overview.now, name="now"),
@@ -84,4 +98,5 @@ urlpatterns = [
     path("login/", login.sign_in, name="login"),
     path("login/once/<str:secret>", login.sign_in_once, name="login-once"),
     path("logout/", login.sign_out, name="logout"),
+    *provider_routes(settings.BIVOUAC_OIDC_ISSUER),
 ]

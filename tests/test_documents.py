@@ -33,7 +33,18 @@ SOURCES = [
     for path in sorted((ROOT / name).rglob("*.py"))
     if "migrations" not in path.parts
 ]
-READERS = {"env_text", "env_bool", "env_int", "env_float", "env_secret", "env_words", "env_origin"}
+READERS = {
+    "env_text",
+    "env_address",
+    "env_needed",
+    "env_pairs",
+    "env_bool",
+    "env_int",
+    "env_float",
+    "env_secret",
+    "env_words",
+    "env_origin",
+}
 #: Of the system and of Django, not switches of Bivouac.
 FOREIGN = {"PATH", "DJANGO_SETTINGS_MODULE"}
 #: Of Django's commands, and of `runagent` what has no variable.

@@ -29,12 +29,12 @@ def mapped_claims(
     """Those that a method names, under the names it gives them. Raises ClaimsUnreadable."""
     found_values = {}
     for source, target in values.items():
-        claim = _found(claims, source)
+        claim = found_claim(claims, source)
         if claim is not None:
             found_values[target] = _text(claim, source)
     found_lists = {}
     for source, target in lists.items():
-        claim = _found(claims, source)
+        claim = found_claim(claims, source)
         if claim is not None:
             found_lists[target] = _texts(claim, source)
     return Claims(found_values, found_lists)
@@ -56,7 +56,7 @@ def variables(claims: Claims) -> dict[str, str]:
     return {f"value.{name}": value for name, value in claims.value.items()}
 
 
-def _found(claims: Mapping[str, Any], source: str) -> Any:
+def found_claim(claims: Mapping[str, Any], source: str) -> Any:
     """A claim by its name, or by a JSON pointer; None when it is not there."""
     if not source.startswith("/"):
         return claims.get(source)

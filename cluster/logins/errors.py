@@ -9,5 +9,5 @@ class ClaimsUnreadable(Exception):
     """The token is good, but what it says cannot be used; the message names the claim."""
 
 
-class KeysUnreachable(Exception):
-    """The keys that would prove it could not be had; the message names the address."""
+class IssuerUnreachable(Exception):
+    """What would prove it could not be had from elsewhere; the message names the address."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cluster.jobspec.problems import error_text
 from cluster.logins.claims import Claims, filled, mapped_claims, variables
-from cluster.logins.errors import ClaimsUnreadable, KeysUnreachable, LoginRefused
+from cluster.logins.errors import ClaimsUnreadable, IssuerUnreachable, LoginRefused
 from cluster.logins.keys import public_keys
 from cluster.logins.verify import verified_claims
 from cluster.operations.acl_policies import NAME
@@ -79,7 +79,7 @@ def prove(method: AuthMethod, signed: str, *, now: int) -> Claims:
     try:
         said = verified_claims(signed, config, public_keys(config), now=now)
         return mapped_claims(said, config.claim_mappings, config.list_claim_mappings)
-    except (KeysUnreachable, LoginRefused) as error:
+    except (IssuerUnreachable, LoginRefused) as error:
         raise NotProved(f"unable to validate provided token: {error}") from None
     except ClaimsUnreadable as error:
         raise OperationRefused(str(error)) from None

@@ -17,7 +17,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from cluster.models import AclPolicyRow
-from dashboard.models import MANAGEMENT, GroupPolicy
+from dashboard.models import MANAGEMENT, GroupPolicy, ProviderAccount
 from dashboard.operator_site import may_see_table
 from dashboard.people import grants_of, person_with
 from dashboard.queries.rights_told import rights_table
@@ -26,9 +26,11 @@ from dashboard.wording import count_of
 if TYPE_CHECKING:
     _GroupForm = forms.ModelForm[Group]
     _UserAdmin = UserAdmin[User]
+    _ModelAdmin = admin.ModelAdmin[ProviderAccount]
 else:
     _GroupForm = forms.ModelForm
     _UserAdmin = UserAdmin
+    _ModelAdmin = admin.ModelAdmin
 
 _BOXES = forms.CheckboxSelectMultiple
 
@@ -201,9 +203,18 @@ class UserDesk(ByRight, _UserAdmin):
         return ", ".join(["superuser", *names] if user.is_superuser else names) or "none"
 
 
+class ProviderDesk(ByRight, _ModelAdmin):
+    """Which account a provider signs in; a row made here gives it one that is there already."""
+
+    list_display = ("user", "subject", "issuer")
+    fields = ("user", "issuer", "subject")
+    search_fields = ("user__username", "subject")
+
+
 def register() -> None:
     """Our desks in place of Django's own."""
     admin.site.unregister(Group)
     admin.site.unregister(User)
     admin.site.register(Group, GroupDesk)
     admin.site.register(User, UserDesk)
+    admin.site.register(ProviderAccount, ProviderDesk)

@@ -17,6 +17,7 @@ from django.shortcuts import redirect
 
 from dashboard.acts import note_own_act
 from dashboard.page import action, page, shown
+from dashboard.provider_people import is_of_provider
 from dashboard.queries.account import account_page
 from dashboard.sign_ins import end_others, end_sign_in
 from dashboard.throttle import wait_of
@@ -44,6 +45,13 @@ class OwnPasswordForm(_SetPasswordForm):
         self._request = request
         self.fields["new_password2"].label = "Once more"
         self.asks_for_old = bool(self.user.has_usable_password())
+        self.is_elsewhere = is_of_provider(self.user)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuses accounts that a provider signs in: it must be able to shut them out."""
+        if self.is_elsewhere:
+            raise ValidationError("You sign in by a provider: your password is there.")
+        return super().clean() or {}
 
     def clean_old_password(self) -> str:
         """Whether it is the right one."""

@@ -1,8 +1,10 @@
 """Coming in and going out: a password form, links that sign in once, signing out."""
 
 import math
+from typing import Any
 
-from django.contrib.auth import get_user_model, login
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, get_user_model, login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import ValidationError
@@ -13,9 +15,11 @@ from django.views.decorators.http import require_safe
 from cluster.store.access import the_store
 from cluster.store.tokens import use_login
 from dashboard.acts import note_link_refused
+from dashboard.provider_sign_in import ProviderBackend, is_on
 from dashboard.throttle import wait_of
 
 #: For users without a password, whom no other backend has looked at.
+_PROVIDER_BACKEND = f"{ProviderBackend.__module__}.{ProviderBackend.__qualname__}"
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -37,6 +41,13 @@ class SignIn(LoginView):
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """With the provider that signs people in as well, where there is one."""
+        provider = settings.BIVOUAC_OIDC_NAME if is_on() else ""
+        return super().get_context_data(
+            **kwargs, provider=provider, has_left="left" in self.request.GET
+        )
+
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """The form again."""
         response = super().form_invalid(form)
@@ -51,8 +62,18 @@ def _wait(form: AuthenticationForm) -> int:
     return math.ceil(wait_of(form.request, str(form.data.get("username", ""))))
 
 
+class SignOut(LogoutView):
+    """The end of a session; who came by a provider is told that it may still know them."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Out, and to the form again."""
+        came_by = request.session.get(BACKEND_SESSION_KEY)
+        response = super().post(request, *args, **kwargs)
+        return redirect("/login/?left") if came_by == _PROVIDER_BACKEND else response
+
+
 sign_in = SignIn.as_view()
-sign_out = LogoutView.as_view()
+sign_out = SignOut.as_view()
 
 
 @require_safe

@@ -15,7 +15,7 @@ from dashboard.operator_site import TABLES
 from dashboard.panels import FOLLOWED, Names
 from dashboard.people import person_of
 from dashboard.rights import ACTIONS, ADMIN_ACTIONS, OPEN, ROUTES, TOPICS
-from dashboard.urls import urlpatterns
+from dashboard.urls import provider_routes, urlpatterns
 from dashboard.viewer import visible_namespaces
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
@@ -189,7 +189,7 @@ def fields(name, place="default"):
 
 
 def test_every_address_has_a_line():
-    names = {each.name for each in urlpatterns}
+    names = {each.name for each in [*urlpatterns, *provider_routes("on")]}
     assert names == set(PAGES) | set(BUTTONS) | OPEN
     assert names == set(ROUTES) | OPEN
 
