@@ -51,6 +51,7 @@ GROUPS: dict[str, dict[str, Right]] = {
         "NodePoolRow": READ_NODES,
         "NodeUseRow": READ_NODES,
         "NamespaceRow": READ_OPERATOR,
+        "NamespaceUseRow": READ_OPERATOR,
         "QuotaRow": READ_OPERATOR,
         "SchedulerSettingsRow": READ_OPERATOR,
     },

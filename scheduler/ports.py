@@ -19,6 +19,7 @@ from scheduler.state.nouns import (
     EXPLANATIONS,
     JOBS,
     LIFECYCLE_STEPS,
+    NAMESPACE_USES,
     NODE_USES,
     NODES,
     SCHEDULER_SETTINGS,
@@ -181,6 +182,8 @@ class StateReader(Protocol):
 
     def namespace_use(self, namespace: str) -> QuotaAmounts:
         """What those of a namespace's allocations take that their nodes are not done with."""
+        use = self.get(NAMESPACE_USES, namespace)
+        return use.used if use is not None else QuotaAmounts()
 
     def scheduler_settings(self) -> SchedulerSettings:
         """The stored settings, or the defaults."""

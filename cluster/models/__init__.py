@@ -18,7 +18,7 @@ from cluster.models.job import (
 )
 from cluster.models.lease import LeaseRow
 from cluster.models.lifecycle import LifecycleRow
-from cluster.models.namespace import NamespaceRow, QuotaRow
+from cluster.models.namespace import NamespaceRow, NamespaceUseRow, QuotaRow
 from cluster.models.node import (
     ListenerRow,
     NodeBeatRow,
@@ -55,6 +55,7 @@ __all__ = [
     "LifecycleRow",
     "ListenerRow",
     "NamespaceRow",
+    "NamespaceUseRow",
     "NodeBeatRow",
     "NodeChannelRow",
     "NodePoolRow",

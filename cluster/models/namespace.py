@@ -5,7 +5,7 @@ from django.db import models
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
 from scheduler.state import nouns
 from scheduler.structs.job import Namespace
-from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.quota import NamespaceUse, QuotaSpec
 
 
 class NamespaceRow(ReadOnlyRow):
@@ -29,6 +29,33 @@ class NamespaceRow(ReadOnlyRow):
     def value(self) -> Namespace:
         """The whole namespace, decoded anew at each call."""
         return nouns.NAMESPACES.decode(self.body)
+
+
+class NamespaceUseRow(ReadOnlyRow):
+    """What a namespace holds; beside it, so that its index does not move with every allocation."""
+
+    namespace = models.TextField(primary_key=True)
+    body = models.BinaryField()
+
+    objects = ReadOnlyQuerySet["NamespaceUseRow"].as_manager()
+    put_by = (
+        "cluster.operations.jobs.register_job",
+        "cluster.operations.allocations.report_from_client",
+    )
+    removed_by = ()
+
+    class Meta:
+        db_table = "namespace_use"
+        verbose_name = "use of a namespace"
+        verbose_name_plural = "use of namespaces"
+
+    def __str__(self) -> str:
+        return f"use of {self.namespace}"
+
+    @property
+    def value(self) -> NamespaceUse:
+        """What it holds, decoded anew at each call."""
+        return nouns.NAMESPACE_USES.decode(self.body)
 
 
 class QuotaRow(ReadOnlyRow):

@@ -21,11 +21,9 @@ from scheduler.state.nouns import (
     NODE_USES,
     NODES,
 )
-from scheduler.state.quota_use import sum_held
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
-from scheduler.structs.quota import QuotaAmounts
 from scheduler.structs.wire import Wire
 
 _BY_CREATION = "create_index, id"
@@ -38,7 +36,6 @@ _IS_NEWEST_OF_OPEN = (
 #: The second half lets the planner see that the partial index will do.
 _OF_DEPLOYMENT = "deployment_id = %s AND NOT (deployment_id = '')"
 _OF_JOB = "namespace = %s AND job_id = %s"
-_HELD = "namespace = %s AND client_status NOT IN ('complete', 'failed', 'lost')"
 #: SQLite takes at least 999 parameters in one statement.
 _AT_ONCE = 500
 
@@ -52,7 +49,6 @@ class DjangoStateReader(StateReader):
         self._is_sqlite = connection.vendor == "sqlite"
         self._index = index
         self._seen: dict[tuple[object, AnyKey], Wire | None] = {}
-        self._namespace_uses: dict[str, QuotaAmounts] = {}
 
     @property
     def index(self) -> int:
@@ -137,15 +133,6 @@ class DjangoStateReader(StateReader):
     def explained_evaluations(self, key: JobKey) -> Sequence[str]:
         """The newest evaluation first."""
         return self._ids(statements.EXPLAINED_EVALUATIONS, *key)
-
-    def namespace_use(self, namespace: str) -> QuotaAmounts:
-        """What a namespace holds; summed once per reader."""
-        if namespace not in self._namespace_uses:
-            self._cursor.execute(statements.select(ALLOCATIONS, _HELD), (namespace,))
-            # Row by row: a large namespace is never held whole.
-            held = (ALLOCATIONS.decode(body) for (body,) in self._cursor)
-            self._namespace_uses[namespace] = sum_held(held)
-        return self._namespace_uses[namespace]
 
     def select(
         self,

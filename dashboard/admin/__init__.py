@@ -28,6 +28,7 @@ _DESKS: dict[type[Model], type[ReadOnlyDesk]] = {
     models.NamespaceRow: inside.DescribedDesk,
     models.QuotaRow: inside.DescribedDesk,
     models.NodePoolRow: inside.DescribedDesk,
+    models.NamespaceUseRow: inside.NamespaceUseDesk,
     models.NodeUseRow: inside.NodeUseDesk,
     models.AclRoleRow: inside.NamedDesk,
     models.AclTokenRow: inside.ApiTokenDesk,

@@ -151,6 +151,35 @@ class NodeUseDesk(ReadOnlyDesk):
         return amount(row.value.held.memory_mb, "MiB")
 
 
+class NamespaceUseDesk(ReadOnlyDesk):
+    """What namespaces hold."""
+
+    list_reads_bodies = True
+    list_display = ("namespace", "allocations", "cpu", "memory", "disk")
+    search_fields = ("namespace",)
+    ordering = ("namespace",)
+
+    @admin.display(description="Allocations")
+    def allocations(self, row: Any) -> str:
+        """Those that their nodes are not done with."""
+        return number(row.value.used.allocations)
+
+    @admin.display(description="CPU taken")
+    def cpu(self, row: Any) -> str:
+        """By what has not ended in it."""
+        return amount(row.value.used.cpu, "MHz")
+
+    @admin.display(description="Memory taken")
+    def memory(self, row: Any) -> str:
+        """By what has not ended in it."""
+        return amount(row.value.used.memory_mb, "MiB")
+
+    @admin.display(description="Disk taken")
+    def disk(self, row: Any) -> str:
+        """By what has not ended in it."""
+        return amount(row.value.used.disk_mb, "MiB")
+
+
 class NamedDesk(ReadOnlyDesk):
     """Namespaces, quotas, node pools and settings: found by name, told by what they hold."""
 

@@ -11,7 +11,7 @@ from scheduler.state.quota_use import (
     namespaces_of,
     quota_of,
     replaced,
-    use_of_quota,
+    use_of_namespaces,
     with_use,
 )
 from scheduler.structs.allocation import Allocation
@@ -42,5 +42,5 @@ def open_account(reader: StateReader, namespace: str) -> QuotaAccount | None:
     quota = quota_of(reader, namespace)
     if quota is None:
         return None
-    namespaces = frozenset(namespaces_of(reader, quota.name))
-    return QuotaAccount(quota, namespaces, use_of_quota(reader, quota.name))
+    namespaces = namespaces_of(reader, quota.name)
+    return QuotaAccount(quota, frozenset(namespaces), use_of_namespaces(reader, namespaces))

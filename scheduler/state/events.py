@@ -25,6 +25,7 @@ class Topic(StrEnum):
     NODE_USE = "NodeUse"
     NODE_POOL = "NodePool"
     NAMESPACE = "Namespace"
+    NAMESPACE_USE = "NamespaceUse"
     QUOTA = "Quota"
     SCHEDULER_SETTINGS = "SchedulerSettings"
     LIFECYCLE = "Lifecycle"

@@ -23,7 +23,7 @@ from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
-from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.quota import NamespaceUse, QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
 #: The key of the one row of the scheduler settings.
@@ -115,7 +115,7 @@ NODES: Noun[str, Node] = Noun(
     },
     table_index="nodes",
 )
-#: Moves no table's index: it is a sum, not a fact of its own.
+#: Moves no table's index, nor do those of namespaces: they are sums, not facts of their own.
 NODE_USES: Noun[str, NodeUse] = Noun(
     struct=NodeUse,
     topic=Topic.NODE_USE,
@@ -277,6 +277,14 @@ QUOTAS: Noun[str, QuotaSpec] = Noun(
     key=lambda quota: quota.name,
     table_index="quotas",
 )
+NAMESPACE_USES: Noun[str, NamespaceUse] = Noun(
+    struct=NamespaceUse,
+    topic=Topic.NAMESPACE_USE,
+    table="namespace_use",
+    key=lambda use: use.namespace,
+    key_columns=("namespace",),
+    namespace=lambda use: use.namespace,
+)
 NODE_POOLS: Noun[str, NodePool] = Noun(
     struct=NodePool,
     topic=Topic.NODE_POOL,
@@ -367,6 +375,7 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         LIFECYCLE_STEPS,
         EXPLANATIONS,
         NAMESPACES,
+        NAMESPACE_USES,
         QUOTAS,
         NODE_POOLS,
         SCHEDULER_SETTINGS,

@@ -22,10 +22,12 @@ from scheduler.state.nouns import (
     JOB_SUMMARIES,
     JOB_VERSIONS,
     JOBS,
+    NAMESPACE_USES,
     NODE_USES,
     NODES,
 )
 from scheduler.state.overlay import Overlay
+from scheduler.state.quota_use import replaced
 from scheduler.state.record import version_key
 from scheduler.structs import transitions
 from scheduler.structs.allocation import Allocation
@@ -34,10 +36,20 @@ from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node
+from scheduler.structs.quota import NamespaceUse
 
 #: A put or a deletion of these changes other rows too: they have methods of their own.
 _WITH_RULES = frozenset[object](
-    {JOBS, JOB_VERSIONS, NODES, NODE_USES, ALLOCATIONS, EVALUATIONS, DEPLOYMENTS}
+    {
+        JOBS,
+        JOB_VERSIONS,
+        NODES,
+        NODE_USES,
+        NAMESPACE_USES,
+        ALLOCATIONS,
+        EVALUATIONS,
+        DEPLOYMENTS,
+    }
 )
 
 
@@ -130,11 +142,12 @@ class OpenChange(Overlay, Change):
             self._delete(NODES, node)
 
     def put_allocation(self, alloc: Allocation) -> None:
-        """Store an allocation and keep the sums of its node exact."""
+        """Store an allocation and keep the sums of its node and its namespace exact."""
         before = self.allocation(alloc.id)
         transitions.DESIRED.require(before, alloc)
         transitions.CLIENT.require(before, alloc)
         self._put(ALLOCATIONS, alloc)
+        self._move_namespace_use(before, alloc)
         if before is not None and before.node_id != alloc.node_id:
             self._move_use(before.node_id, before, None)
             before = None
@@ -147,6 +160,7 @@ class OpenChange(Overlay, Change):
             self._delete(ALLOCATIONS, alloc)
             self._unnamed[alloc.job_key] = None
             self._move_use(alloc.node_id, alloc, None)
+            self._move_namespace_use(alloc, None)
 
     def put_evaluation(self, evaluation: Evaluation) -> None:
         """Store an evaluation."""
@@ -181,6 +195,14 @@ class OpenChange(Overlay, Change):
         moved = changed_use(use, before, after)
         if moved is not use:
             self._put(NODE_USES, moved)
+
+    def _move_namespace_use(self, before: Allocation | None, after: Allocation | None) -> None:
+        alloc = after or before
+        assert alloc is not None, "an allocation comes, changes or goes"
+        used = self.namespace_use(alloc.namespace)
+        moved = replaced(used, before, after)
+        if moved != used:
+            self._put(NAMESPACE_USES, NamespaceUse(namespace=alloc.namespace, used=moved))
 
     def _put(self, noun: Noun[Key, Value], value: Value) -> None:
         key = noun.key(value)

@@ -17,14 +17,12 @@ from scheduler.state.nouns import (
     JOBS,
     NOUN_OF_TOPIC,
 )
-from scheduler.state.quota_use import replaced
 from scheduler.state.record import version_key
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.explanation import newest_explained
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
-from scheduler.structs.quota import QuotaAmounts
 from scheduler.structs.wire import Wire
 
 
@@ -153,17 +151,6 @@ class Overlay(StateReader):
             *new,
             *(eval_id for eval_id in base if eval_id not in new and self.explanations(eval_id)),
         ]
-
-    def namespace_use(self, namespace: str) -> QuotaAmounts:
-        """What a namespace holds: what the base says, moved by what was put."""
-        use = self._base.namespace_use(namespace)
-        for name, put in self._puts[ALLOCATIONS].items():
-            assert isinstance(name, str)
-            assert put is None or isinstance(put, Allocation)
-            before = self._base.allocation(name)
-            if namespace in {alloc.namespace for alloc in (before, put) if alloc is not None}:
-                use = replaced(use, before, put)
-        return use
 
     def _is_deleted(self, topic: str, key: AnyKey) -> bool:
         return self._puts[NOUN_OF_TOPIC[topic]].get(key, _ABSENT) is None

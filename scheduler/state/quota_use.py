@@ -1,17 +1,18 @@
 """What the namespaces of a quota hold, and which of its limits an amount would exceed.
 
 In: a reader, a quota's name; amounts and allocations. Out: sums over held allocations, and a text
-for every limit exceeded (placement.md 6.13). A namespace's sum is taken anew at each index, from
-its allocations: only namespaces with a quota pay.
+for every limit exceeded (placement.md 6.13). A namespace's sum is a row, moved by every write that
+changes what it holds: no allocation is read to know it.
 """
 
 from collections.abc import Iterable
 
 from scheduler.ports import StateReader
-from scheduler.state.node_use import UseSum, use_of
+from scheduler.state.node_use import UseSum, use_of_resources
 from scheduler.state.nouns import NAMESPACES, QUOTAS
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
+from scheduler.structs.resources import AllocatedResources
 
 #: Names of the dimensions, as they are told, by the field of the amount.
 _DIMENSIONS = {
@@ -35,22 +36,19 @@ def namespaces_of(reader: StateReader, quota: str) -> tuple[str, ...]:
 
 def use_of_quota(reader: StateReader, quota: str) -> QuotaAmounts:
     """What all namespaces of the quota hold."""
+    return use_of_namespaces(reader, namespaces_of(reader, quota))
+
+
+def use_of_namespaces(reader: StateReader, namespaces: Iterable[str]) -> QuotaAmounts:
+    """What these namespaces hold together."""
     cpu = memory_mb = disk_mb = allocations = 0
-    for namespace in namespaces_of(reader, quota):
+    for namespace in namespaces:
         use = reader.namespace_use(namespace)
         cpu += use.cpu
         memory_mb += use.memory_mb
         disk_mb += use.disk_mb
         allocations += use.allocations
     return QuotaAmounts(cpu=cpu, memory_mb=memory_mb, disk_mb=disk_mb, allocations=allocations)
-
-
-def sum_held(allocs: Iterable[Allocation]) -> QuotaAmounts:
-    """What those of the allocations take that still count."""
-    use = QuotaAmounts()
-    for alloc in allocs:
-        use = replaced(use, None, alloc)
-    return use
 
 
 def replaced(
@@ -60,10 +58,18 @@ def replaced(
 
     What is told to stop counts until its node is done with it; then it counts no more.
     """
-    for alloc, sign in ((before, -1), (after, 1)):
-        if alloc is not None and not alloc.is_client_terminal:
-            amounts = with_use(amounts, use_of(alloc), sign)
+    old, new = _counted(before), _counted(after)
+    if old is not None and new is not None and (old is new or old == new):
+        return amounts
+    for resources, sign in ((old, -1), (new, 1)):
+        if resources is not None:
+            amounts = with_use(amounts, use_of_resources(resources), sign)
     return amounts
+
+
+def _counted(alloc: Allocation | None) -> AllocatedResources | None:
+    """What an allocation was given; None when it holds nothing of it."""
+    return None if alloc is None or alloc.is_client_terminal else alloc.allocated_resources
 
 
 def with_use(amounts: QuotaAmounts, use: UseSum, sign: int = 1) -> QuotaAmounts:

@@ -20,14 +20,11 @@ from scheduler.state.nouns import (
     NOUN_OF_TOPIC,
     owned_by,
 )
-from scheduler.state.quota_use import sum_held
 from scheduler.state.stub import evaluation_stub
 from scheduler.state.table import Table
-from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
-from scheduler.structs.quota import QuotaAmounts
 from scheduler.structs.wire import Wire
 
 #: A stored version: job, incarnation (its CreateIndex), version.
@@ -133,11 +130,6 @@ class Record(StateReader):
         bucket = self._table_of(EVALUATIONS).bucket("job", key)
         found = (row.id for row in bucket if not (only_open and row.is_terminal))
         return list(islice(found, at_most))
-
-    def namespace_use(self, namespace: str) -> QuotaAmounts:
-        """What a namespace holds."""
-        every: Iterable[Allocation] = self._table_of(ALLOCATIONS).values()
-        return sum_held(alloc for alloc in every if alloc.namespace == namespace)
 
     def _table_of(self, noun: Noun[Key, Value]) -> Table[Key, Value]:
         return self._tables[noun]  # type: ignore[return-value] # it holds what its noun says

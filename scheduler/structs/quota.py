@@ -13,6 +13,13 @@ class QuotaAmounts(Wire, frozen=True):
     allocations: int = 0
 
 
+class NamespaceUse(Wire, frozen=True):
+    """What a namespace's allocations take until their nodes are done with them."""
+
+    namespace: str
+    used: QuotaAmounts = QuotaAmounts()
+
+
 class QuotaSpec(Wire, frozen=True):
     """A named set of limits; namespaces name it."""
 

@@ -125,6 +125,7 @@ def test_a_frame_lists_each_changed_row_once_with_its_last_value(store):
     assert (frame.kind, frame.at) == (KIND, 7)
     assert [(event.topic, event.key) for event in frame.events] == [
         (Topic.ALLOCATION, make_allocation().id),
+        (Topic.NAMESPACE_USE, "default"),
         (Topic.NODE_USE, make_node().id),
         (Topic.NODE, make_node().id),
     ]

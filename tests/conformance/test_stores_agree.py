@@ -16,7 +16,7 @@ from scheduler.errors import SchedulerError
 from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.node_use import node_use_of
-from scheduler.state.nouns import JOB_SUMMARIES, NODE_POOLS
+from scheduler.state.nouns import JOB_SUMMARIES, NAMESPACE_USES, NODE_POOLS
 from scheduler.state.writes.allocations import update_from_client
 from scheduler.state.writes.evaluations import collect, write_evaluations
 from scheduler.state.writes.jobs import purge_job, stop_job, write_job
@@ -28,6 +28,7 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.plan import Plan, PlanResult
 from tests.builders import CountingIDs, make_allocation, make_evaluation, make_job, make_node
+from tests.namespace_sums import counted_sums, kept_sums
 from tests.record_databases import copy_sqlite, database
 
 NUMBERS = st.integers(1, 3)
@@ -162,6 +163,12 @@ class TwoStores(RuleBasedStateMachine):
                 )
 
     @invariant()
+    def the_use_of_namespaces_is_exact(self):
+        if hasattr(self, "stores"):
+            memory = self.stores[0]
+            assert kept_sums(memory) == counted_sums(memory.allocations())
+
+    @invariant()
     def frames_are_alike(self):
         if hasattr(self, "stores"):
             memory, durable = (list(store.frames_since(0)) for store in self.stores)
@@ -180,6 +187,7 @@ def everything(reader):
         list(reader.nodes()),
         list(reader.list_all(NODE_POOLS)),
         [reader.node_use(node_id) for node_id in NODE_IDS],
+        list(reader.list_all(NAMESPACE_USES)),
         allocs,
         [reader.job_of(alloc) for alloc in allocs],
         [reader.job_versions(key) for key in keys],

@@ -12,6 +12,7 @@ from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeStatus
+from tests.namespace_sums import counted_sums, kept_sums
 from tests.simulation.world import World
 
 #: A port of an address, a core or an instance of a device.
@@ -38,6 +39,7 @@ def check_safety(world: World) -> None:
         names = Counter(alloc.name for alloc in live)
         assert not [name for name, count in names.items() if count > 1], names
         assert len(live) <= max(_wanted(version) for version in store.job_versions(job.key))
+    assert kept_sums(store) == counted_sums(store.allocations())
     indexes = [frame.index for frame in store.frames_since(0, limit=1_000_000)]
     assert indexes == list(range(1, store.index + 1))
 

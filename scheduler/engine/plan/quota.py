@@ -5,7 +5,13 @@ takes no more than is held already is never refused, also above a limit that was
 """
 
 from scheduler.ports import StateReader
-from scheduler.state.quota_use import exceeded, namespaces_of, quota_of, replaced, use_of_quota
+from scheduler.state.quota_use import (
+    exceeded,
+    namespaces_of,
+    quota_of,
+    replaced,
+    use_of_namespaces,
+)
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.plan import Plan
 
@@ -18,7 +24,7 @@ def plan_exceeds_quota(reader: StateReader, plan: Plan) -> bool:
     if quota is None:
         return False
     namespaces = namespaces_of(reader, quota.name)
-    before = after = use_of_quota(reader, quota.name)
+    before = after = use_of_namespaces(reader, namespaces)
     for alloc_id, planned in _touched(plan).items():
         stored = reader.allocation(alloc_id)
         either = planned or stored

@@ -139,6 +139,7 @@ EXPECTED = {
     models.JobSummaryRow: lambda value: plain(value, "namespace", "job_id"),
     models.JobVersionRow: of_job_version,
     models.LifecycleRow: lambda value: plain(value, "eval_id", "number"),
+    models.NamespaceUseRow: lambda value: plain(value, "namespace"),
     models.NodeRow: of_node,
     models.NodeUseRow: lambda value: plain(value, "node_id"),
     models.ScalingEventRow: of_scaling_event,

@@ -3,6 +3,7 @@
 import pytest
 from django.core.management import call_command
 from django.db import connections
+from msgspec.structs import replace
 
 from cluster.store.writer import DjangoStateStore
 from scheduler.state import nouns
@@ -21,6 +22,7 @@ from scheduler.structs.resources import (
     AllocatedCpu,
     AllocatedMemory,
     AllocatedResources,
+    AllocatedSharedResources,
     AllocatedTaskResources,
     TaskLifecycle,
 )
@@ -33,6 +35,7 @@ from tests.builders import (
     make_task_group,
 )
 from tests.cluster.models.expected_columns import differences
+from tests.namespace_sums import counted_sums, kept_sums
 from tests.record_databases import database, sqlite_settings
 
 BEFORE = "0006_lease_followed"
@@ -56,10 +59,15 @@ PHASES = AllocatedResources(
         "late": TaskLifecycle(hook="poststop"), "alone": TaskLifecycle(hook="poststart"),
     },
 )  # fmt: skip
+PHASED = make_allocation(
+    number=1,
+    allocated_resources=replace(PHASES, shared=AllocatedSharedResources(disk_mb=7)),
+    create_time=0,
+)
 VALUES = {
     nouns.ALLOCATIONS: [
         make_allocation(),
-        make_allocation(number=1, allocated_resources=PHASES, create_time=0),
+        PHASED,
         make_allocation(
             number=2,
             allocated_resources=AllocatedResources(),
@@ -162,7 +170,8 @@ def test_rows_made_before_are_given_their_columns(old_record):
     migrate_to(old_record)
     found, count = differences(old_record)
     assert found == []
-    assert count == sum(len(values) for values in VALUES.values()) + 3
+    # The namespace and the pools that every record has, and what the namespace holds.
+    assert count == sum(len(values) for values in VALUES.values()) + 4
     # And the store goes on with it.
     changed = make_evaluation(2, priority=80)
     DjangoStateStore(old_record).write(
@@ -171,6 +180,17 @@ def test_rows_made_before_are_given_their_columns(old_record):
         now=SOME_MOMENT,
     )
     assert differences(old_record)[0] == []
+
+
+def test_namespaces_are_given_their_sums(old_record):
+    fill(old_record)
+    with connections[old_record].cursor() as cursor:
+        cursor.execute("UPDATE allocation SET namespace = 'team' WHERE id = %s", [PHASED.id])
+    migrate_to(old_record)
+
+    allocs = [alloc for alloc in VALUES[nouns.ALLOCATIONS] if alloc is not PHASED]
+    team = replace(PHASED, namespace="team")
+    assert DjangoStateStore(old_record).read(kept_sums) == counted_sums([*allocs, team])
 
 
 def test_the_way_back_and_forth_again_loses_nothing(old_record):
