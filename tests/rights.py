@@ -106,7 +106,8 @@ JOBS = [
     _of_job("revert", "submit-job | revert-job", _ALL),
     _of_job("stable", "submit-job | stable-job", _ALL),
     _of_job("scale", "read-job | read-job-scaling"),
-    _of_job("scale", "submit-job | scale-job", "PUT POST PATCH DELETE"),
+    _of_job("scale", "submit-job | scale-job", "PUT",
+            {"Count": 1, "Target": {"Group": "group"}}),
     _of_job("action", "alloc-exec", _ALL),
     Row(_ALL, "jobs/statuses", "read-job"),
 ]  # fmt: skip
@@ -202,7 +203,7 @@ NAMES = [
     Row("PUT POST PATCH DELETE", "service/x", "submit-job | delete-service-registration",
         name="x"),
     Row("GET", "scaling/policies", _SCALING),
-    Row(_ALL, "scaling/policy/x", "read-scaling-policy | list-jobs + read-job", name="x"),
+    Row("GET", "scaling/policy/x", "read-scaling-policy | list-jobs + read-job", name="x"),
     Row("GET", "vars", ANYBODY),
     Row("GET", "var/x", "variables:read", name="x"),
     Row("PUT POST PATCH", "var/x", "variables:write", name="x"),

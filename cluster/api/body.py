@@ -25,6 +25,7 @@ _WORDS = {
     "Expecting ',' delimiter": "after object key:value pair",
 }
 _DEEPEST = 100
+_INT64 = 2**63
 _INSTANT = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -58,12 +59,15 @@ class Body:
         """A boolean, False when not given."""
         return self._typed(field, bool, default=False, word="bool")
 
-    def number(self, field: str) -> int:
-        """An integer, 0 when not given."""
+    def number(self, field: str, word: str = "int") -> int:
+        """An integer of 64 bits, 0 when not given; `word` is what error texts call its type."""
         value = self._fields.get(field.casefold())
         if isinstance(value, bool):
-            raise self._mismatch(value, field, "int")
-        return self._typed(field, int, 0, "int")
+            raise self._mismatch(value, field, word)
+        number = self._typed(field, int, 0, word)
+        if not -_INT64 <= number < _INT64:
+            raise self._mismatch(number, field, word)
+        return number
 
     def nested(self, field: str) -> "Body | None":
         """A nested object, None when not given."""

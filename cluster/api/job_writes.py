@@ -54,7 +54,7 @@ async def update(call: Call, job_id: str) -> HttpResponse:
 
 async def _registered(call: Call, request: JobRegistration) -> HttpResponse:
     written = await call.write(register_job, request)
-    return answer_write(call.request, _written_form(written), written.index)
+    return answer_write(call.request, written_form(written), written.index)
 
 
 async def deregister(call: Call, job_id: str) -> HttpResponse:
@@ -70,7 +70,7 @@ async def deregister(call: Call, job_id: str) -> HttpResponse:
         eval_priority=priority,
         no_shutdown_delay=read_flag(call.query, "no_shutdown_delay") or False,
     )
-    body = _written_form(written) | {"VolumeEvalID": "", "VolumeEvalIndex": 0}
+    body = written_form(written) | {"VolumeEvalID": "", "VolumeEvalIndex": 0}
     body.pop("Warnings")
     return answer_write(call.request, body, written.index)
 
@@ -88,7 +88,7 @@ async def evaluate(call: Call, job_id: str) -> HttpResponse:
         options = body.nested("EvalOptions")
         force = options is not None and options.flag("ForceReschedule")
     written = await call.write(evaluate_job, key, force_reschedule=force)
-    return answer_write(call.request, _written_form(written), written.index)
+    return answer_write(call.request, written_form(written), written.index)
 
 
 async def plan(call: Call, job_id: str) -> HttpResponse:
@@ -148,7 +148,8 @@ async def _read(reading: Callable[..., Result], call: Call, *args: Body) -> Resu
     return await asyncio.to_thread(reading, call, *args)
 
 
-def _written_form(written: JobWritten) -> dict[str, Any]:
+def written_form(written: JobWritten) -> dict[str, Any]:
+    """What the answer to a write of a job says."""
     return write_meta(written.index) | {
         "EvalID": written.eval_id,
         "EvalCreateIndex": written.eval_create_index,

@@ -64,11 +64,6 @@ def _root_keys(call: Call) -> None:
         require_operator(call.caller, "keyring-delete" if deletes else "keyring-rotate")
 
 
-def _scaling_policy(call: Call) -> None:
-    if not (call.allows(call.namespace, "list-jobs") and call.allows(call.namespace, "read-job")):
-        call.require("read-scaling-policy")
-
-
 _VARIABLE = {"GET": "read", "DELETE": "destroy"}
 
 
@@ -142,15 +137,11 @@ RIGHTS: dict[str, Right] = {
     r"job/.*/dispatch(?:/payload)?": _of_namespace("dispatch-job"),
     r"job/.*/revert": _of_namespace("submit-job", "revert-job"),
     r"job/.*/stable": _of_namespace("submit-job", "stable-job"),
-    r"job/.*/scale": _either(
-        _of_namespace("read-job", "read-job-scaling"), _of_namespace("submit-job", "scale-job")
-    ),
     r"jobs/statuses": _of_namespace("read-job"),
     r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
     r"operator/keyring/.*": _root_keys,
     r"operator/upgrade-check/.*": _reading("operator"),
     r"plugin/csi/.*": _plugin,
-    r"scaling/policy/.*": _scaling_policy,
     r"service/.*": _either(
         _of_namespace("read-job"), _of_namespace("submit-job", "delete-service-registration")
     ),

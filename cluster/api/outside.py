@@ -19,13 +19,6 @@ def _may_list_services(call: Call) -> None:
         call.require("read-job")
 
 
-def _may_list_scaling(call: Call) -> None:
-    if call.namespace != EVERY_NAMESPACE and not (
-        call.allows(call.namespace, "list-jobs") and call.allows(call.namespace, "read-job")
-    ):
-        call.require("list-scaling-policies")
-
-
 def _may_list_plugins(call: Call) -> None:
     if call.query.get("type") and not call.caller.access.lists_plugins():
         raise NotAllowed(missing="plugin:list or plugin:read")
@@ -43,7 +36,6 @@ def _everybody(_call: Call) -> None:
 #: Lists of kinds that are never there, which clients show as empty, and who may ask for them.
 EMPTY_LISTS: dict[str, Right] = {
     "services": _may_list_services,
-    "scaling/policies": _may_list_scaling,
     "plugins": _may_list_plugins,
     "vars": _everybody,
     "volumes": _may_list_volumes,

@@ -20,6 +20,7 @@ from cluster.api import (
     outside,
     plain_nouns,
     quotas,
+    scaling,
     search,
     server_facts,
     snapshots,
@@ -78,6 +79,7 @@ _JOBS = [
     _of_job("actions", GET=jobs.job_actions),
     _of_job("evaluate", PUT=job_writes.evaluate),
     _of_job("plan", PUT=job_writes.plan),
+    _of_job("scale", GET=scaling.scale_status, PUT=scaling.scale),
     _route(
         rf"job/(?P<path>{_ANY})/tag",
         GET=outside.job_tag,
@@ -171,6 +173,8 @@ _SERVER = [
     _only_put("system/reconcile/summaries", operator.reconcile_summaries),
     _route("namespace", PUT=operator.write_namespace),
     _route(rf"quota/usage/(?P<name>{_SEGMENT})", GET=quotas.read_usage),
+    _route("scaling/policies", GET=scaling.list_policies),
+    _route(rf"scaling/policy/(?P<policy_id>{_SEGMENT})", GET=scaling.read_policy),
     _route("search", PUT=search.search),
     _route("event/stream", GET=events.stream),
     *(

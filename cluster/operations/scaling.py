@@ -35,6 +35,8 @@ class ScalingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What shall become of a group, or be known about it."""
 
     task_group: str
+    #: Where the payload says the job is; "": it says nothing.
+    namespace: str = ""
     #: None: nothing is scaled, the event is kept.
     count: int | None = None
     message: str = ""
@@ -66,7 +68,7 @@ def scale_job(
     def work(change: Change) -> JobWritten:
         if change.scheduler_settings().reject_job_registration and not by.access.is_management:
             raise NotAllowed(REGISTRATION_DISABLED)
-        _check_request(request)
+        _check_request(request, key)
         job = change.job(key)
         if job is None:
             raise NotFound(f"job {quoted(key.job_id)} not found")
@@ -112,9 +114,11 @@ def why_not_scaled(reader: StateReader, job: Job, group: TaskGroup, count: int) 
     return next(filter(None, reasons), "")
 
 
-def _check_request(request: ScalingRequest) -> None:
+def _check_request(request: ScalingRequest, key: JobKey) -> None:
     if not request.task_group:
         raise OperationRefused("missing task group name for scaling action")
+    if request.namespace not in {"", key.namespace}:
+        raise OperationRefused("namespace in payload did not match header")
     if request.count is None:
         return
     if request.error:

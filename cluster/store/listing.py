@@ -14,6 +14,7 @@ from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
+from scheduler.state.scaling_nouns import SCALING_POLICIES
 
 
 class _Order(NamedTuple):
@@ -39,6 +40,7 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
         _Order(nouns.ALLOCATIONS, _CREATION, "id", ("id", "node_id", "eval_id")),
         _Order(nouns.DEPLOYMENTS, _CREATION, "id"),
         _Order(nouns.NODES, ("id",), "id"),
+        _Order(SCALING_POLICIES, ("id",), "id", ("id",)),
     )
 }
 _OPEN_STATUSES = ("pending", "blocked")

@@ -16,6 +16,7 @@ from cluster.operations.deployments import (
 from cluster.operations.jobs import deregister_job, evaluate_job
 from cluster.operations.namespaces import delete_namespace, put_namespace
 from cluster.operations.nodes import evaluate_node
+from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.operations.scheduler_settings import set_scheduler_settings
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Namespace
@@ -77,6 +78,13 @@ def _evaluate(request: Request) -> Reply:
     return Reply(eval_id=written.eval_id)
 
 
+def _scale(request: Request) -> Reply:
+    wanted = ScalingRequest(
+        task_group=request.body["Target"]["Group"], count=request.body.get("Count")
+    )
+    return Reply(eval_id=request.run(scale_job, request.key, wanted).eval_id)
+
+
 def _stop_allocation(request: Request) -> Reply:
     return Reply(eval_id=request.run(stop_allocation, request.name).eval_id)
 
@@ -128,6 +136,7 @@ def _fail(request: Request) -> Reply:
 ROUTES: list[tuple[str, str, Callable[[Request], Reply]]] = [
     ("DELETE", r"/v1/job/([^/]+)", _deregister),
     ("PUT", r"/v1/job/([^/]+)/evaluate", _evaluate),
+    ("PUT", r"/v1/job/([^/]+)/scale", _scale),
     ("PUT", r"/v1/allocation/([^/]+)/stop", _stop_allocation),
     ("PUT", r"/v1/deployment/promote/([^/]+)", _promote),
     ("PUT", r"/v1/deployment/pause/([^/]+)", _pause),

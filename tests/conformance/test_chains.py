@@ -25,7 +25,6 @@ NOT_YET = {
     "deploy-revert": "PUT /v1/job/web/revert",
     "job-dispatch": "PUT /v1/job/etl/dispatch",
     "job-periodic-force": "PUT /v1/job/cron/periodic/force",
-    "job-scale": "PUT /v1/job/web/scale",
 }
 
 #: Everywhere: the numbers of refusals are the API's own (http-api.md), not the chain's.

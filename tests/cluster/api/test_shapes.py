@@ -5,8 +5,10 @@ import json
 import pytest
 
 from cluster.jobspec.parse import parse_job
+from cluster.operations.scaling_policies import with_policy_ids
 from scheduler.state.found_rows import put_found
 from scheduler.state.writes.jobs import write_job
+from scheduler.state.writes.scaling import record_scaling
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import (
     ClientStatus,
@@ -25,7 +27,8 @@ from scheduler.structs.node import (
     NodeStatus,
 )
 from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
-from tests.builders import make_allocation, make_evaluation, make_node
+from scheduler.structs.scaling import ScalingEvent
+from tests.builders import CountingIDs, make_allocation, make_evaluation, make_node
 from tests.cluster.api.clients import NOW, document, put
 from tests.cluster.api.shape_match import differences
 from tests.vector_files import VECTORS
@@ -36,6 +39,8 @@ NODE = make_node(1).id
 SECOND_NODE = make_node(2).id
 ALLOC = "bbbbbbbb-0000-0000-0000-000000000001"
 EVAL = "cccccccc-0000-0000-0000-000000000001"
+#: The first that counting gives.
+POLICY = "00000000-0000-0000-0000-000000000001"
 
 RICH = document(
     Type="service",
@@ -80,7 +85,14 @@ RICH = document(
 
 
 def fill(change):
-    job = write_job(change, parse_job(RICH))
+    job = write_job(change, with_policy_ids(parse_job(RICH), None, CountingIDs()))
+    record_scaling(
+        change,
+        ScalingEvent(
+            job_id="web", task_group="web", count=1, meta={"why": "load"}, eval_id=EVAL,
+            create_index=change.index,
+        ),
+    )  # fmt: skip
     index = change.index
     started = NodeEvent(message="Node registered", subsystem="Cluster", timestamp=NOW)
     for number in (1, 2):
@@ -181,6 +193,7 @@ READS = [
     ("job/web/evaluations", {}),
     ("job/web/summary", {}),
     ("job/web/versions", {"diffs": "true"}),
+    ("job/web/scale", {}),
     ("jobs", {"meta": "true"}),
     ("namespace/default", {}),
     ("namespaces", {}),
@@ -191,6 +204,8 @@ READS = [
     ("nodes", {"resources": "true", "os": "true"}),
     ("operator/scheduler/configuration", {}),
     ("regions", {}),
+    ("scaling/policies", {}),
+    (f"scaling/policy/{POLICY}", {}),
     ("status/leader", {}),
     ("status/peers", {}),
 ]
@@ -199,6 +214,7 @@ WRITES = [
     ("PUT", "jobs", {"Job": RICH}),
     ("PUT", "job/web/plan", {"Job": RICH, "Diff": True}),
     ("PUT", "job/web/evaluate", None),
+    ("PUT", "job/web/scale", {"Count": 2, "Target": {"Group": "web"}}),
     ("DELETE", "job/web", None),
     ("PUT", "validate/job", {"Job": RICH}),
     ("PUT", "search", {"Prefix": "", "Context": "all"}),
@@ -214,7 +230,7 @@ WRITES = [
 def shape_of(method, path):
     """The recorded shape of a request, by its path template."""
     template = path
-    for actual in (ALLOC, EVAL, NODE, SECOND_NODE):
+    for actual in (ALLOC, EVAL, NODE, SECOND_NODE, POLICY):
         template = template.replace(actual, "{id}")
     template = template.replace("job/web", "job/{job}")
     if not template.startswith("validate"):
