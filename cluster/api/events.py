@@ -63,6 +63,8 @@ _PRIVATE = [noun for noun in NOUNS if noun.topic not in _PUBLIC]
 _SILENT = frozenset[str](
     {
         *(kind for noun in _PRIVATE for kind in (noun.upserted, noun.deleted)),
+        WriteKind.JOB_STABILITY_SET,
+        WriteKind.JOB_VERSION_TAGGED,
         WriteKind.SCHEDULER_SETTINGS_UPDATED,
         WriteKind.LIFECYCLE_RECORDED,
         WriteKind.COLLECTED,
@@ -70,6 +72,11 @@ _SILENT = frozenset[str](
         WriteKind.SUMMARIES_RECONCILED,
     }
 )
+#: What the public stream calls writes that it does not tell apart.
+_TYPES: dict[str, str] = {
+    WriteKind.JOB_DISPATCHED: WriteKind.JOB_REGISTERED.value,
+    WriteKind.JOB_REVERTED: WriteKind.JOB_REGISTERED.value,
+}
 _EVERYTHING = "*"
 
 
@@ -215,7 +222,7 @@ def event_form(frame: EventFrame, event: StateEvent, caller: Caller) -> dict[str
         payload["Deleted"] = True
     return {
         "Topic": str(event.topic),
-        "Type": str(frame.kind),
+        "Type": _TYPES.get(frame.kind, str(frame.kind)),
         "Key": event.key,
         "Namespace": "" if event.topic in _WITHOUT_NAMESPACE else event.namespace,
         "FilterKeys": None if keys is None else list(keys),

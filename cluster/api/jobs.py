@@ -12,7 +12,7 @@ from cluster.api.request import Call
 from cluster.api.respond import Found, read_meta
 from cluster.api.stubs import allocation_stub, evaluation_form, job_stub, summary_form
 from cluster.api.version_diffs import read_comparison, version_diffs
-from cluster.api.watches import JOB_TABLES, watch_job, watch_row
+from cluster.api.watches import JOB_TABLES, watch_job, watch_row, watch_versions
 from cluster.operations.errors import OperationRefused
 from cluster.store.ports import RecordReader
 from scheduler.state import nouns
@@ -147,7 +147,7 @@ async def job_versions(call: Call, job_id: str) -> HttpResponse:
         body["Diffs"] = version_diffs(versions, comparison)
         return Found(index=index, body=body)
 
-    return await answer_read(call, work, watch_job(key))
+    return await answer_read(call, work, *watch_versions(key))
 
 
 async def job_submission(call: Call, job_id: str) -> HttpResponse:

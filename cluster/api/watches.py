@@ -24,4 +24,9 @@ def watch_job(key: JobKey) -> Watch:
     return Watch(Topic.JOB, key.job_id)
 
 
+def watch_versions(key: JobKey) -> tuple[Watch, ...]:
+    """A change of any version of a job; the current one is the job's own row."""
+    return watch_job(key), Watch(Topic.JOB_VERSION, key.job_id)
+
+
 JOB_TABLES = (watch_table("jobs"), watch_table("job_summaries"))

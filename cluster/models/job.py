@@ -12,6 +12,9 @@ from scheduler.structs.job import Job, JobStatus, JobSubmission, JobSummary, Job
 
 _REGISTER = "cluster.operations.jobs.register_job"
 _DEREGISTER = "cluster.operations.jobs.deregister_job"
+_DISPATCH = "cluster.operations.job_dispatch.dispatch_job"
+_REVERT = "cluster.operations.job_versions.revert_job"
+_TAG = "cluster.operations.job_versions.tag_version"
 
 
 class JobQuerySet(ReadOnlyQuerySet["JobRow"]):
@@ -56,11 +59,16 @@ class JobRow(ReadOnlyRow):
         " that is per node. Stopped jobs want none of it.",
     )
     is_stopped = models.BooleanField("stopped", db_default=False)
+    dispatch_token = models.TextField(
+        "idempotency token",
+        db_default="",
+        help_text="Of a dispatched job: a second dispatch with the same one makes no other.",
+    )
     submitted_at = models.DateTimeField("submitted", null=True)
     body = models.BinaryField()
 
     objects = JobQuerySet.as_manager()
-    put_by = (_REGISTER, _DEREGISTER)
+    put_by = (_REGISTER, _DEREGISTER, _DISPATCH, _REVERT)
     removed_by = (_DEREGISTER,)
 
     class Meta:
@@ -74,6 +82,11 @@ class JobRow(ReadOnlyRow):
                 fields=["namespace", "parent_id"],
                 name="job_parent",
                 condition=~models.Q(parent_id=""),
+            ),
+            models.Index(
+                fields=["namespace", "parent_id", "dispatch_token"],
+                name="job_dispatch_token",
+                condition=~models.Q(dispatch_token=""),
             ),
         ]
 
@@ -104,7 +117,7 @@ class JobVersionRow(ReadOnlyRow):
     body = models.BinaryField()
 
     objects = ReadOnlyQuerySet["JobVersionRow"].as_manager()
-    put_by = (_REGISTER,)
+    put_by = (_REGISTER, _REVERT, _TAG)
     removed_by = (_DEREGISTER,)
 
     class Meta:

@@ -144,8 +144,9 @@ def check_transition(stored: Job | None, job: Job) -> None:
     if stored.is_periodic != job.is_periodic:
         wanted = "periodic" if job.is_periodic else "non-periodic"
         raise OperationRefused(f"cannot update {_opposite(wanted)} job to being {wanted}")
-    if (stored.parameterized_job is None) != (job.parameterized_job is None):
-        wanted = "non-parameterized" if job.parameterized_job is None else "parameterized"
+    # A dispatched child is none: read from the API and sent again it would become one.
+    if stored.is_parameterized != job.is_parameterized:
+        wanted = "parameterized" if job.is_parameterized else "non-parameterized"
         raise OperationRefused(f"cannot update {_opposite(wanted)} job to being {wanted}")
     if stored.dispatched != job.dispatched:
         raise OperationRefused("field 'Dispatched' is read-only")

@@ -94,7 +94,7 @@ def register_job(
 
     def work(change: Change) -> JobWritten:
         admitted = admit(change, request.job, judged)
-        return _register(change, request, admitted, _Ids(eval_id, ids))
+        return register_in(change, request, admitted, NewIds(eval_id, ids))
 
     index, written = store.write(WriteKind.JOB_REGISTERED, work, now=now, by=by)
     return replace(written, index=index)
@@ -155,7 +155,7 @@ def evaluate_job(
         if job.is_parameterized:
             raise OperationRefused("can't evaluate parameterized job")
         cause = Cause(kind=CauseKind.OPERATOR, id=job.id, text="evaluation asked for")
-        evaluation = _evaluation(job, eval_id, change.now, cause=cause)
+        evaluation = job_evaluation(job, eval_id, change.now, cause=cause)
         evaluation = evaluation.changed(job_modify_index=job.modify_index)
         forced = _replaceable(change, job) if force_reschedule else ()
         transition = DesiredTransition(force_reschedule=True)
@@ -184,17 +184,25 @@ def submission_size(submission: JobSubmission) -> int:
     return sum(len(text.encode()) for text in texts)
 
 
-class _Ids(NamedTuple):
+class NewIds(NamedTuple):
+    """Identifiers for what a registration makes."""
+
     eval_id: str
     source: IDSource
 
 
-def _register(
-    change: Change, request: JobRegistration, admitted: Admitted, ids: _Ids
-) -> JobWritten:
+def require_registration_enabled(change: Change) -> None:
+    """Refuse everyone but managers while registration, dispatch and scaling are switched off."""
     settings = change.scheduler_settings()
     if settings.reject_job_registration and not change.by.access.is_management:
         raise NotAllowed(REGISTRATION_DISABLED)
+
+
+def register_in(
+    change: Change, request: JobRegistration, admitted: Admitted, ids: NewIds
+) -> JobWritten:
+    """What `register_job` writes, in a transaction that is open already."""
+    require_registration_enabled(change)
     stored = change.job(request.job.key)
     job = admitted.job
     if request.enforce_index:
@@ -210,7 +218,8 @@ def _register(
         evaluation = _register_evaluation(stored, ids.eval_id, change, request.eval_priority)
         written = _written(change, evaluation, job_modify_index=stored.modify_index)
         return replace(written, warnings=told)
-    job = write_job(change, replace(job, submit_time=change.now))
+    # A tag names the version that it was set on.
+    job = write_job(change, replace(job, submit_time=change.now, version_tag=None))
     if submission is not None:
         _put_submission(change, submission, job)
     evaluation = _register_evaluation(job, ids.eval_id, change, request.eval_priority)
@@ -253,7 +262,7 @@ def _register_evaluation(
         return None
     text = f"version {job.version} registered"
     cause = Cause(kind=CauseKind.JOB, id=job.id, index=job.job_modify_index, text=text)
-    evaluation = _evaluation(job, eval_id, change.now, cause=cause)
+    evaluation = job_evaluation(job, eval_id, change.now, cause=cause)
     return evaluation.changed(
         priority=eval_priority or job.priority, job_modify_index=job.job_modify_index
     )
@@ -266,7 +275,7 @@ def _deregister_evaluation(
         return None
     text = "job purged" if purge else "job stopped"
     cause = Cause(kind=CauseKind.JOB, id=job.id, index=change.index, text=text)
-    return _evaluation(job, eval_id, change.now, cause=cause).changed(
+    return job_evaluation(job, eval_id, change.now, cause=cause).changed(
         # Always the service scheduler, whatever the job was: it only has to stop things.
         type=JobType.SERVICE.value,
         triggered_by=EvalTrigger.JOB_DEREGISTER.value,
@@ -275,7 +284,8 @@ def _deregister_evaluation(
     )
 
 
-def _evaluation(job: Job, eval_id: str, now: int, *, cause: Cause) -> Evaluation:
+def job_evaluation(job: Job, eval_id: str, now: int, *, cause: Cause) -> Evaluation:
+    """A first look at a job, of its type and priority."""
     return Evaluation(
         id=eval_id,
         namespace=job.namespace,

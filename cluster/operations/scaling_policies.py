@@ -36,6 +36,14 @@ def with_policy_ids(job: Job, stored: Job | None, ids: IDSource) -> Job:
     return _with_policies(job, named)
 
 
+def with_own_policies(job: Job, ids: IDSource) -> Job:
+    """A job launched by another one: its policies are new, and about itself."""
+    return _with_policies(
+        job,
+        lambda policy: replace(policy, id=ids.next_id(), target={**policy.target, "Job": job.id}),
+    )
+
+
 def policies(job: Job) -> Iterator[ScalingPolicy]:
     """Every policy of the job, groups first."""
     for group in job.task_groups:

@@ -77,6 +77,40 @@ def _scaled(event: ScalingEvent) -> Act:
     return Act("scale job", "job", event.job_id, event.namespace, counts)
 
 
+def _job_dispatched(frame: EventFrame) -> Act | None:
+    job = _value(frame.events, Topic.JOB, Job)
+    if job is None:
+        return _plain(frame, "dispatch job")
+    return Act("dispatch job", "job", job.parent_id, job.namespace, f"as {job.id}")
+
+
+def _job_reverted(frame: EventFrame) -> Act | None:
+    job = _value(frame.events, Topic.JOB, Job)
+    if job is None:
+        # It asked for what there is: an evaluation and nothing else.
+        return _evaluated(frame)
+    return Act("revert job", "job", job.id, job.namespace, f"version {job.version}")
+
+
+def _stability_set(frame: EventFrame) -> Act | None:
+    return _of_version(frame, lambda job: "call job stable" if job.stable else "call job unstable")
+
+
+def _version_tagged(frame: EventFrame) -> Act | None:
+    return _of_version(
+        frame, lambda job: "tag job version" if job.version_tag else "untag job version"
+    )
+
+
+def _of_version(frame: EventFrame, words: Callable[[Job], str]) -> Act | None:
+    # The current version is the job's own row.
+    job = _value(frame.events, Topic.JOB_VERSION, Job) or _value(frame.events, Topic.JOB, Job)
+    if job is None:
+        return None
+    tag = f", {job.version_tag.name}" if job.version_tag else ""
+    return Act(words(job), "job", job.id, job.namespace, f"version {job.version}{tag}")
+
+
 def _job_deregistered(frame: EventFrame) -> Act | None:
     event = _event(frame.events, Topic.JOB)
     if event is None:
@@ -211,6 +245,10 @@ def _count(count: int, one: str) -> str:
 
 _TOLD: dict[str, Callable[[EventFrame], Act | None]] = {
     WriteKind.JOB_REGISTERED: _job_registered,
+    WriteKind.JOB_DISPATCHED: _job_dispatched,
+    WriteKind.JOB_REVERTED: _job_reverted,
+    WriteKind.JOB_STABILITY_SET: _stability_set,
+    WriteKind.JOB_VERSION_TAGGED: _version_tagged,
     WriteKind.JOB_DEREGISTERED: _job_deregistered,
     SCALING_EVENTS.upserted: _scaling_noted,
     WriteKind.EVALUATION_UPDATED: _evaluated,

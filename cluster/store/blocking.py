@@ -16,6 +16,7 @@ from scheduler.state.events import EventFrame, StateEvent, Topic
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.job import Job
 from scheduler.structs.scaling import ScalingEvent
 
 #: Changes of this many newest frames are remembered for waiters that come a little late.
@@ -26,7 +27,7 @@ class Watch(NamedTuple):
     """Any change of a topic; with a key, of the rows that have this id among theirs.
 
     An allocation is found by its own id and those of its job, node, evaluation and deployment, an
-    evaluation by its job and deployment too, a scaling event by its job.
+    evaluation by its job and deployment too, a version and a scaling event by their job.
     `Watch(Topic.NODE_USE, node_id)` also wakes on every change of an allocation of the node.
     """
 
@@ -119,6 +120,9 @@ def watches_of(event: StateEvent) -> Iterator[Watch]:
         yield Watch(event.topic, value.deployment_id)
     elif isinstance(value, Deployment | ScalingEvent):
         yield Watch(event.topic, value.job_id)
+    elif isinstance(value, Job):
+        # A version's key names the version too.
+        yield Watch(event.topic, value.id)
     elif isinstance(value, LifecycleStep):
         yield Watch(event.topic, value.eval_id)
 

@@ -18,6 +18,17 @@ def wanted_count(job: Job) -> int:
     return sum(group.count for group in job.task_groups)
 
 
+def dispatch_token(job: Job) -> str:
+    """What tells one dispatch from another; of a registered job it means nothing."""
+    return job.dispatch_idempotency_token if job.dispatched else ""
+
+
+def dispatch_place(job: Job) -> tuple[str, str, str] | None:
+    """Among which children of which parent its token is looked for."""
+    token = dispatch_token(job)
+    return (job.namespace, job.parent_id, token) if token else None
+
+
 def node_cpu_mhz(node: Node) -> int:
     """MHz for allocations: without what the node keeps for itself."""
     return max(node.node_resources.cpu.cpu_shares - node.reserved_resources.cpu.cpu_shares, 0)

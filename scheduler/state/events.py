@@ -39,6 +39,9 @@ class WriteKind(StrEnum):
     """
 
     JOB_REGISTERED = "JobRegistered"
+    #: To the public stream both are registrations.
+    JOB_DISPATCHED = "JobDispatched"
+    JOB_REVERTED = "JobReverted"
     JOB_DEREGISTERED = "JobDeregistered"
     EVALUATION_UPDATED = "EvaluationUpdated"
     ALLOCATION_UPDATED = "AllocationUpdated"
@@ -53,6 +56,8 @@ class WriteKind(StrEnum):
     NODE_DRAIN = "NodeDrain"
     NODE_STREAM_EVENT = "NodeStreamEvent"
     #: Writes the public stream does not name.
+    JOB_STABILITY_SET = "JobStabilitySet"
+    JOB_VERSION_TAGGED = "JobVersionTagged"
     SCHEDULER_SETTINGS_UPDATED = "SchedulerSettingsUpdated"
     LIFECYCLE_RECORDED = "LifecycleRecorded"
     COLLECTED = "Collected"

@@ -52,9 +52,18 @@ JOBS: Noun[JobKey, Job] = Noun(
         "modify_index": lambda job: job.modify_index,
         "wanted_count": columns.wanted_count,
         "is_stopped": lambda job: job.stop,
+        "dispatch_token": columns.dispatch_token,
     },
     instants={"submitted_at": lambda job: job.submit_time},
-    indexes={"type": Index(lambda job: job.type, ("type",))},
+    indexes={
+        "type": Index(lambda job: job.type, ("type",)),
+        # The child of a parameterized job that was dispatched with a token.
+        "dispatch_token": Index(
+            columns.dispatch_place,
+            ("namespace", "parent_id", "dispatch_token"),
+            "NOT (dispatch_token = '')",
+        ),
+    },
     namespace=lambda job: job.namespace,
     table_index="jobs",
 )

@@ -100,15 +100,15 @@ def mark_stable(change: Change, key: JobKey, version: int, *, stable: bool = Tru
     return _rewrite_version(change, key, version, stable=stable)
 
 
-def tag_version(change: Change, key: JobKey, version: int, tag: VersionTag | None) -> bool:
+def name_version(change: Change, key: JobKey, version: int, tag: VersionTag | None) -> bool:
     """Name a version, or take its name away; False when it is not there."""
     return _rewrite_version(change, key, version, version_tag=tag)
 
 
 def _rewrite_version(change: Change, key: JobKey, version: int, **fields: object) -> bool:
     current = change.job(key)
-    create_index = current.create_index if current else 0
-    found = change.job_version(key, version, create_index)
+    # Of those that are listed: one that is kept for its allocations alone must not come back.
+    found = next((each for each in change.job_versions(key) if each.version == version), None)
     if found is None:
         return False
     rewritten = replace(found, **fields, modify_index=change.index)

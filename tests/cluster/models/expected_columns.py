@@ -93,6 +93,7 @@ def of_job(value):
         "job_id": value.id,
         "wanted_count": sum(group.count for group in value.task_groups),
         "is_stopped": value.stop,
+        "dispatch_token": value.dispatch_idempotency_token if value.dispatched else "",
         "submitted_at": moment(value.submit_time),
     }
 

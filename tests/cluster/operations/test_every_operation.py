@@ -25,14 +25,14 @@ from scheduler.state.nouns import (
     NODE_POOLS,
     QUOTAS,
 )
-from scheduler.state.writes.jobs import write_job
+from scheduler.state.writes.jobs import name_version, write_job
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclRole, AclToken, PolicyLink
 from scheduler.structs.allocation import ClientStatus, DesiredTransition
 from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
-from scheduler.structs.job import Namespace
+from scheduler.structs.job import Namespace, ParameterizedJob, VersionTag
 from scheduler.structs.node import DrainStrategy, NodeEvent, NodePool, NodeStatus
 from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -56,6 +56,8 @@ METHOD = AuthMethod(
     config=AuthConfig(jwks_url="https://sso.example/keys"),
 )
 RULE = BindingRule(auth_method="sso", bind_type="management")
+PARENT = make_job(id="parent", type="batch", parameterized_job=ParameterizedJob())
+TWICE = make_job(id="twice")
 DEPLOYMENT = "dddddddd-0000-0000-0000-000000000001"
 #: Their right is what an agent shows, not what somebody was granted.
 OF_AGENTS = {"register_node", "report_from_client"}
@@ -120,6 +122,11 @@ def arguments_of(world):
         "deregister_job": ((job.key,), {}),
         "evaluate_job": ((job.key,), {}),
         "scale_job": ((job.key, note), {}),
+        "dispatch_job": ((PARENT.key, module("job_dispatch").Dispatch()), {}),
+        "revert_job": ((TWICE.key, 0), {}),
+        "mark_job_stable": ((TWICE.key, 0), {}),
+        "tag_version": ((TWICE.key, "good"), {}),
+        "untag_version": ((TWICE.key, "first"), {}),
         "stop_allocation": ((alloc.id,), {}),
         "mark_draining": (({alloc.id: DesiredTransition(migrate=True)},), {}),
         "report_from_client": (((report,),), {}),
@@ -172,8 +179,14 @@ def world():
     held = SimpleNamespace(store=store, job=make_job(), evaluation=None, alloc=None)
     held.node = make_node(1, secret_id=module("nodes").hash_secret("right"))
 
+    def fill_first(change):
+        write_job(change, TWICE)
+        name_version(change, TWICE.key, 0, VersionTag(name="first"))
+
     def fill(change):
+        write_job(change, replace(TWICE, priority=60))
         job = write_job(change, held.job)
+        write_job(change, PARENT)
         put_found(change, held.node)
         held.alloc = make_allocation(
             job,
@@ -194,6 +207,7 @@ def world():
         change.put(ACL_AUTH_METHODS, METHOD)
         change.put(ACL_BINDING_RULES, replace(RULE, id="b1"))
 
+    store.write(WriteKind.JOB_REGISTERED, fill_first, now=SOME_MOMENT)
     store.write(WriteKind.PLAN_RESULT, fill, now=SOME_MOMENT)
     paused = SchedulerSettings(pause_eval_broker=True)
     module("scheduler_settings").set_scheduler_settings(store, paused, by=CLUSTER, now=1)

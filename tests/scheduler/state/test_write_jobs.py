@@ -13,9 +13,9 @@ from scheduler.state.writes.job_status import job_status, refresh_job_status
 from scheduler.state.writes.jobs import (
     has_same_spec,
     mark_stable,
+    name_version,
     purge_job,
     stop_job,
-    tag_version,
     write_job,
 )
 from scheduler.state.writes.summaries import count_allocation
@@ -116,7 +116,7 @@ def test_j09_six_versions_are_kept_and_the_newest_stable_one(store):
 
 def test_tagged_versions_are_kept_beside_the_six(store):
     write(store, lambda change: write_job(change, fresh_job()))
-    write(store, lambda change: tag_version(change, KEY, 0, VersionTag(name="good")))
+    write(store, lambda change: name_version(change, KEY, 0, VersionTag(name="good")))
     for number in range(1, 8):
         write(store, lambda change, number=number: write_job(change, fresh_job(priority=number)))
     assert versions(store) == [7, 6, 5, 4, 3, 2, 0]
