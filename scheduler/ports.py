@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from scheduler.access.caller import CLUSTER, Caller
 from scheduler.state.events import EventFrame
+from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import AnyKey, Key, Noun, Value
@@ -16,7 +17,6 @@ from scheduler.state.nouns import (
     DEPLOYMENTS,
     EVALUATION_STUBS,
     EVALUATIONS,
-    EXPLANATIONS,
     JOBS,
     LIFECYCLE_STEPS,
     NAMESPACE_USES,

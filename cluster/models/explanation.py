@@ -4,7 +4,7 @@ from django.db import models
 from django.urls import reverse
 
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
-from scheduler.state import nouns
+from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.structs.explanation import StoredExplanation
 
 
@@ -40,4 +40,4 @@ class ExplanationRow(ReadOnlyRow):
     @property
     def value(self) -> StoredExplanation:
         """The explanation, decoded anew at each call; `value.group` unpacks it."""
-        return nouns.EXPLANATIONS.decode(self.body)
+        return EXPLANATIONS.decode(self.body)

@@ -10,6 +10,7 @@ from typing import cast
 
 from scheduler.state import columns
 from scheduler.state.events import Topic
+from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import AnyNoun, Index, Noun, Owner
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
@@ -19,7 +20,6 @@ from scheduler.structs.acl_token import AclBootstrap, AclRole, AclToken
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
-from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node, NodePool
@@ -251,25 +251,6 @@ LIFECYCLE_STEPS: Noun[tuple[str, int], LifecycleStep] = Noun(
     key_columns=("eval_id", "number"),
     indexes={"eval": Index(lambda step: step.eval_id, ("eval_id",))},
     table_index="lifecycle",
-    owner=Owner(Topic.EVALUATION, "eval"),
-)
-#: By evaluation and task group.
-EXPLANATIONS: Noun[tuple[str, str], StoredExplanation] = Noun(
-    struct=StoredExplanation,
-    topic=Topic.EXPLANATION,
-    table="explanation",
-    key=lambda item: (item.eval_id, item.task_group),
-    key_columns=("eval_id", "task_group"),
-    columns={
-        "namespace": lambda item: item.namespace,
-        "job_id": lambda item: item.job_id,
-        "stored_index": lambda item: item.index,
-    },
-    indexes={
-        "eval": Index(lambda item: item.eval_id, ("eval_id",)),
-        "job": Index(lambda item: item.job_key, _OF_JOB),
-    },
-    namespace=lambda item: item.namespace,
     owner=Owner(Topic.EVALUATION, "eval"),
 )
 NAMESPACES: Noun[str, Namespace] = Noun(

@@ -11,13 +11,13 @@ import msgspec
 from scheduler.access.caller import CLUSTER, Caller
 from scheduler.ports import Change, StateReader
 from scheduler.state.events import StateEvent
+from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.node_use import changed_use
 from scheduler.state.noun import AnyKey, Key, Noun, Value, event_key
 from scheduler.state.nouns import (
     ALLOCATIONS,
     DEPLOYMENTS,
     EVALUATIONS,
-    EXPLANATIONS,
     JOB_SUBMISSIONS,
     JOB_SUMMARIES,
     JOB_VERSIONS,

@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from scheduler.ports import StateReader
+from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.noun import AnyKey, Index, Key, Noun, Value
 from scheduler.state.nouns import (
     ALLOCATIONS,
     EVALUATIONS,
-    EXPLANATIONS,
     JOB_VERSIONS,
     JOBS,
     NOUN_OF_TOPIC,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler.ports import Change
-from scheduler.state.nouns import EXPLANATIONS
+from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.writes.job_status import refresh_job_status, refresh_job_statuses
 from scheduler.state.writes.summaries import count_queued
 from scheduler.structs.evaluation import Cause, EvalStatus, Evaluation
