@@ -328,7 +328,8 @@ ACCESS = [
     Row("PUT", "acl/binding-rule", MANAGEMENT, {"AuthMethod": "m"}),
     Row("GET PUT DELETE", f"acl/binding-rule/{_TOKEN}", MANAGEMENT, name=_TOKEN),
     Row("PUT", "acl/login", ANYBODY),
-    Row(_ALL, "acl/oidc/auth-url", ANYBODY),
+    Row("PUT", "acl/oidc/auth-url", ANYBODY),
+    Row("PUT", "acl/oidc/complete-auth", ANYBODY),
 ]  # fmt: skip
 
 SECTIONS: dict[str, list[Row]] = {

@@ -1,9 +1,9 @@
-"""The routes below `/v1/acl/` (access.md 3 to 6), beside those of policies by name.
+"""The routes below `/v1/acl/` (access.md 3 to 6), beside those of plain nouns.
 
 Out: patterns with their views; the second table is for callers whose token nobody looks at.
 """
 
-from cluster.api import acl_auth, acl_policies, acl_roles, acl_tokens
+from cluster.api import acl_auth, acl_policies, acl_roles, acl_sign_in, acl_tokens
 from cluster.api.request import View
 
 _SEGMENT = r"[^/]*"
@@ -31,18 +31,7 @@ ACL_ROUTES: dict[str, dict[str, View]] = {
         "DELETE": acl_roles.remove_role,
     },
     r"acl/auth-method": {"PUT": acl_auth.write_method},
-    rf"acl/auth-method/(?P<name>{_SEGMENT})": {
-        "GET": acl_auth.read_method,
-        "PUT": acl_auth.write_method,
-        "DELETE": acl_auth.remove_method,
-    },
-    r"acl/binding-rules": {"GET": acl_auth.list_rules},
     r"acl/binding-rule": {"PUT": acl_auth.write_rule},
-    rf"acl/binding-rule/(?P<rule_id>{_SEGMENT})": {
-        "GET": acl_auth.read_rule,
-        "PUT": acl_auth.write_rule,
-        "DELETE": acl_auth.remove_rule,
-    },
     rf"acl/role/(?P<path>{_ANY})": dict.fromkeys(("GET", "PUT", "DELETE"), acl_roles.no_such_uri),
 }
 
@@ -50,6 +39,7 @@ ACL_ROUTES: dict[str, dict[str, View]] = {
 OPEN_ACL_ROUTES: dict[str, dict[str, View]] = {
     r"acl/bootstrap": {"PUT": acl_tokens.start},
     r"acl/token/onetime/exchange": {"PUT": acl_tokens.exchange},
-    r"acl/auth-methods": {"GET": acl_auth.list_methods},
-    r"acl/login": {"PUT": acl_auth.sign_in},
+    r"acl/login": {"PUT": acl_sign_in.sign_in},
+    r"acl/oidc/auth-url": {"PUT": acl_sign_in.begin},
+    r"acl/oidc/complete-auth": {"PUT": acl_sign_in.complete},
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 from cluster.api.acl_hashes import method_hash, policy_hash, role_hash, rule_hash, token_hash
 from cluster.jobspec.durations import duration_text
+from cluster.operations.acl_auth_methods import REDACTED
 from cluster.operations.node_pools import BUILT_IN_POOLS
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
@@ -158,7 +159,7 @@ def _auth_config_form(config: AuthConfig) -> dict[str, Any]:
         "ClockSkewLeeway": config.clock_skew_leeway,
     }
     texts = {name: duration_text(span) if span else "" for name, span in leeways.items()}
-    return texts | {"OIDCClientSecret": "redacted" if config.oidc_client_secret else ""}
+    return texts | {"OIDCClientSecret": REDACTED if config.oidc_client_secret else ""}
 
 
 def _node_form(node: Node) -> dict[str, Any]:

@@ -18,7 +18,6 @@ VOLUMES = "Volumes are not built yet."
 
 #: Pattern of the path below `/v1/` to what is answered, for every method.
 NOT_BUILT: dict[str, str] = {
-    r"acl/oidc/.*": "Signing in by OIDC through the API is not built yet: use a JWT method.",
     r"agent/monitor(?:/export)?": "Following an agent's log through the API is not built yet.",
     r"agent/host": "Facts about an agent's machine are not built yet.",
     r"agent/pprof/.*": "There are no profiles to take: this server is not a Go program.",

@@ -10,17 +10,19 @@ from typing import Any
 import msgspec
 from django.http import HttpResponse
 
-from cluster.api import acl_policies, node_pools, operator, quotas
+from cluster.api import acl_auth, acl_policies, node_pools, operator, quotas
 from cluster.api.acl_callers import own_policies
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
-from cluster.api.paging import BY_NAME, page_of, read_listing
+from cluster.api.paging import BY_ID, BY_NAME, Order, page_of, read_listing
 from cluster.api.request import Call, View
 from cluster.api.respond import Found
 from cluster.api.watches import watch_row, watch_table
-from cluster.operations.errors import NotAllowed
+from cluster.operations.acl_auth_methods import NO_RULE
+from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.policy_rights import ANONYMOUS_POLICY
 from cluster.operations.rights import (
+    require_management,
     require_namespace,
     require_pool,
     require_reads,
@@ -28,18 +30,26 @@ from cluster.operations.rights import (
 from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
 from scheduler.state.noun import Noun
-from scheduler.state.nouns import ACL_POLICIES, NAMESPACES, NODE_POOLS, QUOTAS
+from scheduler.state.nouns import (
+    ACL_AUTH_METHODS,
+    ACL_BINDING_RULES,
+    ACL_POLICIES,
+    NAMESPACES,
+    NODE_POOLS,
+    QUOTAS,
+)
 
 
 class PlainNoun(msgspec.Struct, frozen=True, kw_only=True):
-    """How the API shows a noun whose rows are found by their name."""
+    """How the API shows a noun whose rows are found by one text: their name, or an id."""
 
     noun: Noun[str, Any]
     #: Below `/v1/`: of the list, and of one row before its name.
     list_path: str
     row_path: str
-    #: What a read of a name says that is not there.
+    #: What a read of a name says that is not there, and one of no name at all; "": that as well.
     missing: str
+    nameless: str = ""
     #: Refuse callers who may not list, or not read the row of a name.
     may_list: Callable[[Caller], None]
     may_read: Callable[[Caller, str], None]
@@ -53,8 +63,11 @@ class PlainNoun(msgspec.Struct, frozen=True, kw_only=True):
     stub: Callable[[Any], Any] = to_plain
     #: How a read of one row shows it.
     form: Callable[[Any], Any] = to_plain
-    #: Whether lists can be asked for in pages.
+    #: Whether lists can be asked for in pages, and in which order they are.
     has_pages: bool = True
+    order: Order = BY_NAME
+    #: Whether everybody may list, whatever token they show.
+    is_list_open: bool = False
     #: Views of further methods of the list's route, and of a row's.
     list_writes: Mapping[str, View] = {}
     writes: Mapping[str, View] = {}
@@ -106,11 +119,36 @@ PLAIN_NOUNS = (
         stub=acl_policies.policy_stub,
         form=acl_policies.policy_form,
     ),
+    PlainNoun(
+        noun=ACL_AUTH_METHODS,
+        list_path="acl/auth-methods",
+        row_path="acl/auth-method",
+        missing="ACL auth-method not found",
+        nameless=acl_auth.MISSING_NAME,
+        # It is asked before one signs in.
+        is_list_open=True,
+        may_list=lambda _caller: None,
+        may_read=lambda caller, _name: require_management(caller),
+        writes={"PUT": acl_auth.write_method, "DELETE": acl_auth.remove_method},
+        stub=acl_auth.method_stub,
+    ),
+    PlainNoun(
+        noun=ACL_BINDING_RULES,
+        list_path="acl/binding-rules",
+        row_path="acl/binding-rule",
+        missing=NO_RULE,
+        nameless=acl_auth.MISSING_ID,
+        order=BY_ID,
+        may_list=require_management,
+        may_read=lambda caller, _name: require_management(caller),
+        writes={"PUT": acl_auth.write_rule, "DELETE": acl_auth.remove_rule},
+        stub=acl_auth.rule_stub,
+    ),
 )
 
 
 def list_view(plain: PlainNoun) -> View:
-    """GET of the list: by prefix, in order of the names."""
+    """GET of the list: by prefix, in order."""
     table = plain.noun.table_index
 
     async def view(call: Call) -> HttpResponse:
@@ -124,11 +162,11 @@ def list_view(plain: PlainNoun) -> View:
             wanted = (
                 value
                 for value in reader.list_all(plain.noun)
-                if value.name.startswith(listing.prefix)
+                if plain.noun.key(value).startswith(listing.prefix)
                 and plain.is_listed(call.caller, value)
-                and (own is None or value.name in own)
+                and (own is None or plain.noun.key(value) in own)
             )
-            page = page_of(wanted, listing, BY_NAME)
+            page = page_of(wanted, listing, plain.order)
             return Found(
                 index=reader.table_index(table),
                 body=[plain.stub(value) for value in page.items],
@@ -146,6 +184,8 @@ def read_view(plain: PlainNoun) -> View:
 
     async def view(call: Call, name: str) -> HttpResponse:
         plain.may_read(call.caller, name)
+        if not name and plain.nameless:
+            raise OperationRefused(plain.nameless)
 
         def work(reader: StateReader) -> Found:
             own = plain.own_names(reader, call.caller)

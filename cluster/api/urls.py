@@ -193,7 +193,9 @@ _PLAIN_NOUNS = [
     route
     for plain in plain_nouns.PLAIN_NOUNS
     for route in (
-        _route(plain.list_path, GET=plain_nouns.list_view(plain), **plain.list_writes),
+        (_open_route if plain.is_list_open else _route)(
+            plain.list_path, GET=plain_nouns.list_view(plain), **plain.list_writes
+        ),
         _route(
             rf"{plain.row_path}/(?P<name>{_SEGMENT})",
             GET=plain_nouns.read_view(plain),

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from cluster.jobspec.durations import duration_text
 from cluster.jobspec.problems import error_text
+from cluster.logins.errors import SealBroken
+from cluster.logins.seals import opened_secret, sealed_secret
 from cluster.logins.verify import ALGORITHMS
 from cluster.operations.acl_policies import LONGEST_DESCRIPTION, NAME
 from cluster.operations.acl_tokens import token_limits
@@ -26,6 +28,8 @@ from scheduler.structs.acl_auth import (
     TokenLocality,
 )
 
+#: In place of a secret in what is shown; sent back, it leaves the secret as it is.
+REDACTED = "redacted"
 NO_METHOD = "ACL auth method not found"
 NO_RULE = "ACL binding rule not found"
 USUAL_NAME_FORMAT = "${auth_method_type}-${auth_method_name}"
@@ -132,6 +136,7 @@ def delete_binding_rule(store: StateStore, rule_id: str, *, by: Caller, now: int
 
 
 def _merged(asked: AuthMethod, stored: AuthMethod | None) -> AuthMethod:
+    asked = replace(asked, config=_sealed(asked.config, stored))
     if stored is None:
         return replace(asked, token_name_format=asked.token_name_format or USUAL_NAME_FORMAT)
     return replace(
@@ -142,6 +147,24 @@ def _merged(asked: AuthMethod, stored: AuthMethod | None) -> AuthMethod:
         max_token_ttl=asked.max_token_ttl or stored.max_token_ttl,
         config=asked.config or stored.config,
     )
+
+
+def _sealed(config: AuthConfig | None, stored: AuthMethod | None) -> AuthConfig | None:
+    """The configuration with its secret as the record keeps it."""
+    if config is None:
+        return None
+    kept = stored.config.oidc_client_secret if stored and stored.config else ""
+    given = config.oidc_client_secret
+    if given == REDACTED or (kept and given == _opened(kept)):
+        return replace(config, oidc_client_secret=kept)
+    return replace(config, oidc_client_secret=sealed_secret(given))
+
+
+def _opened(kept: str) -> str | None:
+    try:
+        return opened_secret(kept)
+    except SealBroken:
+        return None
 
 
 def _require_only_default(change: Change, method: AuthMethod) -> None:
