@@ -43,6 +43,7 @@ GROUPS: dict[str, dict[str, Right]] = {
         "JobSummaryRow": ALL_WORK,
         "ScalingPolicyRow": ALL_WORK,
         "ScalingEventRow": ALL_WORK,
+        "PeriodicLaunchRow": ALL_WORK,
         "LifecycleRow": ALL_WORK,
         "ExplanationRow": ALL_WORK,
     },

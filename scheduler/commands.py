@@ -90,6 +90,13 @@ class FailDeployment(Command, frozen=True):
     rolls_back: bool = False
 
 
+class LaunchPeriodic(Command, frozen=True):
+    """A periodic job is due; `catches_up`: it was so before this leadership began."""
+
+    key: JobKey
+    catches_up: bool = False
+
+
 class Collect(Command, frozen=True):
     """Delete rows that nobody needs, in one write: allocations before evaluations.
 

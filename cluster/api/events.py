@@ -76,6 +76,7 @@ _SILENT = frozenset[str](
 _TYPES: dict[str, str] = {
     WriteKind.JOB_DISPATCHED: WriteKind.JOB_REGISTERED.value,
     WriteKind.JOB_REVERTED: WriteKind.JOB_REGISTERED.value,
+    WriteKind.JOB_LAUNCH_DECIDED: WriteKind.JOB_REGISTERED.value,
 }
 _EVERYTHING = "*"
 

@@ -15,6 +15,7 @@ from cluster.models.job import (
     JobSubmissionRow,
     JobSummaryRow,
     JobVersionRow,
+    PeriodicLaunchRow,
 )
 from cluster.models.lease import LeaseRow
 from cluster.models.lifecycle import LifecycleRow
@@ -63,6 +64,7 @@ __all__ = [
     "NodeUseRow",
     "OneTimeLoginRow",
     "OneTimeTokenRow",
+    "PeriodicLaunchRow",
     "QuotaRow",
     "ScalingEventRow",
     "ScalingPolicyRow",

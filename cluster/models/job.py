@@ -8,13 +8,17 @@ from django.urls import reverse
 from cluster.models.fields import NanosecondsField, choices_of
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
 from scheduler.state import nouns
+from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.structs.job import Job, JobStatus, JobSubmission, JobSummary, JobType
+from scheduler.structs.periodic_launch import PeriodicLaunch
 
 _REGISTER = "cluster.operations.jobs.register_job"
 _DEREGISTER = "cluster.operations.jobs.deregister_job"
 _DISPATCH = "cluster.operations.job_dispatch.dispatch_job"
 _REVERT = "cluster.operations.job_versions.revert_job"
 _TAG = "cluster.operations.job_versions.tag_version"
+_LAUNCH = "cluster.operations.periodic.launch_due"
+_FORCE = "cluster.operations.periodic.force_launch"
 
 
 class JobQuerySet(ReadOnlyQuerySet["JobRow"]):
@@ -87,6 +91,11 @@ class JobRow(ReadOnlyRow):
                 fields=["namespace", "parent_id", "dispatch_token"],
                 name="job_dispatch_token",
                 condition=~models.Q(dispatch_token=""),
+            ),
+            models.Index(
+                fields=["namespace", "parent_id"],
+                name="job_live_children",
+                condition=~models.Q(parent_id="") & ~models.Q(status=JobStatus.DEAD.value),
             ),
         ]
 
@@ -206,6 +215,42 @@ class JobSubmissionRow(ReadOnlyRow):
     def value(self) -> JobSubmission:
         """The text and its variables, decoded anew at each call."""
         return nouns.JOB_SUBMISSIONS.decode(self.body)
+
+
+class PeriodicLaunchRow(ReadOnlyRow):
+    """How far the launches of a periodic job are decided, and what became of the last ones."""
+
+    namespace = models.TextField()
+    job_id = models.TextField("job")
+    launched = models.BigIntegerField(help_text="Children that were made in all.")
+    last_launch = models.DateTimeField(
+        "last launch", null=True, help_text="Before the first one, when it was registered."
+    )
+    body = models.BinaryField()
+
+    objects = ReadOnlyQuerySet["PeriodicLaunchRow"].as_manager()
+    put_by = (_REGISTER, _LAUNCH, _FORCE)
+    removed_by = (_DEREGISTER,)
+
+    class Meta:
+        db_table = "periodic_launch"
+        verbose_name = "launches of a job"
+        verbose_name_plural = "launches of jobs"
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "job_id"], name="periodic_launch_key")
+        ]
+
+    def __str__(self) -> str:
+        return f"launches of {self.namespace}/{self.job_id}"
+
+    def get_absolute_url(self) -> str:
+        """The page of the job."""
+        return reverse("job", args=[self.namespace, self.job_id])
+
+    @property
+    def value(self) -> PeriodicLaunch:
+        """All of them that are kept, decoded anew at each call."""
+        return PERIODIC_LAUNCHES.decode(self.body)
 
 
 class JobStubRow(ReadOnlyRow):

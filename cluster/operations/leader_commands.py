@@ -18,6 +18,7 @@ from cluster.operations.deployments import (
     step_deployments,
 )
 from cluster.operations.nodes import complete_drain, mark_node_unresponsive
+from cluster.operations.periodic import launch_due
 from scheduler.access.caller import CLUSTER
 from scheduler.commands import (
     CancelEvaluations,
@@ -27,6 +28,7 @@ from scheduler.commands import (
     DrainAllocations,
     FailDeployment,
     FailEvaluation,
+    LaunchPeriodic,
     MarkNodeUnresponsive,
     PromoteDeployment,
     RecordSteps,
@@ -176,6 +178,18 @@ class CommandRoom:
             command.deployment_id,
             is_late=command.is_late,
             rolls_back=command.rolls_back,
+            by=CLUSTER,
+            now=self._clock.now(),
+            ids=self._ids,
+            fence=self.fence,
+        )
+
+    @_perform.register
+    def _(self, command: LaunchPeriodic) -> None:
+        launch_due(
+            self.store,
+            command.key,
+            catches_up=command.catches_up,
             by=CLUSTER,
             now=self._clock.now(),
             ids=self._ids,

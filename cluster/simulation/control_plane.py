@@ -6,6 +6,7 @@ for `actors.py` to say; here every message arrives.
 
 import numpy as np
 
+from cluster.jobspec.launch_times import next_due
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations.finishes import write_finishes, writes_anything
 from cluster.operations.leader_commands import CommandRoom, Hands
@@ -25,6 +26,7 @@ from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.garbage import GarbageCollector
 from scheduler.watchers.heartbeats import Heartbeats
+from scheduler.watchers.periodic import Launches
 from scheduler.watchers.watcher import Watcher
 from scheduler.worker import Batch, SchedulerFactory, Turn, WorkerTools
 
@@ -71,7 +73,13 @@ class ControlPlane:
     def new_watchers(self) -> tuple[Watcher, ...]:
         """What the leader watches over besides evaluations."""
         self.heartbeats = Heartbeats()
-        return self.heartbeats, Drains(), Deployments(), GarbageCollector()
+        return (
+            self.heartbeats,
+            Drains(),
+            Deployments(),
+            Launches(next_due),
+            GarbageCollector(),
+        )
 
     def _draw(self) -> float:
         return float(self.chance.random())

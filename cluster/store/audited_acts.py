@@ -111,6 +111,13 @@ def _of_version(frame: EventFrame, words: Callable[[Job], str]) -> Act | None:
     return Act(words(job), "job", job.id, job.namespace, f"version {job.version}{tag}")
 
 
+def _job_launched(frame: EventFrame) -> Act | None:
+    child = _value(frame.events, Topic.JOB, Job)
+    if child is None:
+        return _plain(frame, "launch job")
+    return Act("launch job", "job", child.parent_id, child.namespace, f"as {child.id}")
+
+
 def _job_deregistered(frame: EventFrame) -> Act | None:
     event = _event(frame.events, Topic.JOB)
     if event is None:
@@ -249,6 +256,7 @@ _TOLD: dict[str, Callable[[EventFrame], Act | None]] = {
     WriteKind.JOB_REVERTED: _job_reverted,
     WriteKind.JOB_STABILITY_SET: _stability_set,
     WriteKind.JOB_VERSION_TAGGED: _version_tagged,
+    WriteKind.JOB_LAUNCH_DECIDED: _job_launched,
     WriteKind.JOB_DEREGISTERED: _job_deregistered,
     SCALING_EVENTS.upserted: _scaling_noted,
     WriteKind.EVALUATION_UPDATED: _evaluated,

@@ -19,6 +19,7 @@ _DESKS: dict[type[Model], type[ReadOnlyDesk]] = {
     models.JobVersionRow: work.JobVersionDesk,
     models.JobSummaryRow: work.JobSummaryDesk,
     models.JobSubmissionRow: work.JobSubmissionDesk,
+    models.PeriodicLaunchRow: work.PeriodicLaunchDesk,
     models.EvaluationRow: work.EvaluationDesk,
     models.EvaluationStubRow: work.CollectedDesk,
     models.AllocationRow: work.AllocationDesk,

@@ -71,6 +71,15 @@ class JobSubmissionDesk(ReadOnlyDesk):
     ordering = ("namespace", "job_id", "-version")
 
 
+class PeriodicLaunchDesk(ReadOnlyDesk):
+    """What became of the launches of periodic jobs."""
+
+    list_display = ("job_id", "namespace", "launched", "last_launch")
+    list_filter = ("namespace", "last_launch")
+    search_fields = ("job_id",)
+    ordering = ("namespace", "job_id")
+
+
 class EvaluationDesk(ReadOnlyDesk):
     """Evaluations, and what is left of collected ones."""
 

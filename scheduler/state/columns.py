@@ -3,13 +3,20 @@
 In: a value. Out: a text, a number or a truth to be found by. Called for every row that is written.
 """
 
+from collections.abc import Callable
+from operator import attrgetter
+
 from scheduler.state.node_use import use_of
 from scheduler.structs.allocation import Allocation, DesiredTransition
 from scheduler.structs.deployment import Deployment
-from scheduler.structs.job import Job
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, JobStatus
 from scheduler.structs.node import Node
 
 _SECOND = 1_000_000_000
+#: SQL for jobs that `parent_while_alive` finds a parent of.
+IS_LIVE_CHILD = "NOT (parent_id = '') AND NOT (status = 'dead')"
 _NO_TRANSITION = DesiredTransition()
 
 
@@ -27,6 +34,12 @@ def dispatch_place(job: Job) -> tuple[str, str, str] | None:
     """Among which children of which parent its token is looked for."""
     token = dispatch_token(job)
     return (job.namespace, job.parent_id, token) if token else None
+
+
+def parent_while_alive(job: Job) -> JobKey | None:
+    """The job that launched it, until it has ended."""
+    is_alive = job.parent_id and job.status != JobStatus.DEAD
+    return JobKey(job.namespace, job.parent_id) if is_alive else None
 
 
 def node_cpu_mhz(node: Node) -> int:
@@ -100,3 +113,25 @@ def waits_for_promotion(deployment: Deployment) -> bool:
         group.desired_canaries > 0 and not group.promoted
         for group in deployment.task_groups.values()
     )
+
+
+#: Of evaluations, and of what is left of collected ones.
+EVALUATION_COLUMNS: dict[str, Callable[[Evaluation], object]] = {
+    "namespace": lambda evaluation: evaluation.namespace,
+    "job_id": lambda evaluation: evaluation.job_id,
+    "type": lambda evaluation: evaluation.type,
+    "triggered_by": lambda evaluation: str(evaluation.triggered_by),
+    "status": lambda evaluation: evaluation.status.value,
+    "previous_eval": lambda evaluation: evaluation.previous_eval,
+    "deployment_id": lambda evaluation: evaluation.deployment_id,
+    "cause_kind": lambda evaluation: evaluation.cause.kind.value if evaluation.cause else "",
+    "cause_id": lambda evaluation: evaluation.cause.id if evaluation.cause else "",
+    "create_index": lambda evaluation: evaluation.create_index,
+    "modify_index": lambda evaluation: evaluation.modify_index,
+    "priority": lambda evaluation: evaluation.priority,
+}
+EVALUATION_INSTANTS: dict[str, Callable[[Evaluation], int]] = {
+    "created_at": attrgetter("create_time"),
+    "modified_at": attrgetter("modify_time"),
+    "wait_until": attrgetter("wait_until"),
+}

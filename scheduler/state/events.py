@@ -18,6 +18,7 @@ class Topic(StrEnum):
     JOB_VERSION = "JobVersion"
     JOB_SUMMARY = "JobSummary"
     JOB_SUBMISSION = "JobSubmission"
+    PERIODIC_LAUNCH = "PeriodicLaunch"
     EVALUATION = "Evaluation"
     ALLOCATION = "Allocation"
     DEPLOYMENT = "Deployment"
@@ -42,6 +43,8 @@ class WriteKind(StrEnum):
     #: To the public stream both are registrations.
     JOB_DISPATCHED = "JobDispatched"
     JOB_REVERTED = "JobReverted"
+    #: A launch of a periodic job: made, skipped or missed; to the public stream a registration.
+    JOB_LAUNCH_DECIDED = "JobLaunchDecided"
     JOB_DEREGISTERED = "JobDeregistered"
     EVALUATION_UPDATED = "EvaluationUpdated"
     ALLOCATION_UPDATED = "AllocationUpdated"

@@ -13,6 +13,7 @@ from scheduler.state.events import Topic
 from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import AnyNoun, Index, Noun, Owner
+from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.structs.acl_auth import AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
@@ -62,6 +63,10 @@ JOBS: Noun[JobKey, Job] = Noun(
             columns.dispatch_place,
             ("namespace", "parent_id", "dispatch_token"),
             "NOT (dispatch_token = '')",
+        ),
+        # Children of a periodic or parameterized job that have not ended.
+        "live_children": Index(
+            columns.parent_while_alive, ("namespace", "parent_id"), columns.IS_LIVE_CHILD
         ),
     },
     namespace=lambda job: job.namespace,
@@ -171,33 +176,14 @@ ALLOCATIONS: Noun[str, Allocation] = Noun(
     namespace=lambda alloc: alloc.namespace,
     table_index="allocations",
 )
-_EVALUATION_COLUMNS: dict[str, Callable[[Evaluation], object]] = {
-    "namespace": lambda evaluation: evaluation.namespace,
-    "job_id": lambda evaluation: evaluation.job_id,
-    "type": lambda evaluation: evaluation.type,
-    "triggered_by": lambda evaluation: str(evaluation.triggered_by),
-    "status": lambda evaluation: evaluation.status.value,
-    "previous_eval": lambda evaluation: evaluation.previous_eval,
-    "deployment_id": lambda evaluation: evaluation.deployment_id,
-    "cause_kind": lambda evaluation: evaluation.cause.kind.value if evaluation.cause else "",
-    "cause_id": lambda evaluation: evaluation.cause.id if evaluation.cause else "",
-    "create_index": lambda evaluation: evaluation.create_index,
-    "modify_index": lambda evaluation: evaluation.modify_index,
-    "priority": lambda evaluation: evaluation.priority,
-}
-_EVALUATION_INSTANTS: dict[str, Callable[[Evaluation], int]] = {
-    "created_at": attrgetter("create_time"),
-    "modified_at": attrgetter("modify_time"),
-    "wait_until": attrgetter("wait_until"),
-}
 EVALUATIONS: Noun[str, Evaluation] = Noun(
     struct=Evaluation,
     topic=Topic.EVALUATION,
     table="evaluation",
     key=attrgetter("id"),
     key_columns=("id",),
-    columns=_EVALUATION_COLUMNS,
-    instants=_EVALUATION_INSTANTS,
+    columns=columns.EVALUATION_COLUMNS,
+    instants=columns.EVALUATION_INSTANTS,
     indexes={
         "job": Index(lambda evaluation: evaluation.job_key, _OF_JOB),
         # One place only: those that have not ended.
@@ -217,8 +203,8 @@ EVALUATION_STUBS: Noun[str, Evaluation] = Noun(
     table="evaluation_stub",
     key=attrgetter("id"),
     key_columns=("id",),
-    columns=_EVALUATION_COLUMNS,
-    instants=_EVALUATION_INSTANTS,
+    columns=columns.EVALUATION_COLUMNS,
+    instants=columns.EVALUATION_INSTANTS,
     creation=_CREATION,
     namespace=lambda evaluation: evaluation.namespace,
 )
@@ -354,6 +340,7 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         JOB_VERSIONS,
         JOB_SUMMARIES,
         JOB_SUBMISSIONS,
+        PERIODIC_LAUNCHES,
         NODES,
         NODE_USES,
         ALLOCATIONS,

@@ -119,6 +119,16 @@ class Job(Wire, frozen=True):
         return self.periodic is not None
 
     @property
+    def launches_by_time(self) -> bool:
+        """Whether children of it are to be launched when its schedule says so."""
+        return (
+            self.periodic is not None
+            and self.periodic.enabled
+            and not self.stop
+            and not self.is_parameterized
+        )
+
+    @property
     def is_parameterized(self) -> bool:
         """Whether it only runs as dispatched children; a dispatched child itself is not."""
         return self.parameterized_job is not None and not self.dispatched

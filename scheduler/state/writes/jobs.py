@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from scheduler.ports import Change
 from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.state.writes.job_status import job_status
+from scheduler.state.writes.launches import follow_schedule
 from scheduler.state.writes.scaling import drop_policies, keep_policies
 from scheduler.state.writes.summaries import count_child, prepare_summary
 from scheduler.structs.evaluation import EvalStatus
@@ -41,6 +42,7 @@ def write_job(change: Change, job: Job) -> Job:
     stored = replace(stored, status=job_status(change, stored).value)
     prepare_summary(change, stored)
     change.put_job(stored)
+    follow_schedule(change, before, stored)
     count_child(change, stored, old_status, stored.status)
     _prune_versions(change, stored)
     return stored

@@ -145,6 +145,9 @@ EXPECTED = {
     models.NodeUseRow: lambda value: plain(value, "node_id"),
     models.ScalingEventRow: of_scaling_event,
     models.ScalingPolicyRow: of_scaling_policy,
+    models.PeriodicLaunchRow: lambda value: plain(value, "namespace", "job_id", "launched") | {
+        "last_launch": moment(value.launch)
+    },
     models.SchedulerSettingsRow: lambda _: {"name": "scheduler"},
 }  # fmt: skip
 

@@ -32,7 +32,7 @@ from scheduler.structs.acl_token import AclRole, AclToken, PolicyLink
 from scheduler.structs.allocation import ClientStatus, DesiredTransition
 from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
-from scheduler.structs.job import Namespace, ParameterizedJob, VersionTag
+from scheduler.structs.job import Namespace, ParameterizedJob, Periodic, VersionTag
 from scheduler.structs.node import DrainStrategy, NodeEvent, NodePool, NodeStatus
 from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -58,6 +58,7 @@ METHOD = AuthMethod(
 RULE = BindingRule(auth_method="sso", bind_type="management")
 PARENT = make_job(id="parent", type="batch", parameterized_job=ParameterizedJob())
 TWICE = make_job(id="twice")
+CRON = make_job(id="cron", type="batch", periodic=Periodic(specs=("@daily",)))
 DEPLOYMENT = "dddddddd-0000-0000-0000-000000000001"
 #: Their right is what an agent shows, not what somebody was granted.
 OF_AGENTS = {"register_node", "report_from_client"}
@@ -127,6 +128,8 @@ def arguments_of(world):
         "mark_job_stable": ((TWICE.key, 0), {}),
         "tag_version": ((TWICE.key, "good"), {}),
         "untag_version": ((TWICE.key, "first"), {}),
+        "launch_due": ((world.cron.key,), {}),
+        "force_launch": ((world.cron.key,), {}),
         "stop_allocation": ((alloc.id,), {}),
         "mark_draining": (({alloc.id: DesiredTransition(migrate=True)},), {}),
         "report_from_client": (((report,),), {}),
@@ -187,6 +190,7 @@ def world():
         write_job(change, replace(TWICE, priority=60))
         job = write_job(change, held.job)
         write_job(change, PARENT)
+        held.cron = write_job(change, CRON)
         put_found(change, held.node)
         held.alloc = make_allocation(
             job,

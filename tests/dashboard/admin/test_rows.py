@@ -28,6 +28,7 @@ from cluster.store.tokens import create_login
 from dashboard.operator_site import GROUPS
 from scheduler.state import nouns
 from scheduler.state.events import WriteKind
+from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_token import AclRole
@@ -35,6 +36,7 @@ from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
 from scheduler.structs.job import JobSubmission, JobSummary
+from scheduler.structs.periodic_launch import PeriodicLaunch
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.task_group import ScalingPolicy
@@ -79,6 +81,7 @@ def full(store, desk):
         for noun, value in (
             (nouns.JOB_SUMMARIES, JobSummary(job_id="web")),
             (nouns.JOB_SUBMISSIONS, JobSubmission(namespace="default", job_id="web", source="x")),
+            (PERIODIC_LAUNCHES, PeriodicLaunch(job_id="web", launch=SOME_MOMENT)),
             *((noun, noun.struct(name="some")) for noun in NAMED),
             (
                 SCALING_POLICIES,
