@@ -19,6 +19,7 @@ from dashboard.feeds.jobs import JobsFeed
 from dashboard.feeds.navigation import NavigationFeed
 from dashboard.feeds.nodes import NodesFeed
 from dashboard.feeds.overview import OverviewFeed
+from dashboard.feeds.rooms import PoolsFeed
 from dashboard.feeds.subjects import AllocationFeed, JobFeed, NodeFeed
 from dashboard.queries import (
     allocation,
@@ -28,7 +29,9 @@ from dashboard.queries import (
     evaluation,
     evaluations,
     job,
+    namespaces,
     nodes,
+    pools,
     versions,
 )
 from dashboard.subscription import Subscription
@@ -42,6 +45,7 @@ class Names(Enum):
     NAMESPACE = "a namespace, or `*` for all that one may see"
     NODES = "nothing, or one node"
     NODE = "a node"
+    ROOM = "nothing, or a namespace, pool or quota by its name"
     JOB = "a job, as `<namespace>/<id>`"
     ALLOCATION = "an allocation"
     EVALUATION = "an evaluation, collected or not"
@@ -83,6 +87,9 @@ _VERSIONS = (Topic.JOB, Topic.JOB_VERSION, Topic.DEPLOYMENT)
 _COUNTED = (Topic.JOB, Topic.JOB_SUMMARY)
 _ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
+
+_SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)
+_POOLS = (Topic.NODE_POOL, Topic.NODE)
 
 _CHAIN_PANELS = (
     _panel("chain-sentence", "_chain_sentence.html", chain.chain_panel, *_TOLD),
@@ -202,6 +209,60 @@ FOLLOWED: Mapping[str, Followed] = {
             panels=(
                 _panel("drain-head", "_drain_head.html", drains.drain_panel, *_DRAINED),
                 _panel("board", "_drain_board.html", drains.drain_panel, *_DRAINED),
+            ),
+        ),
+    ),
+    "namespaces": Followed(
+        Names.ROOM,
+        Feed,
+        panels=(
+            _panel("rooms-told", "_rooms_told.html", namespaces.namespaces_panel, *_SPACES),
+            _panel(
+                "namespace-list", "_namespace_list.html", namespaces.namespaces_panel, *_SPACES
+            ),
+        ),
+        of_one=Followed(
+            Names.ROOM,
+            Feed,
+            panels=(
+                _panel(
+                    "namespace-head", "_namespace_head.html", namespaces.namespace_panel, *_SPACES
+                ),
+                _panel(
+                    "namespace-body", "_namespace_body.html", namespaces.namespace_panel, *_SPACES
+                ),
+            ),
+        ),
+    ),
+    "quotas": Followed(
+        Names.ROOM,
+        Feed,
+        panels=(
+            _panel("rooms-told", "_rooms_told.html", namespaces.quotas_panel, *_SPACES),
+            _panel("quota-list", "_quota_list.html", namespaces.quotas_panel, *_SPACES),
+        ),
+        of_one=Followed(
+            Names.ROOM,
+            Feed,
+            panels=(
+                _panel("quota-head", "_quota_head.html", namespaces.quota_panel, *_SPACES),
+                _panel("quota-body", "_quota_body.html", namespaces.quota_panel, *_SPACES),
+            ),
+        ),
+    ),
+    "pools": Followed(
+        Names.ROOM,
+        PoolsFeed,
+        panels=(
+            _panel("rooms-told", "_rooms_told.html", pools.pools_panel, *_POOLS),
+            _panel("pool-list", "_pool_list.html", pools.pools_panel, *_POOLS),
+        ),
+        of_one=Followed(
+            Names.ROOM,
+            PoolsFeed,
+            panels=(
+                _panel("pool-head", "_pool_head.html", pools.pool_panel, *_POOLS),
+                _panel("pool-body", "_pool_body.html", pools.pool_panel, *_POOLS),
             ),
         ),
     ),

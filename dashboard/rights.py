@@ -54,6 +54,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 }
 #: Of what belongs to no namespace.
 NODE_WRITE, NODE_READ = "node:write", "node:read"
+QUOTA_READ = "quota:read"
 
 EVERYBODY = Right(word="", told="open this page", holds=lambda _: True)
 LOOK = somewhere("look at jobs", "read-job")
@@ -85,6 +86,9 @@ ALL_WORK = Right(
 )
 READ_OPERATOR = Right(
     word="operator:read", told="look inside", holds=lambda access: access.reads("operator")
+)
+READ_QUOTAS = Right(
+    word=QUOTA_READ, told="look at quotas", holds=lambda access: access.reads("quota")
 )
 WRITE_OPERATOR = Right(
     word="operator:write",
@@ -129,6 +133,12 @@ ROUTES: Mapping[str, Right] = {
     "node": READ_NODES,
     "drains": READ_NODES,
     "drain": READ_NODES,
+    "namespaces": LOOK,
+    "namespace": LOOK,
+    "pools": READ_NODES,
+    "pool": READ_NODES,
+    "quotas": READ_QUOTAS,
+    "quota": READ_QUOTAS,
     "access": EVERYTHING,
     "access-policies": EVERYTHING,
     "access-policy": EVERYTHING,
@@ -181,6 +191,9 @@ TOPICS: Mapping[str, Right] = {
     "nodes": READ_NODES,
     "node": READ_NODES,
     "drains": READ_NODES,
+    "namespaces": LOOK,
+    "pools": READ_NODES,
+    "quotas": READ_QUOTAS,
 }
 #: What the admin's actions on nodes ask for, and its pages that stand between.
 ADMIN_ACTIONS: Mapping[str, Right] = {

@@ -64,6 +64,31 @@ class JobFace(NamedTuple):
     wanted: int
 
 
+class JobsFace(NamedTuple):
+    """The jobs of a namespace, counted."""
+
+    total: int = 0
+    #: Of these, not dead.
+    alive: int = 0
+
+
+class PoolFace(NamedTuple):
+    """The nodes of a pool, counted, and what they can give together."""
+
+    nodes: int = 0
+    ready: int = 0
+    cpu_mhz: int = 0
+    memory_mb: int = 0
+
+
+class RoomHeld(NamedTuple):
+    """What allocations hold until their nodes are done with them."""
+
+    allocations: int = 0
+    cpu_mhz: int = 0
+    memory_mb: int = 0
+
+
 class AllocFace(NamedTuple):
     """An allocation on a node that drains: whose it is, and whether it is still there."""
 
@@ -142,6 +167,20 @@ class RecordReader(StateReader, Protocol):
 
     def job_keys(self, namespaces: Namespaces) -> set[JobKey]:
         """The keys of all jobs."""
+
+    def jobs_by_namespace(self, namespaces: Namespaces) -> dict[str, JobsFace]:
+        """Jobs counted by namespace; namespaces without jobs are left out."""
+
+    def pool_faces(self) -> dict[str, PoolFace]:
+        """The pools that have nodes, by name."""
+
+    def held_by_pool(self) -> dict[str, RoomHeld]:
+        """What is held of the nodes of each pool that holds anything, by its name."""
+
+    def held_by_job(
+        self, namespaces: Namespaces, at_most: int, pool: str = ""
+    ) -> list[tuple[JobKey, RoomHeld]]:
+        """The jobs that hold most CPU, the largest first; of one pool, what they hold there."""
 
     def node_tally(self) -> dict[str, int]:
         """Nodes in all (`nodes`), and those that drain (`draining`)."""

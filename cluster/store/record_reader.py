@@ -6,16 +6,19 @@ statements. The SQL of lists is in `listing`, that of counts in `tallies`.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from cluster.store import event_log, frame_codec, statements, tallies
+from cluster.store import event_log, frame_codec, holders, statements, tallies
 from cluster.store import listing as lists
 from cluster.store.ports import (
     AllocFace,
     JobFace,
+    JobsFace,
     Key,
     Listing,
     Namespaces,
     NodeFace,
+    PoolFace,
     RecordReader,
+    RoomHeld,
     Value,
 )
 from cluster.store.reader import DjangoStateReader
@@ -113,6 +116,22 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
 
     def job_keys(self, namespaces: Namespaces) -> set[JobKey]:
         return tallies.job_keys(self, namespaces)
+
+    def jobs_by_namespace(self, namespaces: Namespaces) -> dict[str, JobsFace]:
+        return holders.jobs_by_namespace(self, namespaces)
+
+    def pool_faces(self) -> dict[str, PoolFace]:
+        """See RecordReader; no node is decoded."""
+        return holders.pool_faces(self)
+
+    def held_by_pool(self) -> dict[str, RoomHeld]:
+        """See RecordReader; no allocation is decoded."""
+        return holders.held_by_pool(self)
+
+    def held_by_job(
+        self, namespaces: Namespaces, at_most: int, pool: str = ""
+    ) -> list[tuple[JobKey, RoomHeld]]:
+        return holders.held_by_job(self, namespaces, at_most, pool)
 
     def node_tally(self) -> dict[str, int]:
         return tallies.node_tally(self)

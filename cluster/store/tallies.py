@@ -21,7 +21,7 @@ _KEYS_AT_ONCE = 200
 
 def evaluation_tally(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, int]:
     """Evaluations by stored status; `deleted` counts the stubs of collected ones."""
-    where, parameters = _within(namespaces)
+    where, parameters = within(namespaces)
     counts = dict(
         reader.rows(f"SELECT status, COUNT(*) FROM evaluation{where} GROUP BY status", parameters)  # noqa: S608 - names of our own tables only
     )
@@ -33,7 +33,7 @@ def evaluation_tally(reader: DjangoStateReader, namespaces: Namespaces) -> dict[
 
 def open_tally(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, int]:
     """Evaluations that have not ended, by status."""
-    where, parameters = _within(namespaces, "status IN ('pending', 'blocked')")
+    where, parameters = within(namespaces, "status IN ('pending', 'blocked')")
     found = reader.rows(
         f"SELECT status, COUNT(*) FROM evaluation{where} GROUP BY status",  # noqa: S608 - names of our own tables only
         parameters,
@@ -43,20 +43,20 @@ def open_tally(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, i
 
 def job_count(reader: DjangoStateReader, namespaces: Namespaces) -> int:
     """Jobs, dead ones included."""
-    where, parameters = _within(namespaces)
+    where, parameters = within(namespaces)
     return int(reader.rows(f"SELECT COUNT(*) FROM job{where}", parameters)[0][0])  # noqa: S608 - names of our own tables only
 
 
 def job_keys(reader: DjangoStateReader, namespaces: Namespaces) -> set[JobKey]:
     """The keys of all jobs, undecoded."""
-    where, parameters = _within(namespaces)
+    where, parameters = within(namespaces)
     found = reader.rows(f"SELECT namespace, job_id FROM job{where}", parameters)  # noqa: S608 - names of our own tables only
     return {JobKey(str(namespace), str(job_id)) for namespace, job_id in found}
 
 
 def blocked_ids(reader: DjangoStateReader, namespaces: Namespaces) -> set[str]:
     """The ids of the evaluations that wait for room, undecoded."""
-    where, parameters = _within(namespaces, "status = 'blocked'")
+    where, parameters = within(namespaces, "status = 'blocked'")
     found = reader.rows(f"SELECT id FROM evaluation{where}", parameters)  # noqa: S608 - names of our own tables only
     return {str(eval_id) for (eval_id,) in found}
 
@@ -70,7 +70,7 @@ def node_tally(reader: DjangoStateReader) -> dict[str, int]:
 
 def open_statuses(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, str]:
     """The status of each evaluation that has not ended, by its id, undecoded."""
-    where, parameters = _within(namespaces, "status IN ('pending', 'blocked')")
+    where, parameters = within(namespaces, "status IN ('pending', 'blocked')")
     found = reader.rows(f"SELECT id, status FROM evaluation{where}", parameters)  # noqa: S608 - names of our own tables only
     return {str(eval_id): str(status) for eval_id, status in found}
 
@@ -79,7 +79,7 @@ def newest_steps_of_pending(
     reader: DjangoStateReader, namespaces: Namespaces
 ) -> dict[str, LifecycleStep]:
     """The newest recorded step of each pending evaluation, by its id."""
-    where, parameters = _within(namespaces, "status = 'pending'")
+    where, parameters = within(namespaces, "status = 'pending'")
     steps = reader.select(
         nouns.LIFECYCLE_STEPS,
         f"eval_id IN (SELECT id FROM evaluation{where})",  # noqa: S608 - names of our own tables only
@@ -89,12 +89,14 @@ def newest_steps_of_pending(
     return {step.eval_id: step for step in steps}
 
 
-def _within(namespaces: Namespaces, condition: str = "") -> tuple[str, tuple[Any, ...]]:
+def within(
+    namespaces: Namespaces, condition: str = "", column: str = "namespace"
+) -> tuple[str, tuple[Any, ...]]:
     """A WHERE clause for rows of these namespaces, with its parameters."""
     conditions = [condition] if condition else []
     parameters: tuple[Any, ...] = ()
     if namespaces is not None:
-        conditions.append(f"namespace IN ({placeholders(len(namespaces)) or 'NULL'})")
+        conditions.append(f"{column} IN ({placeholders(len(namespaces)) or 'NULL'})")
         parameters = tuple(sorted(namespaces))
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), parameters
 
@@ -117,7 +119,7 @@ def node_faces(reader: DjangoStateReader) -> list[NodeFace]:
 
 def job_faces(reader: DjangoStateReader, namespaces: Namespaces) -> list[JobFace]:
     """All jobs, undecoded."""
-    where, parameters = _within(namespaces)
+    where, parameters = within(namespaces)
     found = reader.rows(
         f"SELECT namespace, job_id, type, status, is_stopped, wanted_count FROM job{where}",  # noqa: S608 - names of our own tables only
         parameters,

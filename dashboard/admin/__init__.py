@@ -1,6 +1,7 @@
-"""The operator's admin: every table to look at, and nodes to open, close and drain.
+"""The operator's admin: every table to look at, nodes to drain, namespaces and pools to edit.
 
-No row is edited. A table without a desk of its own shows its columns as they are.
+Rows are edited by operations alone. A table without a desk of its own shows its columns as they
+are.
 """
 
 from django.apps import apps
@@ -8,7 +9,7 @@ from django.contrib import admin
 from django.db.models import Model
 
 from cluster import models
-from dashboard.admin import inside, people, work
+from dashboard.admin import inside, people, rooms, work
 from dashboard.admin.inside import NamedDesk
 from dashboard.admin.nodes import NodeDesk
 from dashboard.admin.rows import ReadOnlyDesk
@@ -26,9 +27,9 @@ _DESKS: dict[type[Model], type[ReadOnlyDesk]] = {
     models.DeploymentRow: work.DeploymentDesk,
     models.LifecycleRow: work.LifecycleDesk,
     models.ExplanationRow: work.ExplanationDesk,
-    models.NamespaceRow: inside.DescribedDesk,
-    models.QuotaRow: inside.DescribedDesk,
-    models.NodePoolRow: inside.DescribedDesk,
+    models.NamespaceRow: rooms.NamespaceDesk,
+    models.QuotaRow: rooms.QuotaDesk,
+    models.NodePoolRow: rooms.PoolDesk,
     models.NamespaceUseRow: inside.NamespaceUseDesk,
     models.NodeUseRow: inside.NodeUseDesk,
     models.AclRoleRow: inside.NamedDesk,

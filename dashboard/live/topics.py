@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import RecordReader
 from dashboard.panels import FOLLOWED, Names
-from dashboard.rights import NODE_READ, TOPICS, Opens, actions_in, node_actions
+from dashboard.rights import NODE_READ, QUOTA_READ, TOPICS, Opens, actions_in, node_actions
 from dashboard.subscription import Subscription, topic_parts
 from scheduler.access.access import Access
 from scheduler.structs.identity import JobKey
@@ -43,7 +43,7 @@ def _parsed(topic: str) -> tuple[str, str]:
         return kind, key or ALL
     if names is Names.JOB and "/" not in key:
         raise BadTopic("a job is named namespace/id")
-    if names is not Names.NODES and not key:
+    if names not in (Names.NODES, Names.ROOM) and not key:
         raise BadTopic(f"{kind} needs an id")
     return kind, key
 
@@ -67,6 +67,8 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     names = FOLLOWED[kind].names
     if names in (Names.NODES, Names.NODE):
         return Subscription(kind, key, looker.namespaces, node_actions(looker.access))
+    if names is Names.ROOM:
+        return _room(kind, key, looker)
     if names is Names.NAMESPACE:
         narrowed = _narrowed(key, looker.namespaces)
         return Subscription(kind, key, narrowed, _counted(kind, looker.access))
@@ -77,6 +79,14 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     return Subscription(
         kind, key, frozenset({namespace}), _offered(kind, looker.access, namespace)
     )
+
+
+def _room(kind: str, key: str, looker: Looker) -> Subscription:
+    hidden = looker.namespaces is not None and key not in looker.namespaces
+    if kind == "namespaces" and key and hidden:
+        raise BadTopic(f"namespace {key} is unknown here")
+    may = frozenset({QUOTA_READ}) if looker.access.reads("quota") else frozenset()
+    return Subscription(kind, key, looker.namespaces, may)
 
 
 def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:

@@ -8,8 +8,12 @@ from django.db.backends.utils import CursorWrapper
 
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.job import Namespace
+from scheduler.structs.node import NodePool
+from scheduler.structs.quota import QuotaSpec
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 
 BASELINE = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
@@ -32,6 +36,12 @@ PATHS = {
     "chain": f"/chains/{SHOWN.id}/",
     "nodes": "/nodes/",
     "node": f"/nodes/{NODE.id}/",
+    "namespaces": "/namespaces/",
+    "namespace": "/namespaces/default/",
+    "pools": "/pools/",
+    "pool": "/pools/default/",
+    "quotas": "/quotas/",
+    "quota": "/quotas/small/",
     "audit": "/audit/",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",
@@ -62,7 +72,11 @@ def statements(monkeypatch):
 
 def fill(store, first, last):
     def work(change):
+        change.put(QUOTAS, QuotaSpec(name="small"))
+        change.put(NAMESPACES, Namespace(name="default", quota="small"))
+        change.put(NODE_POOLS, NodePool(name="default"))
         for number in range(first, last):
+            change.put(NAMESPACES, Namespace(name=f"team-{number}", quota="small"))
             put_found(change, make_node(number))
             write_job(change, make_job(id="web" if number == 1 else f"web-{number}"))
             put_found(change, make_allocation(number=number, node_id=make_node(number).id))

@@ -19,11 +19,13 @@ from dashboard.urls import provider_routes, urlpatterns
 from dashboard.viewer import visible_namespaces
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
-from scheduler.state.nouns import NAMESPACES
+from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
+from scheduler.structs.node import NodePool
+from scheduler.structs.quota import QuotaSpec
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.dashboard.views.conftest import Browser
 from tests.people import KINDS, account
@@ -75,6 +77,12 @@ PAGES = {
     "node": EVERYBODY,
     "drains": EVERYBODY,
     "drain": EVERYBODY,
+    "namespaces": EVERYBODY,
+    "namespace": EVERYBODY,
+    "pools": EVERYBODY,
+    "pool": EVERYBODY,
+    "quotas": FEW,
+    "quota": FEW,
     "audit": FEW,
     "inside": FEW,
     "audit-newer": FEW,
@@ -126,11 +134,14 @@ FOLLOWS = {
     "nodes": EVERYBODY,
     "node": EVERYBODY,
     "drains": EVERYBODY,
+    "namespaces": EVERYBODY,
+    "pools": EVERYBODY,
+    "quotas": FEW,
 }
 #: Addresses that name a thing of a namespace.
 OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
-    "allocation", "allocation-logs",
+    "allocation", "allocation-logs", "namespace",
 }  # fmt: skip
 #: Buttons that name none.
 OF_NO_NAMESPACE = {
@@ -139,6 +150,8 @@ OF_NO_NAMESPACE = {
     "account-token-revoke", "access-token-make", "access-token-revoke", "access-role-save",
     "access-role-delete", "access-join-make", "access-join-revoke",
 }  # fmt: skip
+#: What pages of plain names are asked for; others name a namespace.
+NAMES = {"access-policy": "viewer", "pool": "default", "quota": "small"}
 #: Refused, sent to sign in, or told that there is no such thing.
 SHUT = {302, 403, 404}
 
@@ -148,7 +161,10 @@ def world(store):
     """One of each thing in each namespace."""
 
     def work(change):
-        change.put(NAMESPACES, Namespace(name="team", create_index=change.index))
+        for place in PLACES:
+            change.put(NAMESPACES, Namespace(name=place, create_index=change.index))
+        change.put(QUOTAS, QuotaSpec(name="small", create_index=change.index))
+        change.put(NODE_POOLS, NodePool(name="default", create_index=change.index))
         put_found(change, NODE)
         for place in PLACES:
             write_job(change, make_job(namespace=place))
@@ -170,7 +186,8 @@ def address(name, place="default"):
     pattern = next(each for each in urlpatterns if each.name == name).pattern
     values = {
         "job_id": "web", "namespace": place, "node_id": NODE.id, "form": "json",
-        "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id, "name": "viewer",
+        "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
+        "name": NAMES.get(name, place),
     }  # fmt: skip
     route = str(pattern)
     for word, value in values.items():
@@ -242,7 +259,8 @@ def test_a_button_reaches_nothing_in_a_namespace_one_may_not_change(world, brows
 def test_a_topic_is_followed_by_those_of_its_line_and_by_nobody_else(world, store, kind):
     names = FOLLOWED[kind].names
     key = {
-        Names.NAMESPACE: ALL, Names.NODES: "", Names.NODE: NODE.id, Names.JOB: "default/web",
+        Names.NAMESPACE: ALL, Names.NODES: "", Names.ROOM: "",
+        Names.NODE: NODE.id, Names.JOB: "default/web",
         Names.ALLOCATION: ALLOCATIONS["default"].id, Names.EVALUATION: EVALUATIONS["default"].id,
     }[names]  # fmt: skip
     followed = set()

@@ -1,0 +1,195 @@
+"""The forms of namespaces, quotas and node pools: what a person may say of each.
+
+In: what is stored, or fields as they were sent. Out: the noun as it is to be stored; what the form
+does not show stays as it was. Whether it may be stored is the operation's word.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+from django import forms
+from msgspec.structs import replace
+
+from scheduler.structs.job import Namespace, NamespaceCapabilities
+from scheduler.structs.node import NodePool, NodePoolSchedulerConfiguration
+from scheduler.structs.quota import QuotaSpec
+
+_MODES = {"": None, "yes": True, "no": False}
+_LIMITS = ("cpu", "memory_mb", "disk_mb", "allocations")
+_LARGEST = 2**53
+
+
+class PairsField(forms.CharField):
+    """Meta: one `key = value` a line, each key once."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+
+    def clean(self, value: Any) -> dict[str, str]:
+        """The pairs; raises a ValidationError that names the line."""
+        pairs: dict[str, str] = {}
+        for number, line in enumerate(str(super().clean(value) or "").splitlines(), 1):
+            key, sign, told = line.partition("=")
+            if not line.strip():
+                continue
+            if not sign or not key.strip():
+                raise forms.ValidationError(f"Line {number}: write key = value.")
+            if key.strip() in pairs:
+                raise forms.ValidationError(f"Line {number}: {key.strip()} is there already.")
+            pairs[key.strip()] = told.strip()
+        return pairs
+
+
+class NamesField(forms.CharField):
+    """Names with commas between; None where nothing is written."""
+
+    def clean(self, value: Any) -> tuple[str, ...] | None:
+        """The names in their order, each once."""
+        names = (name.strip() for name in str(super().clean(value) or "").split(","))
+        return tuple(dict.fromkeys(filter(None, names))) or None
+
+
+class RoomForm(forms.Form):
+    """What all of them have: a name, given once, and a description."""
+
+    name = forms.CharField(
+        max_length=128,
+        widget=forms.TextInput(attrs={"class": "vTextField", "spellcheck": "false"}),
+    )
+    description = forms.CharField(
+        required=False, widget=forms.TextInput(attrs={"class": "vTextField"})
+    )
+    #: The noun that a new one begins as.
+    empty: ClassVar[Any]
+
+    def __init__(self, data: Any = None, *, stored: Any = None) -> None:
+        """For one that is stored, else for a new one."""
+        self.stored = stored
+        super().__init__(data, initial=self.said(stored) if stored is not None else None)
+        if stored is not None:
+            del self.fields["name"]
+
+    def said(self, stored: Any) -> dict[str, Any]:
+        """The fields of one that is stored."""
+        return {"description": stored.description}
+
+    def wanted(self) -> Any:
+        """What a valid form asks to be stored."""
+        before = self.stored if self.stored is not None else self.empty
+        name = self.stored.name if self.stored is not None else self.cleaned_data["name"]
+        return self.laid_over(
+            replace(before, name=name, description=self.cleaned_data["description"])
+        )
+
+    def laid_over(self, before: Any) -> Any:
+        """With the fields that are its own."""
+        return before
+
+
+class NamespaceForm(RoomForm):
+    """A namespace: its quota, what its jobs may use, its meta."""
+
+    empty = Namespace()
+    quota = forms.ChoiceField(required=False, help_text="Limits what its allocations take.")
+    enabled_task_drivers = NamesField(
+        required=False, label="Drivers allowed", help_text="Empty: all that are not forbidden."
+    )
+    disabled_task_drivers = NamesField(required=False, label="Drivers forbidden")
+    enabled_network_modes = NamesField(
+        required=False,
+        label="Network modes allowed",
+        help_text="Empty: all that are not forbidden.",
+    )
+    disabled_network_modes = NamesField(required=False, label="Network modes forbidden")
+    meta = PairsField(required=False, help_text="One key = value a line.")
+
+    def choose_from(self, quotas: Iterable[str]) -> None:
+        """The quotas that there are."""
+        names = {*quotas, *([self.stored.quota] if self.stored is not None else [])} - {""}
+        choices = [("", "none"), *((name, name) for name in sorted(names))]
+        field = self.fields["quota"]
+        assert isinstance(field, forms.ChoiceField), "it is declared so"
+        field.choices = choices
+
+    def said(self, stored: Namespace) -> dict[str, Any]:
+        may = stored.capabilities or NamespaceCapabilities()
+        lists = {
+            name: ", ".join(names or ()) for name, names in msgspec.structs.asdict(may).items()
+        }
+        return {
+            **super().said(stored), **lists, "quota": stored.quota, "meta": _lines(stored.meta),
+        }  # fmt: skip
+
+    def laid_over(self, before: Namespace) -> Namespace:
+        fields = self.cleaned_data
+        names = NamespaceCapabilities.__struct_fields__
+        lists = {name: fields[name] for name in names}
+        capabilities = NamespaceCapabilities(**lists) if any(lists.values()) else None
+        return replace(
+            before, quota=fields["quota"], meta=fields["meta"], capabilities=capabilities
+        )
+
+
+class QuotaForm(RoomForm):
+    """A quota: its limits; 0 is no limit."""
+
+    empty = QuotaSpec()
+    cpu = forms.IntegerField(
+        required=False, min_value=0, max_value=_LARGEST, label="CPU, MHz", help_text="0: no limit."
+    )
+    memory_mb = forms.IntegerField(
+        required=False, min_value=0, max_value=_LARGEST, label="Memory, MiB"
+    )
+    disk_mb = forms.IntegerField(
+        required=False, min_value=0, max_value=_LARGEST, label="Disk, MiB"
+    )
+    allocations = forms.IntegerField(
+        required=False, min_value=0, max_value=_LARGEST, label="Allocations"
+    )
+
+    def said(self, stored: QuotaSpec) -> dict[str, Any]:
+        return {**super().said(stored), **msgspec.structs.asdict(stored.limits)}
+
+    def laid_over(self, before: QuotaSpec) -> QuotaSpec:
+        given = {name: self.cleaned_data[name] or 0 for name in _LIMITS}
+        return replace(before, limits=replace(before.limits, **given))
+
+
+class PoolForm(RoomForm):
+    """A node pool: what of the scheduler's settings is its own, its meta."""
+
+    empty = NodePool()
+    scheduler_algorithm = forms.ChoiceField(
+        required=False,
+        choices=[("", "the cluster's"), ("binpack", "binpack"), ("spread", "spread")],
+    )
+    memory_oversubscription = forms.ChoiceField(
+        required=False, choices=[("", "the cluster's"), ("yes", "on"), ("no", "off")]
+    )
+    meta = PairsField(required=False, help_text="One key = value a line.")
+
+    def said(self, stored: NodePool) -> dict[str, Any]:
+        own = stored.scheduler_configuration or NodePoolSchedulerConfiguration()
+        words = {value: word for word, value in _MODES.items()}
+        return {
+            **super().said(stored),
+            "scheduler_algorithm": own.scheduler_algorithm,
+            "memory_oversubscription": words[own.memory_oversubscription_enabled],
+            "meta": _lines(stored.meta),
+        }
+
+    def laid_over(self, before: NodePool) -> NodePool:
+        fields = self.cleaned_data
+        own = replace(
+            before.scheduler_configuration or NodePoolSchedulerConfiguration(),
+            scheduler_algorithm=fields["scheduler_algorithm"],
+            memory_oversubscription_enabled=_MODES[fields["memory_oversubscription"]],
+        )
+        is_own = own != NodePoolSchedulerConfiguration()
+        return replace(
+            before, meta=fields["meta"], scheduler_configuration=own if is_own else None
+        )
+
+
+def _lines(pairs: Mapping[str, str]) -> str:
+    return "\n".join(f"{key} = {value}" for key, value in sorted(pairs.items()))

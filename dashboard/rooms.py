@@ -1,0 +1,123 @@
+"""What is told of namespaces, node pools and quotas: sentences and meters, from counts.
+
+In: counted jobs, nodes and room. Out: words, and the dimensions that meters show. Knows no reader.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cluster.store.ports import JobsFace, PoolFace, RoomHeld
+from dashboard.wording import amount, count_of, number, one_of
+from scheduler.structs.quota import QuotaAmounts
+
+#: The dimensions of a quota: field, word, unit.
+_DIMENSIONS = (
+    ("cpu", "CPU", "MHz"),
+    ("memory_mb", "Memory", "MiB"),
+    ("disk_mb", "Disk", "MiB"),
+    ("allocations", "Allocations", ""),
+)
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """One dimension: what is held of what there is. `total` 0: without limit."""
+
+    word: str
+    unit: str
+    used: int
+    total: int
+
+    @property
+    def told(self) -> str:
+        """`1 200 of 4 000 MHz`, or what is held alone where nothing limits it."""
+        if not self.total:
+            return _amount(self.used, self.unit)
+        return f"{number(self.used)} of {_amount(self.total, self.unit)}"
+
+    @property
+    def label(self) -> str:
+        """For screen readers."""
+        return f"{self.word}: {self.told}"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more fits."""
+        return bool(self.total) and self.used >= self.total
+
+    @property
+    def tone(self) -> str:
+        """Only what keeps work from being placed has one."""
+        return "blocked" if self.is_full else ""
+
+    @property
+    def percent(self) -> int:
+        """Rounded down: 100 only when it is full."""
+        return self.used * 100 // self.total if self.total else 0
+
+
+def quota_shares(limits: QuotaAmounts, used: QuotaAmounts) -> tuple[Share, ...]:
+    """Every dimension of a quota."""
+    return tuple(
+        Share(word=word, unit=unit, used=getattr(used, field), total=getattr(limits, field))
+        for field, word, unit in _DIMENSIONS
+    )
+
+
+def pool_shares(pool: PoolFace, held: RoomHeld) -> tuple[Share, ...]:
+    """CPU and memory of the nodes of a pool."""
+    return (
+        Share(word="CPU", unit="MHz", used=held.cpu_mhz, total=pool.cpu_mhz),
+        Share(word="Memory", unit="MiB", used=held.memory_mb, total=pool.memory_mb),
+    )
+
+
+def namespace_sentence(jobs: JobsFace, use: QuotaAmounts) -> tuple[str, str]:
+    """The strong clause, and the rest."""
+    if not jobs.total:
+        strong = "No job."
+    else:
+        strong = f"{count_of(jobs.total, 'job')}, {number(jobs.alive)} not ended."
+    if not use.allocations:
+        return strong, "No allocation holds room."
+    held = count_of(use.allocations, "allocation")
+    verb = "holds" if use.allocations == 1 else "hold"
+    cpu, memory = amount(use.cpu, "MHz"), amount(use.memory_mb, "MiB")
+    return strong, f"{held} {verb} {cpu} and {memory}."
+
+
+def quota_sentence(shares: Sequence[Share], namespaces: Sequence[str]) -> tuple[str, str]:
+    """The strong clause, and the rest."""
+    limited = [share for share in shares if share.total]
+    full = [share.word for share in limited if share.is_full]
+    if not limited:
+        strong = "It limits nothing."
+    elif full:
+        strong = f"{one_of(full, 'and')} {'is' if len(full) == 1 else 'are'} used up."
+    else:
+        fullest = max(limited, key=lambda share: share.used / share.total)
+        strong = f"At most {fullest.percent} % is used: {fullest.word}."
+    if not namespaces:
+        return strong, "No namespace counts against it."
+    told = count_of(len(namespaces), "namespace")
+    rest = f"{told} {'counts' if len(namespaces) == 1 else 'count'} against it."
+    if full:
+        rest += " What needs more of it waits."
+    return strong, rest
+
+
+def pool_sentence(pool: PoolFace, held: RoomHeld) -> tuple[str, str]:
+    """The strong clause, and the rest."""
+    if not pool.nodes:
+        return "No node is in it.", "What names it waits until one joins."
+    strong = f"{number(pool.ready)} of {count_of(pool.nodes, 'node')} ready."
+    if not held.allocations:
+        return strong, "Nothing holds room there."
+    cpu, memory = pool_shares(pool, held)
+    told = count_of(held.allocations, "allocation")
+    verb = "holds" if held.allocations == 1 else "hold"
+    return strong, f"{told} {verb} {cpu.percent} % of its CPU, {memory.percent} % of its memory."
+
+
+def _amount(value: int, unit: str) -> str:
+    return amount(value, unit) if unit else number(value)
