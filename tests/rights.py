@@ -101,7 +101,7 @@ JOBS = [
     ),
     _of_job("versions/v/tag", ANYBODY),
     _of_job("versions/v/tag", "submit-job | tag-job-version", "PUT DELETE"),
-    _of_job("periodic/force", "submit-job | dispatch-job | force-periodic-job", _ALL),
+    _of_job("periodic/force", "submit-job | dispatch-job | force-periodic-job", "PUT"),
     _of_job("dispatch", "dispatch-job", _ALL),
     _of_job("revert", "submit-job | revert-job", _ALL),
     _of_job("stable", "submit-job | stable-job", _ALL),

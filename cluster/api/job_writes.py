@@ -31,6 +31,7 @@ from cluster.operations.jobs import (
     evaluate_job,
     register_job,
 )
+from cluster.operations.periodic import force_launch
 from cluster.operations.rights import require
 
 Result = TypeVar("Result")
@@ -89,6 +90,17 @@ async def evaluate(call: Call, job_id: str) -> HttpResponse:
         force = options is not None and options.flag("ForceReschedule")
     written = await call.write(evaluate_job, key, force_reschedule=force)
     return answer_write(call.request, written_form(written), written.index)
+
+
+async def force_periodic(call: Call, job_id: str) -> HttpResponse:
+    """PUT /v1/job/<id>/periodic/force: launch a child now. A body is not read."""
+    launched = await call.write(force_launch, call.key_of_job(job_id))
+    body = {
+        "EvalID": launched.eval_id,
+        "EvalCreateIndex": launched.eval_create_index,
+        "Index": launched.index,
+    }
+    return answer_write(call.request, body, launched.index)
 
 
 async def plan(call: Call, job_id: str) -> HttpResponse:

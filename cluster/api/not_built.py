@@ -32,7 +32,6 @@ NOT_BUILT: dict[str, str] = {
     r"client/allocation/[^/]*/gc": "Collecting one allocation on demand is not built yet.",
     r"client/allocation/[^/]*/pause": "Enterprise only",
     r"job/.*/action": "Actions of tasks are not built yet.",
-    r"job/.*/periodic/force": "Periodic jobs are not built yet.",
     r"job/.*/dispatch(?:/payload)?": "Parameterized jobs are not built yet.",
     r"job/.*/revert": "Reverting a job to a version is not built yet.",
     r"job/.*/stable": "Marking a version as stable by hand is not built yet.",

@@ -133,7 +133,6 @@ RIGHTS: dict[str, Right] = {
         _of_namespace("read-job"), _of_namespace("submit-job", "pause-allocation")
     ),
     r"job/.*/action": _of_namespace("alloc-exec"),
-    r"job/.*/periodic/force": _of_namespace("submit-job", "dispatch-job", "force-periodic-job"),
     r"job/.*/dispatch(?:/payload)?": _of_namespace("dispatch-job"),
     r"job/.*/revert": _of_namespace("submit-job", "revert-job"),
     r"job/.*/stable": _of_namespace("submit-job", "stable-job"),

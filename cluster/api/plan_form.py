@@ -1,5 +1,6 @@
 """The answer to a plan request, and differences of jobs as JSON."""
 
+from datetime import datetime
 from typing import Any
 
 from cluster.api.encode import to_plain
@@ -22,10 +23,15 @@ def plan_form(planned: PlannedJob, *, with_diff: bool) -> dict[str, Any]:
         "JobModifyIndex": planned.job_modify_index,
         "CreatedEvals": created or None,
         "Diff": to_plain(planned.diff) if with_diff else None,
-        "NextPeriodicLaunch": None,
+        # In the zone of the job, as the reference writes it.
+        "NextPeriodicLaunch": _rfc3339(planned.next_launch),
         "Warnings": warning_text(planned.warnings),
     }
     placements = [to_plain(placement) for placement in planned.placements]
     if placements:
         form["Placements"] = placements
     return form
+
+
+def _rfc3339(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")

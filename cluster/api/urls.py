@@ -78,6 +78,7 @@ _JOBS = [
     _of_job("services", GET=jobs.job_services),
     _of_job("actions", GET=jobs.job_actions),
     _of_job("evaluate", PUT=job_writes.evaluate),
+    _of_job("periodic/force", PUT=job_writes.force_periodic),
     _of_job("plan", PUT=job_writes.plan),
     _of_job("scale", GET=scaling.scale_status, PUT=scaling.scale),
     _route(

@@ -106,8 +106,7 @@ def _is_not_host(mode: str) -> bool:
 TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     Job: {
         **_rows("region namespace id name type priority all_at_once datacenters node_pool"),
-        **_rows("constraints affinities spreads task_groups update meta"),
-        "periodic": Row(Fate.WARNS, "runs at set times are not launched yet"),
+        **_rows("constraints affinities spreads task_groups update meta periodic"),
         "parameterized_job": Row(Fate.WARNS, "jobs cannot be dispatched yet"),
         "multiregion": Row(Fate.REFUSED, "there is one region; without regions it says nothing"),
         "payload": Row(Fate.REFUSED, "only a dispatch may bring one", is_never_told),
@@ -119,9 +118,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **_rows("status_description stable version submit_time create_index", why=_OF_RECORD),
         **_rows("modify_index job_modify_index version_tag", why=_OF_RECORD),
     },
-    Periodic: _goes_with(
-        "periodic", "enabled spec specs spec_type prohibit_overlap time_zone", Fate.WARNS
-    ),
+    Periodic: _rows("enabled spec specs spec_type prohibit_overlap time_zone"),
     ParameterizedJob: _goes_with(
         "parameterized", "payload meta_required meta_optional", Fate.WARNS
     ),

@@ -19,12 +19,19 @@ _MOST_TIMES = 1_000
 
 def next_due(job: Job, after: int) -> int | None:
     """The first time after an instant at which the job is due; None when there is none."""
+    found = next_local(job, after)
+    return None if found is None else _instant(found)
+
+
+def next_local(job: Job, after: int) -> datetime | None:
+    """The same as a time in the zone of the job."""
     periodic = job.periodic
     if periodic is None:
         return None
     start = (_EPOCH + timedelta(seconds=after // SECOND)).astimezone(zone_of(periodic))
     found = [next_launch(each, start) for each in _expressions(periodic)]
-    return min((_instant(each) for each in found if each is not None), default=None)
+    # Not by the clock on the wall, which shows some times twice.
+    return min((each for each in found if each is not None), key=_instant, default=None)
 
 
 def due_times(job: Job, after: int, until: int) -> tuple[int, ...]:

@@ -5,12 +5,14 @@ evaluations it would make, the difference to the stored job, and where each allo
 """
 
 import hashlib
+from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
 
 from cluster.jobspec.diff import annotate, diff_jobs
 from cluster.jobspec.diff_structs import JobDiff
+from cluster.jobspec.launch_times import next_local
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.jobspec.validate import judge_job
 from cluster.operations.admission import admit, check_transition
@@ -58,6 +60,8 @@ class PlannedJob(msgspec.Struct, frozen=True, kw_only=True):
     #: Of the stored job, 0 when it is new.
     job_modify_index: int
     warnings: tuple[str, ...]
+    #: In the zone of a job that launches children by time; None for any other.
+    next_launch: datetime | None
     #: Of the record the run looked at.
     index: int
 
@@ -103,6 +107,7 @@ def plan_job(reader: StateReader, job: Job, *, by: Caller, now: int, ids: IDSour
         diff=annotate(diff_jobs(stored, candidate), annotations.desired_updates),
         job_modify_index=stored.job_modify_index if stored is not None else 0,
         warnings=(*admitted.warnings, *admitted.left_out),
+        next_launch=next_local(candidate, now) if candidate.launches_by_time else None,
         index=reader.index,
     )
 

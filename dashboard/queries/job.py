@@ -160,17 +160,20 @@ def rollout_panel(
     }
 
 
+def _launching_sentence(job: Job) -> tuple[str, str]:
+    if job.is_parameterized:
+        strong = "Parameterized: nothing runs."
+        return (strong, "It places nothing by itself, and jobs cannot be dispatched yet.")
+    strong = "Launches by time." if job.launches_by_time else "Launches are switched off."
+    return (strong, "It places nothing by itself; each launch is a job of its own.")
+
+
 def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str, str]:
     if job.stop:
         left = counts.running + counts.starting
         return ("Stopped.", f"{count_of(left, 'allocation')} still ending." if left else "")
     if job.is_periodic or job.is_parameterized:
-        kind, missing = (
-            ("Periodic", "runs at set times are not launched yet")
-            if job.is_periodic
-            else ("Parameterized", "jobs cannot be dispatched yet")
-        )
-        return (f"{kind}: nothing runs.", f"It places nothing by itself, and {missing}.")
+        return _launching_sentence(job)
     parts = []
     if job.type == JobType.SERVICE.value and counts.running > counts.wanted:
         parts.append(f"{counts.running - counts.wanted} more while its version changes")

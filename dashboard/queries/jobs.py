@@ -158,7 +158,7 @@ def total(parts: Iterable[Counts]) -> Counts:
 
 
 def status_of(job: Job) -> str:
-    """The word for the job's status; what nothing launches yet waits, whatever is stored."""
+    """The word for the job's status; what only launches others waits, whatever is stored."""
     if job.stop:
         return "stopped"
     is_launched = job.is_periodic or job.is_parameterized

@@ -16,6 +16,7 @@ from cluster.operations.deployments import (
 from cluster.operations.jobs import deregister_job, evaluate_job
 from cluster.operations.namespaces import delete_namespace, put_namespace
 from cluster.operations.nodes import evaluate_node
+from cluster.operations.periodic import force_launch
 from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.operations.scheduler_settings import set_scheduler_settings
 from scheduler.structs.identity import JobKey
@@ -70,6 +71,10 @@ def call(world, method: str, path: str, query: dict[str, str], body: dict) -> Re
 def _deregister(request: Request) -> Reply:
     purge = request.query.get("purge") == "true"
     return Reply(eval_id=request.run(deregister_job, request.key, purge=purge).eval_id)
+
+
+def _force_periodic(request: Request) -> Reply:
+    return Reply(eval_id=request.run(force_launch, request.key).eval_id)
 
 
 def _evaluate(request: Request) -> Reply:
@@ -136,6 +141,7 @@ def _fail(request: Request) -> Reply:
 ROUTES: list[tuple[str, str, Callable[[Request], Reply]]] = [
     ("DELETE", r"/v1/job/([^/]+)", _deregister),
     ("PUT", r"/v1/job/([^/]+)/evaluate", _evaluate),
+    ("PUT", r"/v1/job/([^/]+)/periodic/force", _force_periodic),
     ("PUT", r"/v1/job/([^/]+)/scale", _scale),
     ("PUT", r"/v1/allocation/([^/]+)/stop", _stop_allocation),
     ("PUT", r"/v1/deployment/promote/([^/]+)", _promote),

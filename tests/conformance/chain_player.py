@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from cluster.jobspec.canonicalize import canonicalize
 from cluster.jobspec.durations import read_duration
+from cluster.jobspec.launch_times import next_due
 from cluster.jobspec.parse import decode_job
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations.errors import OperationRefused
@@ -25,6 +26,7 @@ from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.garbage import GarbageCollector
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
+from scheduler.watchers.periodic import Launches
 from scheduler.worker import Batch, WorkerTools
 from tests.builders import SECOND
 from tests.callers import MANAGER
@@ -61,7 +63,7 @@ class ChainWorld(World):
     def new_watchers(self):
         self.heartbeats = Heartbeats(HeartbeatSettings(min_ttl=MIN_TTL, grace=GRACE))
         self.collector = GarbageCollector()
-        return self.heartbeats, Drains(), Deployments(), self.collector
+        return self.heartbeats, Drains(), Deployments(), Launches(next_due), self.collector
 
     def tell(self) -> None:
         """Something was written: whoever waits looks again."""

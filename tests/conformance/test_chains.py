@@ -24,7 +24,6 @@ FILES = sorted(CHAINS.glob("*.json"))
 NOT_YET = {
     "deploy-revert": "PUT /v1/job/web/revert",
     "job-dispatch": "PUT /v1/job/etl/dispatch",
-    "job-periodic-force": "PUT /v1/job/cron/periodic/force",
 }
 
 #: Everywhere: the numbers of refusals are the API's own (http-api.md), not the chain's.

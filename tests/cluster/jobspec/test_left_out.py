@@ -173,11 +173,6 @@ CASES = [
         id="migrated disk",
     ),
     pytest.param(
-        job(Type="batch", Periodic={"Specs": ["* * * * *"]}),
-        "periodic: runs at set times are not launched yet",
-        id="periodic",
-    ),
-    pytest.param(
         job(Type="batch", ParameterizedJob={"Payload": "optional"}),
         "parameterized: jobs cannot be dispatched yet",
         id="parameterized",

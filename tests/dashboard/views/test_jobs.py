@@ -270,10 +270,16 @@ def test_a_job_that_asks_for_nothing_in_vain_says_nothing(browser, register):
     [
         pytest.param(
             {"periodic": Periodic(specs=("* * * * *",))},
-            "Periodic: nothing runs. It places nothing by itself, and runs at set times are not"
-            " launched yet.",
-            "Not carried out: periodic: runs at set times are not launched yet",
+            "Launches by time. It places nothing by itself; each launch is a job of its own.",
+            "",
             id="periodic",
+        ),
+        pytest.param(
+            {"periodic": Periodic(specs=("* * * * *",), enabled=False)},
+            "Launches are switched off. It places nothing by itself; each launch is a job of its"
+            " own.",
+            "",
+            id="periodic-off",
         ),
         pytest.param(
             {"parameterized_job": ParameterizedJob()},
@@ -284,9 +290,7 @@ def test_a_job_that_asks_for_nothing_in_vain_says_nothing(browser, register):
         ),
     ],
 )
-def test_a_job_that_is_to_be_launched_says_that_nothing_launches_it(
-    browser, register, fields, sentence, warning
-):
+def test_a_job_that_places_nothing_itself_says_why(browser, register, fields, sentence, warning):
     register(type="batch", **fields)
     page = browser.get("/jobs/default/web/")
     assert page.context["standing"] == "waiting"
