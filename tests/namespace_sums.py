@@ -16,6 +16,8 @@ def counted_sums(allocs):
         use, so_far = use_of(alloc), sums.get(alloc.namespace, NOTHING)
         sums[alloc.namespace] = QuotaAmounts(
             cpu=so_far.cpu + use.cpu,
+            cores=so_far.cores + sum(len(owned.cores) for owned in use.cores),
+            memory_max_mb=so_far.memory_max_mb + use.memory_max_mb,
             memory_mb=so_far.memory_mb + use.memory_mb,
             disk_mb=so_far.disk_mb + use.disk_mb,
             allocations=so_far.allocations + 1,

@@ -51,6 +51,10 @@ class Body:
         """Whether the field was given at all, and not null."""
         return self._fields.get(field.casefold()) is not None
 
+    def is_list(self, field: str) -> bool:
+        """Whether the field was given as a list."""
+        return isinstance(self._fields.get(field.casefold()), list)
+
     def text(self, field: str) -> str:
         """A string, "" when not given."""
         return self._typed(field, str, "", "string")

@@ -63,6 +63,8 @@ class PlainNoun(msgspec.Struct, frozen=True, kw_only=True):
     stub: Callable[[Any], Any] = to_plain
     #: How a read of one row shows it.
     form: Callable[[Any], Any] = to_plain
+    #: The `form` in a query that asks for rows as they are kept instead; "": there is none.
+    plain_form: str = ""
     #: Whether lists can be asked for in pages, and in which order they are.
     has_pages: bool = True
     order: Order = BY_NAME
@@ -93,6 +95,9 @@ PLAIN_NOUNS = (
         may_list=lambda caller: require_reads(caller, "quota"),
         may_read=lambda caller, _name: require_reads(caller, "quota"),
         has_pages=False,
+        stub=quotas.quota_form,
+        form=quotas.quota_form,
+        plain_form=quotas.PLAIN,
         writes={"PUT": quotas.write_quota, "DELETE": quotas.remove_quota},
     ),
     PlainNoun(
@@ -154,6 +159,7 @@ def list_view(plain: PlainNoun) -> View:
     async def view(call: Call) -> HttpResponse:
         plain.may_list(call.caller)
         listing = read_listing(call.query)
+        stub = to_plain if _asks_for_plain(plain, call) else plain.stub
         if not plain.has_pages:
             listing = msgspec.structs.replace(listing, per_page=0)
 
@@ -169,7 +175,7 @@ def list_view(plain: PlainNoun) -> View:
             page = page_of(wanted, listing, plain.order)
             return Found(
                 index=reader.table_index(table),
-                body=[plain.stub(value) for value in page.items],
+                body=[stub(value) for value in page.items],
                 next_token=page.next_token,
             )
 
@@ -186,6 +192,7 @@ def read_view(plain: PlainNoun) -> View:
         plain.may_read(call.caller, name)
         if not name and plain.nameless:
             raise OperationRefused(plain.nameless)
+        form = to_plain if _asks_for_plain(plain, call) else plain.form
 
         def work(reader: StateReader) -> Found:
             own = plain.own_names(reader, call.caller)
@@ -194,8 +201,12 @@ def read_view(plain: PlainNoun) -> View:
             value = reader.get(plain.noun, name)
             if value is None:
                 return Found(index=reader.table_index(table), missing=plain.missing)
-            return Found(index=value.modify_index, body=plain.form(value))
+            return Found(index=value.modify_index, body=form(value))
 
         return await answer_read(call, work, watch_row(table, name))
 
     return view
+
+
+def _asks_for_plain(plain: PlainNoun, call: Call) -> bool:
+    return bool(plain.plain_form) and call.query.get("form") == plain.plain_form

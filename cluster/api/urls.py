@@ -173,6 +173,8 @@ _SERVER = [
     _only_put("system/gc", operator.collect_garbage),
     _only_put("system/reconcile/summaries", operator.reconcile_summaries),
     _route("namespace", PUT=operator.write_namespace),
+    _route("quota", PUT=quotas.write_quota),
+    _route("quota-usages", GET=quotas.list_usages),
     _route(rf"quota/usage/(?P<name>{_SEGMENT})", GET=quotas.read_usage),
     _route("scaling/policies", GET=scaling.list_policies),
     _route(rf"scaling/policy/(?P<policy_id>{_SEGMENT})", GET=scaling.read_policy),

@@ -10,11 +10,32 @@ ROWS_AT_ONCE = 2_000
 ENDED = ("complete", "failed", "lost")
 
 
+class CpuBody(msgspec.Struct, frozen=True):
+    ReservedCores: list[int] = []
+
+
+class MemoryBody(msgspec.Struct, frozen=True):
+    MemoryMB: int = 0
+    MemoryMaxMB: int = 0
+
+
+class ResourcesBody(msgspec.Struct, frozen=True):
+    Cpu: CpuBody = CpuBody()
+    Memory: MemoryBody = MemoryBody()
+
+
+class TaskLifecycleBody(msgspec.Struct, frozen=True):
+    Hook: str = ""
+    Sidecar: bool = False
+
+
 class SharedBody(msgspec.Struct, frozen=True):
     DiskMB: int = 0
 
 
 class AllocatedResourcesBody(msgspec.Struct, frozen=True):
+    Tasks: dict[str, ResourcesBody] = {}
+    TaskLifecycles: dict[str, TaskLifecycleBody | None] = {}
     Shared: SharedBody = SharedBody()
 
 
@@ -22,8 +43,23 @@ class AllocationBody(msgspec.Struct, frozen=True):
     AllocatedResources: AllocatedResourcesBody = AllocatedResourcesBody()
 
 
+def chosen(resources):
+    """Whole cores, and the most memory of what runs before, beside and after the main tasks."""
+    cores, phases = set(), [0, 0, 0]
+    for name, task in resources.Tasks.items():
+        cores.update(task.Cpu.ReservedCores)
+        lifecycle = resources.TaskLifecycles.get(name)
+        hook = lifecycle.Hook if lifecycle else ""
+        of_task = {"prestart": (0,), "poststop": (2,)}.get(hook, (1,))
+        if hook == "prestart" and lifecycle.Sidecar:
+            of_task = (0, 1)
+        for phase in of_task:
+            phases[phase] += task.Memory.MemoryMaxMB or task.Memory.MemoryMB
+    return len(cores), max(phases)
+
+
 def sum_up(apps, schema_editor):
-    """CPU and memory are columns of allocations; the disk stands in their bodies alone."""
+    """CPU and memory are columns of allocations; the rest stands in their bodies alone."""
     decoder = msgspec.msgpack.Decoder(AllocationBody)
     sums = {}
     with schema_editor.connection.cursor() as cursor:
@@ -39,9 +75,11 @@ def sum_up(apps, schema_editor):
             if not rows:
                 break
             for _, namespace, cpu, memory, body in rows:
-                disk = decoder.decode(body).AllocatedResources.Shared.DiskMB
-                held = sums.setdefault(namespace, [0, 0, 0, 0])
-                for place, amount in enumerate((cpu, memory, disk, 1)):
+                resources = decoder.decode(body).AllocatedResources
+                cores, memory_max = chosen(resources)
+                one = (cpu, cores, memory, memory_max, resources.Shared.DiskMB, 1)
+                held = sums.setdefault(namespace, [0] * len(one))
+                for place, amount in enumerate(one):
                     held[place] += amount
             last = rows[-1][0]
         cursor.executemany(
@@ -51,8 +89,9 @@ def sum_up(apps, schema_editor):
         )  # fmt: skip
 
 
-def use_of(namespace, cpu, memory, disk, count):
-    used = {"CPU": cpu, "MemoryMB": memory, "DiskMB": disk, "Allocations": count}
+def use_of(namespace, *amounts):
+    names = ("CPU", "Cores", "MemoryMB", "MemoryMaxMB", "DiskMB", "Allocations")
+    used = dict(zip(names, amounts))
     return {"Namespace": namespace, "Used": used}
 
 

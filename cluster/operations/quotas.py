@@ -20,6 +20,7 @@ from scheduler.structs.wire import Wire, wire_name
 
 _NAME = re.compile(r"[a-zA-Z0-9-]{1,128}")
 _LONGEST_DESCRIPTION = 256
+_LARGEST = 2**63 - 1
 
 
 class QuotaUsage(Wire, frozen=True):
@@ -80,8 +81,8 @@ def _problems(quota: QuotaSpec) -> list[str]:
     if len(quota.description) > _LONGEST_DESCRIPTION:
         problems.append(f"description longer than {_LONGEST_DESCRIPTION}")
     problems += [
-        f"limit of {wire_name(field)} is negative"
+        f"limit of {wire_name(field)} is out of range"
         for field, limit in asdict(quota.limits).items()
-        if limit < 0
+        if abs(limit) > _LARGEST
     ]
     return problems

@@ -91,6 +91,7 @@ class GroupState:
         self._read = len(context.log)
         group_ask = ask_of(group, oversubscription=setting.oversubscription)
         self._ask_use = group_ask.use
+        self._ask_cores = sum(group_ask.cores.values())
         #: The quota that stopped the last choice; "" when none did.
         self.quota_limit_reached = ""
         self._ranking = Ranking(
@@ -185,13 +186,13 @@ class GroupState:
             with_room=int(np.count_nonzero(passing & ~lacking)),
             refused=refused_nodes(self._context.table, rows & ~passing, codes, reasons),
             exhausted=room.shortfalls(lacking),
-            quota_exhausted=quota.exceeded_by(self._ask_use) if quota else (),
+            quota_exhausted=quota.exceeded_by(self._ask_use, self._ask_cores) if quota else (),
         )
 
     def _is_over_quota(self) -> bool:
         """Whether one more would exceed the namespace's quota, whatever the node."""
         quota = self._context.quota
-        over = () if quota is None else quota.exceeded_by(self._ask_use)
+        over = () if quota is None else quota.exceeded_by(self._ask_use, self._ask_cores)
         self.quota_limit_reached = quota.name if quota is not None and over else ""
         if over:
             self.metrics = AllocMetric(quota_exhausted=over)

@@ -4,6 +4,8 @@ In: a snapshot; then every allocation that the attempt changes. Out: the limits 
 group would exceed (placement.md 6.13). Which nodes have room is not known here.
 """
 
+from msgspec.structs import replace
+
 from scheduler.ports import StateReader
 from scheduler.state.node_use import UseSum
 from scheduler.state.quota_use import (
@@ -27,9 +29,13 @@ class QuotaAccount:
         self._namespaces = namespaces
         self._use = use
 
-    def exceeded_by(self, ask: UseSum) -> tuple[str, ...]:
-        """One text per limit that would be exceeded with the ask added."""
-        return exceeded(self._limits, with_use(self._use, ask))
+    def exceeded_by(self, ask: UseSum, cores: int) -> tuple[str, ...]:
+        """One text per limit that would be exceeded with the ask added, and as many whole cores.
+
+        Which cores, and with them their CPU, is chosen on the node.
+        """
+        needed = with_use(self._use, ask)
+        return exceeded(self._limits, replace(needed, cores=needed.cores + cores))
 
     def follow(self, namespace: str, before: Allocation | None, after: Allocation | None) -> None:
         """Count an allocation of any namespace as it would be now instead of as it was."""

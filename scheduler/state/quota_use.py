@@ -7,6 +7,8 @@ changes what it holds: no allocation is read to know it.
 
 from collections.abc import Iterable
 
+from msgspec.structs import asdict
+
 from scheduler.ports import StateReader
 from scheduler.state.node_use import UseSum, use_of_resources
 from scheduler.state.nouns import NAMESPACES, QUOTAS
@@ -17,7 +19,9 @@ from scheduler.structs.resources import AllocatedResources
 #: Names of the dimensions, as they are told, by the field of the amount.
 _DIMENSIONS = {
     "cpu": "cpu",
+    "cores": "cores",
     "memory_mb": "memory",
+    "memory_max_mb": "memory_max",
     "disk_mb": "disk",
     "allocations": "allocations",
 }
@@ -41,14 +45,8 @@ def use_of_quota(reader: StateReader, quota: str) -> QuotaAmounts:
 
 def use_of_namespaces(reader: StateReader, namespaces: Iterable[str]) -> QuotaAmounts:
     """What these namespaces hold together."""
-    cpu = memory_mb = disk_mb = allocations = 0
-    for namespace in namespaces:
-        use = reader.namespace_use(namespace)
-        cpu += use.cpu
-        memory_mb += use.memory_mb
-        disk_mb += use.disk_mb
-        allocations += use.allocations
-    return QuotaAmounts(cpu=cpu, memory_mb=memory_mb, disk_mb=disk_mb, allocations=allocations)
+    held = [asdict(reader.namespace_use(namespace)) for namespace in namespaces]
+    return QuotaAmounts(**{field: sum(use[field] for use in held) for field in _DIMENSIONS})
 
 
 def replaced(
@@ -76,7 +74,9 @@ def with_use(amounts: QuotaAmounts, use: UseSum, sign: int = 1) -> QuotaAmounts:
     """The amounts with one use added (`sign` 1) or taken away (-1)."""
     return QuotaAmounts(
         cpu=amounts.cpu + sign * use.cpu,
+        cores=amounts.cores + sign * sum(len(owned.cores) for owned in use.cores),
         memory_mb=amounts.memory_mb + sign * use.memory_mb,
+        memory_max_mb=amounts.memory_max_mb + sign * use.memory_max_mb,
         disk_mb=amounts.disk_mb + sign * use.disk_mb,
         allocations=amounts.allocations + sign * use.alloc_count,
     )
@@ -90,7 +90,8 @@ def exceeded(
     for field, dimension in _DIMENSIONS.items():
         limit, amount = getattr(limits, field), getattr(needed, field)
         is_raised = before is None or amount > getattr(before, field)
-        if 0 < limit < amount and is_raised:
+        if limit != 0 and max(limit, 0) < amount and is_raised:
+            limit = max(limit, 0)
             found.append(f"{dimension} exhausted ({amount} needed > {limit} limit)")
     return tuple(found)
 

@@ -60,6 +60,7 @@ def times(number):
     return QuotaAmounts(
         cpu=number * one.tasks["web"].cpu.cpu_shares,
         memory_mb=number * one.tasks["web"].memory.memory_mb,
+        memory_max_mb=number * one.tasks["web"].memory.memory_mb,
         disk_mb=number * one.shared.disk_mb,
         allocations=number,
     )

@@ -16,7 +16,6 @@ RULED_OUT = {
     "client/": "the prefix of all routes of clients",
     "jobs/": "no redirect: an empty 404 (http-api.md 1.1)",
     "operator/foo": "an example of what nobody knows (doors.md 14)",
-    "quota": "a quota is written at its name (http-api.md 5.8)",
     "client/fs/x/x": "stands for the verbs, which have rows of their own",
     "deployment/x/x": "stands for the verbs, which have rows of their own",
 }

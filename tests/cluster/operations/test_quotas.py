@@ -42,8 +42,8 @@ def test_a_quota_keeps_its_first_index_when_it_changes(store):
             id="description",
         ),
         pytest.param(
-            QuotaSpec(name="q", limits=QuotaAmounts(memory_mb=-1)),
-            "limit of MemoryMB is negative",
+            QuotaSpec(name="q", limits=QuotaAmounts(memory_mb=-(2**63))),
+            "limit of MemoryMB is out of range",
             id="limit",
         ),
     ],

@@ -72,6 +72,18 @@ def cluster_with(limits: QuotaAmounts, *rows: object, **settings: bool) -> Clust
     return cluster.put(*NODES, *rows)
 
 
+def test_whole_cores_are_counted_before_any_node_chose_them():
+    task = make_task(resources=Resources(cores=2, memory_mb=1))
+    job = make_job(task_groups=(make_task_group(count=2, tasks=(task,)),))
+    cluster = cluster_with(QuotaAmounts(cores=1), job)
+
+    outcome = cluster.run(make_evaluation())
+
+    (metric,) = outcome.evaluation.failed_task_groups.values()
+    assert metric.quota_exhausted == ("cores exhausted (2 needed > 1 limit)",)
+    assert (placed(cluster), metric.nodes_exhausted) == (0, 0)
+
+
 def placed(cluster: Cluster) -> int:
     return sum(len(allocs) for plan in cluster.plans for allocs in plan.node_allocation.values())
 
@@ -105,6 +117,18 @@ def placed(cluster: Cluster) -> int:
                 "memory exhausted (100 needed > 1 limit)",
             ),
             id="every-exceeded-limit-is-told",
+        ),
+        pytest.param(
+            QuotaAmounts(cpu=-1),
+            0,
+            ("cpu exhausted (500 needed > 0 limit)",),
+            id="less-than-nothing-is-nothing",
+        ),
+        pytest.param(
+            QuotaAmounts(memory_max_mb=150),
+            1,
+            ("memory_max exhausted (200 needed > 150 limit)",),
+            id="memory-max-is-what-is-reserved-where-nothing-more-may-be-used",
         ),
         pytest.param(QuotaAmounts(), 3, (), id="without-limits"),
     ],
