@@ -32,4 +32,4 @@ def test_a_row_is_tested_or_does_not_apply_but_not_both(chapter):
     assert chapter.covered().isdisjoint(chapter.not_applicable)
     assert set(chapter.not_applicable) <= set(chapter.ids)
     assert set(chapter.partly) <= chapter.covered()
-    assert chapter.missing() == []
+    assert chapter.missing() == chapter.not_yet.split()

@@ -42,7 +42,8 @@ def _check_periodic(periodic: Periodic, findings: Findings) -> None:
         findings.add(text, "SpecType")
         return
     named = [(periodic.spec, "Spec")] if periodic.spec else []
-    for spec, field in (*named, *((each, "Specs") for each in periodic.specs)):
+    named += [(spec, f"Specs[{number}]") for number, spec in enumerate(periodic.specs)]
+    for spec, field in named:
         problem = cron_problem(spec)
         if problem:
             findings.add(f"Invalid cron spec {quoted(spec)}: {problem}", field)

@@ -8,7 +8,7 @@ from django.db import migrations
 
 
 class JobBody(msgspec.Struct, frozen=True):
-    Periodic: msgspec.Raw | None = None
+    Periodic: dict | None = None
 
 
 def begin(apps, schema_editor):
