@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from cluster.jobspec.durations import read_duration
 from cluster.jobspec.hcl import syntax
+from cluster.jobspec.hcl.block_rules import RULES
 from cluster.jobspec.hcl.evaluate import evaluate, pairs
 from cluster.jobspec.hcl.finish import FINISHERS
 from cluster.jobspec.hcl.free_form import free_attributes, free_body
@@ -48,6 +49,9 @@ def decode_block(schema: Schema, unfolded: Unfolded) -> RequestForm:
         detail = f'The argument "{name}" is required, but no definition was found.'
         scope.source.note(start, start, "Missing required argument", detail)
     _blocks(schema, body, form, scope)
+    rule = RULES.get(schema.name)
+    if rule is not None:
+        rule(unfolded.block, body, form, scope.source)
     finisher = FINISHERS.get(schema.name)
     if finisher is not None:
         finisher(form)

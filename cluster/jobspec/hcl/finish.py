@@ -10,6 +10,8 @@ from cluster.jobspec.request_form import RequestForm, empty_form
 from scheduler.structs.policies import SECOND
 
 _CONSTRAINT_SHORTCUTS = ("version", "semver", "regexp", "set_contains")
+#: The types of tasks' scaling policies, by the label of their block.
+VERTICAL = {"cpu": "vertical_cpu", "mem": "vertical_mem"}
 _AFFINITY_SHORTCUTS = (*_CONSTRAINT_SHORTCUTS, "set_contains_any", "set_contains_all")
 
 
@@ -70,8 +72,8 @@ def _scaling(form: RequestForm) -> None:
 
 
 def _task_scaling(form: RequestForm) -> None:
-    kinds = {"cpu": "vertical_cpu", "mem": "vertical_mem"}
-    form["Type"] = kinds.get(form["Type"], form["Type"])
+    _notes(form)
+    form["Type"] = VERTICAL.get(form["Type"].lower(), form["Type"])
 
 
 def _template(form: RequestForm) -> None:

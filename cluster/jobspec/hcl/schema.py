@@ -83,7 +83,7 @@ scaling ScalingPolicy
   need max
   free policy
 task_scaling ScalingPolicy label=Type
-  args enabled min max
+  args enabled min max type=@type/str
   free policy
 volume VolumeRequest label=Name
   args type source read_only sticky per_alloc access_mode attachment_mode
