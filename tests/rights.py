@@ -109,7 +109,8 @@ JOBS = [
     _of_job("scale", "submit-job | scale-job", "PUT",
             {"Count": 1, "Target": {"Group": "group"}}),
     _of_job("action", "alloc-exec", _ALL),
-    Row(_ALL, "jobs/statuses", "read-job"),
+    Row("GET", "jobs/statuses", "read-job"),
+    Row("POST", "jobs/statuses", "read-job", {"jobs": [{"id": JOB}]}),
 ]  # fmt: skip
 
 EVALUATIONS = [

@@ -35,7 +35,7 @@ async def answer_read(
         left = deadline - clock.monotonic()
         if found.index > after or left <= 0:
             return answer_found(call.request, found)
-        await wait_for(watches, after=seen, timeout=left)
+        await wait_for((*watches, *found.watches), after=seen, timeout=left)
 
 
 def _seconds(call: Call, wait: int | None) -> float:

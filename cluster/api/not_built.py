@@ -35,7 +35,6 @@ NOT_BUILT: dict[str, str] = {
     r"job/.*/dispatch(?:/payload)?": "Parameterized jobs are not built yet.",
     r"job/.*/revert": "Reverting a job to a version is not built yet.",
     r"job/.*/stable": "Marking a version as stable by hand is not built yet.",
-    r"jobs/statuses": "The combined view of jobs and allocations is not built yet.",
     r"metrics": "Metrics for collectors are not built yet.",
     r"operator/(?:raft|autopilot)/.*": "Servers share a database here: there is no Raft group.",
     r"operator/keyring/.*": "Root keys are not built yet.",

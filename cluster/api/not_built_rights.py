@@ -136,7 +136,6 @@ RIGHTS: dict[str, Right] = {
     r"job/.*/dispatch(?:/payload)?": _of_namespace("dispatch-job"),
     r"job/.*/revert": _of_namespace("submit-job", "revert-job"),
     r"job/.*/stable": _of_namespace("submit-job", "stable-job"),
-    r"jobs/statuses": _of_namespace("read-job"),
     r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
     r"operator/keyring/.*": _root_keys,
     r"operator/upgrade-check/.*": _reading("operator"),

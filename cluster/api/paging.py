@@ -83,6 +83,8 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: Collection[str] | None = None
     #: Columns that must have these values.
     equals: Mapping[str, str] = {}
+    #: In order of their last change, not in their natural one. Of jobs only.
+    by_change: bool = False
 
 
 def page_of_rows(
@@ -92,7 +94,7 @@ def page_of_rows(
     form: Callable[[Any], Any],
 ) -> Page:
     """The page a listing asks for, each of its rows in that form."""
-    order = _order_of(rows.noun, listing)
+    order = BY_CHANGE if rows.by_change else _order_of(rows.noun, listing)
     wanted = _wanted(rows, listing)
     if wanted is None:
         return Page([], "")
@@ -160,7 +162,8 @@ def _wanted(rows: Rows, listing: ListRequest) -> Listing | None:
         # The one more tells where the next page begins.
         limit=listing.per_page + 1 if listing.per_page else 0,
         reverse=listing.reverse,
-        by_id=_order_of(rows.noun, listing) is BY_ID,
+        by_id=not rows.by_change and _order_of(rows.noun, listing) is BY_ID,
+        by_change=rows.by_change,
     )
 
 
@@ -181,10 +184,24 @@ def _read_creation(token: str) -> tuple[int, str]:
     return min(int(index), _LARGEST_INDEX), item_id
 
 
+def _read_change(token: str) -> tuple[int, str, str]:
+    index, _, name = token.partition(".")
+    namespace, _, job_id = name.partition(".")
+    if not index.isascii() or not index.isdigit() or len(index) > 20:
+        raise OperationRefused(f"failed to create result paginator: {index[:64]!r} is no index")
+    return min(int(index), _LARGEST_INDEX), namespace, job_id
+
+
 BY_JOB = Order(
     position=lambda job: (job.namespace, job.id),
     read=_read_job,
     write=lambda position: f"{position[0]}.{position[1]}",
+)
+#: A token of the reference is the index alone: whatever was written there and after it.
+BY_CHANGE = Order(
+    position=lambda job: (job.modify_index, job.namespace, job.id),
+    read=_read_change,
+    write=lambda position: ".".join(map(str, position)),
 )
 BY_CREATION = Order(
     position=lambda item: (item.create_index, item.id),

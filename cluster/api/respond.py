@@ -10,6 +10,7 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, QueryDict
 
 from cluster.api.parameters import is_pretty
+from cluster.store.blocking import Watch
 
 INDEX = "X-Nomad-Index"
 KNOWN_LEADER = "X-Nomad-KnownLeader"
@@ -29,6 +30,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     body: Any = None
     missing: str = ""
     next_token: str = ""
+    #: Further things whose change may change what was found.
+    watches: tuple[Watch, ...] = ()
 
 
 def answer_found(request: HttpRequest, found: Found) -> HttpResponse:

@@ -12,6 +12,7 @@ from cluster.api import (
     evaluations,
     events,
     health,
+    job_statuses,
     job_writes,
     jobs,
     node_pools,
@@ -67,6 +68,7 @@ def _of_alloc(verb: str, **views: View) -> URLPattern:
 _JOBS = [
     _route("jobs", GET=jobs.list_jobs, PUT=job_writes.register),
     _route("jobs/parse", PUT=job_writes.parse),
+    _route("jobs/statuses", GET=job_statuses.list_statuses, POST=job_statuses.named_statuses),
     _route("validate/job", PUT=job_writes.validate),
     _of_job("allocations", GET=jobs.job_allocations),
     _of_job("evaluations", GET=jobs.job_evaluations),

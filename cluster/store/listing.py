@@ -118,6 +118,9 @@ def _is_empty(order: _Order, listing: Listing) -> bool:
 
 
 def _columns(order: _Order, listing: Listing) -> tuple[str, ...]:
+    if listing.by_change:
+        assert order.noun is nouns.JOBS, "only jobs have an index for it"
+        return ("modify_index", *order.columns)
     if not listing.by_id:
         return order.columns
     # Jobs of several namespaces may have one id.
@@ -130,7 +133,7 @@ def _position(row: Any, columns: tuple[str, ...]) -> tuple[Any, ...]:
 
 def _leading(reader: DjangoStateReader, order: _Order, listing: Listing) -> frozenset[str]:
     """The columns whose index leads to few rows; the order's own index serves all others."""
-    if order.walked or listing.prefix:
+    if (order.walked or listing.prefix) and not listing.by_change:
         return frozenset(order.walked)
     for column in order.selective:
         if column in listing.equals:

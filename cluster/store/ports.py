@@ -38,6 +38,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     reverse: bool = False
     #: Order by id (jobs: and namespace), whatever the natural order is.
     by_id: bool = False
+    #: Order by the last change, and among rows of one write by their keys. Of jobs only.
+    by_change: bool = False
 
 
 class NodeFace(NamedTuple):

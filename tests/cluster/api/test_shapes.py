@@ -17,6 +17,7 @@ from scheduler.structs.allocation import (
     TaskEvent,
     TaskState,
 )
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.node import (
     DrainStrategy,
@@ -138,6 +139,14 @@ def fill(change):
             modify_time=NOW,
         ),
     )
+    rollout = Deployment(
+        id="dddddddd-0000-0000-0000-000000000001",
+        job_id="web",
+        job_create_index=job.create_index,
+        status=DeploymentStatus.SUCCESSFUL,
+        task_groups={"web": GroupRollout(desired_total=1)},
+    )
+    put_found(change, rollout)
     desired = PlanAnnotations(desired_updates={"web": DesiredUpdates(place=1)})
     done = make_evaluation(
         1,
@@ -195,6 +204,7 @@ READS = [
     ("job/web/versions", {"diffs": "true"}),
     ("job/web/scale", {}),
     ("jobs", {"meta": "true"}),
+    ("jobs/statuses", {}),
     ("namespace/default", {}),
     ("namespaces", {}),
     ("node/pool/default", {}),
@@ -217,6 +227,7 @@ WRITES = [
     ("PUT", "job/web/scale", {"Count": 2, "Target": {"Group": "web"}}),
     ("DELETE", "job/web", None),
     ("PUT", "validate/job", {"Job": RICH}),
+    ("POST", "jobs/statuses", {"Jobs": [{"id": "web", "namespace": "default"}]}),
     ("PUT", "search", {"Prefix": "", "Context": "all"}),
     ("PUT", f"allocation/{ALLOC}/stop", None),
     ("PUT", f"node/{NODE}/drain", {"DrainSpec": {"Deadline": 1}, "Meta": {"why": "test"}}),

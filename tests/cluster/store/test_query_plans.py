@@ -6,9 +6,13 @@ from contextlib import contextmanager
 import pytest
 from django.db import connections
 
+from cluster.store.ports import Listing
+from scheduler.state.nouns import JOBS
+from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.structs.identity import JobKey
 
 KEY = JobKey("default", "web")
+CHANGED = Listing(by_change=True, reverse=True, limit=9, after=(7, "default", "web"))
 #: What a statement was given to look for is gone through, as it must be.
 GIVEN = re.compile(r"CONSTANT ROW|^SCAN wanted$")
 
@@ -48,6 +52,9 @@ def statements_of(connection):
         pytest.param(lambda reader: reader.job_versions(KEY), id="versions"),
         pytest.param(lambda reader: reader.restarting_among({KEY}, 2), id="restarting"),
         pytest.param(lambda reader: reader.live_on({"n", "m"}), id="live-on-nodes"),
+        pytest.param(lambda reader: reader.list_by(SCALING_POLICIES, "job", KEY), id="policies"),
+        pytest.param(lambda reader: reader.list_by(SCALING_EVENTS, "job", KEY), id="scalings"),
+        pytest.param(lambda reader: reader.page(JOBS, CHANGED), id="jobs-by-change"),
     ],
 )
 def test_a_read_searches_and_does_not_scan(sqlite_store, ask):
