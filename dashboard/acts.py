@@ -122,6 +122,18 @@ def note_act(request: HttpRequest, words: str, kind: str, target: str) -> None:
     note_done(the_store(), person_of(request, request.user), act, at=_now(request))
 
 
+def note_admin_act(request: HttpRequest, words: str, kind: str, target: str, detail: str) -> None:
+    """What somebody changed of accounts and groups."""
+    act = Act(words, kind, target, detail=detail)
+    note_done(the_store(), person_of(request, request.user), act, at=_now(request))
+
+
+def note_account_kept(request: HttpRequest, reason: str) -> None:
+    """A change of accounts and groups that was undone."""
+    who = person_of(request, request.user)
+    note_refused(the_store(), who, Act("change accounts and groups"), reason, at=_now(request))
+
+
 def listen() -> None:
     """Hear of sign-ins and sign-outs from now on."""
     user_logged_in.connect(_came_in, dispatch_uid="audit")

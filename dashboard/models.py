@@ -59,12 +59,13 @@ class ProviderAccount(models.Model):
 class OwnToken(models.Model):
     """Whose an API token is: the account that made it on its own page.
 
-    What the token may do stands in the record; a row without one is of a token that is gone.
+    What the token may do stands in the record; a row without one is of a token that is gone. An
+    account that is deleted leaves its rows without it, so that its tokens open nothing more.
     """
 
     accessor_id = models.CharField("accessor", primary_key=True, max_length=36)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="own_tokens"
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="own_tokens"
     )
 
     class Meta:

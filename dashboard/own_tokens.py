@@ -6,7 +6,9 @@ refusal. Fewer policies may grant more than all of them together, so this is ask
 
 from collections.abc import Collection
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from django.contrib.auth import get_user_model
 from msgspec.structs import replace
 
 from cluster.operations.acl_tokens import TokenMade, create_token, delete_tokens, token_limits
@@ -15,12 +17,17 @@ from cluster.store.access import StoreAccess
 from dashboard.models import MANAGEMENT, OwnToken
 from dashboard.people import Person, person_of, person_with, stored_grants
 from scheduler.access.access import MANAGEMENT as EVERYTHING
+from scheduler.access.access import NOBODY, Access
 from scheduler.access.caller import Caller
 from scheduler.access.within import is_within
 from scheduler.ports import IDSource
 from scheduler.structs.acl_token import AclToken, TokenType
 
 _SECOND = 1_000_000_000
+_MOST_KEPT = 16_384
+#: By accessor, the key of the account that made a token; None: nobody did. It never changes, for a
+#: secret is shown once its token has a maker; where the account is gone it finds nobody.
+_makers: WeakKeyDictionary[StoreAccess, dict[str, tuple[int | None] | None]] = WeakKeyDictionary()
 #: What is offered, in seconds; what the settings do not allow is left out.
 _SPANS = (3600, 8 * 3600, 24 * 3600, 7 * 86_400, 30 * 86_400, 90 * 86_400)
 
@@ -95,10 +102,28 @@ def _check(person: Person, names: Collection[str]) -> None:
         )
 
 
+def access_of_maker(store: StoreAccess, accessor_id: str) -> Access | None:
+    """What the maker of a token may do now; None for one that nobody made for themselves."""
+    known = _makers.setdefault(store, {})
+    if accessor_id not in known:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        rows = OwnToken.objects.filter(pk=accessor_id).values_list("user_id")
+        known[accessor_id] = rows.first()
+    maker = known[accessor_id]
+    if maker is None:
+        return None
+    user = get_user_model().objects.filter(pk=maker[0] or 0).first()
+    return NOBODY if user is None else person_of(user).access
+
+
 def owners() -> dict[str, str]:
     """By accessor, the name of the account that made a token for itself."""
     rows = OwnToken.objects.select_related("user")
-    return {row.accessor_id: row.user.get_username() for row in rows}
+    return {
+        row.accessor_id: row.user.get_username() if row.user else "a deleted account"
+        for row in rows
+    }
 
 
 def accessors_of(user: Any) -> list[str]:

@@ -24,8 +24,11 @@ from cluster.operations.acl_tokens import (
     delete_tokens,
     update_token,
 )
+from cluster.operations.audit import note_done
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.rights import require_management
+from cluster.store.access import the_store
+from cluster.store.audit_entries import Act, actor_of
 from scheduler.ports import StateReader
 from scheduler.state.nouns import ACL_TOKENS
 from scheduler.structs.acl_token import AclToken, RoleLink, TokenType
@@ -142,6 +145,8 @@ async def exchange(call: Call) -> HttpResponse:
     if found is None:
         raise NotAllowed
     token, secret = found
+    act = Act("exchange a one-time token", "token", token.accessor_id)
+    note_done(the_store(), actor_of(call.caller), act, at=call.now)
     index, form = await call.read(lambda reader: (reader.index, token_form(reader, token, secret)))
     return answer_write(call.request, {"Token": form, "Index": index}, index)
 

@@ -29,13 +29,17 @@ async def answer_read(
     if not after:
         return answer_found(call.request, await call.read(work))
     clock = call.request.clock  # type: ignore[attr-defined] # set by the middleware
-    deadline = clock.monotonic() + _seconds(call, wait)
+    deadline = call.answers_by(clock.monotonic() + _seconds(call, wait))
+    has_waited = False
     while True:
         seen, found = await call.read(lambda reader: (reader.index, work(reader)))
         left = deadline - clock.monotonic()
         if found.index > after or left <= 0:
+            if has_waited:
+                await call.require_same_rights()
             return answer_found(call.request, found)
         await wait_for((*watches, *found.watches), after=seen, timeout=left)
+        has_waited = True
 
 
 def _seconds(call: Call, wait: int | None) -> float:

@@ -34,6 +34,10 @@ Result = TypeVar("Result")
 MAX_BODY = 4 * 1024 * 1024
 
 
+class RightsChanged(Exception):
+    """What the caller may do changed while a read waited: it is asked and read anew."""
+
+
 class Call:
     """A request of a known caller."""
 
@@ -110,6 +114,19 @@ class Call:
     def ids(self) -> IDSource:
         return cast("IDSource", self.request.ids)  # type: ignore[attr-defined] # set by the middleware
 
+    def answers_by(self, deadline: float) -> float:
+        """When a read that waits answers at the latest: what was said first, if it begins anew."""
+        first: float = self.request.__dict__.setdefault("answers_by", deadline)
+        return first
+
+    async def require_same_rights(self) -> None:
+        """Begin anew where the caller's rights changed since the request came: RightsChanged.
+
+        Raises NotAllowed for a token that ended meanwhile.
+        """
+        if not self._is_open and (await caller_of(self.request)).access != self.caller.access:
+            raise RightsChanged
+
     async def read(self, work: Callable[[RecordReader], Result]) -> Result:
         """Run `work` on one consistent reader, off the event loop."""
         return await the_store().aread(work)
@@ -148,7 +165,11 @@ def door(
         try:
             caller = await _counted(request) if asks_who else ANONYMOUS
             check_stale(request.GET)
-            return await view(Call(request, caller, is_open=not asks_who), **path)
+            while True:
+                try:
+                    return await view(Call(request, caller, is_open=not asks_who), **path)
+                except RightsChanged:
+                    caller = await caller_of(request)
         except Exception as error:
             note_not_done(request, caller, error)
             return answer_refused(error)

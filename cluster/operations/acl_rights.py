@@ -4,13 +4,15 @@ In: a store and a secret. Out: rights as they are now. What was compiled is kept
 a role is written, so that a change is felt by the next request.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from cluster.operations.policy_rights import ANONYMOUS_POLICY, access_by_policies
 from cluster.store.access import StoreAccess
 from cluster.store.tokens import RightsVersion, find_token, rights_version
-from scheduler.access.access import MANAGEMENT, Access
+from scheduler.access.access import MANAGEMENT, NOBODY, Access
+from scheduler.access.within import is_within
 from scheduler.ports import StateReader
 from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES
 from scheduler.structs.acl_token import AclRole, AclToken
@@ -18,6 +20,7 @@ from scheduler.structs.acl_token import AclRole, AclToken
 #: Sets of policies and roles kept compiled.
 _MOST_KEPT = 4096
 
+Makers: TypeAlias = Callable[[StoreAccess, str], Access | None]
 _Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -37,6 +40,7 @@ class _Kept:
 
 
 #: Threads may both compile what is missing; the last one's result stays, and both are right.
+_makers: list[Makers] = []
 _kept: WeakKeyDictionary[StoreAccess, _Kept] = WeakKeyDictionary()
 
 
@@ -46,9 +50,28 @@ def bearer_of(store: StoreAccess, secret: str, *, now: int) -> Bearer | None:
     if found is None or found.token.is_expired(now):
         return None
     if found.token.is_management:
-        return Bearer(found.token, MANAGEMENT)
+        return _bounded(store, found.token, MANAGEMENT)
     roles = tuple(link.id for link in found.token.roles)
-    return Bearer(found.token, _compiled(store, (found.token.policies, roles), found.version))
+    return _bounded(
+        store, found.token, _compiled(store, (found.token.policies, roles), found.version)
+    )
+
+
+def bound_tokens_by(makers: Makers) -> None:
+    """From now on, tokens that somebody made for themselves ask what their makers may do.
+
+    By store and accessor; None for other tokens. The rooms above, which know people, say it once.
+    """
+    _makers[:] = [makers]
+
+
+def _bounded(store: StoreAccess, token: AclToken, access: Access) -> Bearer:
+    """With no right at all where the maker has fewer rights than the token."""
+    for access_of_maker in _makers:
+        limit = access_of_maker(store, token.accessor_id)
+        if limit is not None and not is_within(access, limit):
+            return Bearer(token, NOBODY)
+    return Bearer(token, access)
 
 
 def access_of_nobody(store: StoreAccess) -> Access:

@@ -17,6 +17,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from cluster.models import AclPolicyRow
+from dashboard.admin.watched import Watched, watched
 from dashboard.models import MANAGEMENT, GroupPolicy, ProviderAccount
 from dashboard.operator_site import may_see_table
 from dashboard.people import grants_of, person_with
@@ -102,7 +103,7 @@ def _choices(held: list[str]) -> list[tuple[str, str]]:
     return [(MANAGEMENT, "Everything: management, without any policy"), *told, *gone]
 
 
-class GroupDesk(ByRight, GroupAdmin):
+class GroupDesk(Watched, ByRight, GroupAdmin):
     """Groups: their policies, their people, and what the policies add up to."""
 
     form = GroupForm
@@ -160,7 +161,7 @@ class GroupDesk(ByRight, GroupAdmin):
         )
 
 
-class UserDesk(ByRight, _UserAdmin):
+class UserDesk(Watched, ByRight, _UserAdmin):
     """Accounts: name, password, groups; and whether they may sign in at all."""
 
     list_display = ("username", "email", "signs_in", "of_groups", "last_login")
@@ -191,6 +192,11 @@ class UserDesk(ByRight, _UserAdmin):
             kwargs["widget"] = _BOXES
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
+    def user_change_password(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """The page that sets the password of an account."""
+        page = super().user_change_password
+        return watched(request, lambda: page(request, *args, **kwargs))
+
     @admin.display(description="May sign in", ordering="is_active")
     def signs_in(self, user: User) -> str:
         """Whether the account is open."""
@@ -203,7 +209,7 @@ class UserDesk(ByRight, _UserAdmin):
         return ", ".join(["superuser", *names] if user.is_superuser else names) or "none"
 
 
-class ProviderDesk(ByRight, _ModelAdmin):
+class ProviderDesk(Watched, ByRight, _ModelAdmin):
     """Which account a provider signs in; a row made here gives it one that is there already."""
 
     list_display = ("user", "subject", "issuer")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster.store.audit import AuditFilter, read_audit
 from cluster.store.tokens import new_secret
 from tests.cluster.api.clients import Client, accessor_of
 
@@ -87,7 +88,7 @@ async def test_whoever_made_a_manager_in_another_way_has_started(api, stranger):
     assert refused.text.startswith("ACL bootstrap already done")
 
 
-async def test_a_browser_is_handed_a_token_once(api, secret):
+async def test_a_browser_is_handed_a_token_once(api, secret, store):
     made = await api.put("/v1/acl/token/onetime")
     assert made.status == 200
     one = made.json["OneTimeToken"]
@@ -102,6 +103,13 @@ async def test_a_browser_is_handed_a_token_once(api, secret):
     assert exchanged.json["Token"]["AccessorID"] == accessor_of("root")
     again = await browser.put("/v1/acl/token/onetime/exchange", asked)
     assert (again.status, again.text) == (403, "Permission denied")
+
+    def entries():
+        store.audit.flush()
+        return read_audit(store, AuditFilter(act="exchange a one-time"), limit=9).rows
+
+    (entry,) = await store.acall(entries)
+    assert (entry.target_id, entry.result) == (accessor_of("root"), "done")
 
 
 async def test_a_new_one_ends_the_last_one_of_the_token(api):

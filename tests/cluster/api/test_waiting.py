@@ -5,8 +5,9 @@ import asyncio
 import msgspec
 import pytest
 
+from cluster.store import blocking
 from cluster.store.retention import trim_events
-from tests.cluster.api.clients import document
+from tests.cluster.api.clients import Client, document
 
 
 async def index_of(api, path):
@@ -154,3 +155,60 @@ async def test_what_the_stream_refuses(api, query, text):
     answer = await api.get("/v1/event/stream", **query)
 
     assert (answer.status, answer.text) == (400, text)
+
+
+async def until_it_waits():
+    while not blocking._room()._waiters:
+        await asyncio.sleep(0.005)
+
+
+async def look(api, *namespaces):
+    """The policy `look`, written anew, reads these namespaces."""
+    rules = "".join(f'namespace "{name}" {{ policy = "read" }}\n' for name in namespaces)
+    policy = {"Name": "look", "Rules": rules or 'node { policy = "read" }'}
+    assert (await api.put("/v1/acl/policy/look", policy)).status == 200
+
+
+async def looker(api, *namespaces):
+    """Somebody with this policy, and the accessor of their token."""
+    await look(api, *namespaces)
+    token = (await api.put("/v1/acl/token", {"Type": "client", "Policies": ["look"]})).json
+    return Client(token["SecretID"]), token["AccessorID"]
+
+
+async def waiting_read(client, **query):
+    """A read of the jobs that waits for the next change of them."""
+    seen = await client.get("/v1/jobs", **query)
+    index = seen.headers["X-Nomad-Index"]
+    waiting = asyncio.ensure_future(client.get("/v1/jobs", index=index, wait="60s", **query))
+    await until_it_waits()
+    return waiting
+
+
+async def test_a_read_that_waits_shows_nothing_once_its_right_is_taken(api):
+    await api.put("/v1/jobs", {"Job": document()})
+    client, _ = await looker(api, "default")
+    waiting = await waiting_read(client)
+    await look(api)
+    await api.put("/v1/jobs", {"Job": document(ID="hidden")})
+    answer = await waiting
+    assert (answer.status, answer.text) == (403, "Permission denied")
+
+
+async def test_a_read_that_waits_answers_with_the_rights_of_then(api):
+    await api.put("/v1/namespace/team", {"Name": "team"})
+    await api.put("/v1/jobs", {"Job": document(ID="theirs", Namespace="team")})
+    client, _ = await looker(api, "default", "team")
+    waiting = await waiting_read(client, namespace="*")
+    await look(api, "default")
+    await api.put("/v1/jobs", {"Job": document(ID="web")})
+    assert [job["ID"] for job in (await waiting).json] == ["web"]
+
+
+async def test_a_read_that_waits_ends_with_its_token(api):
+    await api.put("/v1/jobs", {"Job": document()})
+    client, accessor = await looker(api, "default")
+    waiting = await waiting_read(client)
+    assert (await api.delete(f"/v1/acl/token/{accessor}")).status == 200
+    await api.put("/v1/jobs", {"Job": document(ID="hidden")})
+    assert (await waiting).status == 403

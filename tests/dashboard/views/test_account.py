@@ -5,9 +5,12 @@ from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.test import Client
 
+from cluster.operations.acl_rights import bearer_of
+from cluster.runtime.clock import SystemClock
 from cluster.store.tokens import find_token
 from dashboard.people import person_of
 from dashboard.queries.rights_told import rights_sentence, rights_table
+from scheduler.access.access import NOBODY
 from scheduler.state.nouns import ACL_TOKENS
 from tests.people import account, account_with
 
@@ -252,3 +255,35 @@ def test_a_manager_makes_a_token_for_everything(store):
     client = Client()
     client.force_login(account(store, "administrator"))
     assert make(client, policies=["*"]).context["made"].token.is_management
+
+
+def test_a_token_of_ones_own_does_no_more_than_its_maker_may_now(store, kim):
+    secret = make(signed_in()).context["made"].secret
+    now = SystemClock().now()
+    assert bearer_of(store, secret, now=now).access.allows("default", "submit-job")
+    kim.groups.set([Group.objects.get(name="viewer")])
+    assert bearer_of(store, secret, now=now).access == NOBODY
+    kim.groups.set([Group.objects.get(name="submitter")])
+    assert bearer_of(store, secret, now=now).access.allows("default", "submit-job")
+    kim.is_active = False
+    kim.save()
+    assert bearer_of(store, secret, now=now).access == NOBODY
+
+
+def test_a_token_for_everything_ends_with_the_rights_of_its_maker(store, kim):
+    kim.groups.set([Group.objects.get(name="administrator")])
+    secret = make(signed_in(), policies=["*"]).context["made"].secret
+    now = SystemClock().now()
+    assert bearer_of(store, secret, now=now).access.is_management
+    kim.groups.set([Group.objects.get(name="submitter")])
+    assert bearer_of(store, secret, now=now).access == NOBODY
+
+
+def test_a_token_of_ones_own_opens_nothing_once_its_account_is_gone(store, kim):
+    secret = make(signed_in()).context["made"].secret
+    kim.delete()
+    now = SystemClock().now()
+    assert bearer_of(store, secret, now=now).access == NOBODY
+    ada = Client()
+    ada.force_login(account(store, "administrator", "ada"))
+    assert "a deleted account" in ada.get("/access/tokens/").content.decode()
