@@ -99,7 +99,6 @@ CONSTANTS: dict[type, dict[str, Any]] = {
     Allocation: {"SigningKeyID": ""},
     AllocMetric: {"Scores": None},
     Namespace: {
-        "NodePoolConfiguration": None,
         "VaultConfiguration": None,
         "ConsulConfiguration": None,
         "RequiredExtraClaims": None,
@@ -130,6 +129,7 @@ def _namespace_form(namespace: Namespace) -> dict[str, Any]:
         namespace.description,
         namespace.quota,
         namespace.capabilities,
+        namespace.node_pool_configuration,
         sorted(namespace.meta.items()),
     )
     return {"Hash": _hash_of(said)}

@@ -11,6 +11,7 @@ from cluster.api.parameters import quoted, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_empty, answer_write, read_meta
 from cluster.api.watches import watch_table
+from cluster.jobspec.problems import error_text
 from cluster.operations import job_summaries
 from cluster.operations.errors import OperationRefused
 from cluster.operations.garbage import demand_collection
@@ -18,7 +19,7 @@ from cluster.operations.namespaces import delete_namespace, put_namespace
 from cluster.operations.rights import require_reads
 from cluster.operations.scheduler_settings import set_scheduler_settings
 from scheduler.ports import StateReader
-from scheduler.structs.job import Namespace, NamespaceCapabilities
+from scheduler.structs.job import Namespace, NamespaceCapabilities, NamespacePoolRules
 from scheduler.structs.scheduler_settings import (
     PreemptionConfig,
     SchedulerAlgorithm,
@@ -77,10 +78,18 @@ async def write_namespace(call: Call, name: str | None = None) -> HttpResponse:
         description=body.text("Description"),
         quota=body.text("Quota"),
         capabilities=_capabilities_of(body.nested("Capabilities")),
+        node_pool_configuration=_pool_rules_of(body.nested("NodePoolConfiguration")),
         meta=body.texts("Meta"),
     )
     if name is not None and namespace.name != name:
         raise OperationRefused("Namespace name does not match request path")
+    unlicensed = [
+        f"invalid {kind.lower()} configuration: Multi-Cluster {kind} is unlicensed."
+        for kind in ("Vault", "Consul")
+        if body.has(f"{kind}Configuration")
+    ]
+    if unlicensed:
+        raise OperationRefused(f'Invalid namespace "{namespace.name}": {error_text(unlicensed)}')
     index = await call.write(put_namespace, namespace, ids=False)
     return answer_write(call.request, None, index)
 
@@ -103,6 +112,16 @@ def _capabilities_of(body: Body | None) -> NamespaceCapabilities | None:
         disabled_task_drivers=names("DisabledTaskDrivers"),
         enabled_network_modes=names("EnabledNetworkModes"),
         disabled_network_modes=names("DisabledNetworkModes"),
+    )
+
+
+def _pool_rules_of(body: Body | None) -> NamespacePoolRules | None:
+    if body is None:
+        return None
+    return NamespacePoolRules(
+        default=body.text("Default"),
+        allowed=body.list_of_texts("Allowed") if body.has("Allowed") else None,
+        denied=body.list_of_texts("Denied") if body.has("Denied") else None,
     )
 
 

@@ -19,12 +19,12 @@ from scheduler.structs.job import Job
 _ROLLED_OUT = ("service", "system")
 
 
-def canonicalize(form: RequestForm, *, default_node_pool: str = "default") -> Job:
+def canonicalize(form: RequestForm) -> Job:
     """The job to store: every default of request and server applied, implied constraints added.
 
-    `default_node_pool` is what the job's namespace prescribes for jobs that name none.
+    A job that names no node pool stays without one: its namespace says which it gets.
     """
-    return stored_job(canonicalize_form(form), default_node_pool=default_node_pool)
+    return stored_job(canonicalize_form(form))
 
 
 def canonicalize_form(form: RequestForm) -> RequestForm:

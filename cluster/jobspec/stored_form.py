@@ -15,11 +15,11 @@ from cluster.jobspec.request_shapes import SHAPES
 from scheduler.structs.job import Job
 
 
-def stored_job(form: RequestForm, *, default_node_pool: str) -> Job:
+def stored_job(form: RequestForm) -> Job:
     """The job as the record keeps it."""
     job = form | dict.fromkeys(_OF_THE_RECORD)
     job["Namespace"] = job["Namespace"] or "default"
-    job["NodePool"] = job["NodePool"] or default_node_pool
+    job["NodePool"] = job["NodePool"] or ""
     job["Datacenters"] = job["Datacenters"] or ["*"]
     update = job["Update"]
     # What a group does not say about updates has been merged into it; only these two stay above.

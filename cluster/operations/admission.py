@@ -15,10 +15,11 @@ from cluster.jobspec.problems import Problem, error_text
 from cluster.jobspec.quoting import quoted, quoted_list
 from cluster.jobspec.validate import Judgement, judge_job
 from cluster.operations.errors import OperationRefused
+from cluster.operations.namespaces import pool_is_allowed
 from cluster.operations.node_pools import BUILT_IN_POOLS
 from scheduler.ports import StateReader
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS
-from scheduler.structs.identity import DEFAULT_NAMESPACE
+from scheduler.structs.identity import DEFAULT_NAMESPACE, DEFAULT_NODE_POOL
 from scheduler.structs.job import Job, NamespaceCapabilities
 from scheduler.structs.task_group import TaskGroup
 
@@ -46,7 +47,7 @@ class JobMovedOn(OperationRefused):
 
 
 def admit(reader: StateReader, job: Job, judged: Judgement) -> Admitted:
-    """The job as this cluster stores it, given `judge_job(job)`.
+    """The job as this cluster stores it, given `judge_job(job)`: in a pool, whoever chose it.
 
     Raises `JobRefused` naming every problem: of the job itself, its namespace and its pool.
     """
@@ -55,7 +56,8 @@ def admit(reader: StateReader, job: Job, judged: Judgement) -> Admitted:
     problems = [*judged.first, *place_problems(reader, job), *judged.last]
     if problems:
         raise JobRefused(problems)
-    return Admitted(job, warnings_of_reference(reader, job), judged.left_out)
+    placed = in_some_pool(reader, job)
+    return Admitted(placed, warnings_of_reference(reader, placed), judged.left_out)
 
 
 def problems_of(reader: StateReader, job: Job) -> list[Problem]:
@@ -84,15 +86,25 @@ def warnings_of_reference(reader: StateReader, job: Job) -> tuple[str, ...]:
 
 def _may_oversubscribe(reader: StateReader, job: Job) -> bool:
     """Whether tasks may use more memory than they reserve: as their pool says, else the rest."""
-    pool = reader.get(NODE_POOLS, job.node_pool)
+    pool = reader.get(NODE_POOLS, in_some_pool(reader, job).node_pool)
     own = pool.scheduler_configuration if pool is not None else None
     if own is not None and own.memory_oversubscription_enabled is not None:
         return own.memory_oversubscription_enabled
     return reader.scheduler_settings().memory_oversubscription_enabled
 
 
+def in_some_pool(reader: StateReader, job: Job) -> Job:
+    """The job in the pool that it names; one that names none goes where its namespace says."""
+    if job.node_pool:
+        return job
+    namespace = reader.get(NAMESPACES, job.namespace)
+    rules = namespace.node_pool_configuration if namespace is not None else None
+    return replace(job, node_pool=(rules.default if rules else "") or DEFAULT_NODE_POOL)
+
+
 def place_problems(reader: StateReader, job: Job) -> list[Problem]:
     """What is wrong with where the job wants to be: its namespace, its pool."""
+    job = in_some_pool(reader, job)
     problems = []
     namespace = reader.get(NAMESPACES, job.namespace)
     if namespace is None and job.namespace != DEFAULT_NAMESPACE:
@@ -102,6 +114,13 @@ def place_problems(reader: StateReader, job: Job) -> list[Problem]:
         text = _forbidden_part(job, namespace.name, namespace.capabilities)
         if text:
             problems.append(Problem("TaskGroups", text))
+    rules = namespace.node_pool_configuration if namespace is not None else None
+    if rules is not None and not pool_is_allowed(rules, job.node_pool):
+        text = (
+            f'job "{job.id}" is not allowed to use node pool "{job.node_pool}"'
+            f' in namespace "{job.namespace}"'
+        )
+        problems.append(Problem("NodePool", text))
     if job.node_pool not in BUILT_IN_POOLS and reader.get(NODE_POOLS, job.node_pool) is None:
         text = f'job "{job.id}" is in nonexistent node pool "{job.node_pool}"'
         problems.append(Problem("NodePool", text))

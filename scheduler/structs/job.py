@@ -195,6 +195,16 @@ class NamespaceCapabilities(Wire, frozen=True):
     disabled_network_modes: tuple[str, ...] | None = None
 
 
+class NamespacePoolRules(Wire, frozen=True):
+    """Which node pools jobs of a namespace may name; `*` in a name stands for any text."""
+
+    #: For jobs that name none; "": the built-in `default`.
+    default: str = ""
+    #: None: every pool; the default one belongs to them.
+    allowed: tuple[str, ...] | None = None
+    denied: tuple[str, ...] | None = None
+
+
 class Namespace(Wire, frozen=True):
     """A room for jobs, with its own rights and limits."""
 
@@ -203,6 +213,8 @@ class Namespace(Wire, frozen=True):
     quota: str = ""
     #: None: every driver and mode.
     capabilities: NamespaceCapabilities | None = None
+    #: None: every pool.
+    node_pool_configuration: NamespacePoolRules | None = None
     meta: dict[str, str] = {}
     create_index: int = 0
     modify_index: int = 0

@@ -15,7 +15,7 @@ def group_of(document):
 def test_a_bare_job_takes_every_default():
     job = parse_job({"ID": "a"})
     assert (job.key, job.name, job.type, job.priority, job.datacenters, job.node_pool) == (
-        JobKey("default", "a"), "a", "service", 50, ("*",), "default",
+        JobKey("default", "a"), "a", "service", 50, ("*",), "",
     )  # fmt: skip
     assert job.update == UpdateStrategy(stagger=30 * SECOND, max_parallel=1)
 
