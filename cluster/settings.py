@@ -53,6 +53,15 @@ BIVOUAC_FAILOVER_HEARTBEAT_TTL = env_float(
 #: Seconds a delivery may stay unanswered, and how often an evaluation is delivered at most.
 BIVOUAC_NACK_TIMEOUT = env_float("BIVOUAC_NACK_TIMEOUT", 60, low=0.1, high=3600)
 BIVOUAC_DELIVERY_LIMIT = env_int("BIVOUAC_DELIVERY_LIMIT", 3, low=1, high=100)
+#: Whether nodes that plans are refused for again and again are closed; how often in how many
+#: seconds that is.
+BIVOUAC_PLAN_REJECTION_TRACKER = env_bool("BIVOUAC_PLAN_REJECTION_TRACKER", default=True)
+BIVOUAC_PLAN_REJECTION_THRESHOLD = env_int(
+    "BIVOUAC_PLAN_REJECTION_THRESHOLD", 100, low=1, high=10**6
+)
+BIVOUAC_PLAN_REJECTION_WINDOW = env_float(
+    "BIVOUAC_PLAN_REJECTION_WINDOW", 300, low=0.1, high=86400
+)
 #: Seconds in which the head of a request, and then its body, must have come; and how many requests
 #: of one address may be unfinished before the oldest is dropped.
 BIVOUAC_HEADER_SECONDS = env_float("BIVOUAC_HEADER_SECONDS", 30, low=0.1, high=3600)

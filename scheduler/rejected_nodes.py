@@ -1,7 +1,7 @@
 """Nodes that refuse plan after plan: probably they lie about what is free on them.
 
-In: rejections with their moment. Out: whether a node should get no more placements. Off by default
-(evaluations.md 10). Knows nothing of why a plan was rejected.
+In: rejections with their moment. Out: whether a node should get no more placements (evaluations.md
+10). Off unless settings say otherwise. Knows nothing of why a plan was rejected.
 """
 
 from collections import OrderedDict, deque

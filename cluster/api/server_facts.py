@@ -18,6 +18,7 @@ from cluster.operations.rights import require_reads
 from cluster.versions import REFERENCE_VERSION, VERSION
 
 DATACENTER = "dc1"
+SECOND = 1_000_000_000
 _SERVER_NAME = "bivouac"
 
 
@@ -141,7 +142,14 @@ def _config() -> dict[str, Any]:
         },
         "ACL": {"Enabled": True},
         "UI": {"Enabled": True, "ShowCLIHints": True},
-        "Server": {"Enabled": True},
+        "Server": {
+            "Enabled": True,
+            "PlanRejectionTracker": {
+                "Enabled": settings.BIVOUAC_PLAN_REJECTION_TRACKER,
+                "NodeThreshold": settings.BIVOUAC_PLAN_REJECTION_THRESHOLD,
+                "NodeWindow": round(settings.BIVOUAC_PLAN_REJECTION_WINDOW * SECOND),
+            },
+        },
         "Client": {"Enabled": False},
         "DevMode": False,
     }

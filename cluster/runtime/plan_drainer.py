@@ -32,6 +32,7 @@ from scheduler.errors import Fenced
 from scheduler.messages import PlanOutcome, QueuedPlan
 from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
 from scheduler.ports import Change, Fence, StateStore
+from scheduler.rejected_nodes import RejectedNodes, RejectionSettings
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,15 @@ DRAIN_S = 30.0
 RENEW_S = 1.0
 
 
+def rejection_settings() -> RejectionSettings:
+    """When a node that plans are refused for is closed, as the operator set it."""
+    return RejectionSettings(
+        enabled=settings.BIVOUAC_PLAN_REJECTION_TRACKER,
+        threshold=settings.BIVOUAC_PLAN_REJECTION_THRESHOLD,
+        window=settings.BIVOUAC_PLAN_REJECTION_WINDOW,
+    )
+
+
 class PlanDrainer:
     """The one judge, as a process."""
 
@@ -50,7 +60,7 @@ class PlanDrainer:
         self.process = process_name("applier")
         self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
         self.store = mirrored_store()
-        self.applier = PlanApplier(RandomIDs())
+        self.applier = PlanApplier(RandomIDs(), RejectedNodes(rejection_settings()))
         self.keeper = LeaseKeeper("applier", self.process, is_dead=is_known_dead)
         self._clock = SystemClock()
         self._stepped_at = float("-inf")

@@ -268,6 +268,42 @@ async def test_scheduler_settings_are_replaced_whole_and_compared(placed):
     assert after["SchedulerAlgorithm"] == "binpack"
 
 
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+async def test_every_setting_of_the_schedulers_is_kept_as_given(api, method):
+    settings = {
+        "SchedulerAlgorithm": "spread",
+        "PreemptionConfig": {
+            "SystemSchedulerEnabled": False,
+            "SysBatchSchedulerEnabled": True,
+            "BatchSchedulerEnabled": True,
+            "ServiceSchedulerEnabled": True,
+        },
+        "MemoryOversubscriptionEnabled": True,
+        "RejectJobRegistration": True,
+        "PauseEvalBroker": True,
+        "NodeLimitForFeasibilityChecks": 7,
+    }
+    written = await api.send(method, "/v1/operator/scheduler/configuration", settings)
+    kept = (await api.get("/v1/operator/scheduler/configuration")).json["SchedulerConfig"]
+
+    index = written.json["Index"]
+    assert written.json == {"Updated": True, "Index": index} | written.json
+    assert kept == settings | {"CreateIndex": index, "ModifyIndex": index}
+
+    await api.put("/v1/operator/scheduler/configuration", {})
+    emptied = (await api.get("/v1/operator/scheduler/configuration")).json["SchedulerConfig"]
+    assert emptied == {
+        "SchedulerAlgorithm": "binpack",
+        "PreemptionConfig": dict.fromkeys(settings["PreemptionConfig"], False),
+        "MemoryOversubscriptionEnabled": False,
+        "RejectJobRegistration": False,
+        "PauseEvalBroker": False,
+        "NodeLimitForFeasibilityChecks": 0,
+        "CreateIndex": index,
+        "ModifyIndex": emptied["ModifyIndex"],
+    }
+
+
 async def test_namespaces_come_and_go(api):
     created = await api.put("/v1/namespace", {"Name": "team", "Meta": {"a": "b"}})
     read = await api.get("/v1/namespace/team")
