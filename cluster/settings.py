@@ -77,6 +77,9 @@ BIVOUAC_RATE = env_float("BIVOUAC_RATE", 200, low=0, high=1e6)
 BIVOUAC_BURST = env_float("BIVOUAC_BURST", 2000, low=1, high=1e7)
 #: The same of management tokens, which submit in bulk.
 BIVOUAC_RATE_MANAGEMENT = env_float("BIVOUAC_RATE_MANAGEMENT", 0, low=0, high=1e6)
+#: Fuzzy search: the shortest text, in bytes, and how many objects of each kind are looked at.
+BIVOUAC_SEARCH_MIN_LENGTH = env_int("BIVOUAC_SEARCH_MIN_LENGTH", 2, low=1, high=100)
+BIVOUAC_SEARCH_OBJECTS = env_int("BIVOUAC_SEARCH_OBJECTS", 1_000, low=1, high=10**6)
 #: Days that the audit is kept.
 BIVOUAC_AUDIT_KEEP = env_float("BIVOUAC_AUDIT_KEEP", 90, low=0.01, high=36_500)
 #: How long what is left of collected evaluations and purged jobs is kept, and how many at most.

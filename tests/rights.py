@@ -246,7 +246,20 @@ SEARCHES = [
     _searches("vars", "a rule on variables"),
     _searches("namespaces", "any in default"),
     _searches("host_volumes", "host-volume-read"),
-    Row(_ALL, "search/fuzzy", ANYBODY),
+    *(
+        Row("PUT", f"search/fuzzy?context={context}", right, {"Text": "ab", "Context": context})
+        for context, right in (
+            ("all", ANY_RIGHT),
+            ("jobs", "read-job"),
+            ("allocs", "read-job"),
+            ("evals", "read-job"),
+            ("scaling_policy", _SCALING),
+            ("nodes", "node:read"),
+            ("node_pools", "a right on a node pool"),
+            ("namespaces", "any in default"),
+            ("host_volumes", "host-volume-read"),
+        )
+    ),
 ]
 
 STREAMS = [

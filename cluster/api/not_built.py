@@ -43,7 +43,6 @@ NOT_BUILT: dict[str, str] = {
     r"operator/upgrade-check/.*": "Checks before an upgrade are not built: there is no Vault.",
     r"plugin/csi/.*": "CSI plugins are not built yet.",
     r"recommendations?(?:/.*)?": _ENTERPRISE,
-    r"search/fuzzy": "Fuzzy search is not built yet: search by the beginning of a name or id.",
     r"sentinel/(?:policies|policy/.*)": _ENTERPRISE,
     r"service/.*": "Registered services are not built yet.",
     r"var/.*": "Variables are not built yet.",

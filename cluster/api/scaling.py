@@ -20,7 +20,7 @@ from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.rights import require
 from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.store.ports import Listing, RecordReader
-from scheduler.access.access import EVERY_NAMESPACE
+from scheduler.access.access import EVERY_NAMESPACE, Access
 from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
@@ -90,7 +90,7 @@ async def list_policies(call: Call) -> HttpResponse:
     def work(reader: RecordReader) -> Found:
         wanted = Listing(
             prefix=listing.prefix,
-            namespaces=_listed(call, reader),
+            namespaces=policy_namespaces(call, reader),
             equals={"job_id": job_id} if job_id else {},
         )
         stubs = [
@@ -110,7 +110,7 @@ async def read_policy(call: Call, policy_id: str) -> HttpResponse:
 
     def work(reader: StateReader) -> Found:
         policy = reader.get(SCALING_POLICIES, policy_id)
-        if policy is None or not _may(call.caller, policy.job_key.namespace, _READ):
+        if policy is None or not _may(call.caller.access, policy.job_key.namespace, _READ):
             index = reader.table_index("scaling_policies")
             return Found(index=index, missing="policy not found")
         return Found(index=policy.modify_index, body=to_plain(policy))
@@ -118,20 +118,19 @@ async def read_policy(call: Call, policy_id: str) -> HttpResponse:
     return await answer_read(call, work, watch_row("scaling_policies", policy_id))
 
 
-def may_search_policies(caller: Caller, namespace: str) -> bool:
+def searches_policies(access: Access, namespace: str) -> bool:
     """Whether the policies of a namespace may be listed; `*`: of any."""
-    return _may(caller, namespace, _LIST)
+    return _may(access, namespace, _LIST)
 
 
-def _may(caller: Caller, namespace: str, capability: str) -> bool:
-    access = caller.access
+def _may(access: Access, namespace: str, capability: str) -> bool:
     return access.allows(namespace, capability) or all(
         access.allows(namespace, each) for each in _JOB_READER
     )
 
 
 def _require(caller: Caller, namespace: str, capability: str) -> None:
-    if not _may(caller, namespace, capability):
+    if not _may(caller.access, namespace, capability):
         try:
             require(caller, namespace, capability)
         except NotAllowed as refused:
@@ -139,8 +138,8 @@ def _require(caller: Caller, namespace: str, capability: str) -> None:
             raise NotAllowed(missing=missing) from None
 
 
-def _listed(call: Call, reader: StateReader) -> frozenset[str] | None:
-    """The namespaces whose policies the list shows; None for all."""
+def policy_namespaces(call: Call, reader: StateReader) -> frozenset[str] | None:
+    """The namespaces whose policies a list shows; None for all."""
     own = call.listed(reader, _LIST)
     list_jobs, read_job = (call.listed(reader, each) for each in _JOB_READER)
     if own is None or list_jobs is None:

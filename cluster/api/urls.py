@@ -11,6 +11,7 @@ from cluster.api import (
     deployments,
     evaluations,
     events,
+    fuzzy_search,
     health,
     job_statuses,
     job_writes,
@@ -181,6 +182,7 @@ _SERVER = [
     _route("scaling/policies", GET=scaling.list_policies),
     _route(rf"scaling/policy/(?P<policy_id>{_SEGMENT})", GET=scaling.read_policy),
     _route("search", PUT=search.search),
+    _route("search/fuzzy", PUT=fuzzy_search.fuzzy_search),
     _route("event/stream", GET=events.stream),
     *(
         _route(

@@ -229,6 +229,7 @@ WRITES = [
     ("PUT", "validate/job", {"Job": RICH}),
     ("POST", "jobs/statuses", {"Jobs": [{"id": "web", "namespace": "default"}]}),
     ("PUT", "search", {"Prefix": "", "Context": "all"}),
+    ("PUT", "search/fuzzy", {"Text": "we", "Context": "all"}),
     ("PUT", f"allocation/{ALLOC}/stop", None),
     ("PUT", f"node/{NODE}/drain", {"DrainSpec": {"Deadline": 1}, "Meta": {"why": "test"}}),
     ("PUT", f"node/{SECOND_NODE}/drain", {"DrainSpec": None, "MarkEligible": True}),
