@@ -76,8 +76,8 @@ def _fare(view: object) -> tuple[str, str]:
         return "works", "always an empty list"
     if view is outside.no_resource:
         return "refused", "404: `resource not found`"
-    if view is outside.job_tag:
-        return "refused", "Tags of job versions are not built yet; nothing was changed."
+    if view is outside.no_tag:
+        return "refused", "404: `invalid job tag endpoint`"
     return "works", ""
 
 

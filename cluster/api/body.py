@@ -4,6 +4,7 @@ In: bytes. Out: a `Body` whose fields are found by name in any case and have the
 `OperationRefused` with the decoder's words. Unknown fields are ignored, null means not given.
 """
 
+import base64
 import json
 import re
 from datetime import datetime
@@ -26,6 +27,8 @@ _WORDS = {
 }
 _DEEPEST = 100
 _INT64 = 2**63
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]", re.ASCII)
 _INSTANT = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -72,6 +75,22 @@ class Body:
         if not -_INT64 <= number < _INT64:
             raise self._mismatch(number, field, word)
         return number
+
+    def unsigned(self, field: str) -> int:
+        """An integer that is not negative, 0 when not given."""
+        number = self.number(field, "uint64")
+        if number < 0:
+            raise self._mismatch(number, field, "uint64")
+        return number
+
+    def octets(self, field: str) -> bytes:
+        """Bytes, sent in base64; none when not given."""
+        text = self._typed(field, str, "", "[]uint8").replace("\r", "").replace("\n", "")
+        whole = _BASE64.match(text)
+        if whole is None or whole.end() < len(text):
+            at = _base64_fault(text, 0 if whole is None else whole.end())
+            raise OperationRefused(f"illegal base64 data at input byte {at}")
+        return base64.b64decode(text)
 
     def nested(self, field: str) -> "Body | None":
         """A nested object, None when not given."""
@@ -142,6 +161,14 @@ class Body:
             f"json: cannot unmarshal {_word_of(value)} into Go struct field"
             f" {self._name}.{field} of type {word}"
         )
+
+
+def _base64_fault(text: str, start: int) -> int:
+    """Where a text goes wrong that is good up to `start`; there, when it only ends too soon."""
+    found = _NOT_BASE64.search(text, start)
+    if found is None or text[:start].endswith("="):
+        return start
+    return found.start()
 
 
 def read_body(raw: bytes, name: str) -> Body:

@@ -7,12 +7,11 @@ from django.http import HttpResponse
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
 from cluster.api.paging import Rows, page_of_rows, read_listing
-from cluster.api.parameters import read_flag, unsigned
+from cluster.api.parameters import quoted, read_flag, unsigned
 from cluster.api.request import Call
-from cluster.api.respond import Found, read_meta
+from cluster.api.respond import Found
 from cluster.api.stubs import allocation_stub, evaluation_form, job_stub, summary_form
-from cluster.api.version_diffs import read_comparison, version_diffs
-from cluster.api.watches import JOB_TABLES, watch_job, watch_row, watch_versions
+from cluster.api.watches import JOB_TABLES, watch_job, watch_row
 from cluster.operations.errors import OperationRefused
 from cluster.store.ports import RecordReader
 from scheduler.state import nouns
@@ -131,25 +130,6 @@ async def job_summary(call: Call, job_id: str) -> HttpResponse:
     return await answer_read(call, work, *JOB_TABLES)
 
 
-async def job_versions(call: Call, job_id: str) -> HttpResponse:
-    """GET /v1/job/<id>/versions, newest first, with differences on request."""
-    call.require("read-job")
-    key = call.key_of_job(job_id)
-    comparison = read_comparison(call.query)
-
-    def work(reader: RecordReader) -> Found:
-        versions = reader.job_versions(key)
-        if not versions:
-            return Found(index=reader.table_index("jobs"), missing="job versions not found")
-        index = max(version.modify_index for version in versions)
-        body: dict[str, Any] = read_meta(index)
-        body["Versions"] = [to_plain(version) for version in versions]
-        body["Diffs"] = version_diffs(versions, comparison)
-        return Found(index=index, body=body)
-
-    return await answer_read(call, work, *watch_versions(key))
-
-
 async def job_submission(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/submission?version=N: the text a version came as."""
     call.require("read-job")
@@ -173,8 +153,17 @@ async def job_services(call: Call, job_id: str) -> HttpResponse:
 
 
 async def job_actions(call: Call, job_id: str) -> HttpResponse:
-    """GET /v1/job/<id>/actions."""
-    return await _of_job(call, job_id, _actions)
+    """GET /v1/job/<id>/actions: what its tasks offer; running one is not built yet."""
+    call.require("read-job")
+    key = call.key_of_job(job_id)
+
+    def work(reader: RecordReader) -> Found:
+        job = reader.job(key)
+        if job is None:
+            raise OperationRefused(f"Unknown job {quoted(job_id)}")
+        return Found(index=job.modify_index, body=_actions(job))
+
+    return await answer_read(call, work, watch_job(key))
 
 
 def _actions(job: Job) -> list[dict[str, Any]]:

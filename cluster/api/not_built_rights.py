@@ -133,9 +133,6 @@ RIGHTS: dict[str, Right] = {
         _of_namespace("read-job"), _of_namespace("submit-job", "pause-allocation")
     ),
     r"job/.*/action": _of_namespace("alloc-exec"),
-    r"job/.*/dispatch(?:/payload)?": _of_namespace("dispatch-job"),
-    r"job/.*/revert": _of_namespace("submit-job", "revert-job"),
-    r"job/.*/stable": _of_namespace("submit-job", "stable-job"),
     r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
     r"operator/keyring/.*": _root_keys,
     r"operator/upgrade-check/.*": _reading("operator"),

@@ -41,24 +41,17 @@ EMPTY_LISTS: dict[str, Right] = {
     "volumes": _may_list_volumes,
 }
 
-#: `<job>/versions/<tag>/tag`, without the last.
-_TAG_SEGMENTS = 3
-
-
-async def job_tag(call: Call, path: str) -> HttpResponse:
-    """What ends in `/tag` is a version's tag, whatever job ids there are."""
-    if path.count("/") != _TAG_SEGMENTS - 1:
-        return refusal(404, "invalid job tag endpoint")
-    if call.request.method not in {"PUT", "POST", "DELETE"}:
-        return refusal(405, "Invalid method")
-    call.require("submit-job", "tag-job-version")
-    return refusal(501, "Tags of job versions are not built yet; nothing was changed.")
-
 
 async def no_resource(call: Call) -> HttpResponse:
     """A verb that nobody knows."""
     del call
     return refusal(404, "resource not found")
+
+
+async def no_tag(call: Call) -> HttpResponse:
+    """What ends in `/tag` is a version's tag; of a job whose id has a slash it cannot be set."""
+    del call
+    return refusal(404, "invalid job tag endpoint")
 
 
 def empty_list(may_ask: Right) -> View:

@@ -13,6 +13,7 @@ from cluster.operations.errors import OperationRefused
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_DIGITS = re.compile(r"[0-9]+", re.ASCII)
 _INT64 = 2**63
 _UINT64 = 2**64
 _INT32 = 2**31
@@ -43,6 +44,21 @@ def read_integer(query: QueryDict, name: str) -> int | None:
         f'Failed to parse value of "{name}" ({text}) as a int:'
         f" strconv.Atoi: parsing {quoted(text)}: {problem}"
     )
+
+
+def read_unsigned(query: QueryDict, name: str) -> int | None:
+    """A number of 64 bits without a sign; None when absent or empty."""
+    text = query.get(name, "")
+    if not text:
+        return None
+    value = unsigned(text)
+    if value is None:
+        problem = "value out of range" if _DIGITS.fullmatch(text) else "invalid syntax"
+        raise OperationRefused(
+            f'Failed to parse value of "{name}" ({text}) as a uint64:'
+            f" strconv.ParseUint: parsing {quoted(text)}: {problem}"
+        )
+    return value
 
 
 def read_index(query: QueryDict) -> int:

@@ -13,7 +13,9 @@ from cluster.api import (
     events,
     fuzzy_search,
     health,
+    job_dispatch,
     job_statuses,
+    job_versions,
     job_writes,
     jobs,
     node_pools,
@@ -35,6 +37,7 @@ from cluster.api.request import View, door, unknown_path
 #: Any text, slashes and line breaks included.
 _ANY = r"[\s\S]*"
 _SEGMENT = r"[^/]*"
+_NAME = r"[^/]+"
 
 
 def _route(pattern: str, **views: View) -> URLPattern:
@@ -76,20 +79,24 @@ _JOBS = [
     _of_job("deployments", GET=jobs.job_deployments),
     _of_job("deployment", GET=jobs.job_deployment),
     _of_job("summary", GET=jobs.job_summary),
-    _of_job("versions", GET=jobs.job_versions),
+    _of_job("versions", GET=job_versions.job_versions),
     _of_job("submission", GET=jobs.job_submission),
     _of_job("services", GET=jobs.job_services),
     _of_job("actions", GET=jobs.job_actions),
     _of_job("evaluate", PUT=job_writes.evaluate),
     _of_job("periodic/force", PUT=job_writes.force_periodic),
     _of_job("plan", PUT=job_writes.plan),
+    _of_job("dispatch", PUT=job_dispatch.dispatch),
+    _of_job("dispatch/payload", PUT=job_dispatch.dispatch_payload),
+    _of_job("revert", PUT=job_versions.revert),
+    _of_job("stable", PUT=job_versions.stable),
     _of_job("scale", GET=scaling.scale_status, PUT=scaling.scale),
     _route(
-        rf"job/(?P<path>{_ANY})/tag",
-        GET=outside.job_tag,
-        PUT=outside.job_tag,
-        DELETE=outside.job_tag,
+        rf"job/(?P<job_id>{_NAME})/versions/(?P<name>{_NAME})/tag",
+        PUT=job_versions.tag,
+        DELETE=job_versions.untag,
     ),
+    _route(rf"job/{_ANY}/tag", GET=outside.no_tag, PUT=outside.no_tag, DELETE=outside.no_tag),
     _route(
         rf"job/(?P<job_id>{_ANY})",
         GET=jobs.read_job,

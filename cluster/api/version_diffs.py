@@ -7,9 +7,9 @@ import msgspec
 from django.http import QueryDict
 
 from cluster.api.encode import to_plain
-from cluster.api.parameters import read_flag, unsigned
+from cluster.api.parameters import read_flag, read_unsigned
 from cluster.jobspec.diff import diff_jobs
-from cluster.operations.errors import OperationRefused
+from cluster.operations.job_versions import tagged_among, version_among
 from scheduler.structs.job import Job
 
 
@@ -24,10 +24,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 def read_comparison(query: QueryDict) -> Comparison:
     """The comparison a query asks for."""
     wanted = read_flag(query, "diffs") or False
-    text = query.get("diff_version", "")
-    version = unsigned(text) if text else None
-    if text and version is None:
-        raise OperationRefused(f'version "{text}" not found')
+    version = read_unsigned(query, "diff_version")
     return Comparison(wanted=wanted, tag=query.get("diff_tag", ""), version=version)
 
 
@@ -47,12 +44,5 @@ def version_diffs(versions: Sequence[Job], comparison: Comparison) -> list[Any] 
 
 def _base(versions: Sequence[Job], comparison: Comparison) -> Job:
     if comparison.tag:
-        tagged = (v for v in versions if v.version_tag and v.version_tag.name == comparison.tag)
-        found = next(tagged, None)
-        problem = f'tag "{comparison.tag}" not found'
-    else:
-        found = next((v for v in versions if v.version == comparison.version), None)
-        problem = f"version {comparison.version} not found"
-    if found is None:
-        raise OperationRefused(problem)
-    return found
+        return tagged_among(versions, comparison.tag)
+    return version_among(versions, comparison.version or 0)

@@ -95,7 +95,11 @@ def _fill_counts(group: RequestForm) -> None:
 
 def _fill_policies(group: RequestForm, job: RequestForm) -> None:
     job_type = job["Type"]
-    update = merge(job["Update"], group["Update"])
+    of_job = job["Update"]
+    if group["Update"] is None and of_job is not None and not any(of_job.values()):
+        # As the API shows a job that has none: sent again it still has none.
+        of_job = None
+    update = merge(of_job, group["Update"])
     group["Update"] = None if update is None else fill(update, defaults.UPDATE)
     reschedule = merge(job["Reschedule"], group["ReschedulePolicy"])
     if reschedule is not None or job_type not in ("system", "sysbatch"):

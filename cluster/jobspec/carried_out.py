@@ -107,10 +107,10 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     Job: {
         **_rows("region namespace id name type priority all_at_once datacenters node_pool"),
         **_rows("constraints affinities spreads task_groups update meta periodic"),
-        "parameterized_job": Row(Fate.WARNS, "jobs cannot be dispatched yet"),
+        **_rows("parameterized_job"),
         "multiregion": Row(Fate.REFUSED, "there is one region; without regions it says nothing"),
         "payload": Row(Fate.REFUSED, "only a dispatch may bring one", is_never_told),
-        "dispatch_idempotency_token": Row(Fate.WARNS, "jobs cannot be dispatched yet"),
+        "dispatch_idempotency_token": Row(Fate.WORKS, "only that of a dispatch counts"),
         "consul_namespace": Row(Fate.WARNS, NO_CONSUL),
         "vault_namespace": Row(Fate.WARNS, NO_VAULT),
         "ui": Row(Fate.WARNS, "its description and links are kept, but no page shows them yet"),
@@ -119,9 +119,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **_rows("modify_index job_modify_index version_tag", why=_OF_RECORD),
     },
     Periodic: _rows("enabled spec specs spec_type prohibit_overlap time_zone"),
-    ParameterizedJob: _goes_with(
-        "parameterized", "payload meta_required meta_optional", Fate.WARNS
-    ),
+    ParameterizedJob: _rows("payload meta_required meta_optional"),
     JobUI: _goes_with("ui", "description links", Fate.WARNS),
     JobLink: _goes_with("ui", "label url", Fate.WARNS),
     VersionTag: _rows("name description tagged_time", why=_OF_RECORD),

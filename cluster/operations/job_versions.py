@@ -1,4 +1,4 @@
-"""Stored versions of a job: go back to one, call one stable, name one, compare two.
+"""Stored versions of a job: go back to one, call one stable, name one, find one.
 
 In: a store, a job's name, a version. Out: facts for the answer, or a refusal with nothing written
 (control-plane.md 11.3, 11.7; doors.md 4).
@@ -9,8 +9,6 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from cluster.jobspec.diff import diff_jobs
-from cluster.jobspec.diff_structs import JobDiff
 from cluster.jobspec.names import name_fault
 from cluster.jobspec.quoting import quoted
 from cluster.jobspec.validate import judge_job
@@ -165,14 +163,6 @@ def untag_version(
 
     index, untagged = store.write(WriteKind.JOB_VERSION_TAGGED, work, now=now, by=by)
     return replace(untagged, index=index)
-
-
-def version_difference(versions: Sequence[Job], old: int, new: int) -> JobDiff:
-    """What the author changed from one stored version to another, in either direction.
-
-    `versions` are those of one job, in any order. Raises `VersionNotFound`.
-    """
-    return diff_jobs(version_among(versions, old), version_among(versions, new))
 
 
 def version_among(versions: Sequence[Job], version: int) -> Job:

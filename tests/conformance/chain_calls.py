@@ -3,6 +3,7 @@
 In: a method, a path, a body. Out: what the answer names. A path nobody serves yet raises NotBuilt.
 """
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from cluster.operations.deployments import (
     pause_deployment,
     promote_deployment,
 )
+from cluster.operations.job_dispatch import Dispatch, dispatch_job
+from cluster.operations.job_versions import revert_job
 from cluster.operations.jobs import deregister_job, evaluate_job
 from cluster.operations.namespaces import delete_namespace, put_namespace
 from cluster.operations.nodes import evaluate_node
@@ -35,6 +38,7 @@ class Reply:
 
     eval_id: str = ""
     eval_ids: tuple[str, ...] = ()
+    dispatched_job_id: str = ""
     error: str = ""
 
 
@@ -90,6 +94,28 @@ def _scale(request: Request) -> Reply:
     return Reply(eval_id=request.run(scale_job, request.key, wanted).eval_id)
 
 
+def _dispatch(request: Request) -> Reply:
+    asked = Dispatch(
+        payload=base64.b64decode(request.body.get("Payload") or ""),
+        meta=request.body.get("Meta") or {},
+        id_prefix=request.body.get("IdPrefixTemplate") or "",
+        idempotency_token=request.query.get("idempotency_token", ""),
+        priority=request.body.get("Priority") or 0,
+    )
+    dispatched = request.run(dispatch_job, request.key, asked)
+    return Reply(eval_id=dispatched.eval_id, dispatched_job_id=dispatched.job_id)
+
+
+def _revert(request: Request) -> Reply:
+    written = request.run(
+        revert_job,
+        request.key,
+        request.body["JobVersion"],
+        enforce_prior_version=request.body.get("EnforcePriorVersion"),
+    )
+    return Reply(eval_id=written.eval_id)
+
+
 def _stop_allocation(request: Request) -> Reply:
     return Reply(eval_id=request.run(stop_allocation, request.name).eval_id)
 
@@ -142,6 +168,8 @@ ROUTES: list[tuple[str, str, Callable[[Request], Reply]]] = [
     ("DELETE", r"/v1/job/([^/]+)", _deregister),
     ("PUT", r"/v1/job/([^/]+)/evaluate", _evaluate),
     ("PUT", r"/v1/job/([^/]+)/periodic/force", _force_periodic),
+    ("PUT", r"/v1/job/([^/]+)/dispatch", _dispatch),
+    ("PUT", r"/v1/job/([^/]+)/revert", _revert),
     ("PUT", r"/v1/job/([^/]+)/scale", _scale),
     ("PUT", r"/v1/allocation/([^/]+)/stop", _stop_allocation),
     ("PUT", r"/v1/deployment/promote/([^/]+)", _promote),

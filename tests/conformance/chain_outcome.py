@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scheduler.state.nouns import JOB_SUMMARIES
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
 from tests.conformance.chain_player import Played
 
@@ -209,6 +210,7 @@ class Outcome:
             ID=step,
             EvalID=self._name(reply.eval_id),
             EvalIDs=len(reply.eval_ids),
+            DispatchedJobID=self._job_names.get(JobKey("default", reply.dispatched_job_id), ""),
             Error=reply.error,
         )
 

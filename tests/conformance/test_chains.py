@@ -11,7 +11,6 @@ import os
 import numpy as np
 import pytest
 
-from tests.conformance.chain_calls import NotBuilt
 from tests.conformance.chain_outcome import Outcome, differences
 from tests.conformance.chain_player import play
 from tests.conformance.chain_stores import opened
@@ -19,12 +18,6 @@ from tests.vector_files import VECTORS
 
 CHAINS = VECTORS / "chains"
 FILES = sorted(CHAINS.glob("*.json"))
-
-#: Scenarios that ask for something this project does not offer yet.
-NOT_YET = {
-    "deploy-revert": "PUT /v1/job/web/revert",
-    "job-dispatch": "PUT /v1/job/etl/dispatch",
-}
 
 #: Everywhere: the numbers of refusals are the API's own (http-api.md), not the chain's.
 NEVER_COMPARED = ("Replies/*/Status",)
@@ -72,7 +65,7 @@ DEVIATIONS = {
     },
 }
 
-PLAYED = [path.stem for path in FILES if path.stem not in NOT_YET]
+PLAYED = [path.stem for path in FILES]
 #: Drawn once for all, so that a failure on the database can be played again.
 ON_SQLITE = (
     PLAYED
@@ -107,7 +100,7 @@ def require_as_recorded(name, record=None):
 
 def test_the_recorded_scenarios_are_all_there():
     assert len(FILES) == 77
-    assert set(NOT_YET) | set(DEVIATIONS) <= {path.stem for path in FILES}
+    assert set(DEVIATIONS) <= set(PLAYED)
 
 
 @pytest.mark.parametrize("name", PLAYED)
@@ -121,9 +114,3 @@ def test_a_record_in_a_database_makes_the_same_chain(name, sqlite_store, monkeyp
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
     with opened(sqlite_store) as record:
         require_as_recorded(name, record)
-
-
-@pytest.mark.parametrize("name", sorted(NOT_YET))
-def test_a_scenario_that_is_not_applicable_yet_says_what_it_asks_for(name):
-    with pytest.raises(NotBuilt, match=NOT_YET[name]):
-        play(load(name))

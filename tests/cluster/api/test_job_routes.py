@@ -404,6 +404,18 @@ async def test_a_plan_tells_what_would_happen_and_writes_nothing(api, store):
     assert await store.aread(lambda reader: reader.index) == before
 
 
+@pytest.mark.parametrize("job_type", ["service", "batch", "system", "sysbatch"])
+async def test_a_job_sent_again_as_it_was_read_is_no_new_version(api, job_type):
+    task = {"Name": "main", "Driver": "mock_driver"}
+    groups = [{"Name": "group", "Count": 1, "Tasks": [task]}]
+    await register(api, Type=job_type, TaskGroups=groups)
+
+    answer = await api.put("/v1/jobs", {"Job": (await api.get("/v1/job/web")).json})
+
+    assert answer.status == 200, answer.text
+    assert (await api.get("/v1/job/web")).json["Version"] == 0
+
+
 async def test_differences_of_versions(api):
     await register(api)
     await register(api, Priority=70)

@@ -1,13 +1,15 @@
 """Answers have the shapes of recorded ones: same keys, same JSON types, same index headers."""
 
 import json
+import re
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.jobspec.parse import parse_job
 from cluster.operations.scaling_policies import with_policy_ids
 from scheduler.state.found_rows import put_found
-from scheduler.state.writes.jobs import write_job
+from scheduler.state.writes.jobs import name_version, write_job
 from scheduler.state.writes.scaling import record_scaling
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import (
@@ -19,6 +21,7 @@ from scheduler.structs.allocation import (
 )
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.job import VersionTag
 from scheduler.structs.node import (
     DrainStrategy,
     DriverInfo,
@@ -43,6 +46,7 @@ EVAL = "cccccccc-0000-0000-0000-000000000001"
 #: The first that counting gives.
 POLICY = "00000000-0000-0000-0000-000000000001"
 
+TWICE = parse_job(document(ID="twice"))
 RICH = document(
     Type="service",
     Meta={"owner": "team"},
@@ -94,6 +98,7 @@ def fill(change):
             create_index=change.index,
         ),
     )  # fmt: skip
+    write_job(change, replace(TWICE, priority=60))
     index = change.index
     started = NodeEvent(message="Node registered", subsystem="Cluster", timestamp=NOW)
     for number in (1, 2):
@@ -178,8 +183,16 @@ def fill(change):
 @pytest.fixture
 def filled(store, api):
     """A small cluster with one of everything."""
+    put(store, fill_versions)
     put(store, fill)
     return api
+
+
+def fill_versions(change):
+    """The first of two versions, tagged; and a job to dispatch."""
+    write_job(change, TWICE)
+    name_version(change, TWICE.key, 0, VersionTag(name="first"))
+    write_job(change, parse_job(document(ID="etl", Type="batch", ParameterizedJob={})))
 
 
 READS = [
@@ -225,6 +238,11 @@ WRITES = [
     ("PUT", "job/web/plan", {"Job": RICH, "Diff": True}),
     ("PUT", "job/web/evaluate", None),
     ("PUT", "job/web/scale", {"Count": 2, "Target": {"Group": "web"}}),
+    ("PUT", "job/etl/dispatch", {"Payload": "aGk="}),
+    ("PUT", "job/twice/revert", {"JobID": "twice", "JobVersion": 0}),
+    ("PUT", "job/twice/stable", {"JobID": "twice", "JobVersion": 0, "Stable": True}),
+    ("PUT", "job/twice/versions/good/tag", {"Version": 1, "Description": "d"}),
+    ("DELETE", "job/twice/versions/first/tag", None),
     ("DELETE", "job/web", None),
     ("PUT", "validate/job", {"Job": RICH}),
     ("POST", "jobs/statuses", {"Jobs": [{"id": "web", "namespace": "default"}]}),
@@ -244,7 +262,8 @@ def shape_of(method, path):
     template = path
     for actual in (ALLOC, EVAL, NODE, SECOND_NODE, POLICY):
         template = template.replace(actual, "{id}")
-    template = template.replace("job/web", "job/{job}")
+    template = re.sub("job/(web|etl|twice)", "job/{job}", template)
+    template = re.sub("versions/.*/tag", "versions/{tag}/tag", template)
     if not template.startswith("validate"):
         template = template.replace("namespace/default", "namespace/{name}")
     template = template.replace("pool/default", "pool/{name}")

@@ -172,11 +172,6 @@ CASES = [
         " from another node nothing is fetched yet",
         id="migrated disk",
     ),
-    pytest.param(
-        job(Type="batch", ParameterizedJob={"Payload": "optional"}),
-        "parameterized: jobs cannot be dispatched yet",
-        id="parameterized",
-    ),
 ]
 
 

@@ -17,7 +17,7 @@ from cluster.operations.job_versions import (
     tag_version,
     tagged_among,
     untag_version,
-    version_difference,
+    version_among,
 )
 from cluster.operations.jobs import (
     REGISTRATION_DISABLED,
@@ -408,25 +408,12 @@ def test_tags_and_the_word_stable_ask_for_rights_of_their_own(store, ids):
         act(by(right))
 
 
-def test_any_two_versions_can_be_compared(store, ids):
-    for priority in (10, 20, 30):
-        register(store, ids, Priority=priority)
-    kept = store.job_versions(KEY)
-
-    def step(old, new):
-        diff = version_difference(kept, old, new)
-        return diff.type, [(field.name, field.old, field.new) for field in diff.fields]
-
-    assert step(0, 2) == ("Edited", [("Priority", "10", "30")])
-    assert step(2, 0) == ("Edited", [("Priority", "30", "10")])
-    assert step(1, 1) == ("None", [])
-    with pytest.raises(VersionNotFound, match="version 7 not found"):
-        step(0, 7)
-
-
-def test_a_version_is_found_by_its_tag(store, ids):
+def test_a_version_is_found_by_its_number_or_its_tag(store, ids):
     register(store, ids)
     tag(store, "good")
-    assert tagged_among(store.job_versions(KEY), "good").version == 0
+    kept = store.job_versions(KEY)
+    assert version_among(kept, 0) == tagged_among(kept, "good") == store.job(KEY)
+    with pytest.raises(VersionNotFound, match="version 7 not found"):
+        version_among(kept, 7)
     with pytest.raises(TagNotFound, match='tag "bad" not found'):
-        tagged_among(store.job_versions(KEY), "bad")
+        tagged_among(kept, "bad")
