@@ -145,6 +145,16 @@ CHAPTERS = (
         not_yet="J02 J06 J08 J17 J18 J19 J25 J26 J28",
     ),
     Chapter(
+        "control plane, nodes",
+        {"N": 24},
+        (
+            "cluster/operations/test_node_rows.py",
+            "cluster/operations/test_report_rows.py",
+            "scheduler/watchers/test_heartbeats.py",
+        ),
+        partly={"N20": "a report has no place for evaluations, so none can be refused"},
+    ),
+    Chapter(
         "evaluations",
         {"": 129},
         (
