@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
             model_name="jobrow",
             index=models.Index(
                 condition=models.Q(("dispatch_token", ""), _negated=True),
-                fields=["namespace", "parent_id", "dispatch_token"],
+                fields=["namespace", "parent_id", "dispatch_token", "job_id"],
                 name="job_dispatch_token",
             ),
         ),

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='jobrow',
-            index=models.Index(condition=models.Q(models.Q(('parent_id', ''), _negated=True), models.Q(('status', 'dead'), _negated=True)), fields=['namespace', 'parent_id'], name='job_live_children'),
+            index=models.Index(condition=models.Q(models.Q(('parent_id', ''), _negated=True), models.Q(('status', 'dead'), _negated=True)), fields=['namespace', 'parent_id', 'job_id'], name='job_live_children'),
         ),
         migrations.AddConstraint(
             model_name='periodiclaunchrow',

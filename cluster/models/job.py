@@ -87,13 +87,14 @@ class JobRow(ReadOnlyRow):
                 name="job_parent",
                 condition=~models.Q(parent_id=""),
             ),
+            # The id is what jobs are listed by: without it the index of their key would be taken.
             models.Index(
-                fields=["namespace", "parent_id", "dispatch_token"],
+                fields=["namespace", "parent_id", "dispatch_token", "job_id"],
                 name="job_dispatch_token",
                 condition=~models.Q(dispatch_token=""),
             ),
             models.Index(
-                fields=["namespace", "parent_id"],
+                fields=["namespace", "parent_id", "job_id"],
                 name="job_live_children",
                 condition=~models.Q(parent_id="") & ~models.Q(status=JobStatus.DEAD.value),
             ),

@@ -8,6 +8,7 @@ from django.db import connections
 
 from cluster.store.ports import Listing
 from scheduler.state.nouns import JOBS
+from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.structs.identity import JobKey
 
@@ -54,19 +55,42 @@ def statements_of(connection):
         pytest.param(lambda reader: reader.live_on({"n", "m"}), id="live-on-nodes"),
         pytest.param(lambda reader: reader.list_by(SCALING_POLICIES, "job", KEY), id="policies"),
         pytest.param(lambda reader: reader.list_by(SCALING_EVENTS, "job", KEY), id="scalings"),
+        pytest.param(lambda reader: reader.get(PERIODIC_LAUNCHES, KEY), id="launches"),
         pytest.param(lambda reader: reader.page(JOBS, CHANGED), id="jobs-by-change"),
     ],
 )
 def test_a_read_searches_and_does_not_scan(sqlite_store, ask):
-    connection = connections[sqlite_store.alias]
+    told = plan_of(sqlite_store, ask)
+    assert [row for row in told if row.startswith("SCAN") and not GIVEN.search(row)] == []
+
+
+@pytest.mark.parametrize(
+    ("index", "place", "columns"),
+    [
+        pytest.param("live_children", KEY, "namespace=? AND parent_id=?", id="alive"),
+        pytest.param(
+            "dispatch_token",
+            (*KEY, "token"),
+            "namespace=? AND parent_id=? AND dispatch_token=?",
+            id="by-token",
+        ),
+    ],
+)
+def test_children_are_found_without_looking_at_other_jobs(sqlite_store, index, place, columns):
+    told = plan_of(sqlite_store, lambda reader: reader.list_by(JOBS, index, place))
+    of_jobs = [row for row in told if " job " in row]
+    assert of_jobs == [f"SEARCH job USING INDEX job_{index} ({columns})"]
+
+
+def plan_of(store, ask):
+    """How SQLite answers the statements of a read."""
+    connection = connections[store.alias]
     with statements_of(connection) as statements:
-        sqlite_store.read(ask)
-    scans = []
+        store.read(ask)
+    told = []
     with connection.cursor() as cursor:
         for sql, params in statements:
-            if not sql.startswith(("SELECT", "WITH")):
-                continue
-            cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
-            told = [row[3] for row in cursor.fetchall()]
-            scans += [row for row in told if row.startswith("SCAN") and not GIVEN.search(row)]
-    assert scans == []
+            if sql.startswith(("SELECT", "WITH")):
+                cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
+                told += [row[3] for row in cursor.fetchall()]
+    return told
