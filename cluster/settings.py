@@ -68,6 +68,24 @@ BIVOUAC_HEADER_SECONDS = env_float("BIVOUAC_HEADER_SECONDS", 30, low=0.1, high=3
 BIVOUAC_BODY_SECONDS = env_float("BIVOUAC_BODY_SECONDS", 120, low=0.1, high=86400)
 BIVOUAC_STALLED_PER_ADDRESS = env_int("BIVOUAC_STALLED_PER_ADDRESS", 256, low=1, high=2**20)
 #: What the event log keeps.
+# How often a core job runs, and how old what it collects must be, in seconds.
+BIVOUAC_EVAL_GC_INTERVAL = env_float("BIVOUAC_EVAL_GC_INTERVAL", 300, low=1, high=86400)
+BIVOUAC_EVAL_GC_THRESHOLD = env_float("BIVOUAC_EVAL_GC_THRESHOLD", 3600, low=1, high=1e9)
+BIVOUAC_BATCH_EVAL_GC_THRESHOLD = env_float(
+    "BIVOUAC_BATCH_EVAL_GC_THRESHOLD", 86400, low=1, high=1e9
+)
+BIVOUAC_JOB_GC_INTERVAL = env_float("BIVOUAC_JOB_GC_INTERVAL", 300, low=1, high=86400)
+BIVOUAC_JOB_GC_THRESHOLD = env_float("BIVOUAC_JOB_GC_THRESHOLD", 14400, low=1, high=1e9)
+BIVOUAC_DEPLOYMENT_GC_INTERVAL = env_float(
+    "BIVOUAC_DEPLOYMENT_GC_INTERVAL", 300, low=1, high=86400
+)
+BIVOUAC_DEPLOYMENT_GC_THRESHOLD = env_float(
+    "BIVOUAC_DEPLOYMENT_GC_THRESHOLD", 3600, low=1, high=1e9
+)
+BIVOUAC_NODE_GC_INTERVAL = env_float("BIVOUAC_NODE_GC_INTERVAL", 300, low=1, high=86400)
+BIVOUAC_NODE_GC_THRESHOLD = env_float("BIVOUAC_NODE_GC_THRESHOLD", 86400, low=1, high=1e9)
+BIVOUAC_ACL_TOKEN_GC_INTERVAL = env_float("BIVOUAC_ACL_TOKEN_GC_INTERVAL", 300, low=1, high=86400)
+BIVOUAC_ACL_TOKEN_GC_THRESHOLD = env_float("BIVOUAC_ACL_TOKEN_GC_THRESHOLD", 3600, low=1, high=1e9)
 BIVOUAC_EVENT_HOURS = env_float("BIVOUAC_EVENT_HOURS", 24, low=0.01, high=24 * 365)
 BIVOUAC_EVENT_BYTES = env_int("BIVOUAC_EVENT_BYTES", 2 * 1024**3, low=1024**2, high=2**50)
 #: Drivers whose tasks run without isolation: only who has `submit-privileged-job` may use them.

@@ -73,6 +73,7 @@ GROUPS: dict[str, dict[str, Right]] = {
     },
     INSIDE: {
         "EventRow": EVERYTHING,
+        "CollectionRow": READ_OPERATOR,
         "LeaseRow": READ_OPERATOR,
         "ListenerRow": READ_OPERATOR,
         "NodeBeatRow": READ_NODES,

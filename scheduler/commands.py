@@ -95,19 +95,3 @@ class LaunchPeriodic(Command, frozen=True):
 
     key: JobKey
     catches_up: bool = False
-
-
-class Collect(Command, frozen=True):
-    """Delete rows that nobody needs, in one write: allocations before evaluations.
-
-    At most 7,281 ids in all. Whoever performs it leaves out rows that came to life again.
-    """
-
-    allocations: tuple[str, ...] = ()
-    evaluations: tuple[str, ...] = ()
-    deployments: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    #: Expired API tokens, by accessor.
-    tokens: tuple[str, ...] = ()
-    #: Their allocations and evaluations go in commands before this one.
-    jobs: tuple[JobKey, ...] = ()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from scheduler.broker.applier_roll import ApplierRoll
 from scheduler.broker.blocked_evals import BlockedEvals
+from scheduler.broker.core_desk import CoreDesk
 from scheduler.broker.eval_broker import EvalBroker
 from scheduler.broker.intake import Intake
 from scheduler.broker.leader_settings import LeaderSettings
@@ -31,9 +32,11 @@ from scheduler.messages import (
     PlanOutcome,
     PlanReply,
     QueuedPlan,
+    ReapRequest,
 )
 from scheduler.ports import IDSource, StateReader
 from scheduler.state.events import EventFrame
+from scheduler.structs.collection import CollectionSettings
 from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
 from scheduler.structs.moment import Moment
 from scheduler.structs.plan import Plan
@@ -54,6 +57,7 @@ class Leader:
         chance: Callable[[], float],
         settings: LeaderSettings | None = None,
         watchers: Sequence[Watcher] = (),
+        collection: CollectionSettings | None = None,
     ) -> None:
         self.settings = settings or LeaderSettings()
         self.broker = EvalBroker(ids, chance, self.settings)
@@ -64,6 +68,7 @@ class Leader:
         self._lives = Lifecycles()
         self._workers = WorkerRoll(self.settings)
         self._intake = Intake(self.broker, self.blocked, self._lives, self._workers)
+        self._core = CoreDesk(self.broker, ids, collection)
         self._applier = ApplierRoll(self.settings)
         self._desk = PlanDesk()
         self._reaper = Reaper(self.broker, self.blocked, self.settings, ids, chance)
@@ -78,6 +83,7 @@ class Leader:
         self._settle(self._desk.flush(), moment)
         self._workers.forget_deliveries()
         self._intake.restore(reader, moment)
+        self._core.restore(reader, moment)
         for watcher in self.watchers:
             watcher.restore(reader, moment)
 
@@ -95,6 +101,7 @@ class Leader:
         assert frame.index == self.index + 1, f"frame {frame.index} follows {self.index}"
         self.index = frame.index
         self._intake.observe(frame, moment)
+        self._core.observe(frame)
         if not self.broker.enabled:
             self._settle(self._desk.flush(), moment)
         for watcher in self.watchers:
@@ -173,8 +180,11 @@ class Leader:
             self._check_token(request)
             return FinishWrite()
         self.broker.outstanding_reset(request.eval_id, request.token, monotonic=moment.monotonic)
+        of_core = self._core.check_finish(request)
+        if of_core is not None:
+            return of_core
         if request.reblocked is not None:
-            self._check_reblocked(request.eval_id, request.reblocked)
+            self._intake.check_reblocked(request.eval_id, request.reblocked)
         evaluations = request.created
         if request.update is not None:
             evaluations = (*evaluations, request.update)
@@ -187,7 +197,7 @@ class Leader:
 
         Raises NotOutstanding or TokenMismatch when the delivery was lost meanwhile.
         """
-        self._check_token(request)
+        delivered = self._check_token(request)
         if not request.ack:
             self._nack(request.eval_id, request.token, request.error, monotonic=moment.monotonic)
         else:
@@ -196,22 +206,29 @@ class Leader:
                 self._intake.block(request.reblocked, request.token, moment)
             self.broker.ack(request.eval_id, request.token, monotonic=moment.monotonic)
             self._workers.returned(request.eval_id)
+            if request.goes_on:
+                self._core.go_on(delivered, request.goes_on, self.index, moment)
         self._intake.record_notes(moment.now)
 
-    def _check_reblocked(self, eval_id: str, reblocked: Evaluation) -> None:
-        """Else one would be tracked whose row says something else, and lost with this leader."""
-        delivered = self.broker.evaluation(eval_id)
-        if reblocked.id != eval_id or delivered is None:
-            raise RequestRefused("evaluation does not exist")
-        if not delivered.should_block:
-            raise RequestRefused("evaluation not blocked")
+    def check_reap(self, process: str, request: ReapRequest, moment: Moment) -> None:
+        """Whether a core run may delete what it names: its delivery must still be the worker's.
 
-    def _check_token(self, request: FinishRequest) -> None:
+        A sign of life. Raises NotOutstanding, TokenMismatch or RequestRefused.
+        """
+        self._workers.heard(process, moment.monotonic)
+        self.broker.outstanding_reset(request.eval_id, request.token, monotonic=moment.monotonic)
+        self._workers.begun(process, (request.eval_id,))
+        self._core.check_reap(request)
+
+    def _check_token(self, request: FinishRequest) -> Evaluation:
         token = self.broker.outstanding(request.eval_id)
         if token is None:
             raise NotOutstanding("Evaluation ID not found")
         if token != request.token:
             raise TokenMismatch("Token does not match for Evaluation ID")
+        delivered = self.broker.evaluation(request.eval_id)
+        assert delivered is not None, "what is out is known"
+        return delivered
 
     def _nack(self, eval_id: str, token: str, reason: str, *, monotonic: float) -> None:
         """Nack a delivery; while the applier holds its plan, only once that is answered."""
@@ -294,7 +311,7 @@ class Leader:
         self._lives.put_back(steps)
 
     def tick(self, moment: Moment) -> list[Command]:
-        """What became due, in six steps; commands are to be performed in order."""
+        """What became due, in seven steps; commands are to be performed in order."""
         # 1. Deliveries of lost workers return.
         for held in self._workers.take_lost(moment.monotonic):
             self._return_lost(held, monotonic=moment.monotonic)
@@ -302,14 +319,16 @@ class Leader:
         self.broker.tick(moment)
         # 3. Those that gave up over conflicts try again; old news of capacity is forgotten.
         self._sweep(moment)
+        # 4. Core jobs whose time has come are put in.
+        self._core.tick(self.index, moment)
         self._intake.record_notes(moment.now)
-        # 4. What came back too often is written off, what was superseded is canceled.
+        # 5. What came back too often is written off, what was superseded is canceled.
         commands = self._reaper.reap(moment)
-        # 5. Idle workers are woken.
+        # 6. Idle workers are woken.
         wakes = self._workers.take_wakes(self.broker.ready_count(), moment.monotonic)
         if wakes:
             commands.append(WakeWorkers(count=wakes))
-        # 6. Steps that found no commit to ride in are written by themselves.
+        # 7. Steps that found no commit to ride in are written by themselves.
         leftovers = self._lives.take_leftovers(moment.monotonic, self.settings.leftover_after)
         if leftovers:
             commands.append(RecordSteps(steps=leftovers))
@@ -323,6 +342,7 @@ class Leader:
         """When `tick` has something to do, on the monotonic clock; it may be in the past."""
         deadlines = [
             self.broker.next_deadline(moment),
+            self._core.next_deadline(),
             self._workers.next_deadline(self.broker.ready_count(), moment.monotonic),
             self._lives.next_deadline(self.settings.leftover_after),
             self._last_unblock_failed + self.settings.unblock_failed_interval,

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from scheduler.errors import RequestRefused
+from scheduler.structs.collection import Cutoffs
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation
+from scheduler.structs.identity import JobKey
 from scheduler.structs.plan import Plan, PlanResult
-from scheduler.structs.wire import Wire
+from scheduler.structs.wire import Nanoseconds, Wire
 
 #: Moves on when workers of before can no longer read what the leader hands out, or it what they
 #: hand in.
@@ -42,6 +44,54 @@ class Delivery(Wire, frozen=True):
     previous_deliveries: int = 0
 
 
+class Reap(Wire, frozen=True):
+    """What a core run wants deleted in one write, named only: the write decides once more.
+
+    At most 7,281 ids and 2,048 jobs.
+    """
+
+    #: Whose run it is: one of `CoreJob`, and when its first evaluation was made.
+    core_job: str
+    started_at: Nanoseconds
+    #: What the run counts as old.
+    cutoffs: Cutoffs
+    #: Its allocations and evaluations go because their jobs do.
+    with_jobs: bool = False
+    allocations: tuple[str, ...] = ()
+    evaluations: tuple[str, ...] = ()
+    #: Of these nothing may be left: their allocations and evaluations went in reaps before.
+    jobs: tuple[JobKey, ...] = ()
+    deployments: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    #: Expired API tokens, by accessor.
+    tokens: tuple[str, ...] = ()
+
+
+class ReapRequest(Wire, frozen=True):
+    """A reap in the name of a delivery that is still out."""
+
+    eval_id: str
+    token: str
+    reap: Reap
+
+
+class Reaped(Wire, frozen=True):
+    """How many rows of each kind one write deleted."""
+
+    allocations: int = 0
+    evaluations: int = 0
+    jobs: int = 0
+    deployments: int = 0
+    nodes: int = 0
+    tokens: int = 0
+
+    @property
+    def count(self) -> int:
+        """Of all kinds."""
+        ended = self.allocations + self.evaluations + self.deployments
+        return ended + self.jobs + self.nodes + self.tokens
+
+
 class FinishRequest(Wire, frozen=True):
     """How a run ended: what it leaves to be written, and whether the delivery is acked."""
 
@@ -57,6 +107,8 @@ class FinishRequest(Wire, frozen=True):
     #: False: it is to be delivered again; `error` says why.
     ack: bool = True
     error: str = ""
+    #: The JobID of a core evaluation that does what this one left; "" when nothing is left.
+    goes_on: str = ""
 
 
 class FinishWrite(Wire, frozen=True):
@@ -65,6 +117,8 @@ class FinishWrite(Wire, frozen=True):
     evaluations: tuple[Evaluation, ...] = ()
     steps: tuple[LifecycleStep, ...] = ()
     explanations: tuple[StoredExplanation, ...] = ()
+    #: The core job whose run has ended with this, and when it had begun.
+    ended: tuple[str, Nanoseconds] | None = None
 
 
 class QueuedPlan(Wire, frozen=True):

@@ -11,7 +11,7 @@ from scheduler.state.events import EventFrame
 from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
-from scheduler.state.noun import AnyKey, Key, Noun, Value
+from scheduler.state.noun import AnyKey, Key, Noun, Value, key_cells
 from scheduler.state.nouns import (
     ALLOCATIONS,
     DEPLOYMENTS,
@@ -25,7 +25,7 @@ from scheduler.state.nouns import (
     SCHEDULER_SETTINGS,
     SETTINGS_KEY,
 )
-from scheduler.structs.allocation import Allocation
+from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation, newest_explained
@@ -111,6 +111,10 @@ class StateReader(Protocol):
     def live_allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
         """Some of the job's allocations that neither side is done with, if there are any."""
 
+    def allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
+        """Some of the job's allocations, if there are any."""
+        return [alloc.id for alloc in self.allocations_by_job(key)[:at_most]]
+
     def allocations_by_node(self, node_id: str) -> Sequence[Allocation]:
         """In order of creation."""
         return self.list_by(ALLOCATIONS, "node", node_id)
@@ -146,6 +150,31 @@ class StateReader(Protocol):
     def evaluations(self) -> Sequence[Evaluation]:
         """All of them, in order of creation: for collecting the old ones."""
         return self.list_all(EVALUATIONS)
+
+    def old_rows(
+        self, noun: Noun[Key, Value], instant: str, until: int, *, after: Key | None, at_most: int
+    ) -> Sequence[Value]:
+        """Some rows whose instant of that name is set and not later than `until`.
+
+        In order of key, from the one behind `after` on.
+        """
+        when = noun.instants[instant]
+        behind = () if after is None else key_cells(after)
+        old = [row for row in self.list_all(noun) if 0 < when(row) <= until]
+        old.sort(key=lambda row: key_cells(noun.key(row)))
+        return [row for row in old if key_cells(noun.key(row)) > behind][:at_most]
+
+    def is_stirring(self, key: JobKey, since: int) -> bool:
+        """Whether anything of a job is open, alive, or was written after an instant."""
+        return any(
+            not alloc.is_terminal
+            or alloc.client_status is ClientStatus.RUNNING
+            or alloc.modify_time > since
+            for alloc in self.allocations_by_job(key)
+        ) or any(
+            not evaluation.is_terminal or evaluation.modify_time > since
+            for evaluation in self.evaluations_by_job(key)
+        )
 
     def open_evaluations(self) -> Sequence[Evaluation]:
         """Pending and blocked ones, by CreateIndex: what a new leader restores."""

@@ -10,12 +10,14 @@ from typing import Protocol
 
 import msgspec
 
+from scheduler.collection.core_scheduler import CoreRun, CoreScheduler
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.registry import Scheduler, new_scheduler
 from scheduler.errors import SchedulerError
-from scheduler.messages import Delivery, FinishRequest, PlanOutcome
+from scheduler.messages import Delivery, FinishRequest, PlanOutcome, Reaped, ReapRequest
 from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, Snapshot
 from scheduler.state.pending_use import PendingUse, View
+from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.explanation import StoredExplanation, pack
 from scheduler.structs.plan import Plan, PlanResult
@@ -23,6 +25,8 @@ from scheduler.structs.plan import Plan, PlanResult
 #: A snapshot at or after the index; raises StaleSnapshot when there is none in time.
 SnapshotSupplier = Callable[[int], MirroredSnapshot]
 
+#: What a worker's runs count as old where nothing else is set.
+_DEFAULTS = CollectionSettings()
 #: A run held so often looks at the record alone from then on: two runs whose plans are refused
 #: again and again must not keep each other from ending.
 HOLDS_AT_MOST = 2
@@ -50,21 +54,23 @@ class WorkerTools(msgspec.Struct, frozen=True, kw_only=True):
     ids: IDSource
     matcher: PatternMatcher
     factory: SchedulerFactory = new_scheduler
+    collection: CollectionSettings = _DEFAULTS
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What a batch wants next: submit these plans, commit these finishes."""
+    """What a batch wants next: submit these plans, commit these finishes, delete these rows."""
 
     plans: tuple[Plan, ...] = ()
     finishes: tuple[FinishRequest, ...] = ()
+    reaps: tuple[ReapRequest, ...] = ()
 
 
 class Batch:
     """A batch of deliveries on its way through the schedulers.
 
     Call `begin_all`, or `begin` for one after another, submit the plans of the turn, and call
-    `answer` as outcomes arrive, until `is_done`. A run that breaks is nacked with its reason; the
-    others go on.
+    `answer` as outcomes arrive, or `reaped` as rows were deleted, until `is_done`. A run that
+    breaks is nacked with its reason; the others go on.
 
     Each run counts what plans of the batch that are out would take. One that finds too little room
     beside them is held until they are answered. When they were committed whole it was right; else
@@ -86,7 +92,7 @@ class Batch:
         """The evaluations that were begun and have not finished: for the `alive` message."""
         # Asked from another thread: what is copied at once does not change underneath.
         works = tuple(self._works.values())
-        return tuple(work.eval_id for work in works if work.run is not None)
+        return tuple(work.eval_id for work in works if work.has_begun)
 
     @property
     def is_done(self) -> bool:
@@ -101,6 +107,8 @@ class Batch:
         """Run one delivery up to its first plan."""
         work = self._works[eval_id]
         try:
+            if work.delivery.evaluation.type == CORE_TYPE:
+                return self._collect(work, now)
             return self._start(work, self._pending.over(self._newest(work)), now)
         except Exception as error:
             return self._nack(eval_id, error)
@@ -124,6 +132,32 @@ class Batch:
             self._settle(plan, None)
         turn = self._nack(eval_id, SchedulerError(reason))
         return _joined([turn, *self._start_over(now)])
+
+    def reaped(self, eval_id: str, reaped: Reaped) -> Turn:
+        """Go on with the core run whose rows are gone; one that was given up is ignored."""
+        work = self._works.get(eval_id)
+        if work is None or work.core is None:
+            return Turn()
+        try:
+            return self._look_on(work, work.core, reaped)
+        except Exception as error:
+            return self._nack(eval_id, error)
+
+    def _collect(self, work: "_Work", now: int) -> Turn:
+        evaluation = work.delivery.evaluation
+        scheduler = CoreScheduler(self._newest(work), self._tools.collection, now)
+        work.core = scheduler.process(evaluation)
+        return self._look_on(work, work.core, None)
+
+    def _look_on(self, work: "_Work", core: CoreRun, reaped: Reaped | None) -> Turn:
+        eval_id, token = work.eval_id, work.delivery.token
+        try:
+            reap = next(core) if reaped is None else core.send(reaped)
+        except StopIteration as end:
+            self._close(eval_id)
+            finish = FinishRequest(eval_id=eval_id, token=token, goes_on=end.value)
+            return Turn(finishes=(finish,))
+        return Turn(reaps=(ReapRequest(eval_id=eval_id, token=token, reap=reap),))
 
     def _start(self, work: "_Work", view: View, now: int) -> Turn:
         evaluation = work.delivery.evaluation
@@ -245,9 +279,10 @@ class Batch:
         )
 
     def _close(self, eval_id: str) -> None:
-        run = self._works.pop(eval_id).run
-        if run is not None:
-            run.close()
+        work = self._works.pop(eval_id)
+        for run in (work.run, work.core):
+            if run is not None:
+                run.close()
 
 
 class _Work:
@@ -256,6 +291,8 @@ class _Work:
     def __init__(self, delivery: Delivery) -> None:
         self.delivery = delivery
         self.run: Generator[Plan, PlanAnswer, Outcome] | None = None
+        #: The run of a core evaluation, which makes no plans.
+        self.core: CoreRun | None = None
         self.stamp: Stamp | None = None
         #: Index of the snapshot of the newest attempt.
         self.seen_index = 0
@@ -274,6 +311,11 @@ class _Work:
     def eval_id(self) -> str:
         """What it is known by."""
         return self.delivery.evaluation.id
+
+    @property
+    def has_begun(self) -> bool:
+        """It was not only delivered."""
+        return self.run is not None or self.core is not None
 
     def look_at(self, view: View) -> None:
         """Its next attempt sees this."""
@@ -318,6 +360,7 @@ def _joined(turns: Iterable[Turn]) -> Turn:
     return Turn(
         plans=tuple(plan for turn in kept for plan in turn.plans),
         finishes=tuple(request for turn in kept for request in turn.finishes),
+        reaps=tuple(request for turn in kept for request in turn.reaps),
     )
 
 

@@ -116,6 +116,15 @@ CHAPTERS = (
         {"W26": _NO_SAMPLE},
     ),
     Chapter(
+        "control plane, collection",
+        {"C": 18},
+        (
+            "scheduler/collection",
+            "scheduler/broker/test_core_desk.py",
+            "scheduler/test_leader.py",
+        ),
+    ),
+    Chapter(
         "control plane, generic",
         {"G": 57},
         (

@@ -6,6 +6,7 @@ cluster's record knows is for `cluster.operations.admission`.
 
 from cluster.jobspec.findings import Findings
 from cluster.jobspec.quoting import quoted
+from scheduler.structs.collection import CORE_TYPE
 from scheduler.structs.job import Job
 from scheduler.structs.service import Service
 from scheduler.structs.task_group import Task, TaskGroup
@@ -13,7 +14,6 @@ from scheduler.structs.task_group import Task, TaskGroup
 #: A job may not ask for more allocations than this in all its groups.
 MAX_ALLOCATIONS = 50_000
 MAX_PRIORITY = 100
-CORE_TYPE = "_core"
 _NO_CONSUL = "non-default Consul cluster requires Nomad Enterprise"
 
 

@@ -7,7 +7,6 @@ asks nobody; what the cluster has is for `cluster.operations.admission` to see.
 from typing import NamedTuple
 
 from cluster.jobspec.cluster_rules import (
-    CORE_TYPE,
     check_limits,
     consul_problem,
     numa_problem,
@@ -28,6 +27,7 @@ from cluster.jobspec.quoting import quoted
 from cluster.jobspec.validate_group import check_group
 from cluster.jobspec.validate_launching import check_launching
 from cluster.jobspec.validate_targets import check_affinities, check_constraints, check_spreads
+from scheduler.structs.collection import CORE_TYPE
 from scheduler.structs.job import Job, JobType
 
 _TYPES = (*JobType, CORE_TYPE)

@@ -29,7 +29,7 @@ from cluster.models.node import (
     NodeUseRow,
 )
 from cluster.models.scaling import ScalingEventRow, ScalingPolicyRow
-from cluster.models.scheduler_settings import SchedulerSettingsRow
+from cluster.models.scheduler_settings import CollectionRow, SchedulerSettingsRow
 from cluster.models.state_index import StateIndexRow, TableIndexRow
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "AclTokenRow",
     "AllocationRow",
     "AuditRow",
+    "CollectionRow",
     "DeploymentRow",
     "EvaluationRow",
     "EvaluationStubRow",

@@ -29,7 +29,7 @@ class AclTokenRow(ReadOnlyRow):
     )
     removed_by = (
         "cluster.operations.acl_tokens.delete_tokens",
-        "cluster.operations.garbage.demand_collection",
+        "cluster.operations.garbage.reap",
     )
 
     class Meta:

@@ -108,7 +108,7 @@ class AllocationRow(ReadOnlyRow):
         "cluster.operations.jobs.register_job",
         "cluster.operations.allocations.stop_allocation",
     )
-    removed_by = ("cluster.operations.garbage.demand_collection",)
+    removed_by = ("cluster.operations.garbage.reap",)
 
     class Meta:
         db_table = "allocation"

@@ -49,7 +49,7 @@ class DeploymentRow(ReadOnlyRow):
         "cluster.operations.deployments.pause_deployment",
         "cluster.operations.deployments.fail_deployment",
     )
-    removed_by = ("cluster.operations.garbage.demand_collection",)
+    removed_by = ("cluster.operations.garbage.reap",)
 
     class Meta:
         db_table = "deployment"

@@ -88,7 +88,7 @@ class EvaluationRow(EvaluationColumns):
     put_by = ("cluster.operations.jobs.evaluate_job", "cluster.operations.nodes.evaluate_node")
     removed_by = (
         "cluster.operations.evaluations.delete_evaluations",
-        "cluster.operations.garbage.demand_collection",
+        "cluster.operations.garbage.reap",
     )
 
     class Meta:

@@ -1,9 +1,10 @@
-"""The operator's settings of the schedulers."""
+"""The operator's settings of the schedulers, and what the core jobs last collected."""
 
 from django.db import models
 
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
 from scheduler.state import nouns
+from scheduler.structs.collection import Collection
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
 
@@ -29,3 +30,26 @@ class SchedulerSettingsRow(ReadOnlyRow):
     def value(self) -> SchedulerSettings:
         """All settings, decoded anew at each call."""
         return nouns.SCHEDULER_SETTINGS.decode(self.body)
+
+
+class CollectionRow(ReadOnlyRow):
+    """The newest run of a core job; absent until it has run once."""
+
+    name = models.TextField(primary_key=True)
+    body = models.BinaryField()
+
+    objects = ReadOnlyQuerySet["CollectionRow"].as_manager()
+    put_by = ("cluster.operations.garbage.reap", "cluster.operations.garbage.demand_collection")
+    removed_by = ()
+
+    class Meta:
+        db_table = "collection"
+        verbose_name = "collection"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def value(self) -> Collection:
+        """What it did, decoded anew at each call."""
+        return nouns.COLLECTIONS.decode(self.body)

@@ -11,10 +11,10 @@ import msgspec
 from cluster.operations.errors import OperationRefused
 from cluster.operations.rights import require_management
 from scheduler.access.caller import Caller
+from scheduler.collection.rules import may_be_deleted
 from scheduler.ports import Change, StateReader, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.evaluations import collect
-from scheduler.watchers.garbage_rules import may_be_deleted
 
 PAUSE_FIRST = "eval broker is enabled; eval broker must be paused to delete evals"
 NOT_FOUND = "eval not found"

@@ -8,19 +8,29 @@ from collections.abc import Sequence
 
 import msgspec
 
+from scheduler.collection.reaps import write_ended
 from scheduler.messages import FinishWrite
 from scheduler.ports import Change
+from scheduler.state.events import WriteKind
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.evaluations import write_explanations, write_outcomes
 
 
 def writes_anything(writes: Sequence[FinishWrite]) -> bool:
     """Whether there is anything to commit."""
-    return any(write.evaluations or write.steps or write.explanations for write in writes)
+    return any(
+        write.evaluations or write.steps or write.explanations or write.ended for write in writes
+    )
+
+
+def kind_of(writes: Sequence[FinishWrite]) -> WriteKind:
+    """What the write is called: after collection only when there is nothing else in it."""
+    only_ends = not any(write.evaluations or write.steps for write in writes)
+    return WriteKind.COLLECTED if only_ends else WriteKind.EVALUATION_UPDATED
 
 
 def write_finishes(change: Change, writes: Sequence[FinishWrite]) -> None:
-    """Put outcomes, what they created, explanations and steps."""
+    """Put outcomes, what they created, explanations, steps, and that collections have ended."""
     evaluations = [item for write in writes for item in write.evaluations]
     if evaluations:
         write_outcomes(change, evaluations)
@@ -28,3 +38,5 @@ def write_finishes(change: Change, writes: Sequence[FinishWrite]) -> None:
     for write in writes:
         for step in write.steps:
             change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
+        if write.ended is not None:
+            write_ended(change, *write.ended)

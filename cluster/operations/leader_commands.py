@@ -22,7 +22,6 @@ from cluster.operations.periodic import launch_due
 from scheduler.access.caller import CLUSTER
 from scheduler.commands import (
     CancelEvaluations,
-    Collect,
     Command,
     CompleteDrain,
     DrainAllocations,
@@ -40,7 +39,7 @@ from scheduler.leader import Leader
 from scheduler.ports import Change, Clock, Fence, IDSource, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import LIFECYCLE_STEPS
-from scheduler.watchers import garbage, reaper
+from scheduler.watchers import reaper
 
 log = logging.getLogger(__name__)
 
@@ -194,13 +193,6 @@ class CommandRoom:
             now=self._clock.now(),
             ids=self._ids,
             fence=self.fence,
-        )
-
-    @_perform.register
-    def _(self, command: Collect) -> None:
-        self._write(
-            WriteKind.COLLECTED,
-            lambda change: garbage.write_collected(change, command, self._ids),
         )
 
     def _write(self, kind: str, work: Callable[[Change], None]) -> None:

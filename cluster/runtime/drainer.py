@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from cluster.jobspec.patterns import Re2Matcher
+from cluster.operations.garbage import collection_settings
 from cluster.runtime.batch_size import BatchSize, looks_up
 from cluster.runtime.calm_collector import calm_collector
 from cluster.runtime.clock import RandomIDs, SystemClock
@@ -22,21 +23,24 @@ from cluster.runtime.leader_protocol import (
     DEQUEUE,
     FINISH,
     PLAN,
+    REAP,
     AliveBody,
     Answer,
     DequeueBody,
     FinishBody,
     PlanBody,
+    ReapBody,
     encoded_body,
 )
 from cluster.runtime.process_name import process_name
 from cluster.store.snapshot_cache import SnapshotCache
 from scheduler.messages import SCHEDULER_VERSION, Delivery
+from scheduler.structs.collection import CORE_TYPE
 from scheduler.worker import Batch, Turn, WorkerTools
 
 log = logging.getLogger(__name__)
 
-TYPES = ("service", "batch", "system", "sysbatch")
+TYPES = ("service", "batch", "system", "sysbatch", CORE_TYPE)
 #: A drainer lingers for work this long, and ends after a while so that Celery sees it live.
 LINGER_S = 0.1
 #: The first plan of a batch waits at most this long for those that are being made.
@@ -54,11 +58,16 @@ class Drainer:
         self.cache = SnapshotCache()
         self._clock = SystemClock()
         self._tools = WorkerTools(
-            snapshot=self.cache.snapshot_at, ids=RandomIDs(), matcher=Re2Matcher()
+            snapshot=self.cache.snapshot_at,
+            ids=RandomIDs(),
+            matcher=Re2Matcher(),
+            collection=collection_settings(),
         )
         self._batch: Batch | None = None
         #: Plan requests that are out: request id to evaluation id.
         self._plans: dict[str, str] = {}
+        #: Deletions that are out, in the same way.
+        self._reaps: dict[str, str] = {}
         self._size = BatchSize()
 
     def drain(self) -> None:
@@ -103,6 +112,7 @@ class Drainer:
         """Every run goes up to its first plan; then each goes on as its answer arrives."""
         self._batch = batch = Batch(self._tools, deliveries)
         self._plans.clear()
+        self._reaps.clear()
         try:
             with self.cache.batch():
                 for place, delivery in enumerate(deliveries):
@@ -110,7 +120,7 @@ class Drainer:
                         for answer in self.channel.poll():
                             self._take(batch, answer)
                     self._begin(batch, delivery.evaluation.id)
-                while self._plans:
+                while self._plans or self._reaps:
                     for answer in self.channel.collect(1.0):
                         self._take(batch, answer)
         finally:
@@ -123,11 +133,14 @@ class Drainer:
         self.channel.flush(older_than_s=GATHER_S - (self._clock.monotonic() - began))
 
     def _take(self, batch: Batch, answer: Answer) -> None:
-        eval_id = self._plans.pop(answer.id, None)
+        of_core = self._reaps.pop(answer.id, None)
+        eval_id = of_core or self._plans.pop(answer.id, None)
         if eval_id is None:
             self._note_refusal(answer)
         elif answer.error:
             self._send(batch.give_up(eval_id, answer.error, now=self._clock.now()))
+        elif of_core is not None:
+            self._send(batch.reaped(eval_id, REAP.read_answer(answer)))
         else:
             outcome = PLAN.read_answer(answer)
             refused = outcome.result is None or bool(outcome.result.refresh_index)
@@ -139,6 +152,9 @@ class Drainer:
             body = PlanBody(self.process, plan.outline, plan.size, encoded_body(plan))
             asked = self.channel.send(PLAN, body)
             self._plans[asked] = plan.eval_id
+        for request in turn.reaps:
+            asked = self.channel.send(REAP, ReapBody(self.process, request))
+            self._reaps[asked] = request.eval_id
         for finish in turn.finishes:
             if not finish.ack:
                 log.warning("action=nack eval=%s reason=%s", finish.eval_id, finish.error)

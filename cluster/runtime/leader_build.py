@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from cluster.jobspec.launch_times import next_due
+from cluster.operations.garbage import collection_settings
 from cluster.runtime.clock import SystemClock
 from cluster.store.access import the_store
 from cluster.store.beats import read_beats, read_signs
@@ -13,7 +14,6 @@ from scheduler.leader import Leader
 from scheduler.ports import IDSource
 from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
-from scheduler.watchers.garbage import GarbageCollector
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
 from scheduler.watchers.periodic import Launches
 
@@ -48,6 +48,7 @@ def build_leader(ids: IDSource, chance: Callable[[], float]) -> tuple[Leader, Ea
             delivery_limit=settings.BIVOUAC_DELIVERY_LIMIT,
             expected_workers=settings.BIVOUAC_WORKERS,
         ),
-        (heartbeats, Drains(), Deployments(), Launches(next_due), GarbageCollector()),
+        (heartbeats, Drains(), Deployments(), Launches(next_due)),
+        collection_settings(),
     )
     return leader, Ear(heartbeats)

@@ -5,13 +5,15 @@ Decides nothing: the leader does, this room carries.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 
-from cluster.operations.finishes import write_finishes, writes_anything
-from cluster.runtime.clock import SystemClock
+from cluster.operations.finishes import kind_of, write_finishes, writes_anything
+from cluster.operations.garbage import reap
+from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.inbox import Inbox
 from cluster.runtime.leader_protocol import (
     ALIVE,
@@ -21,6 +23,7 @@ from cluster.runtime.leader_protocol import (
     NEXT_PLANS,
     PLAN,
     PLANS_DONE,
+    REAP,
     UNREADABLE,
     AnswerBody,
     Body,
@@ -30,13 +33,14 @@ from cluster.runtime.leader_protocol import (
     FinishBody,
     Kind,
     NextPlansBody,
+    ReapBody,
     Request,
 )
+from scheduler.access.caller import CLUSTER
 from scheduler.errors import Fenced, SchedulerError
 from scheduler.leader import Leader
 from scheduler.messages import FinishWrite, PlanOutcome, check_dequeue
 from scheduler.ports import Fence, StateStore
-from scheduler.state.events import WriteKind
 from scheduler.structs.moment import Moment
 
 log = logging.getLogger(__name__)
@@ -60,21 +64,26 @@ class LeaderDesk:
         self.store = store
         self.fence = fence
         self._clock = SystemClock()
+        self._ids = RandomIDs()
         self._parked: list[_Parked] = []
         #: Plan requests by plan id, with the whole plan; answered when the applier has judged.
         self._plans: dict[str, tuple[Request, msgspec.Raw]] = {}
         self._finishes: list[tuple[Request, FinishBody]] = []
+        self._reaps: deque[tuple[Request, ReapBody]] = deque()
         self._handlers: dict[str, Callable[[Request], None]] = {
             ALIVE.name: self._alive,
             DEQUEUE.name: self._park_dequeue,
             PLAN.name: self._plan,
             FINISH.name: self._finish,
+            REAP.name: self._take_reap,
             NEXT_PLANS.name: self._park_next_plans,
             PLANS_DONE.name: self._plans_done,
         }
 
     def next_deadline(self) -> float | None:
-        """When the first parked request must be answered at the latest."""
+        """When the first parked request must be answered at the latest; at once for deletions."""
+        if self._reaps:
+            return 0.0
         return min((item.deadline for item in self._parked), default=None)
 
     def serve(self, requests: list[Request]) -> None:
@@ -164,6 +173,34 @@ class LeaderDesk:
     def _finish(self, request: Request) -> None:
         self._finishes.append((request, _body(request, FINISH)))
 
+    def _take_reap(self, request: Request) -> None:
+        self._reaps.append((request, _body(request, REAP)))
+
+    def reap(self) -> None:
+        """Do one of the deletions that wait: between two of them everybody else is served."""
+        if not self._reaps:
+            return
+        request, body = self._reaps.popleft()
+        try:
+            self.leader.check_reap(body.process, body.request, self._clock.moment())
+            reaped = reap(
+                self.store,
+                body.request.reap,
+                by=CLUSTER,
+                now=self._clock.now(),
+                ids=self._ids,
+                fence=self.fence,
+            )
+        except Fenced:
+            raise
+        except SchedulerError as error:
+            self.inbox.answer(request, Done(), str(error) or type(error).__name__)
+        except Exception:
+            log.exception("action=reap eval=%s could not be committed", body.request.eval_id)
+            self.inbox.answer(request, Done(), "the deletion could not be committed")
+        else:
+            self.inbox.answer(request, reaped)
+
     def commit(self) -> None:
         """Commit the finishes that came in, and answer them."""
         finishes, self._finishes = self._finishes, []
@@ -220,7 +257,7 @@ class LeaderDesk:
             return self.leader.index
 
         index, _ = self.store.write(
-            WriteKind.EVALUATION_UPDATED,
+            kind_of(writes),
             lambda change: write_finishes(change, writes),
             now=self._clock.now(),
             fence=self.fence,

@@ -123,6 +123,7 @@ class Leadership:
             # Workers and the applier go on while the finishes are committed.
             self.desk.serve_parked()
             self.desk.commit()
+            self.desk.reap()
             self._follow()
             self._tick()
             self.desk.serve_parked()

@@ -11,7 +11,14 @@ from typing import Generic, TypeVar
 import msgspec
 
 from cluster.store import hints
-from scheduler.messages import Delivery, FinishRequest, PlanOutcome, QueuedPlan
+from scheduler.messages import (
+    Delivery,
+    FinishRequest,
+    PlanOutcome,
+    QueuedPlan,
+    Reaped,
+    ReapRequest,
+)
 from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.plan import Plan
 from scheduler.structs.wire import Wire
@@ -121,6 +128,13 @@ class FinishBody(msgspec.Struct, frozen=True):
     request: FinishRequest
 
 
+class ReapBody(msgspec.Struct, frozen=True):
+    """Answered when it is done, or refused; one at a time, between other requests."""
+
+    process: str
+    request: ReapRequest
+
+
 class NextPlansBody(msgspec.Struct, frozen=True):
     """Answered at once, or when there is something within `wait_s`."""
 
@@ -182,12 +196,14 @@ DEQUEUE = Kind("dequeue", DequeueBody, tuple[Delivery, ...])
 PLAN = Kind("plan", PlanBody, PlanOutcome)
 #: A worker is done with an evaluation, or gives it back.
 FINISH = Kind("finish", FinishBody, Done)
+#: A worker wants rows deleted that a core evaluation found to be over.
+REAP = Kind("reap", ReapBody, Reaped)
 #: The applier asks for plans: empty when there are none in time, and it goes to sleep.
 NEXT_PLANS = Kind("next_plans", NextPlansBody, tuple[QueuedPlan, ...])
 #: The applier says what became of the plans it was handed.
 PLANS_DONE = Kind("plans_done", PlansDoneBody, Done)
 
-KINDS = (ALIVE, DEQUEUE, PLAN, FINISH, NEXT_PLANS, PLANS_DONE)
+KINDS = (ALIVE, DEQUEUE, PLAN, FINISH, REAP, NEXT_PLANS, PLANS_DONE)
 
 _ENCODER = msgspec.msgpack.Encoder()
 _REQUESTS = msgspec.msgpack.Decoder(Request)

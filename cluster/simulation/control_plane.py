@@ -8,23 +8,25 @@ import numpy as np
 
 from cluster.jobspec.launch_times import next_due
 from cluster.jobspec.patterns import Re2Matcher
-from cluster.operations.finishes import write_finishes, writes_anything
+from cluster.operations import garbage
+from cluster.operations.finishes import kind_of, write_finishes, writes_anything
 from cluster.operations.leader_commands import CommandRoom, Hands
 from cluster.simulation.means import CountedIDs, VirtualClock
+from scheduler.access.caller import CLUSTER
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.commands import Command
 from scheduler.engine.registry import new_scheduler
 from scheduler.errors import SchedulerError, StaleSnapshot
 from scheduler.leader import Leader
-from scheduler.messages import FinishRequest, PlanOutcome, QueuedPlan
+from scheduler.messages import FinishRequest, PlanOutcome, QueuedPlan, ReapRequest
 from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
 from scheduler.ports import MirroredSnapshot, PatternMatcher
-from scheduler.state.events import EventFrame, WriteKind
+from scheduler.state.events import EventFrame
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.moment import Moment
 from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
-from scheduler.watchers.garbage import GarbageCollector
 from scheduler.watchers.heartbeats import Heartbeats
 from scheduler.watchers.periodic import Launches
 from scheduler.watchers.watcher import Watcher
@@ -38,6 +40,8 @@ MOST_UNHEARD = 2000
 class ControlPlane:
     """One control plane. Its parts are public: whoever drives it reaches into it."""
 
+    #: How often and what the core jobs collect; None: only what is demanded.
+    collection: CollectionSettings | None = CollectionSettings()
     #: Patterns of constraints, as the product reads them.
     matcher: PatternMatcher = Re2Matcher()
 
@@ -62,7 +66,9 @@ class ControlPlane:
 
     def new_leader(self) -> Leader:
         """Another process takes over: everything it knows is in the record."""
-        self.leader = Leader(self.ids, self._draw, self.settings, self.new_watchers())
+        self.leader = Leader(
+            self.ids, self._draw, self.settings, self.new_watchers(), self.collection
+        )
         hands = Hands(
             store=self.store, clock=self.clock, ids=self.ids, fence=None, wake=lambda count: None
         )
@@ -73,13 +79,7 @@ class ControlPlane:
     def new_watchers(self) -> tuple[Watcher, ...]:
         """What the leader watches over besides evaluations."""
         self.heartbeats = Heartbeats()
-        return (
-            self.heartbeats,
-            Drains(),
-            Deployments(),
-            Launches(next_due),
-            GarbageCollector(),
-        )
+        return self.heartbeats, Drains(), Deployments(), Launches(next_due)
 
     def _draw(self) -> float:
         return float(self.chance.random())
@@ -125,6 +125,7 @@ class ControlPlane:
             commands += self.leader.watch(self.store, self.moment)
         for command in commands:
             self.perform(command)
+        self.collect()
         self.follow()
         return commands
 
@@ -142,7 +143,7 @@ class ControlPlane:
         write = self.leader.check_finish(process, request, self.moment)
         if writes_anything([write]):
             self.store.write(
-                WriteKind.EVALUATION_UPDATED,
+                kind_of([write]),
                 lambda change: write_finishes(change, [write]),
                 now=self.clock.now(),
             )
@@ -167,14 +168,15 @@ class ControlPlane:
 
     # A worker process.
 
-    def new_batch(self, process: str, limit: int = 4) -> Batch:
+    def new_batch(self, process: str, limit: int = 4, types: tuple[str, ...] = TYPES) -> Batch:
         """What a worker gets when it asks for work."""
-        deliveries = self.leader.dequeue(process, TYPES, limit, self.moment)
+        deliveries = self.leader.dequeue(process, types, limit, self.moment)
         tools = WorkerTools(
             snapshot=self.snapshot_at,
             ids=self.ids,
             matcher=self.matcher,
             factory=self.factory,
+            collection=self.collection or CollectionSettings(),
         )
         return Batch(tools, deliveries)
 
@@ -194,6 +196,26 @@ class ControlPlane:
                 self.finish(process, request)
             except SchedulerError:
                 continue
+
+    def collect(self, process: str = "collector") -> None:
+        """Run the core evaluations that are ready to their end, without faults."""
+        while self.leader.broker.ready_count((CORE_TYPE,)):
+            batch = self.new_batch(process, types=(CORE_TYPE,))
+            turns = [batch.begin_all(now=self.clock.now())]
+            for turn in turns:
+                self.hand_in(process, turn)
+                turns += [self.reap(process, request, batch) for request in turn.reaps]
+
+    def reap(self, process: str, request: ReapRequest, batch: Batch) -> Turn:
+        """What a core run asks to be deleted; what it wants next."""
+        now = self.clock.now()
+        try:
+            self.leader.check_reap(process, request, self.moment)
+        except SchedulerError as error:
+            return batch.give_up(request.eval_id, str(error), now=now)
+        reaped = garbage.reap(self.store, request.reap, by=CLUSTER, now=now, ids=self.ids)
+        self.follow()
+        return batch.reaped(request.eval_id, reaped)
 
     def work_off(self, process: str = "worker", limit: int = 4) -> None:
         """Run everything that is ready to its end, without faults."""

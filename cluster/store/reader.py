@@ -10,6 +10,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import statements
+from cluster.store.timestamps import timestamp
 from scheduler.ports import StateReader
 from scheduler.state.node_use import NodeUse, shared
 from scheduler.state.noun import AnyKey, Key, Noun, Value, key_cells
@@ -125,6 +126,32 @@ class DjangoStateReader(StateReader):
         """Some of the job's evaluations, or of those that have not ended."""
         statement = statements.OPEN_EVALUATIONS if only_open else statements.EVALUATIONS
         return self._ids(statement, *key, at_most)
+
+    def allocation_ids(self, key: JobKey, at_most: int) -> Sequence[str]:
+        """Some of the job's allocations."""
+        return self._ids(statements.ALLOCATIONS, *key, at_most)
+
+    def old_rows(
+        self, noun: Noun[Key, Value], instant: str, until: int, *, after: Key | None, at_most: int
+    ) -> Sequence[Value]:
+        """See StateReader. Nothing is remembered: whoever asks walks through whole tables."""
+        where = f"{self.hidden(instant)} <= %s"
+        parameters: list[Any] = [timestamp(until)]
+        key = ", ".join(noun.key_columns)
+        if after is not None:
+            where += f" AND ({key}) > ({statements.placeholders(len(noun.key_columns))})"
+            parameters += key_cells(after)
+        statement = statements.select(noun, where, f"{key} LIMIT {int(at_most)}")
+        self._cursor.execute(statement, parameters)
+        return [noun.decode(row[0]) for row in self._cursor.fetchall()]
+
+    def is_stirring(self, key: JobKey, since: int) -> bool:
+        """Whether anything of a job is open, alive, or was written after an instant."""
+        asked = (*key, timestamp(since))
+        return any(
+            self.rows(statement, asked)
+            for statement in (statements.STIRRING_ALLOCATION, statements.STIRRING_EVALUATION)
+        )
 
     def newest_steps(self) -> Mapping[str, LifecycleStep]:
         """Of each open evaluation that has any."""

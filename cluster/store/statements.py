@@ -84,6 +84,16 @@ LIVE_ALLOCATIONS = (
     "SELECT id FROM allocation WHERE namespace = %s AND job_id = %s AND desired_status = 'run'"
     " AND client_status IN ('pending', 'running', 'unknown') LIMIT %s"
 )
+ALLOCATIONS = "SELECT id FROM allocation WHERE namespace = %s AND job_id = %s LIMIT %s"
+STIRRING_ALLOCATION = (
+    "SELECT 1 FROM allocation WHERE namespace = %s AND job_id = %s AND (client_status = 'running'"
+    " OR desired_status = 'run' AND client_status IN ('pending', 'unknown')"
+    " OR modified_at > %s) LIMIT 1"
+)
+STIRRING_EVALUATION = (
+    "SELECT 1 FROM evaluation WHERE namespace = %s AND job_id = %s"
+    " AND (status IN ('pending', 'blocked') OR modified_at > %s) LIMIT 1"
+)
 EVALUATIONS = "SELECT id FROM evaluation WHERE namespace = %s AND job_id = %s LIMIT %s"
 OPEN_EVALUATIONS = (
     "SELECT id FROM evaluation WHERE namespace = %s AND job_id = %s"

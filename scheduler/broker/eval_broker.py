@@ -12,7 +12,6 @@ from itertools import count
 from scheduler.broker.delay_heap import DelayHeap
 from scheduler.broker.leader_settings import SECOND, LeaderSettings
 from scheduler.broker.places import (
-    CORE_TYPE,
     FAILED_QUEUE,
     BrokerStats,
     Entry,
@@ -22,6 +21,7 @@ from scheduler.broker.places import (
 )
 from scheduler.errors import NotOutstanding, TokenMismatch
 from scheduler.ports import IDSource
+from scheduler.structs.collection import CORE_TYPE
 from scheduler.structs.evaluation import Evaluation, Step
 from scheduler.structs.identity import JobKey
 from scheduler.structs.moment import Moment

@@ -11,6 +11,7 @@ from scheduler.broker.capacity import CapacityHooks
 from scheduler.broker.eval_broker import EvalBroker
 from scheduler.broker.lifecycle import Lifecycles
 from scheduler.broker.worker_roll import WorkerRoll
+from scheduler.errors import RequestRefused
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent
 from scheduler.structs.evaluation import EvalStatus, Evaluation, Step
@@ -136,6 +137,14 @@ class Intake:
             )
         released = self._blocked.block(evaluation, token)
         self.enqueue_released(released, moment)
+
+    def check_reblocked(self, eval_id: str, reblocked: Evaluation) -> None:
+        """Raises RequestRefused for one whose row says something else: it would get lost."""
+        delivered = self._broker.evaluation(eval_id)
+        if reblocked.id != eval_id or delivered is None:
+            raise RequestRefused("evaluation does not exist")
+        if not delivered.should_block:
+            raise RequestRefused("evaluation not blocked")
 
     def enqueue_released(self, released: Sequence[Released], moment: Moment) -> None:
         """Let evaluations run again that found capacity."""

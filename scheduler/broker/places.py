@@ -8,7 +8,6 @@ from scheduler.structs.evaluation import Evaluation, Step
 
 #: Queue of evaluations that came back too often.
 FAILED_QUEUE = "_failed"
-CORE_TYPE = "_core"
 
 
 class Place(Enum):

@@ -31,6 +31,7 @@ class Topic(StrEnum):
     SCHEDULER_SETTINGS = "SchedulerSettings"
     LIFECYCLE = "Lifecycle"
     EXPLANATION = "Explanation"
+    COLLECTION = "Collection"
 
 
 class WriteKind(StrEnum):

@@ -19,6 +19,7 @@ from scheduler.structs.acl_auth import AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclBootstrap, AclRole, AclToken
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.collection import Collection
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.identity import JobKey
@@ -275,6 +276,14 @@ SCHEDULER_SETTINGS: Noun[str, SchedulerSettings] = Noun(
     key=lambda _: SETTINGS_KEY,
     table_index="scheduler_settings",
 )
+#: By core job: its newest run.
+COLLECTIONS: Noun[str, Collection] = Noun(
+    struct=Collection,
+    topic=Topic.COLLECTION,
+    table="collection",
+    key=lambda collection: collection.name,
+    table_index="collections",
+)
 ACL_POLICIES: Noun[str, AclPolicy] = Noun(
     struct=AclPolicy,
     topic="ACLPolicy",
@@ -356,6 +365,7 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         QUOTAS,
         NODE_POOLS,
         SCHEDULER_SETTINGS,
+        COLLECTIONS,
         ACL_POLICIES,
         ACL_ROLES,
         ACL_TOKENS,

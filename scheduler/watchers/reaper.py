@@ -1,7 +1,7 @@
 """Write off evaluations that cannot end by themselves: failed too often, or superseded.
 
 In: broker and tracker, which know them. Out: commands, and what each of them writes in an open
-transaction. Collecting old rows is `garbage.py`'s work.
+transaction. Collecting old rows is the core scheduler's work.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from scheduler.broker.places import FAILED_QUEUE, Outstanding
 from scheduler.commands import CancelEvaluations, Command, FailEvaluation
 from scheduler.ports import Change, IDSource
 from scheduler.state.writes.evaluations import write_evaluations, write_outcomes
+from scheduler.structs.collection import CORE_TYPE
 from scheduler.structs.evaluation import (
     EvalStatus,
     EvalTrigger,
@@ -51,7 +52,14 @@ class Reaper:
         commands: list[Command] = list(self._uncanceled)
         self._uncanceled = []
         failed = self._broker.dequeue((FAILED_QUEUE,), FAIL_BATCH, monotonic=moment.monotonic)
-        commands += [self._fail(delivery, moment.now) for delivery in failed]
+        for delivery in failed:
+            if delivery.evaluation.type == CORE_TYPE:
+                # It is no row, and the next time brings a fresh one.
+                self._broker.ack(
+                    delivery.evaluation.id, delivery.token, monotonic=moment.monotonic
+                )
+            else:
+                commands.append(self._fail(delivery, moment.now))
         superseded = self._broker.take_cancelable(CANCEL_BATCH)
         texts = {evaluation.id: SUPERSEDED for evaluation in superseded}
         for duplicate in self._blocked.take_duplicates(CANCEL_BATCH - len(texts)):

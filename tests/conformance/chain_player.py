@@ -16,6 +16,7 @@ from cluster.jobspec.launch_times import next_due
 from cluster.jobspec.parse import decode_job
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations.errors import OperationRefused
+from cluster.operations.garbage import demand_collection
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
@@ -24,7 +25,6 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.node import DrainStrategy
 from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
-from scheduler.watchers.garbage import GarbageCollector
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
 from scheduler.watchers.periodic import Launches
 from scheduler.worker import Batch, WorkerTools
@@ -62,8 +62,7 @@ class ChainWorld(World):
 
     def new_watchers(self):
         self.heartbeats = Heartbeats(HeartbeatSettings(min_ttl=MIN_TTL, grace=GRACE))
-        self.collector = GarbageCollector()
-        return self.heartbeats, Drains(), Deployments(), Launches(next_due), self.collector
+        return self.heartbeats, Drains(), Deployments(), Launches(next_due)
 
     def tell(self) -> None:
         """Something was written: whoever waits looks again."""
@@ -78,9 +77,9 @@ class ChainWorld(World):
         except TimeoutError:
             return
 
-    def new_batch(self, process: str, limit: int = 1) -> Batch:
+    def new_batch(self, process: str, limit: int = 1, types: tuple[str, ...] = TYPES) -> Batch:
         """One evaluation at a time, so that no plan conflicts by chance."""
-        deliveries = self.leader.dequeue(process, TYPES, 1, self.moment)
+        deliveries = self.leader.dequeue(process, types, 1, self.moment)
         if self.record is not None:
             self.record.begin_batch()
         tools = WorkerTools(
@@ -225,7 +224,7 @@ class Player:
             self.agents[self.played.node_names[node_id]].set_meta(body["Meta"])
             return Reply()
         if parts.path == "/v1/system/gc":
-            self.world.collector.force()
+            demand_collection(self.world.store, by=MANAGER, now=self.world.clock.now())
             return Reply()
         return call(self.world, method, parts.path, query, body)
 

@@ -324,7 +324,7 @@ def test_a_lost_worker_whose_plan_is_being_judged_is_nacked_after_the_answer() -
 
 
 @pytest.mark.parametrize("has_job", [True, False], ids=["116-with-job", "115-without-job"])
-def test_an_evaluation_that_fails_too_often_is_written_off(*, has_job: bool) -> None:
+def test_c16_an_evaluation_that_fails_too_often_is_written_off(*, has_job: bool) -> None:
     world = make_world(delivery_limit=1)
     evaluation = world.put_job(make_job()) if has_job else E
     if not has_job:
@@ -373,6 +373,26 @@ def test_117_the_older_of_two_blocked_evaluations_is_canceled() -> None:
         'existing blocked evaluation exists for job "web"'
     )
     assert world.stored(newer).status is EvalStatus.BLOCKED
+
+
+def test_c17_of_blocked_evaluations_of_one_job_the_older_goes_unless_each_has_its_node() -> None:
+    service = [make_evaluation(n, status=EvalStatus.BLOCKED) for n in (1, 2)]
+    system = [
+        make_evaluation(
+            n, job_id="logs", type="system", node_id=f"n{n}", status=EvalStatus.BLOCKED
+        )
+        for n in (3, 4)
+    ]
+    world = make_world()
+    for evaluation in (*service, *system):
+        world.put_evaluations(evaluation)
+    world.tick()
+    assert [world.stored(evaluation).status for evaluation in (*service, *system)] == [
+        EvalStatus.CANCELED,
+        EvalStatus.BLOCKED,
+        EvalStatus.BLOCKED,
+        EvalStatus.BLOCKED,
+    ]
 
 
 def test_33_of_eleven_evaluations_of_one_job_two_run_and_nine_are_canceled() -> None:

@@ -34,6 +34,7 @@ class World(ControlPlane):
     """Rollouts are not watched over, and nothing is collected, unless a test asks for it."""
 
     matcher = Patterns()
+    collection = None
 
     def new_watchers(self) -> tuple[Watcher, ...]:
         self.heartbeats = Heartbeats()

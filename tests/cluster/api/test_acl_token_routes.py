@@ -5,12 +5,9 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
-from cluster.operations.garbage import demand_collection
 from scheduler.state.nouns import ACL_TOKENS
-from scheduler.structs.moment import Moment
-from scheduler.watchers.garbage import GarbageCollector, write_collected
-from tests.callers import MANAGER
-from tests.cluster.api.clients import NOW, Client, accessor_of, make_token, put
+from tests.cluster.api.clients import NOW, Client, accessor_of, make_token
+from tests.scheduler.collection.rounds import run_core
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 SECRET = "aaaaaaaa-0000-4000-8000-00000000000a"
@@ -311,21 +308,19 @@ async def test_the_anonymous_policy_is_for_everybody(api, stranger):
 
 
 def test_expired_tokens_are_collected_an_hour_later_or_on_demand(store):
-    for name, expires in (("gone", NOW - 3601 * 10**9), ("fresh", NOW - 1), ("lives", NOW + 1)):
+    for name, expires in (
+        ("gone", NOW - 3601 * 10**9),
+        ("fresh", NOW - 10**9),
+        ("lives", NOW + 1),
+    ):
         make_token(store, name, expires=expires, team="read")
-    collector = GarbageCollector()
 
-    def collect():
-        moment = Moment(now=NOW, monotonic=1.0)
-        commands = store.read(lambda reader: collector.tick(reader, moment))
-        for command in commands:
-            put(store, lambda change, found=command: write_collected(change, found, ids=None))
+    def collect(core_job):
+        run_core(store, core_job, now=NOW)
         return {token.name for token in store.read(lambda reader: reader.list_all(ACL_TOKENS))}
 
-    assert collect() == {"fresh", "lives"}
-    assert demand_collection(store, by=MANAGER, now=NOW)
-    collector.force()
-    assert collect() == {"lives"}
+    assert collect("local-token-expired-gc") == {"fresh", "lives"}
+    assert collect("force-gc") == {"lives"}
 
 
 def test_events_of_tokens_hold_no_secret(store):

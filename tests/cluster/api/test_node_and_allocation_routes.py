@@ -4,7 +4,7 @@ import pytest
 
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
-from scheduler.state.nouns import LIFECYCLE_STEPS
+from scheduler.state.nouns import COLLECTIONS, LIFECYCLE_STEPS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import LifecycleStep, Step
@@ -317,7 +317,6 @@ async def test_namespaces_come_and_go(api):
 
 
 async def test_collection_is_demanded_of_the_leader_with_an_empty_answer(api, store):
-    settings = await store.aread(lambda reader: reader.scheduler_settings())
     index = await store.aread(lambda reader: reader.index)
 
     answer = await api.put("/v1/system/gc")
@@ -326,4 +325,5 @@ async def test_collection_is_demanded_of_the_leader_with_an_empty_answer(api, st
     assert [frame.kind for frame in await store.aframes_since(index)] == [
         WriteKind.COLLECTION_DEMANDED
     ]
-    assert await store.aread(lambda reader: reader.scheduler_settings()) == settings
+    forced = await store.aread(lambda reader: reader.get(COLLECTIONS, "force-gc"))
+    assert forced.is_awaited

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from cluster import operations
 from cluster.operations.errors import NotAllowed, NotFound
 from scheduler.access.caller import ANONYMOUS, CLUSTER
+from scheduler.messages import Reap
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
@@ -30,6 +31,7 @@ from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclRole, AclToken, PolicyLink
 from scheduler.structs.allocation import ClientStatus, DesiredTransition
+from scheduler.structs.collection import forced_cutoffs
 from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace, ParameterizedJob, Periodic, VersionTag
@@ -59,6 +61,7 @@ RULE = BindingRule(auth_method="sso", bind_type="management")
 PARENT = make_job(id="parent", type="batch", parameterized_job=ParameterizedJob())
 TWICE = make_job(id="twice")
 CRON = make_job(id="cron", type="batch", periodic=Periodic(specs=("@daily",)))
+REAP = Reap(core_job="force-gc", started_at=1, cutoffs=forced_cutoffs(SOME_MOMENT))
 DEPLOYMENT = "dddddddd-0000-0000-0000-000000000001"
 #: Their right is what an agent shows, not what somebody was granted.
 OF_AGENTS = {"register_node", "report_from_client"}
@@ -143,6 +146,7 @@ def arguments_of(world):
         "delete_evaluations": (([world.evaluation.id],), {}),
         "delete_where_possible": (([world.evaluation.id],), {}),
         "demand_collection": ((), {}),
+        "reap": ((REAP,), {}),
         "reconcile_summaries": ((), {}),
         "put_namespace": ((Namespace(name="team"),), {}),
         "delete_namespace": (("team",), {}),

@@ -6,6 +6,7 @@ import time
 import pytest
 import redis
 
+from cluster.celery import app
 from cluster.runtime.embedded import free_port, redis_executable
 
 
@@ -26,6 +27,16 @@ def redis_url(tmp_path):
         client.close()
         server.kill()
         server.wait()
+
+
+@pytest.fixture
+def wakes_nobody(redis_url, monkeypatch):
+    """Wake-ups go where the requests go, and wake nobody."""
+    monkeypatch.setattr(app.conf, "broker_url", redis_url)
+    # Celery's own way to forget its connections, which were made for another address.
+    app._after_fork()
+    yield
+    app._after_fork()
 
 
 def _until_it_answers(client):

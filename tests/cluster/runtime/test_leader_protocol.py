@@ -7,7 +7,16 @@ import msgspec
 import pytest
 
 from cluster.runtime import leader_protocol as protocol
-from scheduler.messages import Delivery, FinishRequest, PlanOutcome, QueuedPlan
+from scheduler.messages import (
+    Delivery,
+    FinishRequest,
+    PlanOutcome,
+    QueuedPlan,
+    Reap,
+    Reaped,
+    ReapRequest,
+)
+from scheduler.structs.collection import forced_cutoffs
 from scheduler.structs.evaluation import LifecycleStep, Step
 from scheduler.structs.plan import Plan, PlanResult
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job
@@ -15,6 +24,13 @@ from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_j
 STEP = LifecycleStep(eval_id="e", number=1, step=Step.DEQUEUED, at=SOME_MOMENT)
 PLACED = make_allocation(make_job())
 WHOLE = Plan(id="p", eval_id="e", job_id="web", node_allocation={PLACED.node_id: (PLACED,)})
+REAP = Reap(
+    core_job="job-gc",
+    started_at=SOME_MOMENT,
+    cutoffs=forced_cutoffs(SOME_MOMENT),
+    evaluations=("e",),
+    jobs=(make_job().key,),
+)
 OUTCOME = PlanOutcome(plan_id="p", result=PlanResult(alloc_index=9))
 DELIVERIES = (Delivery(evaluation=make_evaluation(), token="t", wait_index=4),)
 
@@ -29,6 +45,10 @@ EXCHANGES = {
     protocol.FINISH: (
         protocol.FinishBody("worker", FinishRequest(eval_id="e", token="t")),
         protocol.Done(7),
+    ),
+    protocol.REAP: (
+        protocol.ReapBody("worker", ReapRequest(eval_id="e", token="t", reap=REAP)),
+        Reaped(evaluations=1),
     ),
     protocol.NEXT_PLANS: (
         protocol.NextPlansBody("applier", 64, 0.1),

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cluster.celery import app
 from cluster.runtime import leader_process
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.drainer import TYPES
@@ -27,6 +26,8 @@ from tests.process_store import store
 __all__ = ["store"]
 
 from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.usefixtures("wakes_nobody")
 
 CLOCK = SystemClock()
 OPEN = make_node()
@@ -75,15 +76,6 @@ class Worker:
 
     def close(self) -> None:
         self._channel.close()
-
-
-@pytest.fixture(autouse=True)
-def wakes(redis_url, monkeypatch):
-    """Wake-ups go where the requests go, and wake nobody."""
-    monkeypatch.setattr(app.conf, "broker_url", redis_url)
-    app.pool.force_close_all()
-    yield
-    app.pool.force_close_all()
 
 
 @pytest.fixture

@@ -1,80 +1,34 @@
-"""Collecting old rows; ids are rows of control-plane.md 16.3."""
+"""Which rows may go; ids are rows of control-plane.md 16.3."""
 
 import pytest
 
-from scheduler.commands import Collect
-from scheduler.ports import Change
-from scheduler.state.events import WriteKind
-from scheduler.state.found_rows import put_found
-from scheduler.state.memory_store import MemoryStateStore
+from scheduler.collection.rules import is_garbage_allocation, may_be_deleted
 from scheduler.structs.allocation import (
-    Allocation,
     ClientStatus,
     DesiredStatus,
     RescheduleEvent,
     RescheduleTracker,
 )
 from scheduler.structs.deployment import Deployment, DeploymentStatus
-from scheduler.structs.evaluation import EvalStatus, Evaluation
+from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Job, JobStatus, Periodic, VersionTag
-from scheduler.structs.moment import Moment
-from scheduler.structs.node import Node, NodeStatus
+from scheduler.structs.node import NodeStatus
 from scheduler.structs.policies import ReschedulePolicy
 from scheduler.structs.wire import Wire
-from scheduler.watchers import garbage
-from scheduler.watchers.garbage import GarbageCollector, write_collected
-from scheduler.watchers.garbage_rules import is_garbage_allocation, may_be_deleted
 from tests.builders import (
     SECOND,
     SOME_MOMENT,
-    CountingIDs,
     make_allocation,
     make_evaluation,
     make_job,
     make_node,
     make_task_group,
 )
+from tests.scheduler.collection.rounds import HOUR, NOW, make_store, run_all
 
-HOUR = 3600 * SECOND
-NOW = SOME_MOMENT + 100 * HOUR
 POLICY = ReschedulePolicy(attempts=1, interval=10 * 60 * SECOND)
 DEAD = JobStatus.DEAD.value
 RUNNING = JobStatus.RUNNING.value
-
-
-def make_store(*rows: Wire) -> MemoryStateStore:
-    store = MemoryStateStore()
-
-    def work(change: Change) -> None:
-        for row in rows:
-            match row:
-                case Job():
-                    change.put_job(row)
-                case Node() | Allocation() | Deployment() | Evaluation():
-                    put_found(change, row)
-
-    store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
-    return store
-
-
-def collect_all(store: MemoryStateStore, *, force: bool = False) -> list[Collect]:
-    """One whole round, performed command by command."""
-    collector = GarbageCollector()
-    collector.restore(store, Moment(NOW, 0.0))
-    if force:
-        collector.force()
-    commands = []
-    at = 0.0 if force else 300.0
-    while (due := collector.next_deadline(Moment(NOW, at))) is not None and due <= at:
-        for command in collector.tick(store, Moment(NOW, at)):
-            assert isinstance(command, Collect)
-            commands.append(command)
-            store.write(
-                WriteKind.COLLECTED,
-                lambda change, command=command: write_collected(change, command, CountingIDs()),
-                now=NOW,
-            )
-    return commands
 
 
 def rescheduled(minutes_ago: int) -> RescheduleTracker:
@@ -95,6 +49,9 @@ UNLIMITED = ReschedulePolicy(unlimited=True)
     ("alloc", "job", "is_garbage"),
     [
         pytest.param({}, job_with(POLICY), False, id="alive"),
+        pytest.param(
+            {"client_status": ClientStatus.UNKNOWN}, job_with(None), False, id="out-of-sight"
+        ),
         pytest.param(FAILED | {"modify_time": NOW}, job_with(None), False, id="young"),
         pytest.param(
             {"desired_status": DesiredStatus.STOP, "client_status": ClientStatus.RUNNING},
@@ -123,7 +80,7 @@ UNLIMITED = ReschedulePolicy(unlimited=True)
         ),
     ],
 )
-def test_which_allocations_are_garbage(
+def test_c08_which_allocations_are_garbage(
     alloc: dict[str, object], job: Job | None, *, is_garbage: bool
 ) -> None:
     row = make_allocation(**alloc)
@@ -180,7 +137,7 @@ def batch(**fields: object) -> Job:
 )  # fmt: skip
 def test_which_evaluations_go(rows: list[Wire], left: list[str]) -> None:
     store = make_store(*rows)
-    collect_all(store)
+    run_all(store)
     found = ["eval" for _ in store.evaluations()]
     found += [f"alloc {a.name[-2]}" for a in store.allocations_by_eval(E.id)]
     assert found == left
@@ -207,7 +164,7 @@ def test_which_evaluations_go(rows: list[Wire], left: list[str]) -> None:
 )
 def test_which_jobs_go(rows: list[Wire], *, is_purged: bool) -> None:
     store = make_store(*rows)
-    collect_all(store)
+    run_all(store)
     assert (not list(store.jobs())) is is_purged
     if is_purged:
         assert not list(store.evaluations())
@@ -230,60 +187,18 @@ DOWN = make_node(status=NodeStatus.DOWN)
 )
 def test_which_nodes_go(rows: list[Wire], *, is_gone: bool) -> None:
     store = make_store(*rows)
-    collect_all(store)
+    run_all(store)
     assert (store.node(DOWN.id) is None) is is_gone
 
 
 def test_c13_a_deployment_goes_when_nothing_alive_refers_to_it() -> None:
     ended = Deployment(id="d", status=DeploymentStatus.FAILED, modify_time=SOME_MOMENT)
     kept = make_store(ended, make_allocation(deployment_id="d"))
-    collect_all(kept)
+    run_all(kept)
     assert kept.deployment("d") == ended
     gone = make_store(ended)
-    collect_all(gone)
+    run_all(gone)
     assert gone.deployment("d") is None
-
-
-def test_c14_a_forced_round_ignores_ages_and_takes_nodes_last() -> None:
-    young = make_node(status=NodeStatus.DOWN, status_updated_at=NOW // SECOND)
-    store = make_store(
-        make_job(stop=True, status=DEAD, submit_time=NOW),
-        E.changed(modify_time=NOW),
-        make_allocation(**(COMPLETE | {"modify_time": NOW})),
-        young,
-    )
-    assert collect_all(store) == []
-    commands = collect_all(store, force=True)
-    assert commands[-1] == Collect(nodes=(young.id,))
-    assert (list(store.jobs()), list(store.nodes()), list(store.evaluations())) == ([], [], [])
-
-
-def test_c15_allocations_fill_a_write_before_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "MAX_IDS", 2)
-    evaluations = [E.changed(id=make_evaluation(n).id) for n in (1, 2, 3)]
-    allocs = [make_allocation(None, n, **COMPLETE) for n in range(3)]
-    commands = collect_all(make_store(job_with(None), *evaluations, *allocs))
-    assert [(len(c.allocations), len(c.evaluations)) for c in commands] == [(2, 0), (1, 1), (0, 2)]
-
-
-def test_rows_that_came_to_life_again_are_left_alone() -> None:
-    store = make_store(make_job(), make_evaluation(), make_allocation(), make_node())
-    command = Collect(
-        allocations=(make_allocation().id,),
-        evaluations=(E.id, "gone"),
-        jobs=(make_job().key,),
-        nodes=(make_node().id,),
-        deployments=("gone",),
-    )
-    store.write(
-        WriteKind.COLLECTED,
-        lambda change: write_collected(change, command, CountingIDs()),
-        now=NOW,
-    )
-    assert store.evaluation(E.id) is not None
-    assert store.allocation(make_allocation().id) is not None
-    assert store.job(make_job().key) is not None
-    assert store.node(make_node().id) is not None
 
 
 MOVED = {"reschedule_tracker": rescheduled(3), "next_allocation": "x"}

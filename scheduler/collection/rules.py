@@ -1,7 +1,8 @@
 """Which rows nobody needs any more (control-plane.md 4.2 to 4.4).
 
-In: a reader and the instant before which rows are old. Out: verdicts. When to look, and how to
-delete, is `garbage.py`'s work.
+In: a reader and the instant up to which rows are old. Out: verdicts, asked once when rows are
+found and once more when they are deleted. Where to look is for `looks.py`, how to delete for
+`reaps.py`.
 """
 
 import msgspec
@@ -69,15 +70,31 @@ def garbage_of(
         return Garbage(takes_evaluation=False)
     allocs = reader.allocations_by_eval(evaluation.id)
     job = reader.job(evaluation.job_key)
-    if evaluation.type == JobType.BATCH and job is not None:
-        is_over = job.status == JobStatus.DEAD and (job.stop or with_batch)
-        if not is_over:
-            old = tuple(a.id for a in allocs if _is_of_older_version(a, job, cutoff))
-            return Garbage(len(old) == len(allocs), old)
     old = tuple(
-        alloc.id for alloc in allocs if is_garbage_allocation(alloc, job, cutoff=cutoff, now=now)
+        alloc.id
+        for alloc in allocs
+        if is_garbage_of(
+            alloc, evaluation.type, job, cutoff=cutoff, now=now, with_batch=with_batch
+        )
     )
     return Garbage(len(old) == len(allocs), old)
+
+
+def is_garbage_of(
+    alloc: Allocation,
+    eval_type: str,
+    job: Job | None,
+    *,
+    cutoff: int,
+    now: int,
+    with_batch: bool,
+) -> bool:
+    """Whether an allocation may go, seen from an evaluation of this type that made it."""
+    if eval_type == JobType.BATCH and job is not None:
+        is_over = job.status == JobStatus.DEAD and (job.stop or with_batch)
+        if not is_over:
+            return _is_of_older_version(alloc, job, cutoff)
+    return is_garbage_allocation(alloc, job, cutoff=cutoff, now=now)
 
 
 def _is_of_older_version(alloc: Allocation, job: Job, cutoff: int) -> bool:
@@ -111,16 +128,16 @@ def _holds_evaluation(alloc: Allocation, job: Job) -> bool:
     return policy.attempts > 0 and not (alloc.next_allocation and was_moved)
 
 
-def is_garbage_job(reader: StateReader, job: Job, *, cutoff: int, now: int) -> bool:
+def is_garbage_job(reader: StateReader, job: Job, *, cutoff: int) -> bool:
     """Whether a job and everything of it may go: all or nothing."""
+    return may_be_purged(reader, job, cutoff=cutoff) and not reader.is_stirring(job.key, cutoff)
+
+
+def may_be_purged(reader: StateReader, job: Job, *, cutoff: int) -> bool:
+    """Whether a job may go once nothing of it is left; a tag on any version keeps it."""
     if job.submit_time > cutoff or not _is_collectable(job):
         return False
-    if any(version.version_tag is not None for version in reader.job_versions(job.key)):
-        return False
-    return all(
-        garbage_of(reader, evaluation, cutoff=cutoff, now=now, with_batch=True).takes_evaluation
-        for evaluation in reader.evaluations_by_job(job.key)
-    ) and all(alloc.is_terminal for alloc in reader.allocations_by_job(job.key))
+    return all(version.version_tag is None for version in reader.job_versions(job.key))
 
 
 def _is_collectable(job: Job) -> bool:
