@@ -3,6 +3,8 @@
 In: what changed. Out: a summary put, or nothing when no count moves (control-plane.md 13.2, 13.3).
 """
 
+from collections import Counter, defaultdict
+
 from msgspec.structs import replace
 
 from scheduler.ports import Change
@@ -10,7 +12,13 @@ from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, JobChildrenSummary, JobSummary, TaskGroupSummary
+from scheduler.structs.job import (
+    Job,
+    JobChildrenSummary,
+    JobStatus,
+    JobSummary,
+    TaskGroupSummary,
+)
 
 _BIN: dict[ClientStatus, str] = {
     ClientStatus.PENDING: "starting",
@@ -90,14 +98,20 @@ def count_child(change: Change, job: Job, before: str, after: str) -> None:
 
 
 def recount_summaries(change: Change) -> int:
-    """Count the allocations that are there, for every job; how many summaries that changed.
+    """Count the allocations and children that are there; how many summaries that changed.
 
-    What is queued and the ends of children stay: neither can be told from allocations.
+    What is queued stays: it cannot be told from allocations. Children that were collected are
+    counted no longer.
     """
-    return sum(_recount(change, job) for job in change.jobs())
+    jobs = change.jobs()
+    children: defaultdict[JobKey, Counter[str]] = defaultdict(Counter)
+    for job in jobs:
+        if job.parent_id:
+            children[JobKey(job.namespace, job.parent_id)][job.status] += 1
+    return sum(_recount(change, job, children[job.key]) for job in jobs)
 
 
-def _recount(change: Change, job: Job) -> bool:
+def _recount(change: Change, job: Job, statuses: Counter[str]) -> bool:
     before = change.get(JOB_SUMMARIES, job.key)
     base = before or JobSummary(
         job_id=job.id, namespace=job.namespace, create_index=job.create_index
@@ -111,9 +125,15 @@ def _recount(change: Change, job: Job) -> bool:
         if alloc.job_create_index == job.create_index and alloc.task_group in groups:
             counts = groups[alloc.task_group]
             groups[alloc.task_group] = _one_more(counts, alloc.client_status)
-    if before is not None and groups == before.summary:
+    children = JobChildrenSummary(
+        pending=statuses[JobStatus.PENDING],
+        running=statuses[JobStatus.RUNNING],
+        dead=statuses[JobStatus.DEAD],
+    )
+    recounted = replace(base, summary=groups, children=children)
+    if recounted == before:
         return False
-    _put(change, replace(base, summary=groups))
+    _put(change, recounted)
     return True
 
 
