@@ -1,6 +1,7 @@
 """The front door: static files, API and agents without page middleware, pages, websockets."""
 
 import os
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cluster.settings")
 
@@ -12,12 +13,14 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.db import connection
 
 from cluster.agent.channel import AgentChannel
 from cluster.agent.protocol import MAX_BODY
 from cluster.api.faults import answer_fault
 from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.runtime.clock import SystemClock
+from cluster.runtime.frozen_record import FrozenRecord, Pulse, ask_database
 from cluster.runtime.health_watch import HealthWatch
 from cluster.runtime.sign_of_life import SignOfLife
 from cluster.runtime.step_hints import StepHints
@@ -27,14 +30,18 @@ from dashboard import wiring
 show_hints = wiring.follow(the_store(), SystemClock())
 SignOfLife(HealthWatch(settings.BIVOUAC_REDIS_URL)).begin_with_server()
 
+pages: Any = get_asgi_application()
+programs: Any = LeanHandler(answer_fault)
+if connection.vendor == "postgresql":
+    # A file answers or fails; a database behind a network may do neither.
+    pulse = Pulse(ask_database)
+    pages = FrozenRecord(pages, pulse, wiring.fault_page)
+    programs = FrozenRecord(programs, pulse, answer_fault)
+
 application = ProtocolTypeRouter(
     {
         "http": Gate(
-            PathRouter(
-                {"/v1/": LeanHandler(answer_fault), "/static/": StaticFiles()},
-                default=get_asgi_application(),
-            ),
-            MAX_BODY,
+            PathRouter({"/v1/": programs, "/static/": StaticFiles()}, default=pages), MAX_BODY
         ),
         "websocket": PathRouter(
             {"/v1/fleet/channel": AgentChannel.as_asgi()},

@@ -5,11 +5,14 @@ from collections.abc import Callable, Sequence
 from django.urls import path
 
 from cluster.store.access import StoreAccess
+from dashboard.faults import fault_page
 from dashboard.live.consumers import ClusterConsumer
 from dashboard.live.hub import HUB
 from dashboard.live.source import StoreFrames
 from scheduler.ports import Clock
 from scheduler.structs.evaluation import LifecycleStep
+
+__all__ = ["fault_page", "follow", "websocket_urlpatterns"]
 
 websocket_urlpatterns = [path("live", ClusterConsumer.as_asgi())]
 

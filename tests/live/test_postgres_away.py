@@ -4,6 +4,7 @@ import subprocess
 from urllib.parse import quote
 
 import httpx
+import psutil
 import pytest
 
 from cluster.bench.stack import Stack
@@ -66,5 +67,42 @@ def test_while_postgresql_is_away_everybody_is_told_and_afterwards_it_goes_on(se
     assert page.status_code == 503
     assert "the record&#x27;s database does not answer" in page.text
     assert "the record's database" in told.json()["server"]["message"]
+    assert names == {"before", "after"}
+    assert again.status_code == 200
+
+
+def frozen(server):
+    """Every process of the server."""
+    pid = int((server.directory / "data" / "postmaster.pid").read_text().split()[0])
+    first = psutil.Process(pid)
+    return [first, *first.children(recursive=True)]
+
+
+def test_a_postgresql_that_stands_still_is_told_and_afterwards_it_goes_on(server):
+    folder = quote(str(server.directory), safe="")
+    url = {"DATABASE_URL": f"postgresql://{USER}@{folder}/record"}
+    with (
+        Stack(environment=url) as stack,
+        stack.client() as client,
+        httpx.Client(base_url=stack.address, timeout=60, trust_env=False) as person,
+    ):
+        person.get(stack.login_link, follow_redirects=True).raise_for_status()
+        until(lambda: health(stack).status_code == 200, "the cluster is healthy", 60)
+        assert register(client, "before").status_code == 200
+        processes = frozen(server)
+        for process in processes:
+            process.suspend()
+        try:
+            answers = [client.get("/v1/jobs", timeout=60), person.get("/jobs/")]
+        finally:
+            for process in reversed(processes):
+                process.resume()
+        until(lambda: register(client, "after").status_code == 200, "jobs are taken", 60)
+        until(lambda: health(stack).status_code == 200, "the cluster is healthy again", 60)
+        names = {job["ID"] for job in client.get("/v1/jobs").json()}
+        again = person.get("/jobs/")
+    assert [answer.status_code for answer in answers] == [503, 503]
+    assert "the record's database does not answer" in answers[0].text
+    assert "the record&#x27;s database does not answer" in answers[1].text
     assert names == {"before", "after"}
     assert again.status_code == 200
