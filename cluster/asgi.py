@@ -20,6 +20,7 @@ from cluster.agent.protocol import MAX_BODY
 from cluster.api.faults import answer_fault
 from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.runtime.clock import SystemClock
+from cluster.runtime.free_memory import begin_trimming
 from cluster.runtime.frozen_record import FrozenRecord, Pulse, ask_database
 from cluster.runtime.health_watch import HealthWatch
 from cluster.runtime.sign_of_life import SignOfLife
@@ -28,6 +29,7 @@ from cluster.store.access import the_store
 from dashboard import wiring
 
 show_hints = wiring.follow(the_store(), SystemClock())
+begin_trimming()
 SignOfLife(HealthWatch(settings.BIVOUAC_REDIS_URL)).begin_with_server()
 
 pages: Any = get_asgi_application()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.embedded import open_private
+from cluster.runtime.free_memory import ENVIRONMENT
 from cluster.runtime.parent_death import asks_the_kernel, die_with_parent, following
 from cluster.runtime.spare import Spare
 
@@ -114,7 +115,7 @@ async def start_process(
             stdin=asyncio.subprocess.PIPE if orders else asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=environment,
+            env={**ENVIRONMENT, **environment},
             # Commands name modules of ours, wherever the supervisor was started.
             cwd=_PROJECT,
             # Ctrl-C reaches the supervisor alone, which stops the children in order.
