@@ -7,10 +7,13 @@ secrets. Only forms of our own pages are shown: what a foreign page posts here i
 from typing import NamedTuple
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 
+#: Addresses that never answer a page.
+_DATA = frozenset({"job-check", "audit-newer"})
+_JSON = "application/json"
 #: Fields that are never written into a page.
 _SECRET = frozenset({"csrfmiddlewaretoken", "password", "old_password", "token", "secret"})
 _SECRET_ENDINGS = ("password", "password1", "password2")
@@ -27,8 +30,24 @@ class Interrupted(NamedTuple):
     is_signed_out: bool = False
 
 
+def asks_for_data(request: HttpRequest) -> bool:
+    """Whether a program asks, which reads no page: by what it takes, or by the address."""
+    match = request.resolver_match
+    if match is not None and match.url_name in _DATA:
+        return True
+    takes = request.headers.get("Accept", "")
+    return _JSON in takes and "text/html" not in takes
+
+
+def told_as_data(sentence: str, status: int) -> HttpResponse:
+    """Why a program gets nothing."""
+    return JsonResponse({"error": sentence}, status=status)
+
+
 def kept_page(request: HttpRequest, why: Interrupted) -> HttpResponse:
-    """The page; reads nothing of the record, which may be what is away."""
+    """The page, for programs a sentence; reads nothing of the record, which may be away."""
+    if asks_for_data(request):
+        return told_as_data(f"{why.strong} {why.text}", why.status)
     fields = _fields(request) if request.method == "POST" and is_from_here(request) else []
     context = {
         "why": why,

@@ -21,7 +21,7 @@ from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.store.access import StoreAccess, the_store
 from cluster.store.ports import RecordReader
 from dashboard.acts import note_denied, note_refusal
-from dashboard.kept import Interrupted, kept_page
+from dashboard.kept import Interrupted, asks_for_data, kept_page, told_as_data
 from dashboard.people import SUPERUSER, caller_of, groups_with, person_of, whom_to_ask
 from dashboard.queries.navigation import navigation
 from dashboard.rights import ROUTES, Right
@@ -119,7 +119,7 @@ def _signed_in(view: PageView[Parameters]) -> View[Parameters]:
         request: HttpRequest, /, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> HttpResponseBase:
         viewer = await _viewer_of(request)
-        if viewer is None and request.method == "POST":
+        if viewer is None and (request.method == "POST" or asks_for_data(request)):
             return kept_page(request, _SIGNED_OUT)
         if viewer is None:
             return redirect_to_login(request.get_full_path())
@@ -177,6 +177,9 @@ def _right_of(request: HttpRequest) -> Right | None:
 async def _denied(request: HttpRequest, viewer: Viewer, right: Right | None) -> HttpResponse:
     """403: the missing right, the groups that have it, and whom to ask."""
     note_denied(request, right)
+    if asks_for_data(request):
+        needed = f": {right.word} is needed" if right is not None and right.word else ""
+        return told_as_data(f"You may not do this{needed}.", 403)
 
     def who_helps(_reader: RecordReader, _viewer: Viewer) -> Mapping[str, Any]:
         groups = groups_with(right.holds) if right is not None else []

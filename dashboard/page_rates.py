@@ -18,6 +18,7 @@ from cluster.request_rates import RATES, address_key, rate_of, told_to_wait
 from cluster.store.access import the_store
 from cluster.store.audit_entries import PAGE, Act, Actor
 from dashboard.faults import fault_page
+from dashboard.kept import asks_for_data, told_as_data
 
 Answer = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 
@@ -47,7 +48,10 @@ def page_rates(get_response: Answer) -> Answer:
         at = request.clock.now()  # type: ignore[attr-defined]  # set by request_context
         note_refused(the_store(), who, Act("many acts"), "too many requests", at=at)
         told = told_to_wait(wait_s)
-        response = render(request, "429.html", {"wait": told, "rate": rate}, status=429)
+        if asks_for_data(request):
+            response = told_as_data(f"Too many requests: wait {told} s.", 429)
+        else:
+            response = render(request, "429.html", {"wait": told, "rate": rate}, status=429)
         response["Retry-After"] = told
         return response
 

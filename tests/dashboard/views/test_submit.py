@@ -4,6 +4,7 @@ import html
 import json
 
 import pytest
+from django.test import Client
 from msgspec.structs import replace
 
 from cluster.jobspec.parse import parse_text
@@ -12,6 +13,8 @@ from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.structs.identity import JobKey
 from tests.builders import SOME_MOMENT
 from tests.callers import MANAGER
+from tests.dashboard.views.conftest import Browser
+from tests.people import account
 
 KEY = JobKey("default", "web")
 TEXT = """job "web" {
@@ -222,3 +225,23 @@ def test_a_stranger_is_sent_to_sign_in(stranger):
     for path in ("/jobs/", "/jobs/new/", "/jobs/default/web/", "/search/", "/allocations/"):
         answer = stranger.get(path)
         assert (answer.status, answer.headers["Location"][:7]) == (302, "/login/")
+
+
+def test_a_check_answers_programs_as_data_whoever_asks(store, stranger):
+    user = account(store, "viewer")
+    forged = Client(enforce_csrf_checks=True)
+    forged.force_login(user)
+    sent = {"text": TEXT}
+    signed_out = stranger.post("/jobs/check/", **sent)
+    without_right = Browser(user).post("/jobs/check/", **sent)
+    without_token = forged.post("/jobs/check/", sent)
+    assert (signed_out.status, json.loads(signed_out.text)) == (
+        401,
+        {"error": "Your session has ended. Nothing was changed. What you wrote is here."},
+    )
+    assert (without_right.status, json.loads(without_right.text)) == (
+        403,
+        {"error": "You may not do this: submit-job is needed."},
+    )
+    assert without_token.status_code == 403
+    assert "error" in without_token.json()
