@@ -63,6 +63,7 @@ GROUPS: dict[str, dict[str, Right]] = {
         "AclRoleRow": EVERYTHING,
         "AclTokenRow": EVERYTHING,
         "JoinTokenRow": EVERYTHING,
+        "JoinedNodeRow": EVERYTHING,
         "OneTimeLoginRow": EVERYTHING,
         "OneTimeTokenRow": EVERYTHING,
         "AclAuthMethodRow": EVERYTHING,

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.contrib.auth import get_user_model
+from django.db import DEFAULT_DB_ALIAS
 from msgspec.structs import replace
 
 from cluster.operations.acl_tokens import TokenMade, create_token, delete_tokens, token_limits
@@ -104,6 +105,9 @@ def _check(person: Person, names: Collection[str]) -> None:
 
 def access_of_maker(store: StoreAccess, accessor_id: str) -> Access | None:
     """What the maker of a token may do now; None for one that nobody made for themselves."""
+    if store.alias != DEFAULT_DB_ALIAS:
+        # Another record, which people have no accounts in.
+        return None
     known = _makers.setdefault(store, {})
     if accessor_id not in known:
         if len(known) >= _MOST_KEPT:

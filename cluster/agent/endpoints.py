@@ -266,7 +266,9 @@ async def _joins(call: NodeRequest) -> bool:
     """Whether an unknown node may join; a known one uses up no token."""
     if await the_store().aread(lambda reader: reader.node(call.node_id)) is not None:
         return False
-    return await the_store().acall(lambda: use_join_token(call.join_token, now=call.now))
+    return await the_store().acall(
+        lambda: use_join_token(call.join_token, call.node_id, now=call.now)
+    )
 
 
 async def _noted(call: NodeRequest, written: NodeWritten) -> int:

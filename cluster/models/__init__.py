@@ -1,6 +1,12 @@
 """Rows: what the record looks like in the database. Only `cluster.store` writes them."""
 
-from cluster.models.access import AclPolicyRow, JoinTokenRow, OneTimeLoginRow, OneTimeTokenRow
+from cluster.models.access import (
+    AclPolicyRow,
+    JoinedNodeRow,
+    JoinTokenRow,
+    OneTimeLoginRow,
+    OneTimeTokenRow,
+)
 from cluster.models.acl_auth import AclAuthMethodRow, AclBindingRuleRow
 from cluster.models.acl_token import AclBootstrapRow, AclRoleRow, AclTokenRow
 from cluster.models.allocation import AllocationRow
@@ -53,6 +59,7 @@ __all__ = [
     "JobSummaryRow",
     "JobVersionRow",
     "JoinTokenRow",
+    "JoinedNodeRow",
     "LeaseRow",
     "LifecycleRow",
     "ListenerRow",

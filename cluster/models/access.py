@@ -80,6 +80,26 @@ class JoinTokenRow(ReadOnlyRow):
         return self.name
 
 
+class JoinedNodeRow(ReadOnlyRow):
+    """By which join token a node joined."""
+
+    node_id = models.CharField("node", primary_key=True, max_length=36)
+    join_token = models.CharField(max_length=12, db_index=True)
+    at = NanosecondsField()
+
+    objects = ReadOnlyQuerySet["JoinedNodeRow"].as_manager()
+    by_store = StoreManager["JoinedNodeRow"]()
+    put_by = ("cluster.store.join_tokens.use_join_token",)
+    removed_by = ("cluster.store.tokens.forget_expired",)
+
+    class Meta:
+        db_table = "joined_node"
+        verbose_name = "joined node"
+
+    def __str__(self) -> str:
+        return self.node_id
+
+
 class AclPolicyRow(ReadOnlyRow):
     """What the bearers of a policy may do."""
 

@@ -8,10 +8,10 @@ import hashlib
 import secrets
 from typing import NamedTuple
 
-from django.db import DEFAULT_DB_ALIAS
-from django.db.models import F
+from django.db import DEFAULT_DB_ALIAS, transaction
+from django.db.models import F, OuterRef, Subquery
 
-from cluster.models import JoinTokenRow
+from cluster.models import JoinedNodeRow, JoinTokenRow, NodeRow
 from cluster.store.transactions import writes_patiently
 from scheduler.structs.wire import Nanoseconds
 
@@ -55,17 +55,22 @@ def add_join_token(
     return _join_token(row)
 
 
-def use_join_token(token: str, *, now: Nanoseconds) -> bool:
+def use_join_token(token: str, node_id: str, *, now: Nanoseconds) -> bool:
     """Whether the token lets one more node join; a limited one has one use less afterwards."""
     row = _row(token) if token else None
     if row is None or (row.expires and row.expires <= now):
         return False
-    same = JoinTokenRow.by_store.filter(secret_hash=row.secret_hash)
-    if row.uses_left == UNLIMITED:
-        return bool(same.update(nodes_joined=F("nodes_joined") + 1))
-    # Conditional, so that two agents do not share the last use.
-    left = same.filter(uses_left__gt=0)
-    return bool(left.update(uses_left=F("uses_left") - 1, nodes_joined=F("nodes_joined") + 1))
+    return writes_patiently(lambda: _used(row, node_id, now))
+
+
+def nodes_by_join_token() -> dict[str, list[tuple[str, str]]]:
+    """By a token's id, the nodes that joined by it and are still there: id and name, by names."""
+    there = NodeRow.objects.filter(pk=OuterRef("pk")).values("name")[:1]
+    rows = JoinedNodeRow.objects.annotate(name=Subquery(there)).exclude(name=None)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for token_id, node_id, name in rows.order_by("name").values_list("join_token", "pk", "name"):
+        found.setdefault(token_id, []).append((node_id, name))
+    return found
 
 
 def knows_join_token(token: str) -> bool:
@@ -84,6 +89,21 @@ def revoke_join_token(token_id: str) -> bool:
         return False
     rows = JoinTokenRow.by_store.filter(secret_hash__startswith=token_id)
     return bool(writes_patiently(rows.delete)[0])
+
+
+@transaction.atomic
+def _used(row: JoinTokenRow, node_id: str, now: Nanoseconds) -> bool:
+    uses = JoinTokenRow.by_store.filter(secret_hash=row.secret_hash)
+    if row.uses_left == UNLIMITED:
+        opens = uses.update(nodes_joined=F("nodes_joined") + 1)
+    else:
+        # Conditional, so that two agents do not share the last use.
+        left = uses.filter(uses_left__gt=0)
+        opens = left.update(uses_left=F("uses_left") - 1, nodes_joined=F("nodes_joined") + 1)
+    if opens:
+        joined = JoinedNodeRow(node_id=node_id, join_token=row.secret_hash[:_ID_LETTERS], at=now)
+        JoinedNodeRow.by_store.insert(DEFAULT_DB_ALIAS, joined, or_replace=True)
+    return bool(opens)
 
 
 def _row(token: str) -> JoinTokenRow | None:

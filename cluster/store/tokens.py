@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
-from cluster.models import JoinTokenRow, OneTimeLoginRow, OneTimeTokenRow
+from cluster.models import JoinedNodeRow, JoinTokenRow, NodeRow, OneTimeLoginRow, OneTimeTokenRow
 from cluster.store.transactions import read_transaction, writes_patiently
 from cluster.store.writer import DjangoStateStore
 from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES, ACL_TOKENS
@@ -19,6 +19,7 @@ from scheduler.structs.wire import Nanoseconds
 
 #: Longer ones are nobody's; hashing them would only cost time.
 _LONGEST_SECRET = 256
+_DAY = 86_400 * 10**9
 _INDEX_OF = "(SELECT value FROM table_index WHERE name = '{}')"
 _INDEXES = (
     f"COALESCE({_INDEX_OF.format(ACL_POLICIES.table_index)}, 0),"
@@ -105,6 +106,10 @@ def forget_expired(store: DjangoStateStore, *, now: Nanoseconds) -> None:
     exchanges = OneTimeTokenRow.by_store.using(store.alias)
     writes_patiently(joins.filter(expires__gt=0, expires__lte=now).delete)
     writes_patiently(exchanges.filter(expires__lte=now).delete)
+    # Between a token's use and the node's first row lies a moment.
+    joined = JoinedNodeRow.by_store.using(store.alias).filter(at__lte=now - _DAY)
+    gone = joined.exclude(pk__in=NodeRow.objects.using(store.alias).values("pk"))
+    writes_patiently(gone.delete)
 
 
 def _row(store: DjangoStateStore, statement: str, *parameters: str) -> tuple[Any, ...] | None:

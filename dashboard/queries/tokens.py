@@ -9,7 +9,12 @@ from typing import Any
 
 import msgspec
 
-from cluster.store.join_tokens import UNLIMITED, JoinToken, list_join_tokens
+from cluster.store.join_tokens import (
+    UNLIMITED,
+    JoinToken,
+    list_join_tokens,
+    nodes_by_join_token,
+)
 from cluster.store.ports import RecordReader
 from dashboard.own_tokens import own_policies, owners, spans
 from dashboard.people import Person
@@ -19,6 +24,8 @@ from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES, ACL_TOKENS
 from scheduler.structs.acl_token import AclRole, AclToken
 
 _DAY = 86_400_000_000_000
+#: Nodes of a join token that are named.
+_MOST_NODES = 12
 
 
 class TokenLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +46,9 @@ class JoinLine(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     word: str
     uses: str
+    #: Some that joined by it and are still there, by id and name; and how many more there are.
+    nodes: tuple[tuple[str, str], ...]
+    more: int
 
 
 def tokens_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
@@ -83,10 +93,11 @@ def span_choices() -> list[tuple[int, str]]:
     return [(each // 1_000_000_000, span(each)) for each in spans()]
 
 
-def roles_page(reader: RecordReader, _viewer: Viewer) -> dict[str, Any]:
-    """The context of the list of roles."""
+def roles_page(reader: RecordReader, _viewer: Viewer, role_id: str = "") -> dict[str, Any]:
+    """The context of the list of roles, with the one that is to be changed."""
     tokens = reader.list_all(ACL_TOKENS)
     return {
+        "typed": reader.get(ACL_ROLES, role_id) if role_id else None,
         "roles": [
             (role, sum(any(link.id == role.id for link in each.roles) for each in tokens))
             for role in _roles(reader)
@@ -98,7 +109,8 @@ def roles_page(reader: RecordReader, _viewer: Viewer) -> dict[str, Any]:
 
 def joins_page(_reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     """The context of the list of join tokens, the open ones first."""
-    lines = [_join(token, viewer.now) for token in list_join_tokens()]
+    nodes = nodes_by_join_token()
+    lines = [_join(token, nodes.get(token.id, []), viewer.now) for token in list_join_tokens()]
     lines.sort(key=lambda each: (each.state != "ready", -each.token.created))
     return {
         "joins": lines,
@@ -130,7 +142,7 @@ def _state(token: AclToken, now: int) -> tuple[str, str]:
     return "ready", "ends soon" if token.expiration_time - now < _DAY // 24 else "open"
 
 
-def _join(token: JoinToken, now: int) -> JoinLine:
+def _join(token: JoinToken, nodes: list[tuple[str, str]], now: int) -> JoinLine:
     uses = "without limit" if token.uses_left == UNLIMITED else number(token.uses_left)
     if token.expires and token.expires <= now:
         state, word = "canceled", "ended"
@@ -138,7 +150,14 @@ def _join(token: JoinToken, now: int) -> JoinLine:
         state, word = "complete", "used up"
     else:
         state, word = "ready", "open"
-    return JoinLine(token=token, state=state, word=word, uses=uses)
+    return JoinLine(
+        token=token,
+        state=state,
+        word=word,
+        uses=uses,
+        nodes=tuple(nodes[:_MOST_NODES]),
+        more=max(0, len(nodes) - _MOST_NODES),
+    )
 
 
 def _policies(reader: RecordReader) -> list[Any]:

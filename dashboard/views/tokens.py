@@ -96,8 +96,9 @@ async def revoke(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
 
 @page
 async def roles(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """GET /access/roles/."""
-    return await shown(request, viewer, "dashboard/roles.html", roles_page)
+    """GET /access/roles/, and ?change=<id> with one of them in the form."""
+    query = partial(roles_page, role_id=request.GET.get("change", ""))
+    return await shown(request, viewer, "dashboard/roles.html", query)
 
 
 @action

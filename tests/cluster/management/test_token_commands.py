@@ -90,7 +90,7 @@ def test_what_cannot_be_made_is_said(words, problem):
 
 def test_a_join_token_tells_its_uses_and_how_many_joined(store):
     made = told("join-token", "create", "--name", "rack", "--uses", "2", "--ttl", "24h")
-    assert use_join_token(made["Token"], now=NOW)
+    assert use_join_token(made["Token"], "n-1", now=NOW)
     (row,) = told("join-token", "list")
     assert (row["ID"], row["Name"], row["UsesLeft"], row["NodesJoined"]) == (
         made["ID"],
@@ -100,14 +100,14 @@ def test_a_join_token_tells_its_uses_and_how_many_joined(store):
     )
     assert made["Token"] not in said("join-token", "list")
     assert said("join-token", "revoke", made["ID"]) == f"Revoked {made['ID']}\n"
-    assert not use_join_token(made["Token"], now=NOW)
+    assert not use_join_token(made["Token"], "n-1", now=NOW)
     with pytest.raises(CommandError, match="no join token is called"):
         said("join-token", "revoke", made["ID"])
 
 
 def test_a_join_token_renewed_keeps_its_count(store):
     add_join_token("secret", name="up", now=NOW)
-    assert use_join_token("secret", now=NOW)
+    assert use_join_token("secret", "n-1", now=NOW)
     add_join_token("secret", name="up", now=NOW + 1)
     (token,) = list_join_tokens()
     assert (token.nodes_joined, token.created) == (1, NOW + 1)
@@ -116,8 +116,8 @@ def test_a_join_token_renewed_keeps_its_count(store):
 
 def test_the_last_use_of_a_join_token_is_the_last(store):
     add_join_token("secret", name="one", now=NOW, uses=1)
-    assert use_join_token("secret", now=NOW)
-    assert not use_join_token("secret", now=NOW)
+    assert use_join_token("secret", "n-1", now=NOW)
+    assert not use_join_token("secret", "n-1", now=NOW)
 
 
 def test_a_login_link_signs_in_once(store):

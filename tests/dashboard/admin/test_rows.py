@@ -21,7 +21,7 @@ from cluster.models import (
 from cluster.operations.nodes import hash_secret
 from cluster.store.audit_entries import Act, Actor, entry_of
 from cluster.store.beats import HeardBeat, write_beats, write_channels, write_sign
-from cluster.store.join_tokens import add_join_token
+from cluster.store.join_tokens import add_join_token, use_join_token
 from cluster.store.leases import LeaseKeeper
 from cluster.store.one_time_tokens import create_one_time_token
 from cluster.store.tokens import create_login
@@ -136,6 +136,7 @@ def full(store, desk):
     )
     secrets.append(create_login(store, User.objects.get().pk, now=SOME_MOMENT, valid_for=10**18))
     add_join_token("join me", name="fleet", now=SOME_MOMENT)
+    assert use_join_token("join me", make_node().id, now=SOME_MOMENT)
     hashes = [hash_secret(SECRET)]
     for model in (AclTokenRow, JoinTokenRow, OneTimeLoginRow, OneTimeTokenRow):
         hashes += model.objects.values_list("secret_hash", flat=True)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from cluster.models import JoinedNodeRow
 from cluster.store.join_tokens import list_join_tokens, use_join_token
-from cluster.store.tokens import find_token
+from cluster.store.tokens import find_token, forget_expired
 from scheduler.state.nouns import ACL_ROLES, ACL_TOKENS
 from tests.builders import SOME_MOMENT
 from tests.dashboard.views.conftest import Browser
@@ -63,23 +64,38 @@ def test_a_role_is_made_given_to_a_token_and_deleted(manager, store):
     assert store.read(lambda reader: reader.list_all(ACL_ROLES)) == []
 
 
+def test_a_role_is_changed_and_stays_the_same_role(manager, store):
+    manager.post("/access/save-role/", name="scaler", description="", policies=["submitter"])
+    (made,) = store.read(lambda reader: reader.list_all(ACL_ROLES))
+    page = manager.get("/access/roles/", change=made.id)
+    assert 'value="scaler"' in page.text
+    assert 'value="submitter" checked' in page.text
+    assert 'value="viewer" checked' not in page.text
+    changed = {"id": made.id, "name": "looker", "policies": ["viewer"]}
+    assert manager.post("/access/save-role/", description="", **changed).status == 302
+    (role,) = store.read(lambda reader: reader.list_all(ACL_ROLES))
+    assert (role.id, role.name) == (made.id, "looker")
+    assert [link.name for link in role.policies] == ["viewer"]
+
+
 def test_a_role_without_a_policy_is_refused(manager, store):
     answer = manager.post("/access/save-role/", name="scaler", description="")
     assert answer.status == 400
     assert "at least one policy" in answer.text.lower()
 
 
-def test_a_join_token_is_made_counts_its_nodes_and_is_taken_back(manager, store):
+def test_a_join_token_is_made_tells_its_nodes_and_is_taken_back(manager, store, node):
     answer = manager.post("/access/make-join-token/", name="rack-7", uses="2", ends="3600")
     secret = answer.context["secret"]
     assert secret in answer.text
-    assert use_join_token(secret, now=SOME_MOMENT)
+    assert use_join_token(secret, node.id, now=SOME_MOMENT)
     page = manager.get("/access/join-tokens/")
     (line,) = page.context["joins"]
     assert (line.uses, line.token.nodes_joined, line.word) == ("1", 1, "open")
+    assert f'<a href="/nodes/{node.id}/">{node.name}</a>' in page.text
     assert secret not in page.text
     manager.post("/access/revoke-join-token/", token=line.token.id)
-    assert not use_join_token(secret, now=SOME_MOMENT)
+    assert not use_join_token(secret, "n-2", now=SOME_MOMENT)
     assert list_join_tokens() == []
 
 
@@ -90,3 +106,13 @@ def test_a_join_token_without_name_or_uses_is_refused(manager, fields):
     answer = manager.post("/access/make-join-token/", **fields)
     assert answer.status == 400
     assert list_join_tokens() == []
+
+
+def test_nodes_that_are_gone_are_forgotten_with_the_secrets(manager, store, node):
+    secret = manager.post("/access/make-join-token/", name="rack-7", ends="0").context["secret"]
+    for node_id in (node.id, "gone"):
+        assert use_join_token(secret, node_id, now=SOME_MOMENT)
+    (line,) = manager.get("/access/join-tokens/").context["joins"]
+    assert line.nodes == ((node.id, node.name),)
+    forget_expired(store, now=SOME_MOMENT + 2 * 86_400 * 10**9)
+    assert set(JoinedNodeRow.objects.values_list("pk", flat=True)) == {node.id}
