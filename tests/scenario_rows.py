@@ -147,11 +147,11 @@ CHAPTERS = (
         "control plane, jobs and periodic launches",
         {"J": 28},
         (
+            "cluster/jobspec/test_diff.py",
             "cluster/operations",
             "conformance/test_periodic_launches.py",
             "scheduler/state",
         ),
-        not_yet="J02 J06 J08 J17 J18 J19 J25 J26 J28",
     ),
     Chapter(
         "control plane, nodes",

@@ -64,6 +64,17 @@ def test_62_a_complete_evaluation_cancels_every_blocked_one_of_its_job(store):
     assert store.evaluation(other.id).status is EvalStatus.BLOCKED
 
 
+def test_j26_the_sibling_that_waits_ends_with_the_write_that_makes_it_needless(store):
+    waiting = make_evaluation(1, status=EvalStatus.BLOCKED)
+    write(store, lambda change: write_evaluations(change, [waiting, make_evaluation(2)]))
+    before = store.index
+    done = make_evaluation(2, status=EvalStatus.COMPLETE)
+    index, _ = write(store, lambda change: write_evaluations(change, [done]))
+    assert index == before + 1
+    assert store.evaluation(waiting.id).status is EvalStatus.CANCELED
+    assert store.evaluation(waiting.id).modify_index == index
+
+
 def test_a_complete_evaluation_with_failed_groups_cancels_nothing(store):
     blocked = make_evaluation(1, status=EvalStatus.BLOCKED)
     write(store, lambda change: write_evaluations(change, [blocked]))

@@ -175,6 +175,17 @@ def test_109_a_placement_for_a_job_stopped_meanwhile_is_left_out(store):
     assert result.node_allocation == {NODE: (alloc,)}
 
 
+def test_j25_of_a_stopped_job_an_allocation_is_updated_and_none_is_placed(store):
+    commit(store, placing(placed(store)))
+    old = store.allocation(placed(store).id)
+    store.write(WriteKind.JOB_DEREGISTERED, lambda change: stop_job(change, KEY), now=5)
+    new = make_allocation(store.job(KEY), 1)
+    stopped = old.changed(desired_status=DesiredStatus.STOP)
+    commit(store, PlanResult(node_allocation={NODE: (new,)}, node_update={NODE: (stopped,)}))
+    assert store.allocation(new.id) is None
+    assert store.allocation(old.id).desired_status is DesiredStatus.STOP
+
+
 def test_a_stop_only_plan_of_a_purged_job_is_committed(store):
     commit(store, placing(placed(store)))
     alloc = store.allocation(placed(store).id)
