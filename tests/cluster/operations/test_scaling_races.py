@@ -1,9 +1,5 @@
 """Scaling and registering at once, on a real database: one after the other, nothing half done."""
 
-import threading
-
-from django.db import connections
-
 from cluster.operations.errors import OperationRefused
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.scaling import ScalingRequest, scale_job
@@ -11,6 +7,7 @@ from scheduler.state.scaling_nouns import SCALING_EVENTS
 from scheduler.structs.identity import JobKey
 from tests.builders import CountingIDs
 from tests.callers import MANAGER
+from tests.cluster.operations.at_once import at_once
 from tests.cluster.operations.plain_jobs import plain_job
 
 NOW = 1_750_000_000_000_000_000
@@ -27,27 +24,6 @@ def scale(store, ids, count, **options):
     group = store.read(lambda reader: reader.job(KEY)).task_groups[0].name
     request = ScalingRequest(task_group=group, count=count, **options)
     return scale_job(store, KEY, request, by=MANAGER, now=NOW, ids=ids)
-
-
-def at_once(store, *acts):
-    """What each act gave, or its refusal; all of them begin together."""
-    start, outcomes = threading.Barrier(len(acts)), [None] * len(acts)
-
-    def run(number, act):
-        start.wait()
-        try:
-            outcomes[number] = act()
-        except OperationRefused as refusal:
-            outcomes[number] = refusal
-        finally:
-            connections[store.alias].close()
-
-    threads = [threading.Thread(target=run, args=each) for each in enumerate(acts)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return outcomes
 
 
 def found(store):
