@@ -105,7 +105,6 @@ CONSTANTS: dict[type, dict[str, Any]] = {
         "OptionalExtraClaims": None,
     },
     Node: {"SecretID": "", "IdentitySigningKeyID": "", "GCVolumesOnNodeGC": False},
-    NodeResources: {"Processors": {"Topology": None}},
     PlanAnnotations: {"PreemptedAllocs": None},
     TaskEvent: _OLD_EVENT_FIELDS,
     TaskState: {"Paused": ""},
@@ -166,6 +165,33 @@ def _node_form(node: Node) -> dict[str, Any]:
     return {"Drain": node.drain_strategy is not None}
 
 
+def _node_resources_form(resources: NodeResources) -> dict[str, Any]:
+    """Agents do not tell cores apart: all of one socket and one memory, equally fast."""
+    cpu = resources.cpu
+    speed = cpu.cpu_shares // max(1, cpu.total_cpu_cores)
+    cores = [
+        {
+            "ID": number,
+            "SocketID": 0,
+            "NodeID": 0,
+            "Grade": True,
+            "Disable": False,
+            "BaseSpeed": speed,
+            "MaxSpeed": 0,
+            "GuessSpeed": 0,
+        }
+        for number in range(cpu.total_cpu_cores)
+    ]
+    topology = {
+        "Nodes": [0],
+        "Distances": None,
+        "Cores": cores,
+        "OverrideTotalCompute": cpu.cpu_shares,
+        "OverrideWitholdCompute": 0,
+    }
+    return {"Processors": {"Topology": topology}}
+
+
 #: Fields worked out from the value; they replace written ones of the same name.
 COMPUTED: dict[type, Callable[[Any], dict[str, Any]]] = {
     AclPolicy: lambda policy: {"Hash": policy_hash(policy)},
@@ -183,5 +209,6 @@ COMPUTED: dict[type, Callable[[Any], dict[str, Any]]] = {
     Job: _job_form,
     Namespace: _namespace_form,
     Node: _node_form,
+    NodeResources: _node_resources_form,
     NodePool: _pool_form,
 }

@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import HttpResponse
 
+from cluster.api.agent_config import empty_config
 from cluster.api.request import Call
 from cluster.api.respond import answer_json
 from cluster.operations.rights import require_reads
 from cluster.versions import REFERENCE_VERSION, VERSION
+from scheduler.state.writes.jobs import KEPT_VERSIONS
 
 DATACENTER = "dc1"
 SECOND = 1_000_000_000
@@ -124,35 +126,33 @@ def _member() -> dict[str, Any]:
 
 def _config() -> dict[str, Any]:
     host, port = _address()
-    addresses = {"HTTP": f"{host}:{port}", "RPC": f"{host}:{port}", "Serf": f"{host}:{port}"}
-    return {
-        "Region": settings.BIVOUAC_REGION,
-        "Datacenter": DATACENTER,
-        "Name": _SERVER_NAME,
-        "NodeName": _SERVER_NAME,
-        "BindAddr": host,
-        "AdvertiseAddrs": addresses,
-        "Ports": {"HTTP": port, "RPC": port, "Serf": port},
-        "Version": {
-            "Version": REFERENCE_VERSION,
-            "VersionPrerelease": "",
-            "VersionMetadata": "bivouac",
-            "Revision": "",
-            "BuildDate": None,
+    address = f"{host}:{port}"
+    told = empty_config()
+    told.update(
+        Region=settings.BIVOUAC_REGION,
+        Datacenter=DATACENTER,
+        NodeName=_SERVER_NAME,
+        BindAddr=host,
+        AdvertiseAddrs={"HTTP": address, "RPC": address, "Serf": address},
+        Ports={"HTTP": port, "RPC": port, "Serf": port},
+    )
+    told["Version"].update(Version=REFERENCE_VERSION, VersionMetadata="bivouac")
+    told["ACL"]["Enabled"] = True
+    told["UI"].update(Enabled=True, ShowCLIHints=True)
+    told["Server"].update(
+        Enabled=True,
+        EnableEventBroker=True,
+        HeartbeatGrace=round(settings.BIVOUAC_HEARTBEAT_GRACE * SECOND),
+        MinHeartbeatTTL=round(settings.BIVOUAC_MIN_HEARTBEAT_TTL * SECOND),
+        FailoverHeartbeatTTL=round(settings.BIVOUAC_FAILOVER_HEARTBEAT_TTL * SECOND),
+        JobTrackedVersions=KEPT_VERSIONS,
+        PlanRejectionTracker={
+            "Enabled": settings.BIVOUAC_PLAN_REJECTION_TRACKER,
+            "NodeThreshold": settings.BIVOUAC_PLAN_REJECTION_THRESHOLD,
+            "NodeWindow": round(settings.BIVOUAC_PLAN_REJECTION_WINDOW * SECOND),
         },
-        "ACL": {"Enabled": True},
-        "UI": {"Enabled": True, "ShowCLIHints": True},
-        "Server": {
-            "Enabled": True,
-            "PlanRejectionTracker": {
-                "Enabled": settings.BIVOUAC_PLAN_REJECTION_TRACKER,
-                "NodeThreshold": settings.BIVOUAC_PLAN_REJECTION_THRESHOLD,
-                "NodeWindow": round(settings.BIVOUAC_PLAN_REJECTION_WINDOW * SECOND),
-            },
-        },
-        "Client": {"Enabled": False},
-        "DevMode": False,
-    }
+    )
+    return told
 
 
 def _stats() -> dict[str, dict[str, str]]:

@@ -252,7 +252,7 @@ class Player:
             return
         patience = wanted.get("timeout", PATIENCE)
         if wanted.get("evals_final"):
-            settled = await self._pass(_Stillness(self.world), patience)
+            settled = await self._pass(Stillness(self.world), patience)
         else:
             settled = await self._pass(lambda: self._holds(wanted), patience)
         assert settled, f"waited in vain for {wanted}"
@@ -318,11 +318,12 @@ class Player:
         )
 
 
-class _Stillness:
+class Stillness:
     """No evaluation is pending, delayed ones excepted, and nothing has changed for a while."""
 
-    def __init__(self, world: ChainWorld) -> None:
+    def __init__(self, world: ChainWorld, stillness: float = STILLNESS) -> None:
         self.world = world
+        self._stillness = stillness
         self._seen: object = None
         self._since = 0.0
 
@@ -339,7 +340,7 @@ class _Stillness:
             e.status is EvalStatus.PENDING and not (e.wait or e.wait_until)
             for e in store.evaluations()
         )
-        return not is_pending and now >= self._since + STILLNESS + self._awaited()
+        return not is_pending and now >= self._since + self._stillness + self._awaited()
 
     def _awaited(self) -> float:
         """Seconds until the slowest verdict that a running deployment waits for."""

@@ -196,6 +196,7 @@ def fill_versions(change):
 
 
 READS = [
+    ("agent/self", {}),
     ("agent/health", {}),
     ("agent/members", {}),
     ("agent/servers", {}),

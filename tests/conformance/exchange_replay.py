@@ -1,0 +1,291 @@
+"""Replays recorded exchanges of the reference's command line against a running server.
+
+In: one file of `tests/vectors/cli`, a server with the two nodes of the recording. Out: for every
+exchange what differs: status, headers, the shape of the body, the text of an error. Ids that the
+recording was given are taken from the answers here.
+"""
+
+import base64
+import contextlib
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import httpx
+
+from cluster.runtime.clock import SystemClock
+from tests.cluster.api.shape_match import differences
+
+CLOCK = SystemClock()
+#: Seconds in which an answer must become like the recorded one.
+SETTLE_S = 20.0
+LOOK_S = 0.2
+#: Seconds that are given to a stream before it is looked at.
+STREAM_S = 3.0
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SHORT = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?![0-9a-f-])")
+#: Where things are listed, and by what one is found again; the first kind that has all of it.
+_KINDS = {
+    "/v1/allocations": ("JobID", "Name", "TaskGroup"),
+    "/v1/evaluations": ("JobID", "TriggeredBy"),
+    "/v1/deployments": ("JobID", "JobVersion", "StatusDescription"),
+    "/v1/nodes": ("Name", "NodeClass"),
+}
+#: What is compared by value, so that a request is not sent before its time has come.
+_STATES = ("Status", "ClientStatus", "DesiredStatus", "SchedulingEligibility", "Drain")
+_CHILD = re.compile(r"[^/\s\"]+/(?:periodic-\d+|dispatch-(?:[^/\s\"]*-)?\d+-[0-9a-f]{8})")
+_NAMED = re.compile(f"{_UUID.pattern}|{_CHILD.pattern}")
+#: What moves with the server, not with the request.
+_OF_WAITING = {"index", "wait"}
+_STREAMS = re.compile(r"/v1/(?:event/stream|agent/monitor|client/fs/(?:logs|stream)/.*)")
+#: Headers with facts of the server, whose presence is compared.
+_HEADERS = ("X-Nomad-Index", "X-Nomad-KnownLeader", "X-Nomad-LastContact", "X-Nomad-NextToken")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One exchange: what was asked, and every difference; none when it is as recorded."""
+
+    file: str
+    #: The command line that sent it; empty where none did.
+    command: str
+    #: Method and path template, by which exchanges are listed.
+    route: str
+    request: str
+    differences: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        told = "; ".join(self.differences)
+        return f"{self.file}: {self.command or '-'}: {self.request}: {told}"
+
+
+class Shapes:
+    """Which shape the answer to a request has."""
+
+    def __init__(self, shapes: Mapping[str, Any]) -> None:
+        self._routes = []
+        for name, told in shapes.items():
+            method, _, template = name.partition(" ")
+            pattern = re.sub(r"\\{job\\}", "(?:.+?)", re.escape(template))
+            pattern = re.sub(r"\\{\w+\\}", "[^/]+", pattern)
+            self._routes.append((method, re.compile(pattern), template.count("{"), name, told))
+
+    def find(self, method: str, path: str) -> tuple[str, Any]:
+        """The route, and its shape or None."""
+        found = [
+            (count, len(name) * -1, name, told)
+            for wanted, pattern, count, name, told in self._routes
+            if wanted == method and pattern.fullmatch(path)
+        ]
+        if not found:
+            return f"{method} {_UUID.sub('{id}', path)}", None
+        _, _, name, told = min(found, key=lambda each: each[:3])
+        return name, told
+
+
+class Replay:
+    """The requests of one file, in their order, against one server."""
+
+    def __init__(self, client: httpx.Client, shapes: Shapes) -> None:
+        self._client = client
+        self._shapes = shapes
+        #: Recorded id -> the id here.
+        self._ids: dict[str, str] = {}
+        self._waited_for: set[tuple[str, ...]] = set()
+        #: Recorded id -> the object that has it, for ids which no earlier answer told.
+        self._recorded: dict[str, dict[str, Any]] = {}
+
+    def play(self, name: str, rows: list[Mapping[str, Any]]) -> Iterator[Compared]:
+        """Send everything. A request that the recording left unanswered is left out."""
+        for row in rows:
+            for exchange in row["Exchanges"]:
+                _note_objects(_document(exchange), self._recorded)
+        for row in rows:
+            for exchange in row["Exchanges"]:
+                if exchange["Status"] in (0, 101):
+                    continue
+                route, told = self._shapes.find(exchange["Method"], unquote(exchange["Path"]))
+                found = self._compared(route, exchange, told)
+                request = f"{exchange['Method']} {exchange['Path']}?{exchange['Query']}"
+                yield Compared(name, row["Command"] or "", route, request, tuple(found))
+
+    def _compared(self, route: str, exchange: Mapping[str, Any], told: Any) -> list[str]:
+        looks = round(SETTLE_S / LOOK_S) if exchange["Method"] == "GET" else 1
+        recorded = _document(exchange)
+        for _ in range(looks):
+            status, headers, body = self._send(exchange)
+            found = _differences(exchange, told, recorded, status, headers, body)
+            kind = (route, *map(_masked, found))
+            if not found or kind in self._waited_for or status == httpx.codes.NOT_IMPLEMENTED:
+                break
+            time.sleep(LOOK_S)
+        else:
+            # Waiting did not help: the same difference is not waited for again.
+            self._waited_for.add(kind)
+        if not isinstance(body, str):
+            self._learn(recorded, body)
+        return found
+
+    def _send(self, exchange: Mapping[str, Any]) -> tuple[int, httpx.Headers, Any]:
+        for recorded in _ids_of(exchange):
+            self._find(recorded)
+        path = self._here(exchange["Path"])
+        query = [
+            (key, self._here(value))
+            for key, value in parse_qsl(exchange["Query"], keep_blank_values=True)
+            if key not in _OF_WAITING
+        ]
+        sent = exchange.get("RequestBody") or ""
+        content = (
+            base64.b64decode(sent)
+            if exchange.get("RequestBodyIsBase64")
+            else self._here(sent).encode()
+        )
+        if _STREAMS.fullmatch(path):
+            return self._stream(exchange["Method"], path, query)
+        answer = self._client.request(
+            exchange["Method"], path, params=query, content=content or None
+        )
+        return answer.status_code, answer.headers, _read(answer.text)
+
+    def _stream(self, method: str, path: str, query: list[tuple[str, str]]) -> Any:
+        with self._client.stream(method, path, params=query, timeout=STREAM_S) as answer:
+            pieces: list[str] = []
+            end = CLOCK.monotonic() + STREAM_S
+            with contextlib.suppress(httpx.ReadTimeout):
+                for piece in answer.iter_text():
+                    pieces.append(piece)
+                    if CLOCK.monotonic() > end:
+                        break
+            return answer.status_code, answer.headers, "".join(pieces)
+
+    def _find(self, recorded: str) -> None:
+        """Look among the things of this server for one whose id no answer has told yet."""
+        known = [each for each in self._ids if each.startswith(recorded)]
+        about = next((o for i, o in self._recorded.items() if i.startswith(recorded)), None)
+        if known or about is None:
+            return
+        for path, keys in _KINDS.items():
+            if all(key in about for key in keys):
+                listed = self._client.get(path, params={"namespace": "*"}).json()
+                like = [each for each in listed if all(each[key] == about[key] for key in keys)]
+                if like:
+                    newest = max(like, key=lambda each: each["CreateIndex"])
+                    self._ids[about["ID"]] = newest["ID"]
+                return
+
+    def _here(self, text: str) -> str:
+        """A recorded text with the ids of this server."""
+        text = _NAMED.sub(lambda found: self._ids.get(found[0], found[0]), unquote_ids(text))
+        for recorded, here in self._ids.items():
+            if _UUID.fullmatch(recorded):
+                text = re.sub(rf"(?<![0-9a-f-]){recorded[:8]}(?![0-9a-f-])", here[:8], text)
+        return text
+
+    def _learn(self, recorded: Any, here: Any) -> None:
+        """Which id here stands for which recorded one."""
+        if isinstance(recorded, dict) and isinstance(here, dict):
+            for key in recorded.keys() & here.keys():
+                self._learn(recorded[key], here[key])
+        elif isinstance(recorded, list) and isinstance(here, list):
+            for one, other in _pairs(recorded, here):
+                self._learn(one, other)
+        elif isinstance(recorded, str) and isinstance(here, str):
+            for kind in (_UUID, _CHILD):
+                if kind.fullmatch(recorded) and kind.fullmatch(here):
+                    self._ids.setdefault(recorded, here)
+
+
+def _note_objects(document: Any, found: dict[str, dict[str, Any]]) -> None:
+    """Every object with an id that a recorded answer holds."""
+    if isinstance(document, list):
+        for item in document:
+            _note_objects(item, found)
+    elif isinstance(document, dict):
+        if _UUID.fullmatch(str(document.get("ID"))):
+            found.setdefault(document["ID"], document)
+        for item in document.values():
+            _note_objects(item, found)
+
+
+def _ids_of(exchange: Mapping[str, Any]) -> list[str]:
+    """Ids and their beginnings in what was asked."""
+    text = f"{exchange['Path']} {exchange['Query']} {exchange.get('RequestBody') or ''}"
+    return _UUID.findall(text) + _SHORT.findall(text)
+
+
+def unquote_ids(text: str) -> str:
+    """Slashes within ids of children as they are, as a path may carry them."""
+    return text.replace("%2F", "/") if _CHILD.search(text.replace("%2F", "/")) else text
+
+
+def _pairs(recorded: list[Any], here: list[Any]) -> Iterator[tuple[Any, Any]]:
+    def name(item: Any) -> Any:
+        return item.get("Name") if isinstance(item, dict) else None
+
+    by_name = {name(item): item for item in here if name(item)}
+    names = [name(item) for item in recorded]
+    if all(names) and len(set(names)) == len(names) and len(by_name) == len(here):
+        yield from ((item, by_name[name(item)]) for item in recorded if name(item) in by_name)
+    else:
+        yield from zip(recorded, here, strict=False)
+
+
+def _document(exchange: Mapping[str, Any]) -> Any:
+    if exchange.get("BodyIsBase64"):
+        return ""
+    return _read(exchange.get("ResponseBody") or "")
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _differences(
+    exchange: Mapping[str, Any], told: Any, recorded: Any, status: int, headers: Any, body: Any
+) -> list[str]:
+    wanted = 400 if exchange["Status"] == 500 else exchange["Status"]
+    have = 400 if status == 500 else status
+    if wanted != have:
+        return [f"status {exchange['Status']} was wanted, not {status}: {str(body)[:120]}"]
+    if wanted >= 400:
+        same = _masked(str(recorded)) == _masked(str(body))
+        return [] if same else [f"{str(recorded)[:160]!r} was wanted, not {str(body)[:160]!r}"]
+    found = [
+        f"header {name} is missing"
+        for name in _HEADERS
+        if name in exchange.get("Headers", {}) and name not in headers
+    ]
+    if _STREAMS.fullmatch(exchange["Path"]):
+        return found
+    if isinstance(recorded, list) and recorded and not body:
+        return [*found, "something was wanted, not an empty list"]
+    if isinstance(recorded, str) or told is None:
+        is_text = isinstance(recorded, str) == isinstance(body, str)
+        return found if is_text else [*found, f"a text was wanted, not {str(body)[:80]}"]
+    return found + differences(told["Response"], body) + list(_states(recorded, body, "$"))
+
+
+def _states(recorded: Any, here: Any, path: str) -> Iterator[str]:
+    """Where a thing is in another state."""
+    if isinstance(recorded, list) and isinstance(here, list) and len(recorded) == len(here) == 1:
+        yield from _states(recorded[0], here[0], f"{path}[0]")
+    elif isinstance(recorded, dict) and isinstance(here, dict):
+        for key in _STATES:
+            if key in recorded and recorded[key] != here.get(key):
+                yield f"{path}: {key} {recorded[key]!r} was wanted, not {here.get(key)!r}"
+
+
+def _masked(text: str) -> str:
+    text = _NAMED.sub("<id>", text)
+    text = re.sub(r"(?<=[\s\"(])/\S*/alloc/", "<dir>/alloc/", text)
+    text = re.sub(r"\b[0-9a-f]{8}\b", "<id>", text)
+    return re.sub(r"\d+", "<n>", text).strip()
