@@ -32,6 +32,8 @@ class Trouble(msgspec.Struct, frozen=True):
 
     strong: str
     text: str
+    #: Whether nothing can be changed meanwhile: buttons that would are greyed.
+    stops: bool = False
 
 
 def trouble_now(now: int, health: Health = HEALTH) -> Trouble | None:
@@ -41,5 +43,6 @@ def trouble_now(now: int, health: Health = HEALTH) -> Trouble | None:
             continue
         cannot, subject, meaning = _WORDS[part.name]
         why = f"{subject}{part.fault}"
-        return Trouble(f"{cannot} since {clock_time(part.since)}: {why}.", meaning)
+        strong = f"{cannot} since {clock_time(part.since)}: {why}."
+        return Trouble(strong, meaning, stops=part.name == RECORD)
     return None

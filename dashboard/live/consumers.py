@@ -10,6 +10,7 @@ import contextlib
 from typing import Any
 from urllib.parse import parse_qs
 
+import msgspec
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
@@ -89,9 +90,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         trouble = trouble_now(HUB.now())
         if trouble != self._told:
             self._told = trouble
-            words = (
-                TroubleTold(strong=trouble.strong, text=trouble.text) if trouble else TroubleTold()
-            )
+            words = TroubleTold(**msgspec.structs.asdict(trouble)) if trouble else TroubleTold()
             self.deliver(encoded(words))
 
     def deliver(self, text: str) -> None:

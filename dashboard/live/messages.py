@@ -54,6 +54,8 @@ class TroubleTold(msgspec.Struct, frozen=True, kw_only=True, tag="trouble", tag_
 
     strong: str = ""
     text: str = ""
+    #: Whether nothing can be changed meanwhile.
+    stops: bool = False
 
 
 Message = Frame | UpToDate | Hint | Reload | TopicRefused | TroubleTold

@@ -8,6 +8,7 @@ import { attachLogs } from "./controllers/logs.js";
 import { attachMenus } from "./controllers/menu.js";
 import { attachNewer } from "./controllers/newer.js";
 import { refreshTimes } from "./controllers/relative_time.js";
+import { attachStandstill } from "./controllers/standstill.js";
 import { attachChain } from "./graphs/chain.js";
 import { attachLifecycle } from "./graphs/lifecycle.js";
 import { attachGraph } from "./graphs/navigate.js";
@@ -43,6 +44,7 @@ function attachWithin(root) {
 attachWithin(document.documentElement);
 document.addEventListener("live:swapped", (event) => attachWithin(event.target));
 attachCopy();
+attachStandstill();
 attachConfirm();
 attachMenus();
 const live = startLive();

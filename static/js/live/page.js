@@ -1,5 +1,6 @@
 // Joins a page to its socket: badge, stale banner, pause, batches per animation frame.
 
+import { setStandstill } from "../controllers/standstill.js";
 import { LiveSocket } from "./socket.js";
 import { applyPieces, say } from "./swap.js";
 
@@ -41,7 +42,7 @@ class LivePage {
         state: (state, measure) => this.#show(state, measure),
         pieces: (pieces) => this.#queue(pieces),
         gap: (topic, have, since) => console.info(`live: gap in ${topic}, ${have} to ${since}`),
-        trouble: (strong, text) => this.#trouble(strong, text),
+        trouble: (strong, text, stops) => this.#trouble(strong, text, stops),
         reload: (reason, index) => this.#reload(reason, index),
         refused: (topic, reason) => console.info(`live: ${topic} refused, ${reason}`),
       },
@@ -155,7 +156,8 @@ class LivePage {
   }
 
   // What does not work now; when it is over that is said for a while.
-  #trouble(strong, text) {
+  #trouble(strong, text, stops = false) {
+    setStandstill(stops);
     const banner = document.querySelector("[data-trouble]");
     if (!banner || (!strong && banner.hidden)) return;
     clearTimeout(this.#overTimer);

@@ -75,7 +75,7 @@ export class LiveSocket {
       case "hint":
         return this.on.pieces(message.pieces, message);
       case "trouble":
-        return this.on.trouble(message.strong, message.text);
+        return this.on.trouble(message.strong, message.text, message.stops);
       case "reload":
         return this.on.reload(message.reason, message.index);
       case "refused":

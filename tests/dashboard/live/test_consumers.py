@@ -176,6 +176,7 @@ async def test_an_open_page_is_told_what_does_not_work_and_that_it_is_over(hub, 
         await page.disconnect()
     assert begun["strong"] == "Nothing is decided since 15:06:40: Redis does not answer."
     assert "is kept" in begun["text"]
+    assert not begun["stops"]
     assert (over["strong"], over["text"]) == ("", "")
 
 
