@@ -7,6 +7,7 @@ from cluster.operations.job_dispatch import Dispatch, dispatch_job
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
 from cluster.operations.periodic import launch_due
 from scheduler.access.caller import CLUSTER
+from scheduler.collection.rules import is_garbage_job
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
@@ -14,6 +15,7 @@ from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.state.writes.job_status import refresh_job_status
+from scheduler.state.writes.jobs import purge_job
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
@@ -153,3 +155,27 @@ def test_a_dispatched_child_that_is_periodic_launches_children_itself(store, ids
     )
     assert store.get(JOB_SUMMARIES, of_dispatch).children == JobChildrenSummary(pending=1)
     assert launch(store, ids, 2, of_dispatch) == ""
+
+
+def test_children_are_collected_as_batch_jobs_and_a_parent_only_once_it_is_stopped(store, ids):
+    def is_garbage(key):
+        return is_garbage_job(store, store.job(key), cutoff=NOW + 60 * MINUTE)
+
+    register(store, ids)
+    child = store.job(JobKey("default", launch(store, ids, 1)))
+    assert not is_garbage(child.key)
+    complete(store, child, ids)
+    assert is_garbage(child.key)
+    assert not is_garbage(KEY)
+
+    deregister_job(store, KEY, by=MANAGER, now=NOW + 2 * MINUTE, ids=ids)
+
+    assert is_garbage(KEY)
+
+
+def test_a_collected_child_stays_counted_as_dead(store, ids):
+    register(store, ids)
+    child = store.job(JobKey("default", launch(store, ids, 1)))
+    complete(store, child, ids)
+    store.write(WriteKind.COLLECTED, lambda change: purge_job(change, child.key), now=NOW)
+    assert store.get(JOB_SUMMARIES, KEY).children == JobChildrenSummary(dead=1)
