@@ -9,6 +9,7 @@ import numpy as np
 from cluster.jobspec.launch_times import next_due
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations import garbage
+from cluster.operations.errors import OperationRefused
 from cluster.operations.finishes import kind_of, write_finishes, writes_anything
 from cluster.operations.leader_commands import CommandRoom, Hands
 from cluster.simulation.means import CountedIDs, VirtualClock
@@ -133,7 +134,7 @@ class ControlPlane:
         """A command that is refused comes again; what else goes wrong is raised."""
         try:
             self.commands.carry_out(command)
-        except SchedulerError:
+        except (SchedulerError, OperationRefused):
             self.leader.not_performed(command)
         else:
             self.leader.performed(command, self.moment)

@@ -200,7 +200,10 @@ class Drains:
             if not any(a.node_id in self._tracked and not a.is_client_terminal for a in allocs):
                 self._jobs.discard(key)
                 continue
-            for alloc in drainable(job, allocs, self._tracked):
+            # What was let go and is not told yet is as good as gone: a second drain that begins
+            # meanwhile must not let another one go in its place.
+            there = [alloc for alloc in allocs if alloc.id not in self._asked]
+            for alloc in drainable(job, there, self._tracked):
                 if not self._asked:
                     self._asked_at = monotonic
                 self._asked[alloc.id] = alloc

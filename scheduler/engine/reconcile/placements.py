@@ -47,9 +47,12 @@ def apply_candidates(work: GroupWork, found: list[Placement], limit: int) -> int
         work.stop_all(failed, reasons.RESCHEDULED)
         work.tally["stop"] += len(failed)
         return limit - min(len(found), limit)
-    # By their number only: a replacement that comes earlier in the list may be taken instead.
-    _take(work, found[: len(work.lost)])
+    # As many as were lost: those first, and nobody is replaced twice.
+    chosen = sorted(found, key=_how_soon)[: len(work.lost)]
+    _take(work, chosen)
     for placement in found:
+        if placement in chosen:
+            continue
         if placement.is_reschedule and not _is_of_failed_deployment(work, placement):
             _take(work, [placement])
             assert placement.previous is not None, "a reschedule replaces somebody"
@@ -97,6 +100,11 @@ def _replacement(
         downgrade_non_canary=work.is_canarying and not is_canary(alloc),
         min_job_version=alloc.job_version,
     )
+
+
+def _how_soon(placement: Placement) -> int:
+    """Replacements of lost ones, then fresh ones, then those that can also come otherwise."""
+    return 0 if placement.is_lost else 2 if placement.is_reschedule else 1
 
 
 def _take(work: GroupWork, chosen: list[Placement]) -> None:

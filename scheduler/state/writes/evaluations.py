@@ -7,7 +7,7 @@ import msgspec
 from scheduler.ports import Change
 from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.writes.job_status import refresh_job_status, refresh_job_statuses
-from scheduler.state.writes.summaries import count_queued
+from scheduler.state.writes.summaries import count_queued, uncount_allocation
 from scheduler.structs.evaluation import Cause, EvalStatus, Evaluation
 from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
@@ -64,7 +64,10 @@ def touch_evaluation(change: Change, evaluation: Evaluation) -> None:
 def collect(change: Change, eval_ids: Iterable[str], alloc_ids: Iterable[str]) -> None:
     """Delete allocations, then evaluations; the jobs of the evaluations get their status anew."""
     for alloc_id in alloc_ids:
-        change.delete_allocation(alloc_id)
+        alloc = change.allocation(alloc_id)
+        if alloc is not None:
+            uncount_allocation(change, alloc)
+            change.delete_allocation(alloc_id)
     jobs: dict[JobKey, None] = {}
     for eval_id in eval_ids:
         evaluation = change.evaluation(eval_id)

@@ -78,6 +78,18 @@ def count_allocation(change: Change, before: Allocation | None, after: Allocatio
     _put(change, replace(summary, summary={**summary.summary, after.task_group: moved}))
 
 
+def uncount_allocation(change: Change, gone: Allocation) -> None:
+    """One is collected that its node never said the end of: it is not counted as there."""
+    if gone.is_client_terminal:
+        return
+    summary = change.get(JOB_SUMMARIES, gone.job_key)
+    counts = summary.summary.get(gone.task_group) if summary is not None else None
+    if summary is None or counts is None or summary.create_index != gone.job_create_index:
+        return
+    moved = _one_less(counts, gone.client_status)
+    _put(change, replace(summary, summary={**summary.summary, gone.task_group: moved}))
+
+
 def count_child(change: Change, job: Job, before: str, after: str) -> None:
     """Move a child from one status to another in its parent's summary; "" is no status yet."""
     if not job.parent_id or before == after:

@@ -17,6 +17,7 @@ from scheduler.state.writes.node_evaluations import (
 from scheduler.structs.allocation import AllocState, ClientStatus, DesiredStatus
 from scheduler.structs.evaluation import CauseKind, EvalStatus, EvalTrigger
 from scheduler.structs.identity import JobKey
+from scheduler.structs.job import JobSummary, TaskGroupSummary
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.policies import ReschedulePolicy
 from tests.builders import (
@@ -330,3 +331,16 @@ REGISTRATIONS = [
 @pytest.mark.parametrize(("before", "after", "expected"), REGISTRATIONS)
 def test_which_registrations_are_worth_evaluations(before, after, expected):
     assert registration_needs_evaluations(before, after) is expected
+
+
+def test_what_is_collected_before_its_node_told_the_end_is_not_counted_as_there(store):
+    job, alloc = make_job(), make_allocation(desired_status="stop")
+    key = JobKey(job.namespace, job.id)
+    counts = {"web": TaskGroupSummary(starting=2, complete=1)}
+    summary = JobSummary(job_id=job.id, summary=counts, create_index=alloc.job_create_index)
+    write(store, lambda change: change.put_job(job))
+    write(store, lambda change: change.put(JOB_SUMMARIES, summary))
+    write(store, lambda change: put_found(change, alloc))
+    write(store, lambda change: collect(change, [], [alloc.id]))
+    after = store.get(JOB_SUMMARIES, key)
+    assert after.summary == {"web": TaskGroupSummary(starting=1, complete=1)}

@@ -162,6 +162,15 @@ def test_a_service_leaves_after_the_batch_second_and_the_node_completes_when_it_
     assert site.tick() == [DONE]
 
 
+def test_a_second_drain_within_the_batch_second_lets_nobody_else_go() -> None:
+    first, second = make_allocs(make_service(1, 2), 2)
+    site = Site(NO_DEADLINE, first, second.changed(node_id=OTHER.id))
+    site._write(lambda change: change.put_job(make_service(1, 2)))
+    assert site.tick() == []
+    site.put_node(make_node(2, drain_strategy=NO_DEADLINE))
+    assert site.tick(1) == [DrainAllocations(transitions={first.id: MIGRATE})]
+
+
 def test_an_allocation_that_ends_while_its_request_waits_completes_the_drain() -> None:
     site = Site(NO_DEADLINE, SERVICE)
     site.tick()

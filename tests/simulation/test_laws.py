@@ -1,0 +1,94 @@
+"""Laws see what they are there for, in a record written past every rule."""
+
+import pytest
+from msgspec.structs import replace
+
+from cluster.simulation.catalogue import job, machine
+from cluster.simulation.laws import nodes
+from cluster.simulation.laws.law import LawBroken, Memory, replay
+from scheduler.state.events import WriteKind
+from scheduler.state.record import Record
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.device import DeviceGrant
+from scheduler.structs.network import AllocatedPort
+from scheduler.structs.node import NodeStatus
+from scheduler.structs.resources import (
+    AllocatedCpu,
+    AllocatedMemory,
+    AllocatedResources,
+    AllocatedSharedResources,
+    AllocatedTaskResources,
+)
+from tests.builders import make_allocation
+from tests.simulation.world import World
+
+pytestmark = pytest.mark.simulation
+
+
+def holding(number: int, *ports: int, **task: object) -> Allocation:
+    address = machine(1).node_resources.node_networks[0].addresses[0].address
+    shared = AllocatedSharedResources(
+        ports=tuple(AllocatedPort(value=port, host_ip=address) for port in ports)
+    )
+    given = AllocatedResources(tasks={"main": AllocatedTaskResources(**task)}, shared=shared)
+    return make_allocation(
+        job("web", 0, 6), number, node_id=machine(1).id, allocated_resources=given
+    )
+
+
+def gpu(name: str) -> DeviceGrant:
+    return DeviceGrant(vendor="acme", type="gpu", name="x1", device_ids=(name,))
+
+
+@pytest.mark.parametrize(
+    ("held", "found"),
+    [
+        pytest.param((holding(0, 8080), holding(1, 8080)), "8080.* twice", id="port-twice"),
+        pytest.param((holding(0, 22),), "22.* it keeps", id="port-of-the-node"),
+        pytest.param(
+            (
+                holding(0, cpu=AllocatedCpu(reserved_cores=(2,))),
+                holding(1, cpu=AllocatedCpu(reserved_cores=(2, 3))),
+            ),
+            "'core', 2.* twice",
+            id="core-twice",
+        ),
+        pytest.param(
+            (holding(0, cpu=AllocatedCpu(reserved_cores=(9,))),),
+            "'core', 9.* does not have",
+            id="no-such-core",
+        ),
+        pytest.param(
+            (holding(0, devices=(gpu("gpu-1"),)), holding(1, devices=(gpu("gpu-1"),))),
+            "gpu-1.* twice",
+            id="device-twice",
+        ),
+        pytest.param(
+            (holding(0, devices=(gpu("gpu-7"),)),), "gpu-7.* does not have", id="no-such-device"
+        ),
+        pytest.param(
+            tuple(holding(number, cpu=AllocatedCpu(cpu_shares=1500)) for number in range(3)),
+            "4500 of 4000 CPU",
+            id="too-much-cpu",
+        ),
+        pytest.param(
+            (holding(0, memory=AllocatedMemory(memory_mb=5000)),),
+            "5000 of 4096 memory",
+            id="too-much-memory",
+        ),
+    ],
+)
+def test_what_is_given_twice_or_kept_is_seen(held: tuple[Allocation, ...], found: str) -> None:
+    world = World(1)
+    world.put_nodes(replace(machine(1), status=NodeStatus.READY))
+    record, memory = Record(), Memory()
+    world.store.write(
+        WriteKind.PLAN_RESULT,
+        lambda change: [change.put_allocation(alloc) for alloc in held],
+        now=world.clock.now(),
+    )
+    frames = list(world.store.frames_since(0))
+    for frame in frames[:-1]:
+        nodes.LAWS.check(replay(record, frame, memory))
+    with pytest.raises(LawBroken, match=f"room: node-1 gives .*{found}"):
+        nodes.LAWS.check(replay(record, frames[-1], memory))
