@@ -7,11 +7,20 @@ from cluster.simulation.laws.law import Laws, Written
 from cluster.simulation.laws.quiet import has_canaries
 from scheduler.state.events import WriteKind
 from scheduler.state.node_use import use_of
-from scheduler.state.nouns import ALLOCATIONS, JOB_SUMMARIES, JOBS, NAMESPACES, QUOTAS
+from scheduler.state.nouns import (
+    ALLOCATIONS,
+    JOB_SUMMARIES,
+    JOBS,
+    NAMESPACE_USES,
+    NAMESPACES,
+    QUOTAS,
+)
+from scheduler.state.quota_use import with_use
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSummary, JobType, TaskGroupSummary
 from scheduler.structs.node import NodeStatus
+from scheduler.structs.quota import QuotaAmounts
 
 #: By how much more urgent who evicts must be.
 _PRIORITY_GAP = 10
@@ -177,6 +186,20 @@ def _children(look: Written) -> Iterator[str]:
             yield f"{key.job_id}: {kept} counted {dict(counted)}"
         if kept.dead < counted["dead"]:
             yield f"{key.job_id}: {kept.dead} dead, counted {counted['dead']}"
+
+
+@LAWS.add("quota-sums", "the sums kept beside a namespace are those of its allocations")
+def _quota_sums(look: Written) -> Iterator[str]:
+    changed = {row.namespace for pair in look.of(ALLOCATIONS) for row in pair if row is not None}
+    for name in sorted(changed):
+        sums = QuotaAmounts()
+        for alloc in look.record.allocations():
+            if alloc.namespace == name and not alloc.is_client_terminal:
+                sums = with_use(sums, use_of(alloc))
+        stored = look.record.get(NAMESPACE_USES, name)
+        kept = stored.used if stored is not None else QuotaAmounts()
+        if kept != sums:
+            yield f"{name} is kept as {kept}, counted {sums}"
 
 
 @LAWS.add("quota", "a plan never takes a namespace further over its quota")
