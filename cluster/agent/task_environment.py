@@ -145,7 +145,11 @@ def _limits(place: TaskPlace) -> dict[str, str]:
 
 
 def _meta(place: TaskPlace) -> dict[str, str]:
-    merged = {**place.job.meta, **place.group.meta, **place.task.meta}
+    job = place.job
+    rules = job.parameterized_job if job.dispatched else None
+    # A task may read what its dispatch left out, without asking whether it is there.
+    optional = dict.fromkeys(rules.meta_optional if rules is not None else (), "")
+    merged = {**optional, **job.meta, **place.group.meta, **place.task.meta}
     variables = {}
     for key, value in merged.items():
         name = _NOT_IN_NAMES.sub("_", key)

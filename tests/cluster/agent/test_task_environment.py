@@ -1,11 +1,14 @@
 """What a task finds in its environment, and what `${...}` stands for."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.agent.drivers.driver import TaskDirectories
 from cluster.agent.task_environment import TaskPlace, interpolated, task_variables
+from scheduler.structs.job import ParameterizedJob
 from scheduler.structs.network import AllocatedPort
 from scheduler.structs.resources import AllocatedResources, AllocatedSharedResources
 from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
@@ -55,6 +58,31 @@ def test_a_task_knows_where_it_is():
         "NOMAD_META_TIER": "group",
         "NOMAD_META_owner": "me",
         "NOMAD_META_OWNER": "me",
+        "NOMAD_META_b_c": "dashed",
+        "NOMAD_META_B_C": "dashed",
+    }
+
+
+def test_a_dispatched_task_finds_every_key_that_its_job_may_be_given():
+    rules = ParameterizedJob(meta_required=("image",), meta_optional=("width", "tier", "height"))
+    place = make_place()
+    meta = {"image": "cat.png", "height": "40"}
+    child = replace(
+        place.job, parent_id="resize", dispatched=True, parameterized_job=rules, meta=meta
+    )
+    found = task_variables(dataclasses.replace(place, job=child), {})
+    told = {name: value for name, value in found.items() if name.startswith("NOMAD_META_")}
+    assert found["NOMAD_JOB_PARENT_ID"] == "resize"
+    assert told == {
+        "NOMAD_META_image": "cat.png",
+        "NOMAD_META_IMAGE": "cat.png",
+        "NOMAD_META_height": "40",
+        "NOMAD_META_HEIGHT": "40",
+        "NOMAD_META_width": "",
+        "NOMAD_META_WIDTH": "",
+        # What the group says goes before.
+        "NOMAD_META_tier": "group",
+        "NOMAD_META_TIER": "group",
         "NOMAD_META_b_c": "dashed",
         "NOMAD_META_B_C": "dashed",
     }
