@@ -149,13 +149,10 @@ ALLOCATIONS = [
         for verb in ("ls", "stat", "cat", "readat", "stream")
     ),
     Row("GET", f"client/stats?node_id={NODE}", "node:read"),
-    *(
-        row
-        for path in ("client/metadata", "client/identity")
-        for row in (
-            Row("GET", path, "node:read"), Row("PUT POST PATCH DELETE", path, "node:write")
-        )
-    ),
+    Row("GET", f"client/metadata?node_id={NODE}", "node:read"),
+    Row("POST", "client/metadata", "node:write", {"NodeID": NODE, "Meta": {"a": "b"}}),
+    Row("GET", "client/identity", "node:read"),
+    Row("PUT POST PATCH DELETE", "client/identity", "node:write"),
     Row(_ALL, "client/gc", "node:write"),
 ]  # fmt: skip
 

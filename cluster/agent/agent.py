@@ -28,6 +28,7 @@ from cluster.agent.fingerprint import (
     resources_of_machine,
 )
 from cluster.agent.means import Means
+from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.self_watch import SelfWatch
 from cluster.agent.server_link import ServerLink
 from cluster.agent.task_launch import TaskLauncher
@@ -64,7 +65,8 @@ class Agent:
             ClientSettings(join_token=config.join_token, dev=config.dev, server=config.server),
         )
         self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)
-        answers = Answers(self.host, self.storage, means.clock)
+        self.metadata = NodeMetadata(config.meta, self.storage, self.client.node_changed)
+        answers = Answers(self.host, self.storage, means.clock, self.metadata)
         self.channel = ChannelClient(
             config.server, {node_id: secret}, {node_id: answers}, means.chance
         )
@@ -73,8 +75,8 @@ class Agent:
 
     @property
     def node(self) -> Node:
-        """As it was last seen."""
-        return self.watch.node
+        """As it was last seen, with what was said of it since."""
+        return replace(self.watch.node, meta=self.metadata.meta)
 
     def _look(self) -> Node:
         return fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())

@@ -1,10 +1,12 @@
-"""What an agent remembers over a restart: who it is, and its allocations (node-agent.md 13).
+"""What an agent remembers over a restart: who it is, its metadata, its allocations.
 
-Kept in the state directory: two identity files and one small database. Knows of no server.
+Kept in the state directory: two identity files and one small database (node-agent.md 13). Knows of
+no server.
 """
 
 import os
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -61,6 +63,12 @@ class Storage(Protocol):
     def load(self) -> list[StoredAlloc]:
         """Everything kept, in no order."""
 
+    def save_metadata(self, dynamic: Mapping[str, str | None]) -> None:
+        """Keep these changes of the node's metadata, instead of those kept before."""
+
+    def load_metadata(self) -> dict[str, str | None]:
+        """The changes kept."""
+
     def directories(self, alloc_id: str) -> AllocDirectories | None:
         """Its directories; None on a node without files."""
 
@@ -80,6 +88,13 @@ class NoStorage:
     def load(self) -> list[StoredAlloc]:
         """Nothing was ever stored."""
         return []
+
+    def save_metadata(self, dynamic: Mapping[str, str | None]) -> None:
+        """Nothing is kept."""
+
+    def load_metadata(self) -> dict[str, str | None]:
+        """Nothing was ever stored."""
+        return {}
 
     def directories(self, alloc_id: str) -> AllocDirectories | None:
         """None: nothing lies on a disk."""
@@ -105,6 +120,9 @@ class DiskStorage:
         self._database.execute(
             "CREATE TABLE IF NOT EXISTS allocation (id TEXT PRIMARY KEY, state BLOB NOT NULL)"
         )
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS metadata (key TEXT PRIMARY KEY, value TEXT)"
+        )
 
     def close(self) -> None:
         """Let go of the files."""
@@ -123,6 +141,17 @@ class DiskStorage:
     def load(self) -> list[StoredAlloc]:
         rows = self._database.execute("SELECT state FROM allocation").fetchall()
         return [msgspec.msgpack.decode(row[0], type=StoredAlloc) for row in rows]
+
+    def save_metadata(self, dynamic: Mapping[str, str | None]) -> None:
+        """All or nothing: who dies meanwhile finds what was kept before."""
+        with self._database:
+            self._database.execute("BEGIN")
+            self._database.execute("DELETE FROM metadata")
+            self._database.executemany("INSERT INTO metadata VALUES (?, ?)", dynamic.items())
+
+    def load_metadata(self) -> dict[str, str | None]:
+        """The changes kept; a new directory has none."""
+        return dict(self._database.execute("SELECT key, value FROM metadata"))
 
     def directories(self, alloc_id: str) -> AllocDirectories:
         """Below the allocation directory."""

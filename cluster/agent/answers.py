@@ -1,4 +1,4 @@
-"""What a node answers to calls on its channel: restart, signal, statistics, logs and files.
+"""What a node answers to calls on its channel: restart, signal, statistics, metadata, logs, files.
 
 In: a verb and its body. Out: bytes, in the shapes of the public API (http-api.md 3.3, 3.4).
 """
@@ -14,6 +14,7 @@ from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.file_answers import FileAnswers
 from cluster.agent.log_rotation import log_numbers
 from cluster.agent.log_stream import Window, framed, plain, read_logs
+from cluster.agent.node_metadata import MetadataRefused, NodeMetadata
 from cluster.agent.statistics import allocation_usage, host_statistics
 from cluster.operations.agent_calls import NOT_STARTED
 from scheduler.ports import Clock
@@ -57,13 +58,22 @@ class AllocCall(Wire, frozen=True):
     task: str = ""
 
 
+class MetadataCall(Wire, frozen=True):
+    """Which pairs to set; None takes one away."""
+
+    meta: dict[str, str | None]
+
+
 class Answers:
     """The answers of one node."""
 
-    def __init__(self, host: AllocHost, storage: Storage, clock: Clock) -> None:
+    def __init__(
+        self, host: AllocHost, storage: Storage, clock: Clock, metadata: NodeMetadata
+    ) -> None:
         self.host = host
         self.storage = storage
         self.clock = clock
+        self.metadata = metadata
         self.files = FileAnswers(host, storage)
         self._verbs: dict[str, Callable[[Body], AsyncIterator[bytes]]] = {
             "logs": self._logs,
@@ -71,6 +81,8 @@ class Answers:
             "signal": self._signal,
             "alloc.stats": self._usage,
             "host.stats": self._host_statistics,
+            "metadata.read": self._read_metadata,
+            "metadata.change": self._change_metadata,
             **self.files.verbs,
         }
 
@@ -82,7 +94,7 @@ class Answers:
         try:
             async for piece in answer(body):
                 yield piece
-        except TaskRefused as refused:
+        except (TaskRefused, MetadataRefused) as refused:
             raise AnswerRefused(str(refused), 400) from refused
         except msgspec.ValidationError as problem:
             raise AnswerRefused(str(problem), 400) from problem
@@ -107,6 +119,13 @@ class Answers:
 
     async def _host_statistics(self, _body: Body) -> AsyncIterator[bytes]:
         yield msgspec.json.encode(host_statistics(self.clock.now(), self.storage.alloc_dir))
+
+    async def _read_metadata(self, _body: Body) -> AsyncIterator[bytes]:
+        yield msgspec.json.encode(self.metadata.told)
+
+    async def _change_metadata(self, body: Body) -> AsyncIterator[bytes]:
+        self.metadata.change(msgspec.convert(body, MetadataCall).meta)
+        yield msgspec.json.encode(self.metadata.told)
 
     async def _logs(self, body: Body) -> AsyncIterator[bytes]:
         call = msgspec.convert(body, LogCall)

@@ -140,6 +140,14 @@ class Body:
                 raise self._mismatch(item, field, "string")
         return value
 
+    def texts_or_nulls(self, field: str) -> dict[str, str | None]:
+        """As `texts`, where null is a value."""
+        value: dict[str, Any] = self._typed(field, dict, {}, "map[string]*string")
+        for item in value.values():
+            if item is not None and not isinstance(item, str):
+                raise self._mismatch(item, field, "string")
+        return value
+
     def list_of_texts(self, field: str) -> tuple[str, ...]:
         """A list of strings, empty when not given."""
         value: list[Any] = self._typed(field, list, [], "[]string")

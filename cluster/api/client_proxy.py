@@ -1,23 +1,25 @@
-"""Routes that a node's agent answers: logs, files, restart, signal, stats (http-api.md 3.3, 3.4).
+"""Routes that an agent answers (http-api.md 3.3, 3.4): logs, files, restart, signal, metadata.
 
-In: a request about an allocation. Out: the agent's own answer, passed on as it
+In: a request about an allocation or a node. Out: the agent's own answer, passed on as it
 comes. A refusal keeps its status when it comes before the first byte.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 
-from cluster.api.parameters import read_flag, read_integer
+from cluster.api.parameters import quoted, read_flag, read_integer
 from cluster.api.request import Call
 from cluster.api.respond import answer_json
+from cluster.jobspec.names import name_fault
 from cluster.operations import agent_calls as operations
 from cluster.operations.agent_calls import call_agent, call_agent_once, order_agent, require_verb
 from cluster.operations.errors import NotFound, OperationRefused
-from cluster.operations.rights import require, require_reads
+from cluster.operations.rights import require, require_reads, require_writes
 from scheduler.structs.allocation import Allocation
 
 #: How long an answer may be silent before its headers are sent anyway.
@@ -25,6 +27,7 @@ _FIRST_FRAME_S = 1.0
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
 _UUID_LENGTH = 36
+_IDENTIFIER = re.compile(r"[^\W\d][\w-]*")
 
 
 async def file_route(call: Call, verb: str, alloc_id: str) -> HttpResponseBase:
@@ -89,13 +92,42 @@ async def checks(call: Call, alloc_id: str) -> HttpResponse:
 async def host_stats(call: Call) -> HttpResponse:
     """GET /v1/client/stats?node_id=."""
     require_reads(call.caller, "node")
-    node_id = call.query.get("node_id", "")
+    node_id = await _node_id(call, call.query.get("node_id", ""), NotFound)
+    return answer_json(call.request, await operations.host_stats(node_id, by=call.caller))
+
+
+async def read_metadata(call: Call) -> HttpResponse:
+    """GET /v1/client/metadata?node_id=."""
+    require_reads(call.caller, "node")
+    node_id = await _node_id(call, call.query.get("node_id", ""), OperationRefused)
+    return answer_json(call.request, await operations.node_metadata(node_id, by=call.caller))
+
+
+async def change_metadata(call: Call) -> HttpResponse:
+    """POST /v1/client/metadata."""
+    require_writes(call.caller, "node")
+    body = call.body("NodeMetaApplyRequest")
+    meta = body.texts_or_nulls("Meta")
+    if not meta:
+        raise OperationRefused("missing required Meta object")
+    for key in meta:
+        if not all(map(_IDENTIFIER.fullmatch, key.split("."))) or name_fault(key):
+            raise OperationRefused(
+                f"{quoted(key)} is invalid; metadata keys must be valid dotted hcl identifiers"
+            )
+    asked = body.text("NodeID") or call.query.get("node_id", "")
+    node_id = await _node_id(call, asked, OperationRefused)
+    told = await operations.change_node_metadata(node_id, meta, by=call.caller, now=call.now)
+    return answer_json(call.request, told)
+
+
+async def _node_id(call: Call, node_id: str, unknown: type[OperationRefused]) -> str:
+    """The id of a node that is there; `unknown` is what is raised for one that is not."""
     if not node_id:
         raise OperationRefused("No local Node and node_id not provided")
-    node = await call.read(lambda reader: reader.node(node_id))
-    if node is None:
-        raise NotFound(f"Unknown node {node_id}")
-    return answer_json(call.request, await operations.host_stats(node_id, by=call.caller))
+    if await call.read(lambda reader: reader.node(node_id)) is None:
+        raise unknown(f"Unknown node {node_id}")
+    return node_id
 
 
 async def _allocation(call: Call, alloc_id: str) -> Allocation:

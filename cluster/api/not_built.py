@@ -26,7 +26,6 @@ NOT_BUILT: dict[str, str] = {
     r"agent/reload": "Reloading an agent's configuration is not built yet.",
     r"agent/schedulers": "Choosing the schedulers of one server is not built yet.",
     r"client/gc": "Collecting a client's ended allocations on demand is not built yet.",
-    r"client/metadata": "Changing a node's metadata while it runs is not built yet.",
     r"client/identity(?:/renew)?": "Signed identities of nodes are not built yet.",
     r"client/allocation/[^/]*/exec": "Running a command inside an allocation is not built yet.",
     r"client/allocation/[^/]*/gc": "Collecting one allocation on demand is not built yet.",

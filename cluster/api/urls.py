@@ -130,6 +130,7 @@ _ALLOCATIONS = [
         rf"client/allocation/{_SEGMENT}/{_ANY}", GET=outside.no_resource, PUT=outside.no_resource
     ),
     _route("client/stats", GET=client_proxy.host_stats),
+    _route("client/metadata", GET=client_proxy.read_metadata, POST=client_proxy.change_metadata),
     _route(
         rf"client/fs/(?P<verb>logs|ls|stat|cat|readat|stream)/(?P<alloc_id>{_ANY})",
         GET=client_proxy.file_route,

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from cluster.agent.agent_state import NoStorage
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.alloc_runner import Surroundings
@@ -11,24 +13,25 @@ from cluster.agent.answers import Answers
 from cluster.agent.client import ClientSettings, NodeClient
 from cluster.agent.drivers.mock import MockDriver
 from cluster.agent.means import Means
+from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.server_link import ServerLink
 from cluster.agent.task_launch import TaskLauncher
 from cluster.fleet.blueprint import Member
+from scheduler.structs.node import Node
 
 
 class SimulatedNode:
     """Can lose its connection and find it again; its tasks notice nothing."""
 
     def __init__(self, member: Member, server: str, join_token: str, means: Means) -> None:
-        self.node = member.node
+        self._node = member.node
         self.secret = member.secret
-        self.drivers = {name: MockDriver(means.clock.now, name) for name in self.node.drivers}
+        self.drivers = {name: MockDriver(means.clock.now, name) for name in self._node.drivers}
         launcher = TaskLauncher(lambda: self.node, {}, means.ids)
         storage = NoStorage()
         surroundings = Surroundings(chance=means.chance, is_simulated=True)
         self.host = AllocHost(launcher, self.drivers, storage, means.clock, surroundings)
-        self.answers = Answers(self.host, storage, means.clock)
-        self.link = ServerLink(server, self.node.id, self.secret, now=means.clock.now)
+        self.link = ServerLink(server, self._node.id, self.secret, now=means.clock.now)
         self._client = NodeClient(
             self.link,
             self.host,
@@ -36,7 +39,14 @@ class SimulatedNode:
             means,
             ClientSettings(join_token=join_token, dev=True, server=server),
         )
+        self.metadata = NodeMetadata(self._node.meta, storage, self._client.node_changed)
+        self.answers = Answers(self.host, storage, means.clock, self.metadata)
         self._work: asyncio.Task[None] | None = None
+
+    @property
+    def node(self) -> Node:
+        """As its blueprint has it, with what was said of it since."""
+        return replace(self._node, meta=self.metadata.meta)
 
     @property
     def is_ready(self) -> bool:

@@ -4,7 +4,7 @@ In: a node, a verb, a body. Out: the agent's answer as a stream of bytes, or `Op
 with the agent's words. Which socket carries it is the business of `cluster.agent.channel`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Protocol
 
@@ -12,7 +12,7 @@ import msgspec
 
 from cluster.operations.audit import note_done
 from cluster.operations.errors import NotFound, OperationRefused
-from cluster.operations.rights import require, require_reads
+from cluster.operations.rights import require, require_reads, require_writes
 from cluster.store.access import the_store
 from cluster.store.audit_entries import Act, actor_of
 from scheduler.access.caller import Caller
@@ -118,6 +118,25 @@ async def host_stats(node_id: str, *, by: Caller) -> object:
     """What the agent of a node measures of its machine."""
     require_reads(by, "node")
     return await whole_answer(send_call(node_id, "host.stats", {}))
+
+
+async def node_metadata(node_id: str, *, by: Caller) -> object:
+    """The metadata that the agent of a node has, and where each pair is from."""
+    require_reads(by, "node")
+    return await whole_answer(send_call(node_id, "metadata.read", {}))
+
+
+async def change_node_metadata(
+    node_id: str, meta: Mapping[str, str | None], *, by: Caller, now: Nanoseconds
+) -> object:
+    """Have the agent of a node set pairs, None taking one away; told to the audit once it has.
+
+    The agent registers its node anew, which makes the evaluations that the change is worth.
+    """
+    require_writes(by, "node")
+    told = await whole_answer(send_call(node_id, "metadata.change", {"Meta": dict(meta)}))
+    note_done(the_store(), actor_of(by), Act("change metadata", "node", node_id), at=now)
+    return told
 
 
 async def send_call(node_id: str, verb: str, body: Body) -> AsyncIterator[bytes]:

@@ -15,6 +15,7 @@ from cluster.agent.answers import Answers
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.drivers.mock import MockDriver
 from cluster.agent.drivers.raw_exec import RawExecDriver
+from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.outbox import Outbox
 from cluster.agent.task_launch import TaskLauncher
 from cluster.runtime.clock import RandomIDs, SystemClock
@@ -199,7 +200,8 @@ async def test_reports_wait_for_the_first_pull_and_equal_ones_are_sent_once(node
 
 
 async def ask(node, verb, **body):
-    answers = Answers(node.host, node.storage, CLOCK)
+    metadata = NodeMetadata({}, node.storage, lambda: None)
+    answers = Answers(node.host, node.storage, CLOCK, metadata)
     return b"".join([piece async for piece in answers.answer(verb, body)])
 
 
