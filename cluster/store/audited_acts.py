@@ -16,6 +16,7 @@ from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeEligibility
+from scheduler.structs.periodic_launch import PeriodicLaunch
 from scheduler.structs.scaling import ScalingEvent
 
 Value = TypeVar("Value")
@@ -112,10 +113,12 @@ def _of_version(frame: EventFrame, words: Callable[[Job], str]) -> Act | None:
 
 
 def _job_launched(frame: EventFrame) -> Act | None:
-    child = _value(frame.events, Topic.JOB, Job)
-    if child is None:
+    launches = _value(frame.events, Topic.PERIODIC_LAUNCH, PeriodicLaunch)
+    if launches is None or not launches.history:
         return _plain(frame, "launch job")
-    return Act("launch job", "job", child.parent_id, child.namespace, f"as {child.id}")
+    # The child itself may have been there, launched in the same second.
+    as_what = f"as {launches.history[-1].child_id}"
+    return Act("launch job", "job", launches.job_id, launches.namespace, as_what)
 
 
 def _job_deregistered(frame: EventFrame) -> Act | None:

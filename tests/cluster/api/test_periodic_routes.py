@@ -1,5 +1,6 @@
 """Periodic jobs through the API: launched by hand, planned, listed."""
 
+import msgspec
 import pytest
 
 from tests.cluster.api.clients import document
@@ -128,3 +129,19 @@ async def test_a_plan_tells_the_next_launch(api, periodic, shown):
 
 async def test_a_periodic_job_is_registered_without_a_warning(api):
     assert (await register(api))["Warnings"] == ""
+
+
+async def test_the_public_stream_calls_a_launch_a_registration(api):
+    await register(api)
+    answer = await api.put("/v1/job/cron/periodic/force")
+    evaluation = (await api.get(f"/v1/evaluation/{answer.json['EvalID']}")).json
+    stream = await api.get("/v1/event/stream", topic=f"Job:{evaluation['JobID']}", index="1")
+    async for line in stream.streaming_content:
+        if b"Events" in line:
+            break
+    (event,) = msgspec.json.decode(line)["Events"]
+    assert (event["Topic"], event["Type"], event["Index"]) == (
+        "Job",
+        "JobRegistered",
+        answer.json["Index"],
+    )

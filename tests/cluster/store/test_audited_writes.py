@@ -13,6 +13,7 @@ from cluster.operations.nodes import (
     set_node_eligibility,
     update_status,
 )
+from cluster.operations.periodic import force_launch, launch_due
 from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.store import writer
 from cluster.store.audit import AuditFilter, read_audit
@@ -21,7 +22,9 @@ from scheduler.access.access import MANAGEMENT
 from scheduler.access.caller import ANONYMOUS, CLUSTER, Caller, CallerKind
 from scheduler.state.events import EventFrame, StateEvent, WriteKind
 from scheduler.state.nouns import NOUNS, SCHEDULER_SETTINGS
+from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment
+from scheduler.structs.job import Periodic
 from scheduler.structs.node import DrainStrategy, NodeStatus
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import SOME_MOMENT, CountingIDs, make_job, make_node
@@ -84,6 +87,16 @@ def test_scaling_is_told_with_its_group_and_counts(record, at):
     assert told(record, "act", "target_kind", "target_id", "reason")[1:] == [
         ("scale job", "job", "web", "group web from 1 to 3"),
         ("note scaling", "job", "web", "group web"),
+    ]
+
+
+def test_a_launch_by_hand_is_told_with_its_child_and_one_by_time_is_not(record, at):
+    job = make_job(type="batch", periodic=Periodic(specs=("* * * * *",)))
+    record.write(WriteKind.JOB_REGISTERED, lambda change: write_job(change, job), now=1)
+    assert launch_due(record, job.key, by=CLUSTER, **at).child_id
+    name = force_launch(record, job.key, by=KIM, **at).child_id
+    assert told(record, "act", "target_kind", "target_id", "reason") == [
+        ("launch job", "job", "web", f"as {name}")
     ]
 
 
