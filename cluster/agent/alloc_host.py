@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 
 from cluster.agent.agent_state import Storage, StoredAlloc, StoredTask
+from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
 from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
 from cluster.agent.drivers.driver import Driver, Handle, StartError
@@ -289,15 +290,24 @@ class AllocHost:
 
     def destroy(self, alloc_id: str) -> None:
         """Delete every trace of a finished allocation."""
+        directories = self._forget(alloc_id)
+        if directories is not None:
+            self._spawn(asyncio.to_thread(directories.remove))
+
+    async def destroy_now(self, alloc_id: str) -> None:
+        """The same, with nothing left to be done at the return."""
+        directories = self._forget(alloc_id)
+        if directories is not None:
+            await asyncio.to_thread(directories.remove)
+
+    def _forget(self, alloc_id: str) -> AllocDirectories | None:
         entry = self.entries.pop(alloc_id, None)
         if entry is None:
-            return
+            return None
         if entry.timer:
             entry.timer.cancel()
         self.storage.delete(alloc_id)
-        directories = self.storage.directories(alloc_id)
-        if directories is not None:
-            self._spawn(asyncio.to_thread(directories.remove))
+        return self.storage.directories(alloc_id)
 
     async def _restore(self, stored: StoredAlloc) -> None:
         now = self.clock.now()

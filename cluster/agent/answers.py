@@ -1,4 +1,4 @@
-"""What a node answers to calls on its channel: restart, signal, statistics, metadata, logs, files.
+"""What a node answers to calls on its channel: orders, statistics, metadata, logs and files.
 
 In: a verb and its body. Out: bytes, in the shapes of the public API (http-api.md 3.3, 3.4).
 """
@@ -11,6 +11,7 @@ from cluster.agent.agent_state import Storage
 from cluster.agent.alloc_host import AllocHost, HostedAlloc
 from cluster.agent.alloc_runner import TaskRefused
 from cluster.agent.channel_client import AnswerRefused
+from cluster.agent.collector import collect_now, collectable
 from cluster.agent.file_answers import FileAnswers
 from cluster.agent.log_rotation import log_numbers
 from cluster.agent.log_stream import Window, framed, plain, read_logs
@@ -21,6 +22,7 @@ from scheduler.ports import Clock
 from scheduler.structs.wire import Wire
 
 Body = dict[str, object]
+NOT_COLLECTABLE = "No such allocation on client, or allocation not eligible for GC"
 
 
 class LogCall(Wire, frozen=True):
@@ -80,6 +82,8 @@ class Answers:
             "restart": self._restart,
             "signal": self._signal,
             "alloc.stats": self._usage,
+            "collect": self._collect,
+            "host.collect": self._collect_all,
             "host.stats": self._host_statistics,
             "metadata.read": self._read_metadata,
             "metadata.change": self._change_metadata,
@@ -109,6 +113,17 @@ class Answers:
         call = msgspec.convert(body, SignalCall)
         known(self.host, call.alloc_id)
         await self.host.signal(call.alloc_id, call.task, call.signal)
+        yield b"{}"
+
+    async def _collect(self, body: Body) -> AsyncIterator[bytes]:
+        call = msgspec.convert(body, AllocCall)
+        if call.alloc_id not in collectable(self.host):
+            raise AnswerRefused(NOT_COLLECTABLE, 400)
+        await collect_now(self.host, (call.alloc_id,))
+        yield b"{}"
+
+    async def _collect_all(self, _body: Body) -> AsyncIterator[bytes]:
+        await collect_now(self.host, collectable(self.host))
         yield b"{}"
 
     async def _usage(self, body: Body) -> AsyncIterator[bytes]:

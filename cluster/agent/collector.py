@@ -1,7 +1,11 @@
-"""Deletes the files of finished allocations, oldest first, when there are many (section 15)."""
+"""Deletes the files of finished allocations (section 15): oldest first when there are many.
+
+Or those that somebody asks for. The server keeps what it knows of them.
+"""
 
 import asyncio
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.agent.alloc_host import AllocHost
@@ -29,9 +33,8 @@ class Collector:
         """Destroy finished allocations until there are few enough and the disk has room."""
         while len(self.host.entries) > self.max_allocs or self._is_full():
             finished = [
-                (entry.finished_at, alloc_id)
-                for alloc_id, entry in self.host.entries.items()
-                if entry.runner.is_terminal and entry.acknowledged is not None
+                (self.host.entries[alloc_id].finished_at, alloc_id)
+                for alloc_id in collectable(self.host)
             ]
             if not finished:
                 return
@@ -42,3 +45,18 @@ class Collector:
             return False
         usage = shutil.disk_usage(self.alloc_dir)
         return usage.used * 100 > usage.total * DISK_THRESHOLD
+
+
+def collectable(host: AllocHost) -> list[str]:
+    """Allocations that have ended, and whose end the server has heard."""
+    return [
+        alloc_id
+        for alloc_id, entry in host.entries.items()
+        if entry.runner.is_terminal and entry.acknowledged == entry.runner.report()
+    ]
+
+
+async def collect_now(host: AllocHost, alloc_ids: Iterable[str]) -> None:
+    """Delete every trace of these, and return when it is gone."""
+    for alloc_id in alloc_ids:
+        await host.destroy_now(alloc_id)

@@ -1,4 +1,4 @@
-"""Routes that an agent answers (http-api.md 3.3, 3.4): logs, files, restart, signal, metadata.
+"""Routes that an agent answers (http-api.md 3.3, 3.4): logs, files, orders, stats, metadata.
 
 In: a request about an allocation or a node. Out: the agent's own answer, passed on as it
 comes. A refusal keeps its status when it comes before the first byte.
@@ -14,7 +14,7 @@ from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttp
 
 from cluster.api.parameters import quoted, read_flag, read_integer
 from cluster.api.request import Call
-from cluster.api.respond import answer_json
+from cluster.api.respond import answer_empty, answer_json
 from cluster.jobspec.names import name_fault
 from cluster.operations import agent_calls as operations
 from cluster.operations.agent_calls import call_agent, call_agent_once, order_agent, require_verb
@@ -119,6 +119,21 @@ async def change_metadata(call: Call) -> HttpResponse:
     node_id = await _node_id(call, asked, OperationRefused)
     told = await operations.change_node_metadata(node_id, meta, by=call.caller, now=call.now)
     return answer_json(call.request, told)
+
+
+async def collect(call: Call, alloc_id: str) -> HttpResponse:
+    """GET /v1/client/allocation/<id>/gc: its agent deletes the files of an ended allocation."""
+    alloc = await _allocation(call, alloc_id)
+    await order_agent(alloc, "collect", {"AllocID": alloc.id}, by=call.caller, now=call.now)
+    return answer_empty()
+
+
+async def collect_on_node(call: Call) -> HttpResponse:
+    """GET /v1/client/gc?node_id=: the same of all that has ended on a node."""
+    require_writes(call.caller, "node")
+    node_id = await _node_id(call, call.query.get("node_id", ""), OperationRefused)
+    await operations.collect_on_node(node_id, by=call.caller, now=call.now)
+    return answer_empty()
 
 
 async def _node_id(call: Call, node_id: str, unknown: type[OperationRefused]) -> str:

@@ -124,10 +124,8 @@ RIGHTS: dict[str, Right] = {
     r"agent/keyring/.*": _writing("agent"),
     r"agent/reload": _writing("agent"),
     r"agent/schedulers": _reading("agent"),
-    r"client/gc": _writing("node"),
     r"client/identity(?:/renew)?": _either(_reading("node"), _writing("node")),
     r"client/allocation/[^/]*/exec": _of_namespace("alloc-exec"),
-    r"client/allocation/[^/]*/gc": _of_namespace("submit-job", "gc-allocation"),
     r"client/allocation/[^/]*/pause": _either(
         _of_namespace("read-job"), _of_namespace("submit-job", "pause-allocation")
     ),

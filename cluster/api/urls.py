@@ -37,6 +37,7 @@ from cluster.api.request import View, door, unknown_path
 #: Any text, slashes and line breaks included.
 _ANY = r"[\s\S]*"
 _SEGMENT = r"[^/]*"
+_METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
 _NAME = r"[^/]+"
 
 
@@ -126,6 +127,9 @@ _ALLOCATIONS = [
     _of_alloc("signal", PUT=client_proxy.signal),
     _of_alloc("stats", GET=client_proxy.stats),
     _of_alloc("checks", GET=client_proxy.checks),
+    # These two take any method.
+    _of_alloc("gc", **dict.fromkeys(_METHODS, client_proxy.collect)),
+    _route("client/gc", **dict.fromkeys(_METHODS, client_proxy.collect_on_node)),
     _route(
         rf"client/allocation/{_SEGMENT}/{_ANY}", GET=outside.no_resource, PUT=outside.no_resource
     ),
@@ -223,12 +227,7 @@ _NOT_BUILT = [
     re_path(
         # Reversing an address reads every pattern, and takes no flags in them.
         rf"^{pattern.replace('.*', _ANY)}\Z",
-        door(
-            dict.fromkeys(
-                ("GET", "PUT", "POST", "PATCH", "DELETE"),
-                answer_not_built(sentence, RIGHTS.get(pattern, everybody)),
-            )
-        ),
+        door(dict.fromkeys(_METHODS, answer_not_built(sentence, RIGHTS.get(pattern, everybody)))),
     )
     for pattern, sentence in NOT_BUILT.items()
 ]

@@ -1,4 +1,4 @@
-"""Calls to agents over the channels they hold: logs, files, restart, signal, stats.
+"""Calls to agents over the channels they hold: logs, files, restart, signal, stats, collection.
 
 In: a node, a verb, a body. Out: the agent's answer as a stream of bytes, or `OperationRefused`
 with the agent's words. Which socket carries it is the business of `cluster.agent.channel`.
@@ -81,6 +81,7 @@ _RIGHTS = {
     "fs.stream": ("read-fs",),
     "restart": ("alloc-lifecycle",),
     "signal": ("alloc-lifecycle",),
+    "collect": ("submit-job", "gc-allocation"),
     "alloc.stats": ("read-job",),
 }
 
@@ -94,7 +95,8 @@ def call_agent(alloc: Allocation, verb: str, body: Body, *, by: Caller) -> Async
     """Ask the agent of an allocation's node; close the iterator to cancel.
 
     Verbs: `logs`, `fs.ls`, `fs.stat`, `fs.cat`, `fs.readat`, `fs.stream`, `restart`, `signal`,
-    `alloc.stats`. Raises NotAllowed at once; NoPathToNode or AgentRefused with the first frame.
+    `collect`, `alloc.stats`. Raises NotAllowed at once; NoPathToNode or AgentRefused with the
+    first frame.
     """
     require_verb(by, alloc, verb)
     return send_call(alloc.node_id, verb, body)
@@ -137,6 +139,14 @@ async def change_node_metadata(
     told = await whole_answer(send_call(node_id, "metadata.change", {"Meta": dict(meta)}))
     note_done(the_store(), actor_of(by), Act("change metadata", "node", node_id), at=now)
     return told
+
+
+async def collect_on_node(node_id: str, *, by: Caller, now: Nanoseconds) -> None:
+    """Have a node's agent delete the files of all that has ended there."""
+    require_writes(by, "node")
+    await whole_answer(send_call(node_id, "host.collect", {}))
+    act = Act("collect ended allocations", "node", node_id)
+    note_done(the_store(), actor_of(by), act, at=now)
 
 
 async def send_call(node_id: str, verb: str, body: Body) -> AsyncIterator[bytes]:

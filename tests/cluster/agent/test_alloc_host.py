@@ -65,6 +65,11 @@ class Node:
     async def reach(self, alloc, status):
         await until(lambda: self.status(alloc) is status, f"status {status}")
 
+    def tell(self):
+        """The server hears of everything."""
+        for entry in self.host.entries.values():
+            self.host.acknowledge(entry.runner.report())
+
     def read(self, alloc, path):
         file = self.storage.directories(alloc.id).root / path
         return file.read_text() if file.exists() else ""
@@ -118,6 +123,46 @@ async def test_a_removed_allocation_leaves_nothing_behind(node):
     root = node.storage.directories(alloc.id).root
     await until(lambda: not root.exists(), "the end of the directory")
     assert node.storage.load() == []
+
+
+async def test_what_has_ended_is_collected_on_demand_once_the_server_has_heard_of_it(node):
+    alloc, job = make_work()
+    other, other_job = make_work()
+    for each in ((alloc, job), (other, other_job)):
+        node.host.add(*each)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    node.tell()
+    root = node.storage.directories(alloc.id).root
+
+    async def refused():
+        with pytest.raises(AnswerRefused, match="not eligible for GC") as refusal:
+            await ask(node, "collect", AllocID=alloc.id)
+        return refusal.value.status == 400 and root.exists()
+
+    assert await refused(), "it runs"
+    node.host.update(stopped(alloc), job)
+    await node.reach(alloc, ClientStatus.COMPLETE)
+    assert await refused(), "the server has not heard of its end"
+    node.tell()
+    assert await ask(node, "collect", AllocID=alloc.id) == b"{}"
+    assert not root.exists()
+    assert [stored.alloc.id for stored in node.storage.load()] == [other.id]
+    assert await refused() is False, "it is gone"
+
+
+async def test_all_that_has_ended_on_a_node_is_collected_on_demand(node):
+    ended, alive = [make_work(), make_work()], make_work()
+    for each in (*ended, alive):
+        node.host.add(*each)
+        await node.reach(each[0], ClientStatus.RUNNING)
+    for alloc, job in ended:
+        node.host.update(stopped(alloc), job)
+        await node.reach(alloc, ClientStatus.COMPLETE)
+    node.tell()
+    roots = [node.storage.directories(alloc.id).root for alloc, _ in ended]
+    assert await ask(node, "host.collect") == b"{}"
+    assert [root.exists() for root in roots] == [False, False]
+    assert [*node.host.entries] == [alive[0].id]
 
 
 async def test_a_replacement_waits_for_what_it_replaces_here(node):

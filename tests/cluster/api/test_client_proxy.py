@@ -1,7 +1,10 @@
 """Routes that a node's agent answers, with a scripted agent at the end of the channel."""
 
 import pytest
+from asgiref.sync import sync_to_async
 
+from cluster.agent.answers import NOT_COLLECTABLE
+from cluster.models import AuditRow
 from cluster.operations.agent_calls import LINKS, AgentRefused
 from scheduler.state.writes.jobs import write_job
 from tests.builders import make_allocation, make_job, make_node
@@ -140,6 +143,62 @@ async def test_verbs_reach_the_agent(placed, agent_with, verb, body, asked):
 
     assert answer.json == {"Index": 0}
     assert agent.asked == [(NODE, verb, {"AllocID": ALLOC} | asked)]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE"])
+async def test_an_allocation_or_all_of_a_node_are_collected_by_the_agent(
+    placed, store, agent_with, method
+):
+    agent = agent_with(b"{}")
+
+    one = await placed.send(method, f"/v1/client/allocation/{ALLOC}/gc")
+    every = await placed.send(method, "/v1/client/gc", node_id=NODE)
+
+    for answer in (one, every):
+        assert (answer.status, answer.content) == (200, b"")
+        assert answer.headers["Content-Length"] == "0"
+    assert agent.asked == [(NODE, "collect", {"AllocID": ALLOC}), (NODE, "host.collect", {})]
+
+    def told():
+        store.audit.flush()
+        return {(row.act, row.target_id) for row in AuditRow.objects.all()}
+
+    assert {("collect allocation", ALLOC), ("collect ended allocations", NODE)} <= (
+        await sync_to_async(told)()
+    )
+
+
+async def test_what_cannot_be_collected_is_refused_with_the_agents_words(placed, agent_with):
+    agent_with(refusal=AgentRefused(400, NOT_COLLECTABLE))
+    answer = await placed.get(f"/v1/client/allocation/{ALLOC}/gc")
+    assert (answer.status, answer.text) == (
+        400,
+        "No such allocation on client, or allocation not eligible for GC",
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "text"),
+    [
+        (f"/v1/client/allocation/{ALLOC[:-1]}9/gc", {}, 404, "Unknown allocation "),
+        ("/v1/client/gc", {}, 400, "No local Node and node_id not provided"),
+        ("/v1/client/gc", {"node_id": "nobody"}, 400, "Unknown node nobody"),
+        ("/v1/client/gc", {"node_id": NODE}, 404, "No path to node"),
+        (f"/v1/client/allocation/{ALLOC}/gc", {}, 404, "No path to node"),
+    ],
+)
+async def test_where_nothing_can_be_collected_it_says_why(placed, path, query, status, text):
+    answer = await placed.get(path, **query)
+    assert answer.status == status
+    assert answer.text.startswith(text)
+
+
+async def test_one_who_may_only_look_collects_nothing(placed, reader, agent_with):
+    agent = agent_with(b"{}")
+    for path, query in ((f"allocation/{ALLOC}/gc", {}), ("gc", {"node_id": NODE})):
+        answer = await reader.get(f"/v1/client/{path}", **query)
+        assert (answer.status, answer.text) == (403, "Permission denied")
+    assert agent.asked == []
 
 
 async def test_one_who_may_only_look_restarts_nothing(placed, reader, agent_with):
