@@ -11,17 +11,22 @@ from cluster.store.ports import JobsFace, PoolFace, RoomHeld
 from dashboard.wording import amount, count_of, number, one_of
 from scheduler.structs.quota import QuotaAmounts
 
-#: The dimensions of a quota: field, word, unit.
-_DIMENSIONS = (
+#: The dimensions of a quota that every list has: field, word, unit.
+LISTED = (
     ("cpu", "CPU", "MHz"),
     ("memory_mb", "Memory", "MiB"),
     ("disk_mb", "Disk", "MiB"),
     ("allocations", "Allocations", ""),
 )
+#: Told only where a quota limits them.
+_SELDOM = (("cores", "Cores", ""), ("memory_max_mb", "Memory at most", "MiB"))
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """One dimension: what is held of what there is. `total` 0: without limit."""
+    """One dimension: what is held of what there is.
+
+    `total` 0: without limit; less: nothing may be held.
+    """
 
     word: str
     unit: str
@@ -33,7 +38,12 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
         """`1 200 of 4 000 MHz`, or what is held alone where nothing limits it."""
         if not self.total:
             return _amount(self.used, self.unit)
-        return f"{number(self.used)} of {_amount(self.total, self.unit)}"
+        return f"{number(self.used)} of {_amount(self.most, self.unit)}"
+
+    @property
+    def most(self) -> int:
+        """What may be held where there is a limit."""
+        return max(self.total, 0)
 
     @property
     def label(self) -> str:
@@ -43,7 +53,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_full(self) -> bool:
         """Whether nothing more fits."""
-        return bool(self.total) and self.used >= self.total
+        return bool(self.total) and self.used >= self.most
 
     @property
     def tone(self) -> str:
@@ -53,14 +63,17 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def percent(self) -> int:
         """Rounded down: 100 only when it is full."""
-        return self.used * 100 // self.total if self.total else 0
+        if self.total > 0:
+            return self.used * 100 // self.total
+        return 100 if self.is_full else 0
 
 
 def quota_shares(limits: QuotaAmounts, used: QuotaAmounts) -> tuple[Share, ...]:
-    """Every dimension of a quota."""
+    """Every dimension of a quota: those that lists have first."""
+    limited = tuple(each for each in _SELDOM if getattr(limits, each[0]))
     return tuple(
         Share(word=word, unit=unit, used=getattr(used, field), total=getattr(limits, field))
-        for field, word, unit in _DIMENSIONS
+        for field, word, unit in (*LISTED, *limited)
     )
 
 

@@ -11,12 +11,12 @@ import msgspec
 from django import forms
 from msgspec.structs import replace
 
-from scheduler.structs.job import Namespace, NamespaceCapabilities
+from scheduler.structs.job import Namespace, NamespaceCapabilities, NamespacePoolRules
 from scheduler.structs.node import NodePool, NodePoolSchedulerConfiguration
-from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 
 _MODES = {"": None, "yes": True, "no": False}
-_LIMITS = ("cpu", "memory_mb", "disk_mb", "allocations")
+_LIMITS = QuotaAmounts.__struct_fields__
 _LARGEST = 2**53
 
 
@@ -87,7 +87,7 @@ class RoomForm(forms.Form):
 
 
 class NamespaceForm(RoomForm):
-    """A namespace: its quota, what its jobs may use, its meta."""
+    """A namespace: its quota, what its jobs may use and where they may run, its meta."""
 
     empty = Namespace()
     quota = forms.ChoiceField(required=False, help_text="Limits what its allocations take.")
@@ -101,6 +101,15 @@ class NamespaceForm(RoomForm):
         help_text="Empty: all that are not forbidden.",
     )
     disabled_network_modes = NamesField(required=False, label="Network modes forbidden")
+    default_pool = forms.CharField(
+        required=False, label="Node pool", help_text="Of jobs that name none. Empty: default."
+    )
+    allowed_pools = NamesField(
+        required=False,
+        label="Node pools allowed",
+        help_text="Beside that one; * stands for any text. Empty: all that are not forbidden.",
+    )
+    denied_pools = NamesField(required=False, label="Node pools forbidden")
     meta = PairsField(required=False, help_text="One key = value a line.")
 
     def choose_from(self, quotas: Iterable[str]) -> None:
@@ -116,9 +125,16 @@ class NamespaceForm(RoomForm):
         lists = {
             name: ", ".join(names or ()) for name, names in msgspec.structs.asdict(may).items()
         }
+        pools = stored.node_pool_configuration or NamespacePoolRules()
         return {
-            **super().said(stored), **lists, "quota": stored.quota, "meta": _lines(stored.meta),
-        }  # fmt: skip
+            **super().said(stored),
+            **lists,
+            "quota": stored.quota,
+            "default_pool": pools.default,
+            "allowed_pools": ", ".join(pools.allowed or ()),
+            "denied_pools": ", ".join(pools.denied or ()),
+            "meta": _lines(stored.meta),
+        }
 
     def laid_over(self, before: Namespace) -> Namespace:
         fields = self.cleaned_data
@@ -126,26 +142,45 @@ class NamespaceForm(RoomForm):
         lists = {name: fields[name] for name in names}
         capabilities = NamespaceCapabilities(**lists) if any(lists.values()) else None
         return replace(
-            before, quota=fields["quota"], meta=fields["meta"], capabilities=capabilities
+            before,
+            quota=fields["quota"],
+            meta=fields["meta"],
+            capabilities=capabilities,
+            node_pool_configuration=self._pools(before.node_pool_configuration),
         )
+
+    def _pools(self, before: NamespacePoolRules | None) -> NamespacePoolRules | None:
+        fields = self.cleaned_data
+        # An empty list, which leaves nothing but the default pool, looks here as none does.
+        unsaid = () if before is not None and before.allowed == () else None
+        rules = NamespacePoolRules(
+            default=fields["default_pool"],
+            allowed=unsaid if fields["allowed_pools"] is None else fields["allowed_pools"],
+            denied=fields["denied_pools"],
+        )
+        return rules if rules != NamespacePoolRules() else None
+
+
+def _limit_field(label: str, help_text: str = "") -> forms.IntegerField:
+    return forms.IntegerField(
+        required=False,
+        min_value=-_LARGEST,
+        max_value=_LARGEST,
+        label=label,
+        help_text=help_text,
+    )
 
 
 class QuotaForm(RoomForm):
     """A quota: its limits; 0 is no limit."""
 
     empty = QuotaSpec()
-    cpu = forms.IntegerField(
-        required=False, min_value=0, max_value=_LARGEST, label="CPU, MHz", help_text="0: no limit."
-    )
-    memory_mb = forms.IntegerField(
-        required=False, min_value=0, max_value=_LARGEST, label="Memory, MiB"
-    )
-    disk_mb = forms.IntegerField(
-        required=False, min_value=0, max_value=_LARGEST, label="Disk, MiB"
-    )
-    allocations = forms.IntegerField(
-        required=False, min_value=0, max_value=_LARGEST, label="Allocations"
-    )
+    cpu = _limit_field("CPU, MHz", "0: no limit. Less than 0: nothing at all.")
+    cores = _limit_field("Whole cores")
+    memory_mb = _limit_field("Memory, MiB")
+    memory_max_mb = _limit_field("Memory at most, MiB", "With what tasks may use beyond it.")
+    disk_mb = _limit_field("Disk, MiB")
+    allocations = _limit_field("Allocations")
 
     def said(self, stored: QuotaSpec) -> dict[str, Any]:
         return {**super().said(stored), **msgspec.structs.asdict(stored.limits)}

@@ -13,12 +13,13 @@ from msgspec.structs import astuple
 from cluster.store.ports import JobsFace, Namespaces, RecordReader
 from dashboard.queries.holders import MAX_HOLDERS, job_holders
 from dashboard.rights import QUOTA_READ
-from dashboard.rooms import Share, namespace_sentence, quota_sentence, quota_shares
+from dashboard.rooms import LISTED, Share, namespace_sentence, quota_sentence, quota_shares
 from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of
 from scheduler.state.nouns import NAMESPACE_USES, NAMESPACES, QUOTAS
-from scheduler.structs.job import Namespace
+from scheduler.structs.identity import DEFAULT_NODE_POOL
+from scheduler.structs.job import Namespace, NamespaceCapabilities, NamespacePoolRules
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 
 
@@ -154,14 +155,17 @@ def _one(reader: RecordReader, name: str) -> dict[str, Any] | None:
 
 def _rules(space: Namespace) -> list[tuple[str, str]]:
     """What its jobs may and may not use, where anything is said."""
-    may = space.capabilities
-    if may is None:
-        return []
+    may = space.capabilities or NamespaceCapabilities()
+    pools = space.node_pool_configuration or NamespacePoolRules()
+    only_default = (pools.default or DEFAULT_NODE_POOL,) if pools.allowed is not None else ()
     told = (
         ("Drivers allowed", may.enabled_task_drivers),
         ("Drivers forbidden", may.disabled_task_drivers),
         ("Network modes allowed", may.enabled_network_modes),
         ("Network modes forbidden", may.disabled_network_modes),
+        ("Node pools allowed", tuple(dict.fromkeys((*only_default, *(pools.allowed or ()))))),
+        ("Node pools forbidden", pools.denied),
+        ("Node pool of jobs that name none", (pools.default,) if pools.default else ()),
     )
     return [(word, ", ".join(names)) for word, names in told if names]
 
@@ -172,15 +176,19 @@ def _quotas(reader: RecordReader) -> dict[str, Any]:
         if space.quota:
             spaces.setdefault(space.quota, []).append(space.name)
     uses = _uses(reader)
+    quotas = [
+        (quota, quota_shares(quota.limits, _together(uses, spaces.get(quota.name, []))))
+        for quota in reader.list_all(QUOTAS)
+    ]
     lines = [
         QuotaLine(
             quota=quota,
-            shares=quota_shares(quota.limits, _together(uses, spaces.get(quota.name, []))),
+            shares=shares[: len(LISTED)],
             namespaces=tuple(spaces.get(quota.name, ())),
         )
-        for quota in reader.list_all(QUOTAS)
+        for quota, shares in quotas
     ]
-    full = sum(any(share.is_full for share in line.shares) for line in lines)
+    full = sum(any(share.is_full for share in shares) for _, shares in quotas)
     rest = f"{full} {'is' if full == 1 else 'are'} used up." if full else "None is used up."
     return {
         "lines": lines,
@@ -208,7 +216,9 @@ def _quota(reader: RecordReader, name: str) -> dict[str, Any] | None:
                 namespace=space,
                 jobs=counted.get(space.name, JobsFace()),
                 use=uses.get(space.name, QuotaAmounts()),
-                shares=quota_shares(quota.limits, uses.get(space.name, QuotaAmounts())),
+                shares=quota_shares(quota.limits, uses.get(space.name, QuotaAmounts()))[
+                    : len(LISTED)
+                ],
             )
             for space in spaces
         ],

@@ -39,6 +39,15 @@ COUNTS = st.integers(0, 10**9)
             id="full",
         ),
         pytest.param(
+            QuotaAmounts(cpu=-1, cores=4), QuotaAmounts(cores=1), ["a"],
+            ("CPU is used up.", "1 namespace counts against it. What needs more of it waits."),
+            id="nothing-at-all",
+        ),
+        pytest.param(
+            QuotaAmounts(cores=4), QuotaAmounts(cores=3), ["a"],
+            ("At most 75 % is used: Cores.", "1 namespace counts against it."), id="seldom",
+        ),
+        pytest.param(
             QuotaAmounts(cpu=10), QuotaAmounts(), [],
             ("At most 0 % is used: CPU.", "No namespace counts against it."), id="nobodys",
         ),
@@ -78,6 +87,16 @@ def test_a_namespace_says_what_it_holds():
     strong, rest = namespace_sentence(JobsFace(2, 1), QuotaAmounts(cpu=5, allocations=1))
     assert strong == "2 jobs, 1 not ended."
     assert rest == "1 allocation holds 5\N{NO-BREAK SPACE}MHz and 0\N{NO-BREAK SPACE}MiB."
+
+
+def test_where_nothing_may_be_held_the_meter_says_so():
+    (cpu, *_) = quota_shares(QuotaAmounts(cpu=-5), QuotaAmounts(cpu=3))
+    assert (cpu.told, cpu.is_full, cpu.percent) == ("3 of 0\N{NO-BREAK SPACE}MHz", True, 100)
+
+
+def test_lists_have_the_same_dimensions_whatever_is_limited():
+    words = [share.word for share in quota_shares(QuotaAmounts(cores=1), QuotaAmounts())]
+    assert words == ["CPU", "Memory", "Disk", "Allocations", "Cores"]
 
 
 @given(used=COUNTS, total=COUNTS)

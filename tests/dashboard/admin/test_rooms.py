@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
-from scheduler.structs.job import Namespace, NamespaceCapabilities
+from scheduler.structs.job import Namespace, NamespaceCapabilities, NamespacePoolRules
 from scheduler.structs.node import NodePool, NodePoolSchedulerConfiguration
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from tests.builders import SOME_MOMENT
@@ -54,6 +54,7 @@ def test_a_namespace_is_made_with_its_rules(desk, store):
     fields = {
         "name": "team", "description": "Us", "quota": "small", "meta": "owner = kim\nrack=a=b",
         "enabled_task_drivers": "exec, mock_driver,,exec", "seen": "0",
+        "default_pool": "gpu", "allowed_pools": "gpu, cpu-*",
     }  # fmt: skip
     answer = desk.post(NAMESPACE, fields)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/namespaces/team/")
@@ -62,6 +63,7 @@ def test_a_namespace_is_made_with_its_rules(desk, store):
         description="Us",
         quota="small",
         capabilities=NamespaceCapabilities(enabled_task_drivers=("exec", "mock_driver")),
+        node_pool_configuration=NamespacePoolRules(default="gpu", allowed=("gpu", "cpu-*")),
         meta={"owner": "kim", "rack": "a=b"},
     )
 
@@ -72,6 +74,7 @@ def test_a_form_says_what_is_stored_and_keeps_it(desk, store):
         description="Us",
         meta={"a": "1", "b": "2"},
         capabilities=NamespaceCapabilities(disabled_network_modes=("host",)),
+        node_pool_configuration=NamespacePoolRules(default="gpu", allowed=()),
     )
     put(store, NAMESPACES, space)
     page = desk.get(NAMESPACE, {"name": "team"})
@@ -85,9 +88,14 @@ def test_a_form_says_what_is_stored_and_keeps_it(desk, store):
 
 def test_a_quota_is_changed(desk, store):
     put(store, QUOTAS, QuotaSpec(name="small", limits=QuotaAmounts(cpu=1, disk_mb=7)))
-    fields = {"description": "", "cpu": "500", "disk_mb": "", "seen": desk_index(store)}
+    fields = {
+        "description": "", "cpu": "500", "disk_mb": "", "cores": "-1", "memory_max_mb": "9",
+        "seen": desk_index(store),
+    }  # fmt: skip
     assert desk.post(f"{QUOTA}?name=small", fields).status_code == 302
-    assert said(stored(store, QUOTAS, "small")).limits == QuotaAmounts(cpu=500)
+    assert said(stored(store, QUOTAS, "small")).limits == QuotaAmounts(
+        cpu=500, cores=-1, memory_max_mb=9
+    )
 
 
 def desk_index(store):
@@ -116,11 +124,15 @@ def test_a_pool_has_settings_of_its_own_or_those_of_the_cluster(desk, store):
         pytest.param(
             NAMESPACE, {"name": "x", "meta": "a=1\na=2"}, "a is there already", id="meta-twice"
         ),
+        pytest.param(
+            NAMESPACE, {"name": "x", "allowed_pools": "a", "denied_pools": "b"},
+            "allowed and denied node pools exclude each other", id="pools",
+        ),
         pytest.param(NAMESPACE, {"name": "x", "quota": "no"}, "Select a valid choice", id="quota"),
         pytest.param(
             NAMESPACE, {"name": "default"}, "There is a namespace default already", id="taken"
         ),
-        pytest.param(QUOTA, {"name": "x", "cpu": "-1"}, "greater than or equal to 0", id="below"),
+        pytest.param(QUOTA, {"name": "x", "cpu": "-" + "9" * 30}, "greater than", id="below"),
         pytest.param(QUOTA, {"name": "x", "cpu": "9" * 30}, "less than or equal", id="huge"),
         pytest.param(QUOTA, {"name": "x", "cpu": "many"}, "Enter a whole number", id="no-number"),
         pytest.param(POOL, {"name": "a/b"}, "invalid name", id="pool-name"),
