@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from cluster.jobspec.durations import read_duration
+from cluster.jobspec.request_form import free_value
 from cluster.operations.errors import OperationRefused
 
 Value = TypeVar("Value")
@@ -59,8 +60,8 @@ class Body:
         return isinstance(self._fields.get(field.casefold()), list)
 
     def text(self, field: str) -> str:
-        """A string, "" when not given."""
-        return self._typed(field, str, "", "string")
+        """A string, "" when not given; half characters are replaced."""
+        return str(free_value(self._typed(field, str, "", "string")))
 
     def flag(self, field: str) -> bool:
         """A boolean, False when not given."""
@@ -138,7 +139,12 @@ class Body:
         for item in value.values():
             if not isinstance(item, str):
                 raise self._mismatch(item, field, "string")
-        return value
+        return dict(free_value(value))
+
+    def free(self, field: str) -> dict[str, Any]:
+        """An object of the caller's own, as far as the record can hold it; empty when absent."""
+        value: dict[str, Any] = self._typed(field, dict, {}, "map[string]interface {}")
+        return dict(free_value(value))
 
     def texts_or_nulls(self, field: str) -> dict[str, str | None]:
         """As `texts`, where null is a value."""
@@ -154,7 +160,7 @@ class Body:
         for item in value:
             if not isinstance(item, str):
                 raise self._mismatch(item, field, "string")
-        return tuple(value)
+        return tuple(map(str, free_value(value)))
 
     def _typed(self, field: str, kind: type, default: Value, word: str) -> Value:
         value = self._fields.get(field.casefold())

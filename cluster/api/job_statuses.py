@@ -86,7 +86,12 @@ async def named_statuses(call: Call) -> HttpResponse:
         raise OperationRefused("no jobs in request")
     namespaces = {key.namespace for key in keys}
     require(call.caller, namespaces.pop() if len(namespaces) == 1 else EVERY_NAMESPACE, _RIGHT)
-    wanted = {key for key in keys if call.allows(key.namespace, _RIGHT)}
+    # Nothing is named by a NUL, and PostgreSQL would not even look for one.
+    wanted = {
+        key
+        for key in keys
+        if call.allows(key.namespace, _RIGHT) and "\0" not in key.namespace + key.job_id
+    }
     chosen = read_listing(call.query).filter
 
     def page(reader: RecordReader) -> Page:

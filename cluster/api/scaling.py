@@ -42,14 +42,13 @@ async def scale(call: Call, job_id: str) -> HttpResponse:
     if target.get("Job", job_id) not in {"", job_id}:
         raise OperationRefused("job ID in payload did not match URL")
     key = call.key_of_job(job_id)
-    meta = body.nested("Meta")
     request = ScalingRequest(
         namespace=target.get("Namespace", ""),
         task_group=target.get("Group", ""),
         count=count,
         message=body.text("Message"),
         error=body.flag("Error"),
-        meta={} if meta is None else meta.document,
+        meta=body.free("Meta"),
         job_modify_index=body.number("JobModifyIndex"),
     )
     written = await call.write(scale_job, key, request)

@@ -122,7 +122,8 @@ def ids_of(
     call: Call, reader: RecordReader, context: str, prefix: str, *, is_fuzzy: bool = False
 ) -> list[str]:
     """The first ids of a context that begin so, one more than are shown where there are more."""
-    if context in EMPTY_CONTEXTS or not can_begin(context, prefix):
+    # Nothing is named by a NUL, and PostgreSQL would not even look for one.
+    if context in EMPTY_CONTEXTS or "\0" in prefix or not can_begin(context, prefix):
         return []
     if context in {"namespaces", "node_pools"}:
         names = visible_names(call, reader, context)

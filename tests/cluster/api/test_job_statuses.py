@@ -238,6 +238,13 @@ async def test_named_jobs_in_any_case_and_unknown_ones_left_out(api, store):
     assert (await api.send("POST", STATUSES)).json == (await api.get(STATUSES)).json
 
 
+@pytest.mark.parametrize("name", [b"\\ud800", b"a\\u0000b"])
+async def test_odd_names_are_of_no_job(api, store, name):
+    await written(store, make_job(id="a"))
+    answer = await api.send("POST", STATUSES, b'{"jobs":[{"id":"%s"}]}' % name)
+    assert (answer.status, answer.json) == (200, [])
+
+
 async def test_named_jobs_of_namespaces_without_the_right_are_left_out_or_refused(store, tenant):
     await written(store, make_job(id="a"), make_job(id="c", namespace="team"))
     mine, other = {"id": "c", "namespace": "team"}, {"id": "a"}

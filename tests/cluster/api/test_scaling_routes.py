@@ -190,6 +190,24 @@ async def test_each_refusal_is_answered_with_its_text(api, job_id, body, status,
     assert [each["Events"] for each in groups.values()] == [None, None]
 
 
+ODD = [
+    pytest.param(b'{"Message":"\\ud800"}', {"Message": "\ufffd"}, id="half-a-character"),
+    pytest.param(b'{"Meta":{"a":' + b"9" * 30 + b"}}", {"Meta": {"a": 1e30}}, id="large-number"),
+    pytest.param(b'{"Meta":{"\\udfff":[{"a":null}]}}', {"Meta": {"\ufffd": [{"a": None}]}},
+                 id="half-a-name"),
+    pytest.param(b'{"Message":"a\\u0000b"}', {"Message": "a\0b"}, id="NUL"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("odd", "kept"), ODD)
+async def test_odd_texts_and_numbers_are_kept_as_far_as_they_can_be(api, odd, kept):
+    await register(api)
+    body = b'{"Target":{"Group":"api"},' + odd.removeprefix(b"{")
+    assert (await api.put("/v1/job/elastic/scale", body)).status == 200
+    (event,) = (await api.get("/v1/job/elastic/scale")).json["TaskGroups"]["api"]["Events"]
+    assert {name: event[name] for name in kept} == kept
+
+
 async def test_a_rollout_under_way_refuses_a_count(api, store):
     created = (await register(api))["Index"]
     running = Deployment(id="d1", job_id="elastic", job_create_index=created)

@@ -210,6 +210,15 @@ async def test_the_shortest_text_is_a_setting_and_counts_bytes(api, settings):
     assert answer.text == "fuzzy search query must be at least 4 characters, got 3"
 
 
+@pytest.mark.parametrize("text", [b"\\ud800\\ud800", b"a\\u0000b", b"%_", b"../.."])
+@pytest.mark.parametrize(("path", "field"), [("search", b"Prefix"), ("search/fuzzy", b"Text")])
+async def test_odd_texts_find_nothing(filled, path, field, text):
+    body = b'{"%s":"%s","Context":"all"}' % (field, text)
+    answer = await filled.put(f"/v1/{path}", body)
+    assert answer.status == 200
+    assert not any(answer.json["Matches"].values())
+
+
 async def search(client, prefix, context):
     return (await client.put("/v1/search", {"Prefix": prefix, "Context": context})).json
 
