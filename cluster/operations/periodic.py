@@ -134,7 +134,8 @@ def _due(change: Change, job: Job, *, catches_up: bool) -> _Due | None:
         return None
     launches = launches_of(change, job)
     if not is_credible(launches.decided_to, change.now):
-        note_launches(change, replace(launches, decided_to=change.now), ())
+        launch = min(launches.launch, change.now)
+        note_launches(change, replace(launches, decided_to=change.now, launch=launch), ())
         return None
     due = next_due(job, launches.decided_to)
     if due is None or due > change.now:

@@ -65,8 +65,10 @@ class Launches:
             value = event.value
             if isinstance(value, PeriodicLaunch) and not event.deleted:
                 key = value.key
+                if self._decided_to.get(key) != value.decided_to:
+                    # A launch by hand decides nothing.
+                    self._backlog.discard(key)
                 self._decided_to[key] = value.decided_to
-                self._backlog.discard(key)
             elif isinstance(value, Job) and event.topic == Topic.JOB:
                 key = value.key
                 if event.deleted:

@@ -118,6 +118,13 @@ def test_what_was_due_before_a_leader_came_is_said_to_be_so(desk):
     assert desk.reported(2) == [("etl", False), ("other", False)]
 
 
+def test_a_launch_by_hand_does_not_decide_what_was_due_before(desk):
+    desk.register(0.5, hourly())
+    desk.restore(1.6)
+    desk.decide(1.6, to=0.5)
+    assert desk.reported(1.6) == [("etl", True)]
+
+
 def test_a_clock_that_is_set_back_delays_and_one_set_forward_makes_due(desk):
     desk.register(0.5, hourly())
     desk.decide(1, to=1)
