@@ -84,7 +84,7 @@ def plan_job(reader: StateReader, job: Job, *, by: Caller, now: int, ids: IDSour
     """Run the job's scheduler as if it had been registered.
 
     Raises `OperationRefused` for a job that could not be registered. A periodic or parameterized
-    job places nothing itself: its annotations are empty.
+    job places nothing itself: of it, this tells what a child would do that ran now.
     """
     require_registration(by, job, "plan-job")
     stored = reader.job(job.key)
@@ -126,8 +126,6 @@ def _run(dry_run: _DryRun, job: Job, now: int, ids: IDSource) -> tuple[Plan, Out
         modify_time=now,
     )
     dry_run.put_evaluation(evaluation)
-    if job.is_periodic or job.is_parameterized:
-        return Plan(), Outcome(evaluation=evaluation)
     scheduler = new_scheduler(
         job.type, dry_run, ids=ids, now=now, matcher=_MATCHER, seed=_seed(evaluation.id)
     )

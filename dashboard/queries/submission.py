@@ -202,6 +202,8 @@ def review(snapshot: Snapshot, job: Job, *, by: Caller, now: int, ids: IDSource)
     )
     unplaced = sum(group.unplaced for group in groups)
     strong, rest = _sentence(planned, groups, unplaced)
+    if job.is_periodic or job.is_parameterized:
+        strong, rest = _sentence_of_child(job, len(planned.placements), unplaced)
     return Review(
         groups=groups,
         placements=tuple(sorted(planned.placements, key=_in_turn)[:MAX_PLACEMENTS]),
@@ -316,6 +318,18 @@ def _sentence(
     if planned.diff.type != DiffType.NONE:
         return "No allocation would change.", "Running it stores a new version of the job."
     return "Nothing would change.", "Running it only has the job evaluated again."
+
+
+def _sentence_of_child(job: Job, placed: int, unplaced: int) -> tuple[str, str]:
+    """What a launch or dispatch would do now: the job itself runs nothing."""
+    started = "dispatched" if job.is_parameterized else "launched"
+    strong = f"Running it starts nothing until it is {started}."
+    wanted = placed + unplaced
+    if unplaced:
+        waits = f"{count_of(unplaced, 'waits', 'wait')} until there is room; see why below."
+        fits = f"{number(placed)} of {number(wanted)} find a place"
+        return strong, f"If it were {started} now, {fits}, and {waits}"
+    return strong, f"If it were {started} now, {number(placed)} would be placed."
 
 
 def _left_out(job: Job, parsed: ParsedText) -> list[Finding]:

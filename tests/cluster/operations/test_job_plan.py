@@ -98,7 +98,13 @@ def test_a_job_that_could_not_be_registered_cannot_be_planned(store, ids):
         plan(store, ids, make_job(Namespace="nowhere"))
 
 
-def test_a_periodic_job_places_nothing_itself(store, ids):
-    planned = plan(store, ids, make_job(Type="batch", Periodic={"Specs": ["* * * * *"]}))
+@pytest.mark.parametrize(
+    "kind",
+    [{"Periodic": {"Specs": ["* * * * *"]}}, {"ParameterizedJob": {}}],
+    ids=lambda kind: next(iter(kind)),
+)
+def test_of_a_job_that_runs_as_its_children_it_tells_what_one_would_do(store, ids, kind):
+    planned = plan(store, ids, make_job(Type="batch", **kind))
 
-    assert (planned.placements, planned.annotations.desired_updates) == ((), {})
+    (updates,) = planned.annotations.desired_updates.values()
+    assert updates.place == 2

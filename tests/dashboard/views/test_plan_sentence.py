@@ -8,13 +8,14 @@ from cluster.jobspec.diff_structs import JobDiff
 from cluster.jobspec.parse import parse_text
 from cluster.operations.job_plan import PlannedJob
 from cluster.operations.jobs import JobRegistration, register_job
-from dashboard.queries.submission import _group_change, _sentence
+from dashboard.queries.submission import _group_change, _sentence, _sentence_of_child
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.identity import JobKey
+from scheduler.structs.job import ParameterizedJob, Periodic
 from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
-from tests.builders import SOME_MOMENT, make_allocation
+from tests.builders import SOME_MOMENT, make_allocation, make_job
 from tests.callers import MANAGER
 
 TEXT = """job "web" {
@@ -108,6 +109,7 @@ def plan(updates):
         preempted=(),
         diff=JobDiff(),
         job_modify_index=3,
+        next_launch=None,
         warnings=(),
         index=9,
     )
@@ -117,3 +119,31 @@ def sentence(updates):
     found = plan(updates)
     group = _group_change("service", "web", updates, found, {})
     return " ".join(_sentence(found, (group,), group.unplaced))
+
+
+@pytest.mark.parametrize(
+    ("kind", "unplaced", "told"),
+    [
+        (
+            {"periodic": Periodic()},
+            0,
+            (
+                "Running it starts nothing until it is launched.",
+                "If it were launched now, 2 would be placed.",
+            ),
+        ),
+        (
+            {"parameterized_job": ParameterizedJob()},
+            1,
+            (
+                "Running it starts nothing until it is dispatched.",
+                (
+                    "If it were dispatched now, 2 of 3 find a place, and 1 waits until there is"
+                    " room; see why below."
+                ),
+            ),
+        ),
+    ],
+)
+def test_a_job_that_runs_as_its_children_is_not_said_to_start(kind, unplaced, told):
+    assert _sentence_of_child(make_job(**kind), 2, unplaced) == told
