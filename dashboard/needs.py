@@ -17,7 +17,7 @@ from dashboard.wording import clock_time, count_of, number
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobStatus, JobSummary, JobType
-from scheduler.structs.node import NodeEligibility, NodeStatus
+from scheduler.structs.node import LOST, NodeEligibility, NodeStatus
 
 #: So often an allocation is restarted before it counts as one that fails again and again.
 RESTARTS = 2
@@ -25,7 +25,6 @@ RESTARTS = 2
 _NAMED = 3
 #: Jobs and rollouts told one by one; what is left of each kind is one row.
 _ONE_BY_ONE = 5
-_LOST = frozenset({NodeStatus.DOWN, NodeStatus.DISCONNECTED})
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +101,7 @@ def needs_of(facts: Circumstances) -> list[Need]:
 
 
 def _nodes_lost(facts: Circumstances) -> Iterator[Need]:
-    lost = _sorted(face for face in facts.nodes if face.status in _LOST)
+    lost = _sorted(face for face in facts.nodes if face.status in LOST)
     if not lost:
         return
     cut_off = sum(face.status == NodeStatus.DISCONNECTED for face in lost)

@@ -110,7 +110,11 @@ class MemoryRecord(MemoryStateStore, RecordReader):
 
     def node_tally(self):
         faces = self.node_faces()
-        return {"nodes": len(faces), "draining": sum(face.is_draining for face in faces)}
+        return {
+            "nodes": len(faces),
+            "draining": sum(face.is_draining for face in faces),
+            "lost": sum(face.status in ("down", "disconnected") for face in faces),
+        }
 
     def node_faces(self):
         return [

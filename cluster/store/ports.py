@@ -185,7 +185,7 @@ class RecordReader(StateReader, Protocol):
         """The jobs that hold most CPU, the largest first; of one pool, what they hold there."""
 
     def node_tally(self) -> dict[str, int]:
-        """Nodes in all (`nodes`), and those that drain (`draining`)."""
+        """Nodes in all (`nodes`), those that drain (`draining`) or are lost (`lost`)."""
 
     def node_faces(self) -> list[NodeFace]:
         """All nodes, in no order."""

@@ -14,6 +14,7 @@ from scheduler.state import nouns
 from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
+from scheduler.structs.node import LOST
 
 #: Databases bound how many parameters a statement may have.
 _KEYS_AT_ONCE = 200
@@ -62,10 +63,16 @@ def blocked_ids(reader: DjangoStateReader, namespaces: Namespaces) -> set[str]:
 
 
 def node_tally(reader: DjangoStateReader) -> dict[str, int]:
-    """Nodes in all (`nodes`), and those that drain (`draining`)."""
-    found = reader.rows("SELECT is_draining, COUNT(*) FROM node GROUP BY is_draining", ())
-    by_drain = {bool(draining): int(count) for draining, count in found}
-    return {"nodes": sum(by_drain.values()), "draining": by_drain.get(True, 0)}
+    """Nodes in all (`nodes`), those that drain (`draining`) or are lost (`lost`)."""
+    found = reader.rows(
+        "SELECT is_draining, status, COUNT(*) FROM node GROUP BY is_draining, status", ()
+    )
+    rows = [(bool(draining), str(status), int(count)) for draining, status, count in found]
+    return {
+        "nodes": sum(count for _, _, count in rows),
+        "draining": sum(count for draining, _, count in rows if draining),
+        "lost": sum(count for _, status, count in rows if status in LOST),
+    }
 
 
 def open_statuses(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, str]:

@@ -12,7 +12,7 @@ from dashboard.subscription import Subscription
 from scheduler.state.events import StateEvent, Topic
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
-from scheduler.structs.node import Node
+from scheduler.structs.node import LOST, Node
 
 
 class NavigationFeed(Feed):
@@ -25,8 +25,8 @@ class NavigationFeed(Feed):
         super().__init__(subscription, parts)
         self._jobs: set[JobKey] = set()
         self._blocked: set[str] = set()
-        #: Each node, and whether it drains.
-        self._nodes: dict[str, bool] = {}
+        #: Each node: whether it drains, and whether it is lost.
+        self._nodes: dict[str, tuple[bool, bool]] = {}
         self._sees_nodes = NODE_READ in subscription.may
         self._told: dict[str, str] = {}
 
@@ -36,7 +36,9 @@ class NavigationFeed(Feed):
         self._jobs = reader.job_keys(namespaces)
         self._blocked = reader.blocked_ids(namespaces)
         if self._sees_nodes:
-            self._nodes = {face.id: face.is_draining for face in reader.node_faces()}
+            self._nodes = {
+                face.id: (face.is_draining, face.status in LOST) for face in reader.node_faces()
+            }
         self._told = self._texts()
 
     def _note(self, event: StateEvent, index: int) -> None:
@@ -51,7 +53,8 @@ class NavigationFeed(Feed):
         elif event.topic is Topic.NODE and self._sees_nodes:
             self._nodes.pop(event.key, None)
             if isinstance(value, Node) and not event.deleted:
-                self._nodes[event.key] = value.drain_strategy is not None
+                is_lost = value.status in LOST
+                self._nodes[event.key] = (value.drain_strategy is not None, is_lost)
 
     def flush(self, reader: RecordReader | None, now: int) -> tuple[Piece, ...]:
         """The counts, when one of them changed."""
@@ -69,5 +72,6 @@ class NavigationFeed(Feed):
             jobs=len(self._jobs),
             blocked=len(self._blocked),
             nodes=len(self._nodes) if self._sees_nodes else None,
-            draining=sum(self._nodes.values()),
+            draining=sum(drains for drains, _ in self._nodes.values()),
+            lost=sum(is_lost for _, is_lost in self._nodes.values()),
         )

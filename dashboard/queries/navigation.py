@@ -7,35 +7,42 @@ navigation; a text is empty while there is nothing to say.
 from cluster.store.ports import RecordReader
 from dashboard.wording import number
 
+#: Stands beside the nodes, in a tone of its own.
+LOST_NODES = "Nodes lost"
+
 
 def navigation(
     reader: RecordReader, namespaces: frozenset[str] | None, *, sees_nodes: bool
 ) -> dict[str, dict[str, str]]:
     """In three reads, whatever the size of the cluster."""
-    nodes = reader.node_tally() if sees_nodes else {"nodes": None, "draining": 0}
+    nodes = reader.node_tally() if sees_nodes else {"nodes": None, "draining": 0, "lost": 0}
     texts = nav_texts(
         jobs=reader.job_count(namespaces),
         blocked=reader.open_tally(namespaces).get("blocked", 0),
         nodes=nodes["nodes"],
         draining=nodes["draining"] or 0,
+        lost=nodes["lost"] or 0,
     )
-    tones = {"Evaluations": "blocked", "Drains": "draining"}
+    tones = {"Evaluations": "blocked", "Drains": "draining", LOST_NODES: "lost"}
     return {
         word: {"text": text, "tone": tones.get(word, ""), "fact": nav_fact(word)}
         for word, text in texts.items()
     }
 
 
-def nav_texts(*, jobs: int, blocked: int, nodes: int | None, draining: int) -> dict[str, str]:
+def nav_texts(
+    *, jobs: int, blocked: int, nodes: int | None, draining: int, lost: int
+) -> dict[str, str]:
     """What stands beside each word of the navigation that has a count; `nodes` None: not shown."""
     return {
         "Jobs": number(jobs),
         "Evaluations": f"{number(blocked)} blocked" if blocked else "",
         "Nodes": number(nodes) if nodes is not None else "",
+        LOST_NODES: f"{number(lost)} lost" if lost else "",
         "Drains": number(draining) if draining else "",
     }
 
 
 def nav_fact(word: str) -> str:
     """The name under which a frame brings the count of a word."""
-    return f"nav-{word.lower()}"
+    return f"nav-{word.lower().replace(' ', '-')}"

@@ -265,4 +265,5 @@ def nav_link(
         "key": key,
         "is_current": path == url or (url != "/" and path.startswith(url)),
         "count": counts.get(word),
+        "lost": counts.get(f"{word} lost"),
     }

@@ -20,6 +20,10 @@ class NodeStatus(StrEnum):
     DISCONNECTED = "disconnected"
 
 
+#: Of nodes that do not answer any more.
+LOST = frozenset({NodeStatus.DOWN, NodeStatus.DISCONNECTED})
+
+
 class NodeEligibility(StrEnum):
     """Whether new allocations may be placed on a node."""
 

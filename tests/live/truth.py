@@ -50,6 +50,7 @@ class Truth:
             "nav-jobs": jobs,
             "nav-evaluations": f"{blocked} blocked" if blocked else "",
             "nav-nodes": nodes,
+            "nav-nodes-lost": "",
             "nav-drains": "",
         }
         shown = facts(page)

@@ -13,7 +13,7 @@ from scheduler.state.writes.jobs import write_job
 from scheduler.state.writes.nodes import write_node
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
-from scheduler.structs.node import DrainStrategy
+from scheduler.structs.node import DrainStrategy, NodeStatus
 from tests.builders import SOME_MOMENT, CountingIDs, make_job, make_node
 from tests.callers import MANAGER
 
@@ -54,11 +54,12 @@ def follow(sqlite_store):
     return follow
 
 
-def counts(jobs="0", evaluations="", nodes="0", drains=""):
+def counts(jobs="0", evaluations="", nodes="0", drains="", lost=""):
     return {
         "nav-jobs": jobs,
         "nav-evaluations": evaluations,
         "nav-nodes": nodes,
+        "nav-nodes-lost": lost,
         "nav-drains": drains,
     }
 
@@ -95,6 +96,15 @@ def test_nodes_are_counted_and_those_that_drain(write, follow):
     assert told() == [counts(nodes="1")]
     write(lambda change: change.put_node(make_node(drain_strategy=DrainStrategy())))
     assert told() == [counts(nodes="1", drains="1")]
+
+
+def test_nodes_that_are_lost_are_told_beside_the_others(write, follow):
+    told = follow()
+    write(lambda change: write_node(change, make_node()))
+    told()
+    for status, lost in (("disconnected", "1 lost"), ("down", None), ("initializing", "")):
+        write(lambda change, status=status: change.put_node(make_node(status=NodeStatus(status))))
+        assert told() == ([] if lost is None else [counts(nodes="1", lost=lost)])
 
 
 def test_an_evaluation_counts_while_it_is_blocked(write, follow):
