@@ -99,7 +99,7 @@ def list_jobs(
     jobs = reader.page(nouns.JOBS, listing)
     following = jobs[PAGE_SIZE].key if len(jobs) > PAGE_SIZE else None
     return JobList(
-        lines=_lines(reader, jobs[:PAGE_SIZE]),
+        lines=job_lines(reader, jobs[:PAGE_SIZE]),
         after="/".join(following) if following else "",
     )
 
@@ -111,7 +111,7 @@ def jobs_told(count: int) -> str:
 
 def lines_of(reader: RecordReader, keys: Iterable[JobKey]) -> tuple[JobLine, ...]:
     """The lines of these jobs; those that are gone are left out."""
-    return _lines(reader, reader.jobs_among(set(keys)))
+    return job_lines(reader, reader.jobs_among(set(keys)))
 
 
 def counts_of(group: TaskGroupSummary, wanted: int, *, ends: bool = True) -> Counts:
@@ -180,7 +180,8 @@ def standing_of(job: Job, counts: Counts) -> str:
     return status
 
 
-def _lines(reader: RecordReader, jobs: Collection[Job]) -> tuple[JobLine, ...]:
+def job_lines(reader: RecordReader, jobs: Collection[Job]) -> tuple[JobLine, ...]:
+    """The rows of these jobs, in one read."""
     summaries = reader.summaries_among({job.key for job in jobs})
     return tuple(
         JobLine(job=job, counts=total(group_counts(job, summaries.get(job.key)).values()))

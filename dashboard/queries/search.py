@@ -1,23 +1,25 @@
 """Search by the beginning of an id or name, over every kind of thing, ten of each.
 
-In: a reader, a viewer, a text. Out: hits by kind. One read per kind, each bounded by the database.
+In: a reader, a viewer, a text. Out: hits by kind. A read per kind, each bounded by the database,
+and one for how the jobs stand.
 """
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import Key, Listing, RecordReader, Value
 from dashboard.queries.allocations import state_of
-from dashboard.queries.jobs import status_of
+from dashboard.queries.jobs import JobLine, job_lines
 from dashboard.queries.nodes import node_state
 from dashboard.viewer import Viewer
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
-from scheduler.structs.job import Job
+
+Row = TypeVar("Row")
 
 MOST = 10
 _HEX = re.compile(r"[0-9a-f][0-9a-f-]{0,35}")
@@ -47,7 +49,7 @@ def search(reader: RecordReader, viewer: Viewer, text: str) -> tuple[HitsOfKind,
     if not text:
         return ()
     jobs = _begin_with(reader, viewer, nouns.JOBS, text)
-    found = [_found("Jobs", "job", jobs, _job)]
+    found = [_found("Jobs", "job", [*job_lines(reader, jobs)], _job)]
     if viewer.access.reads("node"):
         found.append(_nodes(reader, text))
     if _HEX.fullmatch(text.lower()):
@@ -84,12 +86,13 @@ def _begin_with(
     return reader.page(noun, listing)
 
 
-def _found(word: str, icon: str, rows: list[Value], told: Callable[[Value], Hit]) -> HitsOfKind:
+def _found(word: str, icon: str, rows: list[Row], told: Callable[[Row], Hit]) -> HitsOfKind:
     return HitsOfKind(word, icon, tuple(told(row) for row in rows[:MOST]), len(rows) > MOST)
 
 
-def _job(job: Job) -> Hit:
-    return Hit(job_url(job.key), job.id, f"{job.type}, {job.namespace}", "job", status_of(job))
+def _job(line: JobLine) -> Hit:
+    job = line.job
+    return Hit(job_url(job.key), job.id, f"{job.type}, {job.namespace}", "job", line.status)
 
 
 def _alloc(alloc: Allocation) -> Hit:

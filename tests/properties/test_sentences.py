@@ -5,6 +5,7 @@ overview and queries is rendered and held against the record.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -14,18 +15,29 @@ from cluster.jobspec.parse import parse_job
 from cluster.operations.errors import OperationRefused
 from dashboard.outcomes import outcome_of, short_outcome, told_of
 from dashboard.overview import Overview
-from dashboard.queries import allocation, drains, job, jobs, nodes
+from dashboard.queries import (
+    allocation,
+    chain,
+    drains,
+    evaluation,
+    evaluations,
+    job,
+    jobs,
+    nodes,
+)
 from dashboard.queries.evaluation import head_panel
 from dashboard.queries.navigation import navigation
 from dashboard.queries.overview import overview_parts
+from dashboard.queries.search import search
 from dashboard.queries.submission import Review, review
 from dashboard.subscription import Subscription
+from dashboard.viewer import Viewer
 from dashboard.wording import NARROW_SPACE
 from scheduler.state import nouns
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.job import Job
-from scheduler.structs.node import NodeStatus
+from scheduler.structs.node import LOST, NodeStatus
 from tests.builders import CountingIDs
 from tests.callers import MANAGER
 from tests.properties.histories import JOBS, History, histories
@@ -117,6 +129,10 @@ class Teller:
         yield from self.nodes()
         yield from self.drains()
         yield from self.plans()
+        yield from self.chains()
+        yield from self.decisions()
+        yield from self.listed()
+        yield from self.found()
 
     # Evaluations.
 
@@ -168,6 +184,8 @@ class Teller:
         self.agree_with_needs(fresh, f"{parts['strong']} {parts['rest']}")
         texts = navigation(self.record, None, sees_nodes=True)
         assert texts["Jobs"]["text"] == str(len(list(self.record.jobs())))
+        lost = sum(node.status in LOST for node in self.record.nodes())
+        assert texts["Nodes lost"]["text"] == (f"{lost} lost" if lost else "")
 
     def agree_with_needs(self, overview: Overview, sentence: str) -> None:
         needs = overview.needs(self.history.now)
@@ -317,6 +335,77 @@ class Teller:
             assert planned.is_unchanged
             assert not planned.placements
             assert not planned.stops
+
+    # Chains of evaluations.
+
+    def chains(self) -> Iterator[tuple[str, str]]:
+        for item in self.record.evaluations():
+            told = chain.chain_panel(self.record, followed("chain", item.id), self.history.now)
+            where = f"chain of {item.id[-4:]}"
+            yield where, f"{told['strong']} {told['rest']}"
+            members = told["rows"]
+            total, of_jobs = (_value(count) for count in _COUNT.findall(told["strong"]))
+            assert total == len(members) + told["hidden"]
+            assert of_jobs == len({row["evaluation"].job_key for row in members})
+            states = Counter(row["state"] for row in members)
+            counted = re.findall(rf"{_NUMBER} ([a-z-]+)", told["rest"])
+            assert {state: _value(count) for count, state in counted} == states
+            assert sum(row["is_selected"] for row in members) == 1
+            for row in members:
+                yield f"{where}, {row['evaluation'].id[-4:]}", f"{row['event']}. {row['told']}"
+            if told["ended"]:
+                assert not any(row["state"] in {"pending", "blocked"} for row in members)
+
+    # What an evaluation decided.
+
+    def decisions(self) -> Iterator[tuple[str, str]]:
+        for item in self.record.evaluations():
+            panel = followed("evaluation", item.id)
+            told = evaluation.decision_panel(self.record, panel, self.history.now)
+            where = f"decision {item.id[-4:]}"
+            yield where, f"{told['outcome'].strong} {told['outcome'].rest}"
+            assert told["outcome"] == outcome_of(item, self.placed_by(item))
+            assert len(told["placed"]) + told["more_placed"] == told["placed_count"]
+            assert told["placed_count"] == len(self.placed_by(item))
+            assert [each.title for each in told["waiting"]] == [*item.failed_task_groups]
+            for each in (*told["waiting"], *told["placed"], *told["explained"]):
+                if each.view is not None:
+                    yield f"{where}, {each.title}", each.view.sentence
+            for group, plan in told["updates"]:
+                yield f"{where}, plan of {group}", plan
+                assert plan != "nothing to change" or not self.made.get(item.id)
+
+    def placed_by(self, item: Evaluation) -> list[Allocation]:
+        held = self.record.allocations_by_eval(item.id)
+        return [alloc for alloc in held if alloc.create_index >= item.create_index]
+
+    # Lists and searches.
+
+    def listed(self) -> Iterator[tuple[str, str]]:
+        viewer = Viewer(name="kim", now=self.history.now, caller=MANAGER, namespaces=None)
+        wanted = evaluations.EvaluationFilter()
+        page = evaluations.evaluations_page(self.record, viewer, wanted=wanted)
+        yield "evaluations", page["told"]
+        stored = Counter(self.statuses())
+        assert page["told"].startswith(f"{sum(stored.values())} evaluation")
+        counts = {choice["word"]: choice.get("text", "") for choice in page["states"]}
+        for state in ("blocked", "complete", "failed"):
+            assert counts[state] == (str(stored[state]) if stored[state] else "")
+        for row in page["rows"]:
+            yield f"row of {row['evaluation'].id[-4:]}", row["outcome"]
+            if row["evaluation"].is_terminal:
+                assert row["state"] == row["evaluation"].status.value
+
+    def found(self) -> Iterator[tuple[str, str]]:
+        viewer = Viewer(name="kim", now=self.history.now, caller=MANAGER, namespaces=None)
+        for item in self.record.jobs():
+            kinds = {each.word: each for each in search(self.record, viewer, item.id)}
+            states = {hit.title: hit.status for hit in kinds["Jobs"].hits}
+            (line,) = [
+                line for line in jobs.list_jobs(self.record, None).lines if line.job.id == item.id
+            ]
+            yield f"search for {item.id}", " ".join(hit.note for hit in kinds["Jobs"].hits)
+            assert states[item.id] == line.status
 
 
 _MAKES = ("place", "canary", "replace", "migrate")
