@@ -407,11 +407,23 @@ def test_a_new_version_with_the_same_schedule_loses_no_launch(store, ids):
     ],
 )
 def test_a_changed_schedule_begins_from_now(store, ids, change):
-    register(store, ids)
-    register(store, ids, make_job(**change), THREE + SECOND)
-    assert launch(store, ids, THREE + 2 * SECOND).child_id == ""
+    """It names half past two, which is over."""
+    begin = THREE - HOUR + 60 * SECOND
+    register(store, ids, now=begin)
+    register(store, ids, make_job(**change))
+    assert launch(store, ids, NOW + SECOND).child_id == ""
+    kept = store.get(PERIODIC_LAUNCHES, KEY)
+    assert (kept.launch, kept.decided_to) == (begin, NOW)
     half = THREE + HOUR // 2
     assert launch(store, ids, half).child_id == f"etl/periodic-{half // SECOND}"
+
+
+def test_a_schedule_changed_after_the_clock_was_set_back_repeats_nothing(store, ids):
+    register(store, ids)
+    launch(store, ids, THREE)
+    register(store, ids, make_job(crons=("*/5 * * * *",)), NOW)
+    assert launch(store, ids, THREE).child_id == ""
+    assert launch(store, ids, THREE + 300 * SECOND).child_id
 
 
 @pytest.mark.parametrize("how", ["stopped", "disabled"])

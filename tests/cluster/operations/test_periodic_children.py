@@ -20,7 +20,14 @@ from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobChildrenSummary
-from tests.builders import SECOND, SOME_MOMENT, CountingIDs, make_allocation, make_evaluation
+from tests.builders import (
+    SECOND,
+    SOME_MOMENT,
+    CountingIDs,
+    make_allocation,
+    make_evaluation,
+    make_job,
+)
 from tests.callers import MANAGER
 
 MINUTE = 60 * SECOND
@@ -135,6 +142,13 @@ def test_a_child_that_has_ended_does_not(store, ids, state):
     child = store.job(JobKey("default", launch(store, ids, 1)))
     state(store, child, ids)
     assert launch(store, ids, 2) == f"etl/periodic-{NOW // SECOND + 120}"
+
+
+def test_a_job_that_only_names_it_as_its_parent_prohibits_nothing(store, ids):
+    register(store, ids)
+    other = make_job(id="etl/by-hand", type="batch", parent_id="etl", status="running")
+    store.write(WriteKind.JOB_REGISTERED, lambda change: change.put_job(other), now=NOW)
+    assert launch(store, ids, 1)
 
 
 def test_a_dispatched_child_that_is_periodic_launches_children_itself(store, ids):
