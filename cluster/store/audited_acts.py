@@ -94,22 +94,29 @@ def _job_reverted(frame: EventFrame) -> Act | None:
 
 
 def _stability_set(frame: EventFrame) -> Act | None:
-    return _of_version(frame, lambda job: "call job stable" if job.stable else "call job unstable")
+    job = _version_of(frame)
+    if job is None:
+        return None
+    return _of_version("mark job version", job, "stable" if job.stable else "not stable")
 
 
 def _version_tagged(frame: EventFrame) -> Act | None:
-    return _of_version(
-        frame, lambda job: "tag job version" if job.version_tag else "untag job version"
-    )
-
-
-def _of_version(frame: EventFrame, words: Callable[[Job], str]) -> Act | None:
-    # The current version is the job's own row.
-    job = _value(frame.events, Topic.JOB_VERSION, Job) or _value(frame.events, Topic.JOB, Job)
+    job = _version_of(frame)
     if job is None:
         return None
-    tag = f", {job.version_tag.name}" if job.version_tag else ""
-    return Act(words(job), "job", job.id, job.namespace, f"version {job.version}{tag}")
+    if job.version_tag is None:
+        return _of_version("untag job version", job)
+    return _of_version("tag job version", job, job.version_tag.name)
+
+
+def _version_of(frame: EventFrame) -> Job | None:
+    # The current version is the job's own row.
+    return _value(frame.events, Topic.JOB_VERSION, Job) or _value(frame.events, Topic.JOB, Job)
+
+
+def _of_version(words: str, job: Job, more: str = "") -> Act:
+    detail = f"version {job.version}" + (f", {more}" if more else "")
+    return Act(words, "job", job.id, job.namespace, detail)
 
 
 def _job_launched(frame: EventFrame) -> Act | None:

@@ -58,6 +58,40 @@ async def test_a_refused_stop_names_the_job_and_the_missing_right(reader, job, s
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("verb", "body", "words"),
+    [
+        ("PUT dispatch", {"Payload": "aGk="}, ("dispatch job", "as twice/dispatch-")),
+        ("PUT dispatch/payload", {"a": 1}, ("dispatch job", "as twice/dispatch-")),
+        ("PUT revert", {"JobID": "twice"}, ("revert job", "version 2")),
+        (
+            "PUT stable",
+            {"JobID": "twice", "Stable": True},
+            ("mark job version", "version 0, stable"),
+        ),
+        ("PUT versions/good/tag", {"Version": 1}, ("tag job version", "version 1, good")),
+        ("DELETE versions/first/tag", None, ("untag job version", "version 0")),
+    ],
+)
+async def test_done_or_refused_an_act_has_the_same_words(api, reader, store, verb, body, words):
+    act, detail = words
+    for priority in (10, 20):
+        form = document(ID="twice", Priority=priority, ParameterizedJob={})
+        await api.put("/v1/jobs", {"Job": form})
+    await api.put("/v1/job/twice/versions/first/tag", {})
+    method, path = verb.split()
+
+    assert (await reader.send(method, f"/v1/job/twice/{path}", body)).status == 403
+    answer = await api.send(method, f"/v1/job/twice/{path}", body)
+
+    assert answer.status == 200, answer.text
+    seen = [row for row in await told(store, "result", "act", "target_id", "reason") if act in row]
+    assert [row[:3] for row in seen if row[0] == "refused"] == [("refused", act, "twice")]
+    done = [row for row in seen if row[0] == "done"]
+    assert done[-1][2] == "twice"
+    assert done[-1][3].startswith(detail)
+
+
 async def test_a_wrong_token_is_told_and_counted(store, job):
     for _ in range(5):
         await Client(SECRETS[0]).get("/v1/job/web")
