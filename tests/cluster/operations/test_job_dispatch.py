@@ -110,7 +110,7 @@ def test_a_child_is_a_copy_with_its_own_name_payload_and_meta(store, ids):
     ]
 
 
-def test_128_the_evaluation_is_of_the_child_and_says_who_launched_it(store, ids):
+def test_the_evaluation_is_of_the_child_and_says_who_launched_it(store, ids):
     register(store, ids)
 
     dispatched = dispatch(store, ids, priority=70)
