@@ -17,7 +17,6 @@ from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
 from cluster.api.watches import watch_job, watch_row, watch_table
 from cluster.operations.errors import NotAllowed, OperationRefused
-from cluster.operations.rights import require
 from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.store.ports import Listing, RecordReader
 from scheduler.access.access import EVERY_NAMESPACE, Access
@@ -130,20 +129,22 @@ def _may(access: Access, namespace: str, capability: str) -> bool:
 
 def _require(caller: Caller, namespace: str, capability: str) -> None:
     if not _may(caller.access, namespace, capability):
-        try:
-            require(caller, namespace, capability)
-        except NotAllowed as refused:
-            missing = f"{refused.missing}, or list-jobs and read-job there"
-            raise NotAllowed(missing=missing) from None
+        others = " and ".join(_JOB_READER)
+        raise NotAllowed(missing=f"{capability}, or {others}, in namespace {namespace}")
 
 
 def policy_namespaces(call: Call, reader: StateReader) -> frozenset[str] | None:
     """The namespaces whose policies a list shows; None for all."""
     own = call.listed(reader, _LIST)
-    list_jobs, read_job = (call.listed(reader, each) for each in _JOB_READER)
-    if own is None or list_jobs is None:
-        return own if own is None else read_job if read_job is None else own | read_job
-    return own | (list_jobs if read_job is None else list_jobs & read_job)
+    both = _common(*(call.listed(reader, each) for each in _JOB_READER))
+    return None if own is None or both is None else own | both
+
+
+def _common(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    """The namespaces in both; None stands for all."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
 
 
 def _stub(policy: ScalingPolicy) -> dict[str, Any]:

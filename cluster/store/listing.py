@@ -179,7 +179,7 @@ def _conditions(
     """
     conditions: list[_Condition] = []
     if listing.prefix:
-        conditions.append(_prefixed(reader, order.prefixed, listing.prefix))
+        conditions.append(_prefixed(reader, order, listing.prefix))
     if listing.namespaces is not None and order.noun is not nouns.NODES:
         names = sorted(listing.namespaces)
         column = "namespace" if "namespace" in leading else reader.hidden("namespace")
@@ -193,11 +193,12 @@ def _conditions(
     return conditions
 
 
-def _prefixed(reader: DjangoStateReader, column: str, prefix: str) -> _Condition:
-    if column == "id":
+def _prefixed(reader: DjangoStateReader, order: _Order, prefix: str) -> _Condition:
+    # Policies are asked for by any text, not by the digits of an id alone.
+    if order.prefixed == "id" and order.noun is not SCALING_POLICIES:
         # No digit of an id comes after `f`, in any collation.
         return "id >= %s AND id < %s", [prefix, f"{prefix}g"]
-    text = reader.prefix_condition(column)
+    text = reader.prefix_condition(order.prefixed)
     return text, [prefix] * text.count("%s")
 
 

@@ -7,6 +7,8 @@ from django.db import connections
 from cluster.store.ports import Listing
 from scheduler.state import nouns
 from scheduler.state.events import WriteKind
+from scheduler.state.scaling_nouns import SCALING_POLICIES
+from scheduler.structs.task_group import ScalingPolicy
 from tests.builders import make_evaluation, make_job, make_node
 
 
@@ -20,6 +22,10 @@ def filled(record):
         change.put_evaluation(make_evaluation(id="1b", create_index=9, namespace="team"))
         for namespace, job_id in (("team", "a"), ("default", "web"), ("default", "we_b")):
             change.put_job(make_job(namespace=namespace, id=job_id))
+        change.put_job(make_job(namespace="team", id="late", modify_index=12))
+        for policy_id, job_id in (("5d-2", "b"), ("5d-1", "a")):
+            target = {"Namespace": "default", "Job": job_id, "Group": "g"}
+            change.put(SCALING_POLICIES, ScalingPolicy(id=policy_id, target=target))
         change.put_node(make_node(id="f00d"))
         change.put_node(make_node(id="beef"))
 
@@ -38,9 +44,20 @@ PAGES = [
                  id="cursor-reversed"),
     pytest.param(nouns.EVALUATIONS, {"limit": 2}, ["1b", "3a", "1a"],
                  id="one-more-than-the-limit"),
-    pytest.param(nouns.JOBS, {}, ["we_b", "web", "a"], id="jobs-by-key"),
-    pytest.param(nouns.JOBS, {"by_id": True}, ["a", "we_b", "web"], id="jobs-by-id"),
+    pytest.param(nouns.JOBS, {}, ["we_b", "web", "a", "late"], id="jobs-by-key"),
+    pytest.param(nouns.JOBS, {"by_id": True}, ["a", "late", "we_b", "web"], id="jobs-by-id"),
     pytest.param(nouns.JOBS, {"prefix": "we_"}, ["we_b"], id="no-wildcards-in-a-prefix"),
+    pytest.param(nouns.JOBS, {"by_change": True}, ["we_b", "web", "a", "late"], id="by-change"),
+    pytest.param(nouns.JOBS, {"by_change": True, "reverse": True, "after": (10, "team", "a")},
+                 ["a", "web", "we_b"], id="by-change-reversed-from-within-a-write"),
+    pytest.param(nouns.JOBS, {"by_change": True, "reverse": True, "after": (13, "", "")},
+                 ["late", "a", "web", "we_b"], id="by-change-from-an-index"),
+    pytest.param(nouns.JOBS, {"by_change": True, "namespaces": ["team"]}, ["a", "late"],
+                 id="by-change-of-a-namespace"),
+    pytest.param(SCALING_POLICIES, {}, ["5d-1", "5d-2"], id="policies"),
+    pytest.param(SCALING_POLICIES, {"prefix": "5d-2"}, ["5d-2"], id="policies-by-prefix"),
+    pytest.param(SCALING_POLICIES, {"prefix": "-"}, [], id="no-policy-begins-so"),
+    pytest.param(SCALING_POLICIES, {"equals": {"job_id": "b"}}, ["5d-2"], id="policies-of-a-job"),
     pytest.param(nouns.NODES, {"namespaces": ["team"], "limit": 1}, ["beef", "f00d"],
                  id="nodes-have-no-namespace"),
 ]  # fmt: skip
