@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from cluster.jobspec.names import name_fault
 from cluster.jobspec.problems import Problem
+from cluster.jobspec.quoting import quoted
 from cluster.operations.errors import OperationRefused
 from cluster.operations.jobs import HIGHEST_PRIORITY, job_evaluation, require_registration_enabled
 from cluster.operations.rights import require
@@ -106,21 +107,20 @@ def dispatch_problems(parent: Job | None, asked: Dispatch) -> Iterator[Problem]:
         return
     rules = parent.parameterized_job
     if rules is None or not parent.is_parameterized:
-        yield Problem("", f'Specified job "{parent.id}" is not a parameterized job')
+        yield Problem("", f"Specified job {quoted(parent.id)} is not a parameterized job")
         return
     if parent.stop:
-        yield Problem("", f'Specified job "{parent.id}" is stopped')
+        yield Problem("", f"Specified job {quoted(parent.id)} is stopped")
     yield from _payload_problems(rules, asked.payload)
     yield from _meta_problems(rules, asked.meta)
     if asked.priority and not 1 <= asked.priority <= HIGHEST_PRIORITY:
         text = f"dispatch job priority must be between [1, {HIGHEST_PRIORITY}]"
         yield Problem("Priority", text)
-    for field, name in (
-        ("IdPrefixTemplate", child_id(parent.id, asked.id_prefix, now=0, unique="0" * 8)),
-        ("idempotency_token", asked.idempotency_token),
-    ):
-        if fault := name_fault(name):
-            yield Problem(field, f"{field} {fault}")
+    name = child_id(parent.id, asked.id_prefix, now=0, unique="0" * 8)
+    if fault := name_fault(name):
+        yield Problem("IdPrefixTemplate", f"the id of the child {fault}")
+    if fault := name_fault(asked.idempotency_token):
+        yield Problem("idempotency_token", f"idempotency_token {fault}")
 
 
 def child_id(parent_id: str, prefix: str, *, now: int, unique: str) -> str:

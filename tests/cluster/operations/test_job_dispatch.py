@@ -233,13 +233,13 @@ def test_a_name_that_is_taken_is_not_given_again(store):
         pytest.param(
             {},
             {"id_prefix": "a\nb"},
-            [("IdPrefixTemplate", "IdPrefixTemplate contains a control character")],
+            [("IdPrefixTemplate", "the id of the child contains a control character")],
             id="a prefix that breaks the line",
         ),
         pytest.param(
             {},
             {"id_prefix": "x" * 490},
-            [("IdPrefixTemplate", "IdPrefixTemplate is longer than 512 characters")],
+            [("IdPrefixTemplate", "the id of the child is longer than 512 characters")],
             id="an id that is too long",
         ),
         pytest.param(
