@@ -14,6 +14,7 @@ from scheduler.structs.job import Namespace
 from tests.builders import make_allocation
 from tests.callers import MANAGER
 from tests.cluster.api.clients import NOW, put
+from tests.cluster.api.test_waiting import first_lines
 
 TASK = {"Name": "main", "Driver": "mock_driver"}
 
@@ -239,6 +240,23 @@ async def test_a_waiting_status_wakes_on_an_event(api):
     await api.put("/v1/job/elastic/scale", {"Target": {"Group": "db"}, "Message": "why"})
     events = (await waiting).json["TaskGroups"]["db"]["Events"]
     assert [event["Message"] for event in events] == ["why"]
+
+
+async def test_the_stream_tells_of_the_job_and_its_evaluation_and_of_no_note(api):
+    first = (await register(api))["Index"]
+    scaled = (await api.put("/v1/job/elastic/scale", asked(3))).json
+    await api.put("/v1/job/elastic/scale", {"Target": {"Group": "db"}, "Message": "why"})
+    last = (await register(api, elastic("other")))["Index"]
+
+    stream = await api.get("/v1/event/stream", index=str(first + 1))
+    _, frame, following = await first_lines(stream, 3)
+
+    assert (frame["Index"], following["Index"]) == (scaled["Index"], last)
+    told = [(each["Topic"], each["Key"], each["Type"]) for each in frame["Events"]]
+    assert sorted(told) == [
+        ("Evaluation", scaled["EvalID"], "JobRegistered"),
+        ("Job", "elastic", "JobRegistered"),
+    ]
 
 
 async def test_policies_are_listed_and_read(api):
