@@ -156,6 +156,7 @@ ROUTES: Mapping[str, Right] = {
     "access-join-revoke": EVERYTHING,
     "audit": READ_OPERATOR,
     "inside": READ_OPERATOR,
+    "inside-collect": EVERYTHING,
     "audit-newer": READ_OPERATOR,
     "audit-json": READ_OPERATOR,
     "node-eligibility": WRITE_NODES,

@@ -76,6 +76,7 @@ urlpatterns = [
     path("evaluations/<str:eval_id>/capsule.json", evaluations.capsule, name="capsule"),
     path("help/states/", glossary.states, name="states"),
     path("inside/", inside.inside, name="inside"),
+    path("inside/collect/", inside.collect, name="inside-collect"),
     path("namespaces/", rooms.namespaces, name="namespaces"),
     path("namespaces/<str:name>/", rooms.namespace, name="namespace"),
     path("nodes/", nodes.nodes, name="nodes"),

@@ -1,19 +1,32 @@
-"""The page "Inside": sizes, counts, and what keeps them within bounds."""
+"""The page "Inside": sizes, counts, what keeps them within bounds, and what is collected."""
 
 import asyncio
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
+from cluster.operations.errors import OperationRefused
+from cluster.operations.garbage import collection_settings, demand_collection
 from cluster.store.access import the_store
+from cluster.store.ports import RecordReader
 from cluster.store.sizes import read_sizes
-from dashboard.page import page, shown
+from dashboard.acts import note_refusal
+from dashboard.page import action, page, shown
+from dashboard.queries.collection import collection_lines, read_collections
 from dashboard.queries.inside import Bounds, Disk, inside_context
 from dashboard.viewer import Viewer
 
 _DAY_S = 24 * 3600
+_COLLECT_TEXT = (
+    "All ended work that may go is deleted at once, however young: it cannot be looked at any"
+    " more. What runs, and jobs with a tagged version, stay."
+)
 
 
 @page
@@ -22,7 +35,25 @@ async def inside(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     sizes = await the_store().aread_call(read_sizes, now=viewer.now)
     logs, disk = await asyncio.to_thread(_files_of, settings.BIVOUAC_DATA_DIR)
     context = inside_context(sizes, _bounds(), logs, disk, viewer.now)
-    return await shown(request, viewer, "dashboard/inside.html", lambda _reader, _viewer: context)
+
+    def query(reader: RecordReader, _viewer: Viewer) -> Mapping[str, Any]:
+        told = collection_lines(read_collections(reader), collection_settings(), viewer.now)
+        return {**context, "collections": told, "collect_text": _COLLECT_TEXT}
+
+    return await shown(request, viewer, "dashboard/inside.html", query)
+
+
+@action
+async def collect(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """POST /inside/collect/: have all that may go collected, however young."""
+    try:
+        await the_store().awrite_call(demand_collection, by=viewer.caller, now=viewer.now)
+    except OperationRefused as refusal:
+        note_refusal(request, viewer.caller, refusal)
+        messages.error(request, f"Nothing is collected: {refusal}.")
+    else:
+        messages.success(request, "What nobody needs any more is being collected.")
+    return redirect("inside")
 
 
 def _bounds() -> Bounds:

@@ -1,13 +1,17 @@
 """The page of sizes: what grows, how much of it there is, and who may look."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 from django.contrib.sessions.models import Session
 
+from cluster.runtime.clock import SystemClock
 from cluster.store.sizes import read_sizes
 from scheduler.state.events import WriteKind
+from scheduler.state.nouns import COLLECTIONS
 from scheduler.state.writes.jobs import write_job
+from scheduler.structs.collection import Collection
 from tests.builders import SOME_MOMENT, make_evaluation, make_job
 from tests.dashboard.views.conftest import one_line
 
@@ -68,6 +72,56 @@ def test_a_disk_that_is_almost_full_is_called_so(store, browser, monkeypatch):
     assert "That is little: a full disk ends every write." in browser.get("/inside/").text
     monkeypatch.setattr(inside.shutil, "disk_usage", lambda _: inside.Disk(6 * 2**30, 100 * 2**30))
     assert "That is little" not in browser.get("/inside/").text
+
+
+def plain(answer):
+    return answer.text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+
+def test_the_page_says_what_is_collected_what_went_last_and_when_next(store, browser, settings):
+    settings.BIVOUAC_EVAL_GC_THRESHOLD = 7200
+    now = SystemClock().now()
+    minute = 60 * 10**9
+    rows = (
+        Collection(
+            name="eval-gc",
+            started_at=now - minute,
+            ended_at=now - minute + 2 * 10**9,
+            evaluations=1200,
+            allocations=1,
+        ),
+        Collection(name="job-gc", started_at=now - minute, ended_at=now - minute),
+        Collection(name="node-gc", started_at=now - minute, nodes=2),
+        Collection(name="force-gc", demanded_at=now),
+    )
+    store.write("t", lambda change: [change.put(COLLECTIONS, row) for row in rows], now=now)
+    text = plain(browser.get("/inside/"))
+    for told in (
+        "<code>eval-gc</code>",
+        "2 h (1 d of batch jobs) after the last change.",
+        "1 200 evaluations, 1 allocation, in 2.0 s",
+        "nothing, in 0 ms",
+        "2 nodes, and it goes on",
+        "never yet",
+        "asked for ",
+        "within 5 min",
+        "<code>BIVOUAC_BATCH_EVAL_GC_THRESHOLD</code>",
+        'data-confirm="collect-now"',
+    ):
+        assert told in text, told
+    assert re.search(r"in [34] min", text)
+
+
+def test_a_manager_has_it_collected_now(store, browser):
+    answer = browser.post("/inside/collect/")
+    assert (answer.status, answer.headers["Location"]) == (302, "/inside/")
+    assert store.read(lambda reader: reader.get(COLLECTIONS, "force-gc")).is_awaited
+    assert "is being collected." in browser.get("/inside/").text
+
+
+def test_who_is_no_manager_has_nothing_collected(store, guest):
+    assert guest.post("/inside/collect/").status == 403
+    assert store.read(lambda reader: reader.get(COLLECTIONS, "force-gc")) is None
 
 
 def test_who_may_not_read_what_operators_do_is_not_shown_it(store, guest, stranger):

@@ -108,6 +108,7 @@ BUTTONS = {
     "node-eligibility": FEW,
     "drain-cancel": FEW,
     "job-check": FEW | {"submitter"},
+    "inside-collect": MANAGERS,
     "job-evaluate": FEW | {"submitter"},
     "job-purge": FEW | {"submitter"},
     "job-start": FEW | {"submitter"},
