@@ -34,11 +34,18 @@ _BUTTONS = {
     "deployment-promote": "promote deployment",
     "drain-cancel": "cancel drain",
     "job-edit": "register job",
+    "job-dispatch": "dispatch job",
     "job-evaluate": "evaluate job",
+    "job-launch": "launch job",
+    "job-mark-stable": "call job stable",
     "job-new": "register job",
     "job-purge": "purge job",
+    "job-revert": "revert job",
+    "job-scale": "scale job",
     "job-start": "register job",
     "job-stop": "stop job",
+    "job-tag": "tag job version",
+    "job-untag": "untag job version",
     "node-eligibility": "open or close node",
 }
 #: Parts of addresses and forms that name what is acted on.

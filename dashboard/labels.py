@@ -72,6 +72,9 @@ _JOB = {
     "failing": Label("failing", "failed", "failed", is_quasi=True),
     "dead": Label("dead", "finished", "stop"),
     "stopped": Label("stopped", "stopped", "stop"),
+    "launches": Label("launches", "running", "delayed"),
+    "off": Label("switched off", "paused", "pause"),
+    "takes-work": Label("takes work", "running", "running"),
 }
 
 _DEPLOYMENT = {
@@ -94,6 +97,20 @@ _VERSION = {
     "failed": _same("failed"),
     "older": Label("older", "canceled", "canceled"),
     "stops": Label("stops the job", "stopped", "stop"),
+}
+
+#: What became of a launch of a periodic job, and of a job that was dispatched.
+_LAUNCH = {
+    "next": Label("next", "scheduling", "delayed", is_quasi=True),
+    "ran": Label("ran", "complete", "complete"),
+    "late": Label("ran late", "complete", "complete"),
+    "forced": Label("by hand", "complete", "user"),
+    "running": _same("running"),
+    "pending": Label("waits", "pending", "pending"),
+    "failed": _same("failed"),
+    "stopped": Label("stopped", "stopped", "stop"),
+    "skipped": Label("skipped", "canceled", "skipped"),
+    "missed": Label("missed", "blocked", "delayed"),
 }
 
 _TASK = {
@@ -168,6 +185,7 @@ LABELS: dict[str, dict[str, Label]] = {
     "job": _JOB,
     "deployment": _DEPLOYMENT,
     "version": _VERSION,
+    "launch": _LAUNCH,
     "task": _TASK,
     "drain": _DRAIN,
     "change": _CHANGE,

@@ -25,13 +25,16 @@ from dashboard.queries import (
     allocation,
     allocations,
     chain,
+    dispatch,
     drains,
     evaluation,
     evaluations,
     job,
+    launching,
     namespaces,
     nodes,
     pools,
+    scale,
     versions,
 )
 from dashboard.subscription import Subscription
@@ -85,6 +88,7 @@ _TOLD = (Topic.EVALUATION, Topic.LIFECYCLE)
 _DECIDED = (*_TOLD, Topic.ALLOCATION)
 _VERSIONS = (Topic.JOB, Topic.JOB_VERSION, Topic.DEPLOYMENT)
 _COUNTED = (Topic.JOB, Topic.JOB_SUMMARY)
+_LAUNCHED = (*_COUNTED, Topic.PERIODIC_LAUNCH)
 _ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
 
@@ -107,9 +111,20 @@ FOLLOWED: Mapping[str, Followed] = {
         panels=(
             _panel(
                 "job-standing", "_job_standing.html", job.standing_panel,
-                *_COUNTED, Topic.EVALUATION, Topic.DEPLOYMENT,
+                *_LAUNCHED, Topic.EVALUATION, Topic.DEPLOYMENT,
             ),
             _panel("job-actions", "_job_actions.html", job.actions_panel, Topic.JOB),
+            _panel(
+                "job-launches", "_job_launches.html", launching.launching_panel, *_LAUNCHED
+            ),
+            _panel(
+                "job-dispatched", "_job_dispatched.html", launching.launching_panel, *_LAUNCHED
+            ),
+            _panel("job-dispatch", "_job_dispatch.html", dispatch.dispatch_panel, Topic.JOB),
+            _panel(
+                "job-scale", "_job_scale.html", scale.scale_panel,
+                Topic.JOB, Topic.DEPLOYMENT, Topic.SCALING_EVENT,
+            ),
             _panel("stop-job-told", "_job_stop_told.html", job.standing_panel, *_COUNTED),
             _panel("purge-job-told", "_job_purge_told.html", job.standing_panel, *_COUNTED),
             _panel(

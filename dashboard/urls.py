@@ -14,6 +14,7 @@ from dashboard.views import (
     inside,
     job_actions,
     jobs,
+    launch_actions,
     login,
     nodes,
     overview,
@@ -23,6 +24,7 @@ from dashboard.views import (
     search,
     submit,
     tokens,
+    version_actions,
 )
 
 
@@ -92,8 +94,15 @@ urlpatterns = [
     path("jobs/check/", submit.check, name="job-check"),
     path("jobs/edit/", submit.edit, name="job-edit-named"),
     path("jobs/evaluate/", job_actions.evaluate, name="job-evaluate"),
+    path("jobs/dispatch/", launch_actions.dispatch, name="job-dispatch"),
+    path("jobs/launch/", launch_actions.launch, name="job-launch"),
+    path("jobs/scale/", launch_actions.scale, name="job-scale"),
     path("jobs/named/", jobs.job, name="job-named"),
     path("jobs/purge/", job_actions.purge_job, name="job-purge"),
+    path("jobs/revert/", version_actions.revert, name="job-revert"),
+    path("jobs/stable/", version_actions.mark_stable, name="job-mark-stable"),
+    path("jobs/tag/", version_actions.tag, name="job-tag"),
+    path("jobs/untag/", version_actions.untag, name="job-untag"),
     path("jobs/start/", job_actions.start_job, name="job-start"),
     path("jobs/stop/", job_actions.stop_job, name="job-stop"),
     path("jobs/<str:namespace>/<path:job_id>/edit/", submit.edit, name="job-edit"),

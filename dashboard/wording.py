@@ -92,6 +92,15 @@ def full_time(instant: int) -> str:
     return f"{moment.day} {moment.strftime('%b %Y %H:%M:%S')} UTC" if instant else "not set"
 
 
+def due_time(instant: int, beside: int = 0) -> str:
+    """`03:00 UTC`, with seconds where it has any, with the date unless `beside` is of that day."""
+    moment = _moment(instant)
+    told = moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
+    is_same_day = beside and _moment(beside).date() == moment.date()
+    date = "" if is_same_day else f"{moment.day} {moment.strftime('%b')} "
+    return f"{date}{told} UTC"
+
+
 def machine_time(instant: int) -> str:
     """RFC 3339 with milliseconds, for `<time datetime>`."""
     return _moment(instant).isoformat(timespec="milliseconds").replace("+00:00", "Z")

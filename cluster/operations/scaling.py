@@ -109,7 +109,7 @@ def why_not_scaled(reader: StateReader, job: Job, group: TaskGroup, count: int) 
         if policy is not None and count > policy.max
         else "",
         total_count_problem(total),
-        "job scaling blocked due to active deployment" if _is_rolled_out(reader, job) else "",
+        "job scaling blocked due to active deployment" if is_rolled_out(reader, job) else "",
     )
     return next(filter(None, reasons), "")
 
@@ -127,7 +127,7 @@ def _check_request(request: ScalingRequest, key: JobKey) -> None:
         raise OperationRefused("scaling action count can't be negative")
 
 
-def _is_rolled_out(reader: StateReader, job: Job) -> bool:
+def is_rolled_out(reader: StateReader, job: Job) -> bool:
     """Whether a deployment of this incarnation is under way; it would be cut off."""
     newest = next(iter(reversed(reader.deployments_by_job(job.key))), None)
     return newest is not None and newest.is_active and newest.job_create_index == job.create_index

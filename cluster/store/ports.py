@@ -17,6 +17,7 @@ from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSummary
 from scheduler.structs.node import Node
+from scheduler.structs.periodic_launch import PeriodicLaunch
 from scheduler.structs.wire import Wire
 
 Key = TypeVar("Key", bound=AnyKey)
@@ -81,6 +82,13 @@ class PoolFace(NamedTuple):
     ready: int = 0
     cpu_mhz: int = 0
     memory_mb: int = 0
+
+
+class Span(NamedTuple):
+    """When the first allocation of a job came, and when the last one changed; ns."""
+
+    first: int
+    last: int
 
 
 class RoomHeld(NamedTuple):
@@ -169,6 +177,15 @@ class RecordReader(StateReader, Protocol):
 
     def job_keys(self, namespaces: Namespaces) -> set[JobKey]:
         """The keys of all jobs."""
+
+    def children_of(self, key: JobKey, at_most: int) -> list[Job]:
+        """The jobs that a job has launched and that are kept, those made last first."""
+
+    def spans_of(self, namespace: str, job_ids: Collection[str]) -> dict[str, Span]:
+        """By id, when work of those of these jobs of a namespace that had any began and ended."""
+
+    def launches_among(self, keys: Collection[JobKey]) -> dict[JobKey, PeriodicLaunch]:
+        """What is kept of the launches of those of these jobs that launch by time."""
 
     def jobs_by_namespace(self, namespaces: Namespaces) -> dict[str, JobsFace]:
         """Jobs counted by namespace; namespaces without jobs are left out."""

@@ -6,7 +6,7 @@ statements. The SQL of lists is in `listing`, that of counts in `tallies`.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from cluster.store import event_log, frame_codec, holders, statements, tallies
+from cluster.store import children, event_log, frame_codec, holders, statements, tallies
 from cluster.store import listing as lists
 from cluster.store.ports import (
     AllocFace,
@@ -19,6 +19,7 @@ from cluster.store.ports import (
     PoolFace,
     RecordReader,
     RoomHeld,
+    Span,
     Value,
 )
 from cluster.store.reader import DjangoStateReader
@@ -31,6 +32,7 @@ from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSummary
 from scheduler.structs.node import Node
+from scheduler.structs.periodic_launch import PeriodicLaunch
 
 _FRAMES_AT_ONCE = 500
 _NOT_OVER = (
@@ -116,6 +118,16 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
 
     def job_keys(self, namespaces: Namespaces) -> set[JobKey]:
         return tallies.job_keys(self, namespaces)
+
+    def children_of(self, key: JobKey, at_most: int) -> list[Job]:
+        return children.children_of(self, key, at_most)
+
+    def spans_of(self, namespace: str, job_ids: Collection[str]) -> dict[str, Span]:
+        """See RecordReader; no allocation is decoded."""
+        return children.spans_of(self, namespace, job_ids)
+
+    def launches_among(self, keys: Collection[JobKey]) -> dict[JobKey, PeriodicLaunch]:
+        return children.launches_among(self, keys)
 
     def jobs_by_namespace(self, namespaces: Namespaces) -> dict[str, JobsFace]:
         return holders.jobs_by_namespace(self, namespaces)

@@ -39,7 +39,7 @@ class JobsFeed(Feed):
             is_new = getattr(event.value, "create_index", 0) == index
             self._changed[key] = self._changed.pop(key, False) or is_new
             (self._keys.discard if event.deleted else self._keys.add)(key)
-        elif event.topic is Topic.JOB_SUMMARY:
+        elif event.topic in (Topic.JOB_SUMMARY, Topic.PERIODIC_LAUNCH):
             key = JobKey(event.namespace, getattr(event.value, "job_id", event.key))
             self._changed[key] = self._changed.pop(key, False)
 

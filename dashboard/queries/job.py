@@ -12,12 +12,21 @@ import msgspec
 from cluster.jobspec.left_out import left_out_warnings
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
+from dashboard.launches import dispatched_told, launch_lines, launches_told, next_told
 from dashboard.outcomes import why_waiting
 from dashboard.queries.allocations import cell_context, open_of_job, row_context
+from dashboard.queries.dispatch import Typed, dispatch_context
 from dashboard.queries.evaluations import evaluation_rows
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
+from dashboard.queries.launching import (
+    children_counts,
+    launch_fates,
+    launches_of,
+    launching_context,
+)
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.rollout import rollout_of
+from dashboard.queries.scale import ScaleTyped, scale_context
 from dashboard.queries.versions import versions_context
 from dashboard.rollouts import of_wanted
 from dashboard.subscription import Subscription, topic_text
@@ -73,6 +82,12 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True):
     tab: str = ""
     #: The versions to compare, as typed.
     compared: tuple[str, str] = ("", "")
+    #: What a form of it is told apart by, so that one that is sent twice counts once.
+    token: str = ""
+    #: Forms of the page as they were sent, where they were refused.
+    tag_form: Mapping[str, str] | None = None
+    dispatch: Typed | None = None
+    scale: ScaleTyped | None = None
 
 
 def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -> dict[str, Any]:
@@ -93,18 +108,18 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
         ),
         "namespace": key.namespace,
         "may": viewer.may_in(key.namespace),
-        **_standing(reader, job),
+        **_standing(reader, job, viewer.now),
         **_READ[chosen](reader, job, viewer.now, wish),
     }
     return context | {"now": viewer.now}
 
 
 def standing_panel(
-    reader: RecordReader, subscription: Subscription, _now: int
+    reader: RecordReader, subscription: Subscription, now: int
 ) -> Mapping[str, Any]:
     """How it stands; `job` is None once it is purged."""
     job = reader.job(_key(subscription))
-    return {"job": None} if job is None else _standing(reader, job)
+    return {"job": None} if job is None else _standing(reader, job, now)
 
 
 def actions_panel(
@@ -123,11 +138,15 @@ def groups_panel(reader: RecordReader, subscription: Subscription, _now: int) ->
     return _groups_context(reader, job)
 
 
-def _standing(reader: RecordReader, job: Job) -> dict[str, Any]:
+def _standing(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
     counts = total(group_counts(job, reader.get(JOB_SUMMARIES, job.key)).values())
     waiting = reader.page(nouns.EVALUATIONS, newest_of_job(job.key, 1, status="blocked"))
     rollout = rollout_of(reader, job)
-    strong, rest = _sentence(job, counts, waiting[0] if waiting else None)
+    next_at = 0
+    if (job.is_periodic or job.is_parameterized) and not job.stop:
+        strong, rest, next_at = _launching_sentence(reader, job, now)
+    else:
+        strong, rest = _sentence(job, counts, waiting[0] if waiting else None)
     if rollout is not None and rollout.sentence and not job.stop:
         rest = f"{rest} {rollout.sentence}".strip()
     return {
@@ -136,6 +155,8 @@ def _standing(reader: RecordReader, job: Job) -> dict[str, Any]:
         "counts": counts,
         "strong": strong,
         "rest": rest,
+        "next_at": next_at,
+        "parent_url": job_url(JobKey(job.namespace, job.parent_id)) if job.parent_id else "",
         "waiting": waiting[0] if waiting else None,
         "rollout": rollout,
     }
@@ -160,20 +181,20 @@ def rollout_panel(
     }
 
 
-def _launching_sentence(job: Job) -> tuple[str, str]:
+def _launching_sentence(reader: RecordReader, job: Job, now: int) -> tuple[str, str, int]:
+    """Strong clause and rest, and the instant whose distance the clause ends with, 0 for none."""
     if job.is_parameterized:
-        strong = "Parameterized: nothing runs."
-        return (strong, "It places nothing by itself, and jobs cannot be dispatched yet.")
-    strong = "Launches by time." if job.launches_by_time else "Launches are switched off."
-    return (strong, "It places nothing by itself; each launch is a job of its own.")
+        return (*dispatched_told(children_counts(reader, job)), 0)
+    kept, view = launches_of(reader, job, now)
+    strong = next_told(job, view, kept.decided_to)
+    rest = launches_told(launch_lines(view, launch_fates(reader, job, view)))
+    return strong, rest, (view.next_due or 0)
 
 
 def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str, str]:
     if job.stop:
         left = counts.running + counts.starting
         return ("Stopped.", f"{count_of(left, 'allocation')} still ending." if left else "")
-    if job.is_periodic or job.is_parameterized:
-        return _launching_sentence(job)
     parts = []
     if job.type == JobType.SERVICE.value and counts.running > counts.wanted:
         parts.append(f"{counts.running - counts.wanted} more while its version changes")
@@ -198,11 +219,15 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
     return strong, (rest[:1].upper() + rest[1:] + "." if rest else "")
 
 
-def _overview(reader: RecordReader, job: Job, now: int, _wish: JobWish) -> dict[str, Any]:
+def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[str, Any]:
     allocations = reader.page(nouns.ALLOCATIONS, newest_of_job(job.key, MAX_ALLOCATIONS))
     evaluations = reader.page(nouns.EVALUATIONS, newest_of_job(job.key, MAX_EVALUATIONS))
     return {
         **_groups_context(reader, job),
+        **launching_context(reader, job, now),
+        **scale_context(reader, job, wish.scale),
+        **dispatch_context(job, wish.dispatch),
+        "dispatch_token": wish.token,
         "allocations": [row_context(alloc, 0) for alloc in allocations[:MAX_ALLOCATIONS]],
         "has_more_allocations": len(allocations) > MAX_ALLOCATIONS,
         "evaluations": evaluation_rows(reader, evaluations[:MAX_EVALUATIONS], now),
@@ -238,7 +263,7 @@ def _groups(reader: RecordReader, job: Job) -> tuple[GroupLine, ...]:
 
 
 def _versions(reader: RecordReader, job: Job, _now: int, wish: JobWish) -> dict[str, Any]:
-    return versions_context(reader, job, wish.compared)
+    return {**versions_context(reader, job, wish.compared), "tag_form": wish.tag_form}
 
 
 def _definition(reader: RecordReader, job: Job, _now: int, _wish: JobWish) -> dict[str, Any]:

@@ -1,20 +1,30 @@
 """The list of jobs: each with the counts of its groups; by prefix, a page at a time.
 
 In: a reader and which jobs. Out: lines in the order of namespace and id, and where the next page
-begins. Two reads, whatever the number of allocations.
+begins. Three reads, whatever the number of allocations.
 """
 
 from collections.abc import Collection, Iterable
 
 import msgspec
 
+from cluster.jobspec.launch_times import next_due
 from cluster.page_addresses import job_url
 from cluster.store.ports import Listing, RecordReader
+from dashboard.launches import kind_told
 from dashboard.needs import is_failing
 from dashboard.wording import count_of
 from scheduler.state import nouns
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, JobStatus, JobSummary, JobType, TaskGroupSummary
+from scheduler.structs.job import (
+    Job,
+    JobChildrenSummary,
+    JobStatus,
+    JobSummary,
+    JobType,
+    TaskGroupSummary,
+)
+from scheduler.structs.periodic_launch import PeriodicLaunch
 from scheduler.structs.task_group import TaskGroup
 
 #: Rows of one page.
@@ -63,6 +73,8 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
 
     job: Job
     counts: Counts
+    #: Of one that launches others: `periodic, next 03:00 UTC`; "" for others.
+    kind: str = ""
 
     @property
     def status(self) -> str:
@@ -158,17 +170,20 @@ def total(parts: Iterable[Counts]) -> Counts:
 
 
 def status_of(job: Job) -> str:
-    """The word for the job's status; what only launches others waits, whatever is stored."""
+    """The word for the job's status; what only launches others says that, whatever is stored."""
     if job.stop:
         return "stopped"
-    is_launched = job.is_periodic or job.is_parameterized
-    return "waiting" if is_launched and job.status == JobStatus.RUNNING else job.status
+    if job.status == JobStatus.DEAD or not (job.is_periodic or job.is_parameterized):
+        return job.status
+    if job.is_parameterized:
+        return "takes-work"
+    return "launches" if job.launches_by_time else "off"
 
 
 def standing_of(job: Job, counts: Counts) -> str:
     """The word for how the job stands: what is stored, unless its counts say otherwise."""
     status = status_of(job)
-    if status in {"stopped", JobStatus.DEAD.value}:
+    if status in {"stopped", JobStatus.DEAD.value, "launches", "off", "takes-work"}:
         return status
     under_way = counts.starting + counts.queued + counts.unknown
     if is_failing(
@@ -183,7 +198,22 @@ def standing_of(job: Job, counts: Counts) -> str:
 def job_lines(reader: RecordReader, jobs: Collection[Job]) -> tuple[JobLine, ...]:
     """The rows of these jobs, in one read."""
     summaries = reader.summaries_among({job.key for job in jobs})
+    launches = reader.launches_among({job.key for job in jobs if job.launches_by_time})
     return tuple(
-        JobLine(job=job, counts=total(group_counts(job, summaries.get(job.key)).values()))
+        JobLine(
+            job=job,
+            counts=total(group_counts(job, summaries.get(job.key)).values()),
+            kind=_kind(job, summaries.get(job.key), launches.get(job.key)),
+        )
         for job in jobs
     )
+
+
+def _kind(job: Job, summary: JobSummary | None, launches: PeriodicLaunch | None) -> str:
+    if not (job.is_periodic or job.is_parameterized):
+        return ""
+    decided_to = launches.decided_to if launches is not None else 0
+    # Nothing is decided yet: the leader begins when it first sees the job.
+    next_at = next_due(job, decided_to) if job.launches_by_time and decided_to else None
+    children = summary.children if summary is not None else JobChildrenSummary()
+    return kind_told(job, next_at, decided_to, children)

@@ -70,6 +70,7 @@ def versions_context(
     return {
         "job": job,
         "versions": _lines(reader, versions, older, newer),
+        "current": versions[0].version if versions else 0,
         "kept": kept_told(versions),
         "kept_limit": KEPT_VERSIONS,
         "compare": _form(job.key),

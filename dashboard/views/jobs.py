@@ -47,6 +47,7 @@ async def job(
     asked = JobWish(
         tab=request.GET.get("tab", ""),
         compared=(request.GET.get("from", ""), request.GET.get("to", "")),
+        token=request.ids.next_id(),  # type: ignore[attr-defined]  # set by request_context
     )
     return await shown(
         request,

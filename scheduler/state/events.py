@@ -19,6 +19,7 @@ class Topic(StrEnum):
     JOB_SUMMARY = "JobSummary"
     JOB_SUBMISSION = "JobSubmission"
     PERIODIC_LAUNCH = "PeriodicLaunch"
+    SCALING_EVENT = "ScalingEvent"
     EVALUATION = "Evaluation"
     ALLOCATION = "Allocation"
     DEPLOYMENT = "Deployment"

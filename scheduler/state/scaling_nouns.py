@@ -32,7 +32,7 @@ SCALING_POLICIES: Noun[str, ScalingPolicy] = Noun(
 #: By job and index: one write scales one group.
 SCALING_EVENTS: Noun[tuple[JobKey, int], ScalingEvent] = Noun(
     struct=ScalingEvent,
-    topic="ScalingEvent",
+    topic=Topic.SCALING_EVENT,
     table="scaling_event",
     key=lambda event: (event.job_key, event.create_index),
     key_columns=(*_OF_JOB, "create_index"),

@@ -146,13 +146,14 @@ function keepOpen(old, fresh) {
   }
   for (const field of old.querySelectorAll("[data-kept][id]")) {
     const same = fresh.querySelector(`#${CSS.escape(field.id)}`);
-    if (same) keepTyped(field, same);
+    if (same && same.name === field.name) keepTyped(field, same);
   }
 }
 
 // What nobody has touched follows the record.
 function keepTyped(field, same) {
-  if ("checked" in field && /^(radio|checkbox)$/.test(field.type)) same.checked = field.checked;
+  if (field.type === "file") same.replaceWith(field);
+  else if ("checked" in field && /^(radio|checkbox)$/.test(field.type)) same.checked = field.checked;
   else if (field.value !== field.defaultValue) same.value = field.value;
 }
 

@@ -57,6 +57,8 @@ def statements_of(connection):
         pytest.param(lambda reader: reader.list_by(SCALING_EVENTS, "job", KEY), id="scalings"),
         pytest.param(lambda reader: reader.get(PERIODIC_LAUNCHES, KEY), id="launches"),
         pytest.param(lambda reader: reader.page(JOBS, CHANGED), id="jobs-by-change"),
+        pytest.param(lambda reader: reader.spans_of("default", {"a", "b"}), id="spans"),
+        pytest.param(lambda reader: reader.launches_among({KEY}), id="launches-of-jobs"),
     ],
 )
 def test_a_read_searches_and_does_not_scan(sqlite_store, ask):
@@ -80,6 +82,12 @@ def test_children_are_found_without_looking_at_other_jobs(sqlite_store, index, p
     told = plan_of(sqlite_store, lambda reader: reader.list_by(JOBS, index, place))
     of_jobs = [row for row in told if " job " in row]
     assert of_jobs == [f"SEARCH job USING INDEX job_{index} ({columns})"]
+
+
+def test_a_page_finds_children_without_looking_at_other_jobs(sqlite_store):
+    told = plan_of(sqlite_store, lambda reader: reader.children_of(KEY, 50))
+    searched = [row for row in told if " job " in row]
+    assert searched == ["SEARCH job USING INDEX job_parent (namespace=? AND parent_id=?)"]
 
 
 def plan_of(store, ask):

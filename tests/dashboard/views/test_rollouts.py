@@ -124,4 +124,8 @@ def test_a_change_of_the_deployment_brings_the_rollout_to_open_pages(store, depl
     for frame in store.frames_since(before):
         feed.observe(frame)
     pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
-    assert [piece.target for piece in pieces] == ["job-standing", "job-rollout"]
+    assert [piece.target for piece in pieces] == [
+        "job-standing",
+        "job-scale",
+        "job-rollout",
+    ]

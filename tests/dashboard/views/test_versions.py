@@ -5,6 +5,7 @@ import pytest
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.page_addresses import job_url
 from dashboard.panels import feed_for
+from dashboard.rights import ACTIONS
 from dashboard.subscription import Subscription
 from dashboard.wording import MINUS
 from scheduler.structs.identity import JobKey
@@ -102,7 +103,9 @@ def test_the_form_leads_back_to_a_job_whose_id_no_path_can_hold(browser, registe
 
 
 def test_an_open_page_shows_a_new_version_as_a_fresh_one_does(browser, three, register, store):
-    feed = feed_for(Subscription("versions", "default/web", frozenset({"default"})))
+    feed = feed_for(
+        Subscription("versions", "default/web", frozenset({"default"}), frozenset(ACTIONS))
+    )
     store.read(feed.load)
     since = store.read(lambda reader: reader.index)
     register(priority=80)
@@ -113,3 +116,105 @@ def test_an_open_page_shows_a_new_version_as_a_fresh_one_does(browser, three, re
     page = browser.get(PAGE, tab="versions").text
     for piece in pieces:
         assert one_line(piece.html) in page
+
+
+FIELDS = {"namespace": "default", "job": "web"}
+KEY = JobKey("default", "web")
+
+
+def current(store):
+    return store.read(lambda reader: reader.job(KEY))
+
+
+def version(store, number):
+    return store.read(
+        lambda reader: next(each for each in reader.job_versions(KEY) if each.version == number)
+    )
+
+
+def test_going_back_stores_an_older_version_again(browser, three, store):
+    answer = browser.post("/jobs/revert/", **FIELDS, version="0", prior="2")
+    newest = store.read(lambda reader: reader.evaluations_by_job(KEY))[-1]
+    assert answer.headers["Location"] == f"/evaluations/{newest.id}/"
+    assert (current(store).version, current(store).priority) == (3, 50)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        pytest.param({"version": "2", "prior": "2"}, "revert to current version", id="current"),
+        pytest.param({"version": "9", "prior": "2"}, "not found", id="unknown"),
+        pytest.param({"version": "0", "prior": "1"}, "enforcing version 1", id="moved-on"),
+        pytest.param({"version": "x", "prior": "2"}, "names no version", id="no-number"),
+        pytest.param({"version": "0"}, "names no version", id="no-prior"),
+    ],
+)
+def test_going_back_that_cannot_be_says_why(browser, three, store, fields, told):
+    answer = browser.post("/jobs/revert/", **FIELDS, **fields)
+    assert answer.headers["Location"] == f"{PAGE}?tab=versions"
+    assert told in browser.get(PAGE, tab="versions").text
+    assert current(store).version == 2
+
+
+def test_a_version_is_called_stable_and_not_stable_again(browser, three, store):
+    browser.post("/jobs/stable/", **FIELDS, version="1")
+    assert version(store, 1).stable
+    line = browser.get(PAGE, tab="versions").context["versions"][1]
+    assert (line.job.version, line.word) == (1, "stable")
+    browser.post("/jobs/stable/", **FIELDS, version="1", stable="no")
+    assert not version(store, 1).stable
+
+
+def test_a_version_is_tagged_and_untagged(browser, three, store):
+    browser.post("/jobs/tag/", **FIELDS, version="0", name=" good ", description="before <b>")
+    tag = version(store, 0).version_tag
+    assert (tag.name, tag.description) == ("good", "before <b>")
+    page = browser.get(PAGE, tab="versions")
+    assert page.context["kept"] == "3 versions kept, 1 tagged"
+    assert "<b>" not in page.text
+    browser.post("/jobs/untag/", **FIELDS, name="good")
+    assert version(store, 0).version_tag is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        pytest.param({"version": "1", "name": "good"}, "already exists", id="taken"),
+        pytest.param({"version": "1", "name": ""}, "is missing", id="no-name"),
+        pytest.param({"version": "9", "name": "x"}, "not found", id="no-version"),
+        pytest.param({"version": "", "name": "x"}, "names no version", id="no-number"),
+        pytest.param({"version": "1", "name": "a\nb"}, "control character", id="control"),
+    ],
+)
+def test_a_refused_tag_keeps_what_was_typed(browser, three, store, fields, told):
+    browser.post("/jobs/tag/", **FIELDS, version="0", name="good")
+    answer = browser.post("/jobs/tag/", **FIELDS, **fields, description="my <b>note</b>")
+    assert answer.status == 400
+    assert told in answer.context["tag_form"]["error"]
+    assert 'value="my &lt;b&gt;note&lt;/b&gt;"' in answer.text
+    assert [each.version_tag is not None for each in (version(store, 1), version(store, 0))] == [
+        False,
+        True,
+    ]
+
+
+def test_an_unknown_tag_is_said_to_be_unknown(browser, three):
+    browser.post("/jobs/untag/", **FIELDS, name="no")
+    assert "tag &quot;no&quot; not found" in browser.get(PAGE, tab="versions").text
+
+
+def test_a_tag_reaches_an_open_page(browser, three, store):
+    feed = feed_for(
+        Subscription("versions", "default/web", frozenset({"default"}), frozenset(ACTIONS))
+    )
+    store.read(feed.load)
+    since = store.read(lambda reader: reader.index)
+    browser.post("/jobs/tag/", **FIELDS, version="0", name="good")
+    for frame in store.frames_since(since):
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    told = {piece.target: one_line(piece.html) for piece in pieces}
+    page = browser.get(PAGE, tab="versions").text
+    assert "good" in told["job-versions"]
+    for html in told.values():
+        assert html in page

@@ -1,0 +1,192 @@
+"""What a job launches: by time, with its strip and list, or because somebody dispatches it.
+
+In: a reader and a periodic or parameterized job. Out: the contexts of `_job_launches.html` and
+`_job_dispatched.html`, in four reads. Other jobs cost none.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from cluster.jobspec.launch_times import next_due, zone_of
+from cluster.operations.launch_view import UPCOMING, LaunchView, launch_view
+from cluster.page_addresses import job_url
+from cluster.store.ports import RecordReader
+from dashboard.graphs.launches import Due, launch_strip
+from dashboard.labels import label_for
+from dashboard.launches import (
+    LaunchFate,
+    LaunchLine,
+    fate_of,
+    launch_lines,
+    launches_counted,
+    launches_told,
+    usual_span,
+)
+from dashboard.subscription import Subscription
+from dashboard.wording import due_time
+from scheduler.state.nouns import JOB_SUMMARIES
+from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job, JobChildrenSummary
+from scheduler.structs.periodic_launch import KEPT_LAUNCHES, PeriodicLaunch
+
+#: Children that are listed.
+MAX_CHILDREN = 50
+#: Launches that the strip draws.
+MAX_MARKS = 40
+
+
+class ChildLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that was dispatched."""
+
+    job: Job
+    url: str
+    fate: LaunchFate
+    #: What it was given, of the keys that its parent asks for.
+    given: tuple[tuple[str, str], ...]
+    payload_bytes: int
+
+
+class KeyLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of mark of the strip, counted."""
+
+    kind: str
+    tone: str
+    count: int
+    word: str
+
+
+def launches_of(reader: RecordReader, job: Job, now: int) -> tuple[PeriodicLaunch, LaunchView]:
+    """What is kept of the launches of a periodic job, and how they look now."""
+    kept = reader.get(PERIODIC_LAUNCHES, job.key)
+    return kept or PeriodicLaunch(), launch_view(job, kept, now=now)
+
+
+def children_counts(reader: RecordReader, job: Job) -> JobChildrenSummary:
+    """How many children are kept, by status."""
+    summary = reader.get(JOB_SUMMARIES, job.key)
+    return summary.children if summary is not None else JobChildrenSummary()
+
+
+def launching_context(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
+    """Both sections; those that a job has nothing for are None."""
+    launches = _launches(reader, job, now) if job.is_periodic else None
+    return {
+        "job": job,
+        "launches": launches,
+        "dispatched": _dispatched(reader, job) if job.is_parameterized else None,
+    }
+
+
+def launching_panel(
+    reader: RecordReader, subscription: Subscription, now: int
+) -> Mapping[str, Any]:
+    """The sections again; both None once the job is purged."""
+    namespace, _, job_id = subscription.key.partition("/")
+    job = reader.job(JobKey(namespace, job_id))
+    if job is None:
+        return {"job": None, "launches": None, "dispatched": None}
+    return {**launching_context(reader, job, now), "may": subscription.may}
+
+
+def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
+    kept, view = launches_of(reader, job, now)
+    lines = launch_lines(view, launch_fates(reader, job, view))
+    periodic = job.periodic
+    assert periodic is not None, "only periodic jobs come here"
+    return {
+        "view": view,
+        "lines": [
+            {"line": line, "url": job_url(JobKey(job.namespace, line.child)) if line.child else ""}
+            for line in lines
+        ],
+        "told": launches_told(lines),
+        "key": _key(lines),
+        "strip": launch_strip(_dues(lines[:MAX_MARKS], view, kept.decided_to), now),
+        "shown": min(len(lines), MAX_MARKS),
+        "usual": usual_span(lines),
+        "specs": (periodic.spec, *periodic.specs) if periodic.spec else periodic.specs,
+        "zone": str(zone_of(periodic)),
+        "overlaps": not periodic.prohibit_overlap,
+        "upcoming": _upcoming(job, kept.decided_to) if view.next_due is not None else [],
+        "kept_limit": KEPT_LAUNCHES,
+    }
+
+
+def _upcoming(job: Job, decided_to: int) -> list[str]:
+    """The next ones after what is decided, not after now: nobody changes the page meanwhile."""
+    words: list[str] = []
+    before = decided_to
+    while len(words) < UPCOMING and (due := next_due(job, before)) is not None:
+        words.append(due_time(due, before))
+        before = due
+    return words
+
+
+def _key(lines: Sequence[LaunchLine]) -> list[KeyLine]:
+    lines_of_key = []
+    for kind, count in launches_counted(lines).items():
+        label = label_for("launch", kind)
+        lines_of_key.append(KeyLine(kind=kind, tone=label.tone, count=count, word=label.word))
+    return lines_of_key
+
+
+def _dues(lines: Sequence[LaunchLine], view: LaunchView, decided_to: int) -> list[Due]:
+    newest = lines[0].due if lines else decided_to
+    dues = [
+        Due(
+            line.due,
+            line.counted_as,
+            label_for("launch", line.counted_as).tone,
+            line.took,
+            due_time(line.due, newest).removesuffix(" UTC"),
+        )
+        for line in lines
+    ]
+    if view.next_due is not None:
+        word = due_time(view.next_due, newest).removesuffix(" UTC")
+        dues.append(Due(view.next_due, "next", "", 0, word))
+    return dues
+
+
+def _dispatched(reader: RecordReader, job: Job) -> dict[str, Any]:
+    children = reader.children_of(job.key, MAX_CHILDREN)
+    summaries = reader.summaries_among({child.key for child in children})
+    spans = reader.spans_of(job.namespace, {child.id for child in children})
+    rules = job.parameterized_job
+    asked = (*rules.meta_required, *rules.meta_optional) if rules is not None else ()
+    return {
+        "counts": children_counts(reader, job),
+        "limit": MAX_CHILDREN,
+        "lines": [
+            ChildLine(
+                job=child,
+                url=job_url(child.key),
+                fate=fate_of(child, summaries.get(child.key), spans.get(child.id)),
+                given=tuple((name, child.meta[name]) for name in asked if name in child.meta),
+                payload_bytes=_payload_bytes(child.payload),
+            )
+            for child in children
+        ],
+    }
+
+
+def _payload_bytes(encoded: str) -> int:
+    """Of base64 text; nothing is decoded."""
+    return len(encoded) // 4 * 3 - encoded[-2:].count("=") if encoded else 0
+
+
+def launch_fates(reader: RecordReader, job: Job, view: LaunchView) -> dict[str, LaunchFate]:
+    """How far the launched jobs are that are kept, by their ids."""
+    keys = {JobKey(job.namespace, each.child_id) for each in view.past if each.child_id}
+    if not keys:
+        return {}
+    summaries = reader.summaries_among(keys)
+    spans = reader.spans_of(job.namespace, {key.job_id for key in keys})
+    return {
+        child.id: fate_of(child, summaries.get(child.key), spans.get(child.id))
+        for child in reader.jobs_among(keys)
+        if child.parent_id == job.id
+    }

@@ -1,0 +1,295 @@
+"""What a job launches, by its page: launch now, dispatch, the children, the list of jobs."""
+
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cluster.operations.job_dispatch import MAX_PAYLOAD, Dispatch, dispatch_job
+from cluster.operations.jobs import JobRegistration, register_job
+from cluster.operations.namespaces import put_namespace
+from cluster.operations.periodic import force_launch
+from dashboard.panels import feed_for
+from dashboard.rights import ACTIONS
+from dashboard.subscription import Subscription
+from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Namespace, ParameterizedJob, Periodic
+from scheduler.structs.periodic_launch import LaunchOutcome
+from tests.builders import SOME_MOMENT, make_job
+from tests.callers import MANAGER
+from tests.dashboard.views.conftest import one_line
+
+KEY = JobKey("default", "web")
+PAGE = "/jobs/default/web/"
+FIELDS = {"namespace": "default", "job": "web"}
+RULES = ParameterizedJob(payload="required", meta_required=("input",), meta_optional=("lang",))
+
+
+@pytest.fixture
+def register(store, ids):
+    def register(**fields):
+        job = make_job(**({"id": "web", "type": "batch"} | fields))
+        request = JobRegistration(job=job)
+        return register_job(store, request, by=MANAGER, now=SOME_MOMENT, ids=ids)
+
+    return register
+
+
+@pytest.fixture
+def periodic(register):
+    register(periodic=Periodic(specs=("0 * * * *",), prohibit_overlap=True))
+
+
+@pytest.fixture
+def parameterized(register):
+    register(parameterized_job=RULES)
+
+
+def children(store):
+    jobs = store.read(lambda reader: list(reader.jobs()))
+    return [job for job in jobs if job.parent_id == "web"]
+
+
+def kinds(browser):
+    return {line.job.id: line.kind for line in browser.get("/jobs/").context["jobs"].lines}
+
+
+def test_launch_now_leads_to_the_evaluation_of_the_child(browser, periodic, store):
+    answer = browser.post("/jobs/launch/", **FIELDS)
+    (child,) = children(store)
+    (evaluation,) = store.read(lambda reader: reader.evaluations_by_job(child.key))
+    assert answer.headers["Location"] == f"/evaluations/{evaluation.id}/"
+    launches = store.read(lambda reader: reader.get(PERIODIC_LAUNCHES, KEY))
+    assert [each.outcome for each in launches.history] == [LaunchOutcome.FORCED]
+
+
+def test_the_page_lists_the_launches_with_the_jobs_they_made(browser, periodic, store, ids):
+    launched = force_launch(store, KEY, by=MANAGER, now=SOME_MOMENT, ids=ids)
+    answer = browser.get(PAGE)
+    (line,) = [each["line"] for each in answer.context["launches"]["lines"]]
+    assert (line.child, line.state) == (launched.child_id, "pending")
+    assert f'<a href="{PAGE.removesuffix("/")}/periodic-' in answer.text
+    assert "Launch now" in answer.text
+    assert answer.context["rest"] == "The last launch still runs."
+
+
+def test_the_page_of_a_child_leads_to_its_parent(browser, periodic, store, ids):
+    launched = force_launch(store, KEY, by=MANAGER, now=SOME_MOMENT, ids=ids)
+    page = browser.get(f"/jobs/default/{launched.child_id}/")
+    assert f'<dt>made by</dt><dd><a href="{PAGE}">web</a>' in page.text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({}, id="not-periodic"),
+        pytest.param({"periodic": Periodic(specs=("0 * * * *",), enabled=False)}, id="off"),
+    ],
+)
+def test_what_cannot_be_launched_is_not_offered_and_says_why(browser, register, store, fields):
+    register(**fields)
+    assert 'data-confirm="launch-job"' not in browser.get(PAGE).text
+    answer = browser.post("/jobs/launch/", **FIELDS)
+    assert answer.headers["Location"] == PAGE
+    assert "Nothing was changed: " in browser.get(PAGE).text
+    assert children(store) == []
+
+
+def test_the_list_says_what_launches_and_what_is_dispatched(browser, register, store, ids):
+    register(id="clock", periodic=Periodic(specs=("0 3 * * *",)))
+    register(id="calls", parameterized_job=ParameterizedJob())
+    register(id="plain")
+    force_launch(store, JobKey("default", "clock"), by=MANAGER, now=SOME_MOMENT, ids=ids)
+    for _ in range(2):
+        key = JobKey("default", "calls")
+        dispatch_job(store, key, Dispatch(), by=MANAGER, now=SOME_MOMENT, ids=ids)
+    told = kinds(browser)
+    assert (told["calls"], told["plain"]) == ("parameterized, 2 dispatched", "")
+    assert told["clock"].startswith("periodic, next ")
+    assert told["clock"].endswith("03:00 UTC")
+
+
+def test_a_dispatch_leads_to_the_evaluation_of_the_child(browser, parameterized, store):
+    fields = {"meta.input": "a", "meta.lang": "", "payload": "line\r\nline", "prefix": "x"}
+    answer = browser.post("/jobs/dispatch/", **FIELDS, **fields)
+    (child,) = children(store)
+    (evaluation,) = store.read(lambda reader: reader.evaluations_by_job(child.key))
+    assert answer.headers["Location"] == f"/evaluations/{evaluation.id}/"
+    assert child.meta == {"input": "a"}
+    assert child.id.startswith("web/dispatch-x-")
+    line = browser.get(PAGE).context["dispatched"]["lines"][0]
+    assert (line.given, line.payload_bytes) == ((("input", "a"),), len(b"line\nline"))
+
+
+def test_a_file_is_dispatched_byte_by_byte(browser, parameterized, store):
+    content = bytes(range(256))
+    file = SimpleUploadedFile("request.bin", content)
+    browser.post("/jobs/dispatch/", **FIELDS, **{"meta.input": "a", "file": file})
+    assert browser.get(PAGE).context["dispatched"]["lines"][0].payload_bytes == len(content)
+
+
+def test_a_form_that_is_sent_twice_is_dispatched_once(browser, parameterized, store):
+    token = browser.get(PAGE).context["dispatch_token"]
+    fields = {"meta.input": "a", "payload": "x", "token": token}
+    for _ in range(2):
+        answer = browser.post("/jobs/dispatch/", **FIELDS, **fields)
+    (child,) = children(store)
+    assert answer.headers["Location"] == f"/jobs/default/{child.id}/"
+    # Another content is another job, though the page was never loaded anew.
+    browser.post("/jobs/dispatch/", **FIELDS, **fields | {"meta.input": "b"})
+    assert len(children(store)) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "told"),
+    [
+        pytest.param(
+            {"payload": "x"}, "meta.input", "Give a value; the job file asks for it", id="no-meta"
+        ),
+        pytest.param({"meta.input": "a"}, "payload", "Payload is not provided", id="no-payload"),
+        pytest.param(
+            {"meta.input": "a", "payload": "x" * (MAX_PAYLOAD + 1)}, "payload",
+            "Payload exceeds maximum size", id="too-large",
+        ),
+        pytest.param(
+            {"meta.input": "a", "payload": "x", "priority": "high"}, "priority", "Give a number",
+            id="priority-no-number",
+        ),
+        pytest.param(
+            {"meta.input": "a", "payload": "x", "priority": "9999"}, "priority",
+            "priority must be between", id="priority-too-high",
+        ),
+        pytest.param(
+            {"meta.input": "a", "payload": "x", "prefix": "x\ny"}, "prefix", "control character",
+            id="prefix",
+        ),
+        pytest.param(
+            {"meta.input": "a", "payload": "x", "meta.gone": "1"}, "", "unpermitted metadata",
+            id="unknown-meta",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wrong_dispatch_is_told_at_its_field_and_keeps_the_text(
+    browser, parameterized, store, fields, field, told
+):
+    answer = browser.post("/jobs/dispatch/", **FIELDS, **{"meta.lang": "<b>de</b>"} | fields)
+    assert answer.status == 400
+    typed = answer.context["dispatch"]["typed"]
+    assert told in typed.errors[field]
+    assert 'value="&lt;b&gt;de&lt;/b&gt;"' in answer.text
+    assert typed.payload == fields.get("payload", "")
+    assert children(store) == []
+
+
+def test_a_text_and_a_file_are_not_guessed_between(browser, parameterized, store):
+    file = SimpleUploadedFile("a", b"a")
+    fields = {"meta.input": "a", "payload": "x", "file": file}
+    answer = browser.post("/jobs/dispatch/", **FIELDS, **fields)
+    assert answer.context["dispatch"]["typed"].errors == {
+        "payload": "Give a text or a file, not both"
+    }
+    assert children(store) == []
+
+
+def test_a_file_too_large_is_refused(browser, parameterized, store):
+    file = SimpleUploadedFile("a", b"x" * (MAX_PAYLOAD * 3))
+    answer = browser.post("/jobs/dispatch/", **FIELDS, **{"meta.input": "a", "file": file})
+    assert "exceeds maximum size" in answer.context["dispatch"]["typed"].errors["payload"]
+    assert children(store) == []
+
+
+def test_what_is_not_parameterized_is_not_dispatched(browser, register, store):
+    register()
+    answer = browser.post("/jobs/dispatch/", **FIELDS)
+    assert answer.status == 400
+    assert children(store) == []
+
+
+def test_a_guest_without_the_right_sees_it_greyed(guest, store, ids):
+    put_namespace(store, Namespace(name="team"), by=MANAGER, now=SOME_MOMENT)
+    for name, fields in (
+        ("clock", {"periodic": Periodic(specs=("0 * * * *",))}),
+        ("calls", {"parameterized_job": RULES}),
+    ):
+        job = make_job(id=name, namespace="team", type="batch", **fields)
+        register_job(store, JobRegistration(job=job), by=MANAGER, now=SOME_MOMENT, ids=ids)
+    clock = guest.get("/jobs/team/clock/").text
+    calls = guest.get("/jobs/team/calls/").text
+    assert 'aria-disabled="true" title="needs submit-job"' in clock
+    assert 'data-confirm="launch-job"' not in clock
+    assert 'title="needs dispatch-job"' in calls
+    assert 'form="dispatch-form">Dispatch</button>' not in calls
+
+
+def told_after(store, browser, act):
+    """By target, what an open page is told of an act."""
+    now = browser.get(PAGE).context["now"]
+    feed = feed_for(Subscription("job", "default/web", frozenset({"default"}), frozenset(ACTIONS)))
+    store.read(feed.load)
+    since = store.read(lambda reader: reader.index)
+    act()
+    for frame in store.frames_since(since):
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, now))
+    return {piece.target: one_line(piece.html) for piece in pieces if hasattr(piece, "html")}
+
+
+#: What goes with the clock: ages, and where now is.
+MOVING = r"<time [^>]*data-relative>[^<]*</time>|<g class=\"clock\">.*?</g>"
+
+
+def still(html):
+    return re.sub(MOVING, "", html)
+
+
+@pytest.mark.parametrize("kind", ["periodic", "parameterized"])
+def test_an_open_page_shows_what_is_launched_as_a_fresh_one_does(
+    request, browser, store, ids, kind
+):
+    request.getfixturevalue(kind)
+
+    def launch():
+        if kind == "periodic":
+            force_launch(store, KEY, by=MANAGER, now=SOME_MOMENT, ids=ids)
+        else:
+            asked = Dispatch(payload=b"x", meta={"input": "a"})
+            dispatch_job(store, KEY, asked, by=MANAGER, now=SOME_MOMENT, ids=ids)
+
+    told = told_after(store, browser, launch)
+    target = "job-launches" if kind == "periodic" else "job-dispatched"
+    assert target in told
+    page = still(browser.get(PAGE).text)
+    for name in (target, "job-standing"):
+        assert still(told[name]) in page, name
+
+
+def test_the_form_follows_the_rules_of_a_new_version(browser, parameterized, register, store):
+    def change():
+        register(parameterized_job=ParameterizedJob(meta_optional=("other",)))
+
+    told = told_after(store, browser, change)
+    assert 'name="meta.other"' in told["job-dispatch"]
+    assert told["job-dispatch"] in browser.get(PAGE).text
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20)
+
+
+@given(keys=st.lists(NAMES, min_size=1, max_size=3, unique=True), value=NAMES)
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_keys_of_any_letters_make_a_form_that_dispatches(browser, store, ids, keys, value):
+    job = make_job(id="any", type="batch", parameterized_job=ParameterizedJob(meta_optional=keys))
+    request = JobRegistration(job=job)
+    register_job(store, request, by=MANAGER, now=SOME_MOMENT, ids=ids)
+    page = browser.get("/jobs/default/any/")
+    assert [field.key for field in page.context["dispatch"]["fields"]] == keys
+    given = {field.name: value for field in page.context["dispatch"]["fields"]}
+    answer = browser.post("/jobs/dispatch/", namespace="default", job="any", **given)
+    assert answer.status == 302
+    newest = browser.get("/jobs/default/any/").context["dispatched"]["lines"][0]
+    assert newest.job.meta == dict.fromkeys(keys, value)
