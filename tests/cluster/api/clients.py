@@ -57,6 +57,16 @@ class Client:
         return await self.send("DELETE", path, **query)
 
 
+async def first_lines(answer, count):
+    """So many lines of a stream, decoded."""
+    lines = []
+    async for line in answer.streaming_content:
+        lines.append(msgspec.json.decode(line))
+        if len(lines) == count:
+            break
+    return lines
+
+
 def make_token(store, name, expires=0, **rights):
     """A token's secret: of a manager, or with `read` or `write` in namespaces and no more.
 

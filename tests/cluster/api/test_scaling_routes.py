@@ -13,8 +13,7 @@ from scheduler.structs.deployment import Deployment
 from scheduler.structs.job import Namespace
 from tests.builders import make_allocation
 from tests.callers import MANAGER
-from tests.cluster.api.clients import NOW, put
-from tests.cluster.api.test_waiting import first_lines
+from tests.cluster.api.clients import NOW, first_lines, put
 
 TASK = {"Name": "main", "Driver": "mock_driver"}
 

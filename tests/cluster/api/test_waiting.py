@@ -2,25 +2,15 @@
 
 import asyncio
 
-import msgspec
 import pytest
 
 from cluster.store import blocking
 from cluster.store.retention import trim_events
-from tests.cluster.api.clients import Client, document
+from tests.cluster.api.clients import Client, document, first_lines
 
 
 async def index_of(api, path):
     return int((await api.get(path)).headers["X-Nomad-Index"])
-
-
-async def first_lines(answer, count):
-    lines = []
-    async for line in answer.streaming_content:
-        lines.append(msgspec.json.decode(line))
-        if len(lines) == count:
-            break
-    return lines
 
 
 async def test_a_read_answers_at_once_when_its_index_has_passed(api):
