@@ -193,8 +193,10 @@ def changed_use(use: NodeUse, before: Allocation | None, after: Allocation | Non
 
     Returns `use` itself when neither sum moves, so that a caller sees there is nothing to store.
     """
-    held = _moved(use.held, _held_part(before), _held_part(after))
-    planned = _moved(use.planned, _planned_part(before), _planned_part(after))
+    held_before, planned_before = _parts(before)
+    held_after, planned_after = _parts(after)
+    held = _moved(use.held, held_before, held_after)
+    planned = _moved(use.planned, planned_before, planned_after)
     if held is use.held and planned is use.planned:
         return use
     return NodeUse(node_id=use.node_id, held=held, planned=planned)
@@ -265,12 +267,12 @@ def _without(items: tuple[Item, ...], gone: tuple[Item, ...]) -> tuple[Item, ...
     return tuple(item for item in items if item not in dropped)
 
 
-def _held_part(alloc: Allocation | None) -> UseSum | None:
-    return None if alloc is None or alloc.is_client_terminal else use_of(alloc)
-
-
-def _planned_part(alloc: Allocation | None) -> UseSum | None:
-    return None if alloc is None or alloc.is_terminal else use_of(alloc)
+def _parts(alloc: Allocation | None) -> tuple[UseSum | None, UseSum | None]:
+    """What an allocation adds to each of the two sums."""
+    if alloc is None or alloc.is_client_terminal:
+        return None, None
+    use = use_of(alloc)
+    return use, None if alloc.is_server_terminal else use
 
 
 def _moved(total: UseSum, before: UseSum | None, after: UseSum | None) -> UseSum:

@@ -90,9 +90,9 @@ def exceeded(
     for field, dimension in _DIMENSIONS.items():
         limit, amount = getattr(limits, field), getattr(needed, field)
         is_raised = before is None or amount > getattr(before, field)
-        if limit != 0 and max(limit, 0) < amount and is_raised:
-            limit = max(limit, 0)
-            found.append(f"{dimension} exhausted ({amount} needed > {limit} limit)")
+        most = max(limit, 0)
+        if limit and most < amount and is_raised:
+            found.append(f"{dimension} exhausted ({amount} needed > {most} limit)")
     return tuple(found)
 
 
