@@ -222,6 +222,20 @@ def _sweep(whole: Document, group: Document, task: Document) -> None:
     task["Resources"] = {"CPU": 100, "MemoryMB": 64}
 
 
+def _form(whole: Document, group: Document, task: Document) -> None:
+    _night(whole, group, task)
+    group["Count"] = max(1, min(group["Count"], 2))
+    whole["ParameterizedJob"] = {"Payload": "optional", "MetaOptional": ["who"]}
+
+
+def _clock(whole: Document, group: Document, task: Document) -> None:
+    """It begins each minute, and now and then the one before still runs."""
+    _night(whole, group, task)
+    prohibits = group["Count"] % 2 == 1
+    group["Count"] = 1
+    whole["Periodic"] = {"Enabled": True, "Spec": "* * * * *", "ProhibitOverlap": prohibits}
+
+
 KINDS: dict[str, Callable[[Document, Document, Document], None]] = {
     "web": _web,
     "shop": _shop,
@@ -238,4 +252,6 @@ KINDS: dict[str, Callable[[Document, Document, Document], None]] = {
     "night": _night,
     "logs": _logs,
     "sweep": _sweep,
+    "form": _form,
+    "clock": _clock,
 }

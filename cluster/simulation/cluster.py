@@ -15,8 +15,9 @@ from cluster.simulation.catalogue import machine
 from cluster.simulation.clients import Client
 from cluster.simulation.control_plane import TYPES, ControlPlane
 from cluster.simulation.weather import Post
-from scheduler.messages import FinishRequest, PlanOutcome, PlanReply, QueuedPlan
+from scheduler.messages import FinishRequest, PlanOutcome, PlanReply, QueuedPlan, ReapRequest
 from scheduler.state.snapshot import RecordSnapshot
+from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.plan import Plan
 from scheduler.worker import Batch, Turn, WorkerTools
@@ -164,12 +165,17 @@ class Cluster:
     def _begin(self, worker: Worker) -> None:
         plane = self.plane
         limit = int(self.chance.integers(1, 5))
-        deliveries = plane.leader.dequeue(worker.name, TYPES, limit, plane.moment)
+        types = (*TYPES, CORE_TYPE)
+        deliveries = plane.leader.dequeue(worker.name, types, limit, plane.moment)
         worker.heard_at = plane.clock.monotonic()
         if not deliveries or self.post.happens(self.post.weather.lost):
             return
         tools = WorkerTools(
-            snapshot=self._snapshot, ids=plane.ids, matcher=plane.matcher, factory=plane.factory
+            snapshot=self._snapshot,
+            ids=plane.ids,
+            matcher=plane.matcher,
+            factory=plane.factory,
+            collection=plane.collection or CollectionSettings(),
         )
         worker.batch = Batch(tools, deliveries)
         self._hand_in(worker, worker.batch.begin_all(now=plane.clock.now()))
@@ -187,6 +193,8 @@ class Cluster:
             self.post.request(partial(self._submit, worker.name, plan))
         for request in turn.finishes:
             self.post.request(partial(self._finish, worker.name, request))
+        for reap in turn.reaps:
+            self.post.request(partial(self._reap, worker, worker.batch, reap))
 
     def _submit(self, process: str, plan: Plan) -> None:
         if not self.away.leader:
@@ -195,6 +203,12 @@ class Cluster:
     def _finish(self, process: str, request: FinishRequest) -> None:
         if not self.away.leader:
             self.plane.hand_in(process, Turn(finishes=(request,)))
+
+    def _reap(self, worker: Worker, batch: Batch | None, request: ReapRequest) -> None:
+        if self.away.leader or batch is None or worker.batch is not batch:
+            return
+        worker.heard_at = self.plane.clock.monotonic()
+        self._hand_in(worker, self.plane.reap(worker.name, request, batch))
 
     def _deliver(self, reply: PlanReply) -> None:
         for worker in self.workers:

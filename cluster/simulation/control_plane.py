@@ -1,7 +1,7 @@
 """Leader, applier and workers over a record in memory, each doing its part when told to.
 
 In: a record, time, chance. Out: what they write to it. Who acts when, and what befalls them, is
-for `actors.py` to say; here every message arrives.
+for `cluster.py` to say; here every message arrives.
 """
 
 import numpy as np
@@ -126,7 +126,6 @@ class ControlPlane:
             commands += self.leader.watch(self.store, self.moment)
         for command in commands:
             self.perform(command)
-        self.collect()
         self.follow()
         return commands
 

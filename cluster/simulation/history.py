@@ -21,7 +21,11 @@ _THEMES: tuple[tuple[str, ...], ...] = (
     ("register", "stop", "purge", "collect"),
     ("kill-leader", "kill-worker", "kill-applier", "change-weather"),
     ("fail-one", "stop-one"),
+    ("scale", "revert", "update", "update-badly", "call-stable"),
+    ("dispatch", "launch", "purge", "collect"),
 )
+#: The theme of jobs that have children; their parents are always among its jobs.
+_CHILDREN = 8
 _THEME_FACTOR = 4.0
 #: Groups of jobs that meet often, so that they are in each other's way.
 _KINDS_AT_ONCE = (3, 6)
@@ -59,8 +63,12 @@ def history_of(seed: int, *, length: int = 50, faults: bool = True) -> History:
     kinds = tuple(str(kind) for kind in chance.choice(sorted(KINDS), count, replace=False))
     nodes = int(chance.integers(4, 8, endpoint=True))
     names = [name for name, deed in DEEDS.items() if faults or not deed.is_fault]
-    weights = _weights(names, int(chance.integers(len(_THEMES))))
+    theme = int(chance.integers(len(_THEMES)))
+    weights = _weights(names, theme)
     pauses = np.array([weight for _, weight in _PAUSES])
+    if theme == _CHILDREN:
+        kinds = (*kinds, "form", "clock")
+        count = len(kinds)
     begin = [HistoryMove(number, "register", number, 3, 1.0) for number in range(count)]
     moves = begin + [
         HistoryMove(

@@ -11,7 +11,7 @@ from functools import partial
 
 import msgspec
 
-from cluster.operations.jobs import evaluate_job
+from cluster.operations.jobs import deregister_job, evaluate_job
 from cluster.operations.namespaces import put_namespace
 from cluster.operations.quotas import put_quota
 from cluster.operations.scheduler_settings import set_scheduler_settings
@@ -165,6 +165,12 @@ class LivedHistory:
                 preemption_config=stored.preemption_config,
             )
             set_scheduler_settings(plane.store, settings, by=CLUSTER, now=plane.clock.now())
+        for job in plane.store.jobs():
+            if job.is_periodic and not job.stop:
+                # Else it would never be quiet.
+                deregister_job(
+                    plane.store, job.key, by=CLUSTER, now=plane.clock.now(), ids=plane.ids
+                )
         if self.tell is not None:
             self.tell(self._now, "from here on nothing goes wrong any more")
         self._rest()

@@ -14,13 +14,8 @@ pytestmark = pytest.mark.simulation
 SEEDS = 300
 #: One test lives through so many, so that the processes of a test run share them.
 SHARE = 20
-#: By what has no move yet, or is no work of the scheduler's.
-NOT_YET = {
-    EvalTrigger.PERIODIC_JOB,
-    EvalTrigger.JOB_SCALING,
-    EvalTrigger.SCHEDULED,
-    EvalTrigger.ROLLING_UPDATE,
-}
+#: Core evaluations are never stored; nothing in the catalogue rolls by stagger.
+NOT_STORED = {EvalTrigger.SCHEDULED, EvalTrigger.ROLLING_UPDATE}
 
 
 @pytest.mark.parametrize("first", range(1, SEEDS + 1, SHARE))
@@ -41,7 +36,8 @@ def test_every_move_and_every_trigger_comes_up() -> None:
     arisen = Counter[str]()
     for seed in range(1, 41):
         arisen.update(live_through(history_of(seed)).triggers)
-    assert set(EvalTrigger) - arisen.keys() <= NOT_YET | {EvalTrigger.FAILED_FOLLOW_UP}
+    # Rare: after three deliveries that nobody came back from.
+    assert set(EvalTrigger) - arisen.keys() <= NOT_STORED | {EvalTrigger.FAILED_FOLLOW_UP}
 
 
 def test_the_same_seed_happens_the_same_way() -> None:

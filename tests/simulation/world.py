@@ -7,6 +7,7 @@ import msgspec
 from cluster.jobspec.parse import parse_job
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.simulation.control_plane import TYPES, ControlPlane
+from scheduler.commands import Command
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
@@ -39,6 +40,13 @@ class World(ControlPlane):
     def new_watchers(self) -> tuple[Watcher, ...]:
         self.heartbeats = Heartbeats()
         return self.heartbeats, Drains()
+
+    def tick(self, seconds: float = 0.0) -> list[Command]:
+        """Core evaluations are worked off at once."""
+        commands = super().tick(seconds)
+        self.collect()
+        self.follow()
+        return commands
 
     def put_nodes(self, *nodes: Node) -> None:
         def work(change: Change) -> None:

@@ -19,7 +19,7 @@ from cluster.simulation.shrink import shrink
 
 _BROKEN = 1
 _EPILOG = """\
-Each seed is a cluster of 4 to 8 nodes with 3 to 6 kinds of jobs, and a history of moves: jobs are
+Each seed is a cluster of 4 to 8 nodes with 3 to 8 kinds of jobs, and a history of moves: jobs are
 registered, changed, stopped and purged; rollouts promoted, paused and failed; nodes drained,
 closed and purged; nodes fall silent and come back, allocations fail, processes die, messages are
 lost, late or come twice. Time is virtual and the record is in memory; leader, broker, workers,

@@ -15,11 +15,13 @@ from scheduler.state.nouns import (
     NAMESPACES,
     QUOTAS,
 )
+from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.quota_use import with_use
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSummary, JobType, TaskGroupSummary
-from scheduler.structs.node import NodeStatus
+from scheduler.structs.node import NodeEligibility, NodeStatus
+from scheduler.structs.periodic_launch import LaunchOutcome
 from scheduler.structs.quota import QuotaAmounts
 
 #: By how much more urgent who evicts must be.
@@ -180,12 +182,35 @@ def _children(look: Written) -> Iterator[str]:
         if summary is None:
             continue
         children = [job for job in look.record.jobs() if job.parent_id == key.job_id]
+        if any(job.create_index < summary.create_index for job in children):
+            # Of a parent that was purged before: their ends are told to the one of now.
+            continue
         counted = Counter(job.status for job in children if job.namespace == key.namespace)
         kept = summary.children
         if (kept.pending, kept.running) != (counted["pending"], counted["running"]):
             yield f"{key.job_id}: {kept} counted {dict(counted)}"
         if kept.dead < counted["dead"]:
             yield f"{key.job_id}: {kept.dead} dead, counted {counted['dead']}"
+
+
+@LAWS.add("once", "a token dispatches one child, and no due launch runs twice")
+def _once(look: Written) -> Iterator[str]:
+    for before, job in look.of(JOBS):
+        if job is None or not job.parent_id:
+            continue
+        token = job.dispatch_idempotency_token
+        if before is None and token:
+            parent = JobKey(job.namespace, job.parent_id)
+            same = look.record.list_by(JOBS, "dispatch_token", (*parent, token))
+            if len(same) > 1:
+                yield f"{token} dispatched {', '.join(child.id for child in same)}"
+        if before is not None and before.version != job.version and not job.stop:
+            yield f"{job.id} was made a second time"
+    for _, launches in look.of(PERIODIC_LAUNCHES):
+        past = launches.history if launches is not None else ()
+        ran = Counter(each.due for each in past if each.outcome is LaunchOutcome.RAN)
+        twice = (due for due, times in ran.items() if times > 1)
+        yield from (f"the launch due at {due} ran twice" for due in twice)
 
 
 @LAWS.add("quota-sums", "the sums kept beside a namespace are those of its allocations")
@@ -258,7 +283,15 @@ def _rivals(look: Written, alloc: Allocation) -> Sequence[Allocation]:
         and not _is_canary(other)
         and not other.desired_transition.migrate
         and not _is_away(look, other)
+        and not _was_to_stop(look, alloc, other)
     ]
+
+
+def _was_to_stop(look: Written, alloc: Allocation, other: Allocation) -> bool:
+    """Its closed node refused its part of the plan, and with it the stop: the run tries again."""
+    node = look.record.node(other.node_id)
+    is_closed = node is None or node.scheduling_eligibility is NodeEligibility.INELIGIBLE
+    return is_closed and other.next_allocation == alloc.id
 
 
 def _shares_names(look: Written, alloc: Allocation) -> bool:

@@ -109,7 +109,7 @@ def _nodes_without(store: StateReader, job: Job, group: TaskGroup) -> Iterator[s
     }
     newest = max((row.create_index for row in store.evaluations_by_job(job.key)), default=0)
     for node in store.nodes():
-        if node.is_ready and node.id not in had and node.create_index < newest:
+        if group.count and node.is_ready and node.id not in had and node.create_index < newest:
             yield f"{job.id}.{group.name} never came to {node.name}, and nothing says why"
 
 
@@ -132,7 +132,7 @@ def _has_reason(store: StateReader, job: Job) -> bool:
     """Something in the record says why a job has not what it asks for."""
     if store.blocked_evaluations(job.key):
         return True
-    if _failed_in_rollout(store, job):
+    if _failed_in_rollout(store, job) or _is_held(store, job):
         return True
     rollouts = store.deployments_by_job(job.key)
     newest = max(rollouts, key=lambda row: row.create_index, default=None)

@@ -23,9 +23,10 @@ def _none_lost(cluster: Cluster) -> Iterator[str]:
             continue
         if row.status is EvalStatus.PENDING:
             yield f"evaluation {row.id[-4:]} of {row.job_id} is pending, and nobody has it"
+        # Another of its job is known, whose end cancels it.
         elif not any(
             other.id in leader.blocked or leader.broker.place_of(other.id) is not None
-            for other in cluster.plane.store.blocked_evaluations(row.job_key)
+            for other in cluster.plane.store.evaluations_by_job(row.job_key)
         ):
             yield f"evaluation {row.id[-4:]} of {row.job_id} is blocked, and nobody has it"
 

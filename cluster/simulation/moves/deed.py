@@ -51,6 +51,11 @@ class Scene:
         """A stored job."""
         return pick(self.cluster.plane.store.jobs(), number)
 
+    def own_job(self, number: int) -> Job:
+        """A stored job that a person registered."""
+        jobs = self.cluster.plane.store.jobs()
+        return pick([job for job in jobs if not job.parent_id], number)
+
     def node(self, number: int) -> Node:
         """A stored node."""
         return pick(self.cluster.plane.store.nodes(), number)
