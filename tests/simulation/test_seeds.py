@@ -34,7 +34,7 @@ def test_every_move_and_every_trigger_comes_up() -> None:
     moves = Counter(move.verb for seed in range(1, 61) for move in history_of(seed).moves)
     assert moves.keys() == DEEDS.keys()
     arisen = Counter[str]()
-    for seed in range(1, 41):
+    for seed in range(1, 101):
         arisen.update(live_through(history_of(seed)).triggers)
     # Rare: after three deliveries that nobody came back from.
     assert set(EvalTrigger) - arisen.keys() <= NOT_STORED | {EvalTrigger.FAILED_FOLLOW_UP}

@@ -59,7 +59,8 @@ def _unfinished(look: Written, rollout: Deployment) -> Iterator[str]:
     for name, group in rollout.task_groups.items():
         if group.desired_canaries and not group.promoted:
             yield f"the rollout of {rollout.job_id} succeeded without promotion of {name}"
-        if group.healthy_allocs < group.desired_total:
+        # One that was well when the run looked may have been called ill since.
+        if group.healthy_allocs + group.unhealthy_allocs < group.desired_total:
             yield (
                 f"the rollout of {rollout.job_id} succeeded with {group.healthy_allocs}"
                 f" healthy of {group.desired_total}"
