@@ -271,6 +271,7 @@ STREAMS = [
     Row("GET", "event/stream?topic=Node", "node:read"),
     Row("GET", "event/stream?topic=Job&topic=Node", "read-job + node:read"),
     Row("GET", "event/stream?topic=Operator", "operator:read"),
+    Row("GET", "event/stream?topic=Collection", "operator:read"),
     *(
         Row("GET", f"event/stream{query}", MANAGEMENT)
         for query in ("", "?topic=NodePool", "?topic=ACLToken", "?topic=unknown")

@@ -53,10 +53,11 @@ _PUBLIC: dict[str, str] = {
     Topic.DEPLOYMENT: "Deployment",
     Topic.NODE: "Node",
     Topic.NODE_POOL: "NodePool",
+    Topic.COLLECTION: "Collection",
     **{noun.topic: noun.topic for noun in _OF_ACCESS},
 }
 _WITHOUT_NAMESPACE = frozenset[str](
-    {Topic.NODE, Topic.NODE_POOL, *(noun.topic for noun in _OF_ACCESS)}
+    {Topic.NODE, Topic.NODE_POOL, Topic.COLLECTION, *(noun.topic for noun in _OF_ACCESS)}
 )
 #: Rows and kinds of writes that the public stream does not name.
 _PRIVATE = [noun for noun in NOUNS if noun.topic not in _PUBLIC]
@@ -99,9 +100,9 @@ class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
         ):
             return False
         keys = {_EVERYTHING, event.key, *(filter_keys(event) or ())}
-        return any(
-            topic in (_EVERYTHING, event.topic) and key in keys for topic, key in self.topics
-        )
+        # The reference knows no such topic: its clients, which ask for all, are not told of it.
+        names = {event.topic} if event.topic == Topic.COLLECTION else {_EVERYTHING, event.topic}
+        return any(topic in names and key in keys for topic, key in self.topics)
 
 
 async def stream(call: Call) -> HttpResponseBase:
@@ -190,7 +191,7 @@ _CAPABILITIES = {
     "HostVolume": "host-volume-read",
     "CSIVolume": "csi-read-volume",
 }
-_LEVELS = {"Node": "node", "Operator": "operator"}
+_LEVELS = {"Node": "node", "Operator": "operator", "Collection": "operator"}
 
 
 _ANYTHING = tuple(Watch(topic) for topic in _PUBLIC)
@@ -209,10 +210,13 @@ async def _frames_after(index: int) -> tuple[int, Sequence[EventFrame]]:
 def _public_events(
     frame: EventFrame, subscription: StreamRequest, caller: Caller
 ) -> list[dict[str, Any]]:
-    if frame.kind in _SILENT:
-        return []
+    is_silent = frame.kind in _SILENT
     wanted: Iterable[StateEvent] = filter(subscription.wants, frame.events)
-    return [event_form(frame, event, caller) for event in wanted]
+    return [
+        event_form(frame, event, caller)
+        for event in wanted
+        if not is_silent or event.topic == Topic.COLLECTION
+    ]
 
 
 def event_form(frame: EventFrame, event: StateEvent, caller: Caller) -> dict[str, Any]:

@@ -128,4 +128,4 @@ def _upcoming(
     row = stored.get(core_job)
     due = row.started_at + interval if row else 0
     # A leader that took over since began its intervals anew.
-    return age(due, now) if due > now else f"within {span(interval)}"
+    return f"runs {age(due, now)}" if due > now else f"runs within {span(interval)}"

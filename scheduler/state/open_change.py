@@ -31,6 +31,7 @@ from scheduler.state.quota_use import replaced
 from scheduler.state.record import version_key
 from scheduler.structs import transitions
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.collection import CORE_TYPE
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
@@ -164,6 +165,7 @@ class OpenChange(Overlay, Change):
 
     def put_evaluation(self, evaluation: Evaluation) -> None:
         """Store an evaluation."""
+        assert evaluation.type != CORE_TYPE, "core evaluations are in the broker only"
         transitions.EVALUATION.require(self.evaluation(evaluation.id), evaluation)
         self._put(EVALUATIONS, evaluation)
 

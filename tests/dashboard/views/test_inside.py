@@ -104,12 +104,12 @@ def test_the_page_says_what_is_collected_what_went_last_and_when_next(store, bro
         "2 nodes, and it goes on",
         "never yet",
         "asked for ",
-        "within 5 min",
+        "runs within 5 min",
         "<code>BIVOUAC_BATCH_EVAL_GC_THRESHOLD</code>",
         'data-confirm="collect-now"',
     ):
         assert told in text, told
-    assert re.search(r"in [34] min", text)
+    assert re.search(r"runs in [34] min", text)
 
 
 def test_a_manager_has_it_collected_now(store, browser):
