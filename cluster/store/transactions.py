@@ -21,6 +21,9 @@ _TRIES = 4000
 _SHORTEST_PAUSE_S = 0.0005
 _JITTER_US = 1000
 
+#: Transactions of a thread after which SQLite gives back what it keeps.
+_BETWEEN = 500
+
 _of_thread = threading.local()
 
 
@@ -71,6 +74,7 @@ def write_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
         else:
             with transaction.atomic(using=connection.alias):
                 yield
+        _give_back_now_and_then(connection)
 
 
 @contextmanager
@@ -105,6 +109,20 @@ def read_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
                 cursor.execute("ROLLBACK")
             raise
         cursor.execute("COMMIT")
+    _give_back_now_and_then(connection)
+
+
+def _give_back_now_and_then(connection: BaseDatabaseWrapper) -> None:
+    """Let SQLite forget the pages it keeps: as the record grows, they would fill its whole cache.
+
+    The system keeps them as well, and reading them from there again costs little.
+    """
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        return
+    done = getattr(_of_thread, "done", 0) + 1
+    _of_thread.done = done % _BETWEEN
+    if done == _BETWEEN and connection.connection is not None:
+        connection.connection.execute("PRAGMA shrink_memory")
 
 
 @contextmanager

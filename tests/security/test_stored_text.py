@@ -171,10 +171,10 @@ async def test_no_live_frame_takes_text_for_markup(poisoned, store, staff):
     origin = settings.CSRF_TRUSTED_ORIGINS[0].encode()
     headers = [(b"origin", origin), (b"cookie", cookies.encode())]
     socket = WebsocketCommunicator(application, f"/live?index=0&topics={topics}", headers)
-    assert (await socket.connect())[0]
+    assert (await socket.connect(60))[0]
     pieces, texts = [], ""
     while len(pieces) < 10 and not (pieces and await socket.receive_nothing(1.0)):
-        text = await socket.receive_from()
+        text = await socket.receive_from(60)
         texts += text
         pieces += json.loads(text).get("pieces", ())
     await socket.disconnect()
