@@ -40,9 +40,9 @@ class Site:
         assert answer.status_code == 200, (path, answer.text)
         return answer.json()
 
-    def put(self, path: str, body: object):
+    def put(self, path: str, body: object, method: str = "PUT"):
         with self.stack.client() as client:
-            answer = client.put(path, json=body)
+            answer = client.request(method, path, json=body)
         assert answer.status_code == 200, (path, answer.text)
         return answer.json()
 

@@ -85,6 +85,32 @@ def test_a_killed_agent_finds_its_tasks_again():
         assert cluster.places("web") == {"n1": 2}
 
 
+def test_metadata_said_while_a_node_runs_lets_work_in_and_outlives_the_agent():
+    wanted = {"LTarget": "${meta.colour}", "RTarget": "green", "Operand": "="}
+    with site(1) as cluster:
+        cluster.run("web", Count=1, Constraints=[wanted])
+        path = "/v1/job/web/evaluations"
+        until(lambda: "blocked" in {e["Status"] for e in cluster.get(path)}, 20, "it waits")
+        node_id = cluster.node("n1")["ID"]
+        said = {"NodeID": node_id, "Meta": {"colour": "green"}}
+        cluster.put("/v1/client/metadata", said, "POST")
+        # An agent in earnest gathers changes for up to ten seconds before it registers anew.
+        cluster.until_running("web", 1, 40)
+        assert cluster.node("n1")["Meta"] == {"colour": "green"}
+
+        agent = cluster.agents["n1"]
+        agent.process.kill()
+        agent.process.wait()
+        agent.start()
+
+        def dynamic() -> dict:
+            return cluster.get(f"/v1/client/metadata?node_id={node_id}")["Dynamic"]
+
+        until(lambda: _answers(dynamic), 40, "the agent is back")
+        assert dynamic() == {"colour": "green"}
+        assert cluster.node("n1")["Meta"] == {"colour": "green"}
+
+
 def test_drains_move_services_a_few_at_a_time_and_spare_what_they_are_told_to():
     with site(3) as cluster:
         cluster.run("web", Count=4, Migrate=MIGRATE)
