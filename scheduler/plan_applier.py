@@ -21,6 +21,7 @@ from scheduler.state.writes.plans import commit_plan
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
 from scheduler.structs.moment import Moment
+from scheduler.structs.node import NodeEligibility
 from scheduler.structs.plan import Plan, PlanResult
 
 GROUP_LIMIT = 64
@@ -130,12 +131,23 @@ class PlanApplier:
         if plan.node_allocation and change.job(plan.job_key) is None:
             raise PlanRefused(f'job "{plan.job_id}" in namespace "{plan.namespace}" not found')
         result = evaluate_plan(change, plan)
-        ineligible = tuple(
+        tracker = self._rejected_nodes
+        suspects = [
             node_id
             for node_id in result.rejected_nodes
-            if self._rejected_nodes.add(node_id, monotonic) and change.node(node_id) is not None
-        )
-        return msgspec.structs.replace(result, ineligible_nodes=ineligible)
+            if tracker.add(node_id, monotonic) and change.node(node_id) is not None
+        ]
+        ineligible: list[str] = []
+        if suspects:
+            # Seldom: the tracker lets few nodes through.
+            nodes = change.nodes()
+            closed = sum(
+                node.scheduling_eligibility is NodeEligibility.INELIGIBLE for node in nodes
+            )
+            for node_id in suspects:
+                if tracker.may_close(closed + len(ineligible), len(nodes)):
+                    ineligible.append(node_id)
+        return msgspec.structs.replace(result, ineligible_nodes=tuple(ineligible))
 
 
 def _refreshed(outcomes: list[PlanOutcome]) -> list[PlanOutcome]:

@@ -18,6 +18,9 @@ class RejectionSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: At most this many nodes at once, one more every `refill` seconds.
     burst: int = 10
     refill: float = 360.0
+    #: No more than this share of all nodes is closed, whoever closed them: on few nodes much work
+    #: at once looks like a node that lies.
+    largest_share: float = 1.0
     #: Nodes remembered; the one rejected longest ago goes first.
     capacity: int = 50
 
@@ -34,6 +37,10 @@ class RejectedNodes:
         self._records: OrderedDict[str, deque[float]] = OrderedDict()
         self._tokens = float(self._settings.burst)
         self._refilled_at = 0.0
+
+    def may_close(self, closed: int, nodes: int) -> bool:
+        """Whether one more of so many nodes may be closed, beside those that are already."""
+        return closed + 1 <= self._settings.largest_share * nodes
 
     def add(self, node_id: str, monotonic: float) -> bool:
         """Record a rejection; whether the node is to be made ineligible now."""

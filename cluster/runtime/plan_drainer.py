@@ -41,6 +41,8 @@ Result = TypeVar("Result")
 LINGER_S = 0.1
 DRAIN_S = 30.0
 RENEW_S = 1.0
+#: Of all nodes, closed for refusing plans or by hand: more are not closed for refusing.
+LARGEST_SHARE = 0.1
 
 
 def rejection_settings() -> RejectionSettings:
@@ -49,6 +51,7 @@ def rejection_settings() -> RejectionSettings:
         enabled=settings.BIVOUAC_PLAN_REJECTION_TRACKER,
         threshold=settings.BIVOUAC_PLAN_REJECTION_THRESHOLD,
         window=settings.BIVOUAC_PLAN_REJECTION_WINDOW,
+        largest_share=LARGEST_SHARE,
     )
 
 

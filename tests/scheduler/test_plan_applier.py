@@ -305,3 +305,26 @@ def test_a_node_that_refuses_too_often_is_closed() -> None:
     node = store.node(NODE.id)
     assert node is not None
     assert node.scheduling_eligibility is NodeEligibility.INELIGIBLE
+
+
+@pytest.mark.parametrize(("others", "is_closed"), [(8, False), (9, True)])
+def test_no_more_than_the_largest_share_of_nodes_is_closed(
+    others: int, *, is_closed: bool
+) -> None:
+    greedy = make_job(
+        task_groups=(make_task_group(tasks=(make_task(resources=Resources(cpu=9000)),)),)
+    )
+    store = make_store()
+
+    def fill(change: Change) -> None:
+        for number in range(others + 1 - len(store.nodes())):
+            change.put_node(make_node(100 + number))
+
+    store.write(WriteKind.NODE_REGISTRATION, fill, now=SOME_MOMENT)
+    settings = RejectionSettings(enabled=True, threshold=1, largest_share=0.1)
+    applier = PlanApplier(CountingIDs(), RejectedNodes(settings))
+    for number in range(2):
+        apply(store, make_plan(f"p{number}", planned(number, greedy)), applier=applier)
+
+    closed = [node for node in store.nodes() if node.scheduling_eligibility != "eligible"]
+    assert [node.id for node in closed] == ([NODE.id] if is_closed else [])

@@ -6,7 +6,9 @@ from scheduler.rejected_nodes import RejectedNodes, RejectionSettings
 
 
 def test_the_tracker_is_on_with_the_values_of_an_agent():
-    assert rejection_settings() == RejectionSettings(enabled=True, threshold=100, window=300)
+    assert rejection_settings() == RejectionSettings(
+        enabled=True, threshold=100, window=300, largest_share=0.1
+    )
 
 
 def test_the_tracker_is_what_the_operator_sets_and_the_server_says_so(settings):
