@@ -1,11 +1,10 @@
 """Routes that a node's agent answers, with a scripted agent at the end of the channel."""
 
 import pytest
-from asgiref.sync import sync_to_async
 
 from cluster.agent.answers import NOT_COLLECTABLE
-from cluster.models import AuditRow
 from cluster.operations.agent_calls import LINKS, AgentRefused
+from cluster.store.audit import AuditFilter, read_audit
 from scheduler.state.writes.jobs import write_job
 from tests.builders import make_allocation, make_job, make_node
 from tests.cluster.api.clients import put
@@ -161,10 +160,11 @@ async def test_an_allocation_or_all_of_a_node_are_collected_by_the_agent(
 
     def told():
         store.audit.flush()
-        return {(row.act, row.target_id) for row in AuditRow.objects.all()}
+        rows = read_audit(store, AuditFilter(), limit=1000).rows
+        return {(row.act, row.target_id) for row in rows}
 
     assert {("collect allocation", ALLOC), ("collect ended allocations", NODE)} <= (
-        await sync_to_async(told)()
+        await store.acall(told)
     )
 
 
