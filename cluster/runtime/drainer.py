@@ -109,7 +109,11 @@ class Drainer:
                 self._note_refusal(answer)
 
     def _work(self, deliveries: Sequence[Delivery]) -> None:
-        """Every run goes up to its first plan; then each goes on as its answer arrives."""
+        """Every run goes up to its first plan; then each goes on as its answer arrives.
+
+        Core runs begin last: what they look through would keep the plans of the others.
+        """
+        deliveries = sorted(deliveries, key=lambda each: each.evaluation.type == CORE_TYPE)
         self._batch = batch = Batch(self._tools, deliveries)
         self._plans.clear()
         self._reaps.clear()
