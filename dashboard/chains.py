@@ -138,10 +138,11 @@ def tombstone_of(stub: Evaluation) -> ChainMember:
 
 
 def members_of(chain: Chain, newest: Mapping[str, LifecycleStep]) -> tuple[ChainMember, ...]:
-    """All members, stubs included."""
+    """All members, stubs included, oldest first: the same from whichever of them it was asked."""
     evaluations = chain.evaluations.values()
     told = [member_of(item, newest=newest.get(item.id)) for item in evaluations]
-    return (*told, *(tombstone_of(stub) for stub in chain.stubs.values()))
+    told += [tombstone_of(stub) for stub in chain.stubs.values()]
+    return tuple(sorted(told, key=lambda member: (member.created_at, member.id)))
 
 
 def outcome_words(evaluation: Evaluation) -> str:

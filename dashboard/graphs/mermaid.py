@@ -13,6 +13,8 @@ from dashboard.wording import count_of
 MAX_EDGES = 480
 MAX_TEXT = 48_000
 _LABEL_LIMIT = 120
+#: What a node is drawn as when it stands for something that has no state.
+_NO_STATES = frozenset({"event", "possible"})
 _SAFE = frozenset(" .,:/+-_@()=!?→·")
 
 _CLASSES = (
@@ -43,22 +45,25 @@ def _unordered(text: str) -> str:
     return text
 
 
-def graph_mermaid(graph: Graph) -> str:
-    """The text of a lifecycle, map or chain; beyond Mermaid's limits the rest is one node."""
+def graph_mermaid(graph: Graph, *, says_states: bool = False) -> str:
+    """The text of a lifecycle, map or chain; beyond Mermaid's limits the rest is one node.
+
+    `says_states` where nodes have states that the drawing tells by color and icon alone.
+    """
     kept = list(graph.nodes)
     while True:
-        text = _flowchart(graph, kept)
+        text = _flowchart(graph, kept, says_states=says_states)
         edges = text.count("-->") + text.count("-.->") + text.count("==>")
         if (len(text) <= MAX_TEXT and edges <= MAX_EDGES) or len(kept) < 2:
             return text
         kept = kept[: max(len(kept) * 3 // 4, 1)]
 
 
-def _flowchart(graph: Graph, kept: list[GraphNode]) -> str:
+def _flowchart(graph: Graph, kept: list[GraphNode], *, says_states: bool) -> str:
     names = {node.key: f"e{place}" for place, node in enumerate(kept, 1)}
     rest = len(graph.nodes) - len(kept)
     lines = ["flowchart LR", f"%% {_comment(graph.title)}"]
-    lines += [f"{names[node.key]}{_shape(node)}" for node in kept]
+    lines += [f"{names[node.key]}{_shape(node, says_states=says_states)}" for node in kept]
     for edge in graph.edges:
         if edge.source in names and edge.target in names:
             lines.append(_arrow(edge, names))
@@ -74,8 +79,11 @@ def _comment(text: str) -> str:
     return "".join(char for char in text if char.isalnum() or char in " -,.")
 
 
-def _shape(node: GraphNode) -> str:
-    label = "<br/>".join(escaped(line.text) for line in node.lines if line.text)
+def _shape(node: GraphNode, *, says_states: bool) -> str:
+    words = [line.text for line in node.lines if line.text]
+    if says_states and node.state not in _NO_STATES and not node.is_tombstone:
+        words.append(node.state)
+    label = "<br/>".join(escaped(word) for word in words)
     return f'(("{label}"))' if node.shape == CIRCLE else f'(["{label}"])'
 
 

@@ -42,7 +42,7 @@ def chain_page(
     return {
         "eval_id": eval_id,
         "graph": graph,
-        "mermaid": graph_mermaid(graph),
+        "mermaid": graph_mermaid(graph, says_states=True),
         "tree": chain_tree(layout),
         "view": shown,
         "is_tidy": is_tidy,
@@ -101,7 +101,7 @@ def chain_record(reader: RecordReader, viewer: Viewer, *, eval_id: str) -> dict[
         "Collected": [*chain.stubs.values()],
     }
     return {
-        "mmd": graph_mermaid(graph),
+        "mmd": graph_mermaid(graph, says_states=True),
         "json": msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n",
     }
 

@@ -155,7 +155,7 @@ def _chain(reader: RecordReader, eval_id: str) -> dict[str, Any]:
     graph = layout.graph()
     return {
         "chain": graph,
-        "chain_mermaid": graph_mermaid(graph),
+        "chain_mermaid": graph_mermaid(graph, says_states=True),
         "tree": chain_tree(layout),
         "chain_size": len(layout.members),
     }

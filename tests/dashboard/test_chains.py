@@ -39,6 +39,15 @@ def test_links_and_causes_hold_a_chain_together_from_any_end():
         assert chain_of(store, start) == Chain(expected, {})
 
 
+def test_members_come_oldest_first_from_any_end():
+    chain = [ROOT.changed(create_time=3), BLOCKED.changed(create_time=1), PREEMPTED]
+    store = record(*chain)
+    wanted = sorted(chain, key=lambda item: (item.create_time, item.id))
+    for start in chain:
+        members = members_of(chain_of(store, start.id), {})
+        assert [member.id for member in members] == [item.id for item in wanted]
+
+
 def test_a_collected_root_stays_as_a_stub():
     store = record(ROOT, BLOCKED)
     store.write(

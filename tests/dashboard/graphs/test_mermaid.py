@@ -121,6 +121,17 @@ def test_chain_text_is_the_golden_one():
     )
 
 
+def test_states_are_said_where_only_the_drawing_tells_them():
+    lines = graph_mermaid(chain(), says_states=True).splitlines()
+    assert lines[2:7] == [
+        'e1(("node-04<br/>lost"))',
+        'e2(["web<br/>node-update, 2 placed<br/>a1a1a1a1<br/>complete"])',
+        'e3(["web<br/>queued-allocs<br/>b2b2b2b2<br/>blocked"])',
+        'e4(["thumbs<br/>preemption<br/>c3c3c3c3<br/>complete"])',
+        'e5(["web<br/>when memory is free"])',
+    ]
+
+
 def test_placement_text_is_the_golden_one():
     metric = AllocMetric(
         nodes_evaluated=5,
