@@ -187,8 +187,8 @@ def _drain(asked: dict) -> dict:
 
 
 @contextmanager
-def play(scenario: dict) -> Iterator[Played]:
-    """Play a scenario from its beginning on a server of its own; the record is open until the end.
+def play(scenario: dict) -> Iterator[tuple[Played, Stack]]:
+    """Play a scenario from its beginning on a server of its own; both are there until the end.
 
     One worker, so that no plan conflicts by chance.
     """
@@ -203,4 +203,4 @@ def play(scenario: dict) -> Iterator[Played]:
         database(sqlite_settings(stack.data_dir / "state.sqlite3")) as alias,
         opened(DjangoStateStore(alias)) as record,
     ):
-        yield asyncio.run(ProcessPlayer(scenario, stack, record).play())
+        yield asyncio.run(ProcessPlayer(scenario, stack, record).play()), stack

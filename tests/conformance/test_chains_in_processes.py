@@ -57,7 +57,7 @@ def test_a_recorded_scenario_ends_as_recorded_in_real_processes(
     scenario = load(name)
     expected = dict(scenario["Expect"])
     ignored = [*scenario.get("Ignore", ()), *expected.pop("Varies"), *NEVER_COMPARED]
-    with django_db_blocker.unblock(), chain_processes.play(scenario) as played:
+    with django_db_blocker.unblock(), chain_processes.play(scenario) as (played, _):
         found = differences(expected, Outcome(played, ignored).form(), ignored)
     known = [*DEVIATIONS.get(name, ()), *BY_TIME.get(name, ())]
     lines = [
