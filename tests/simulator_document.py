@@ -3,9 +3,12 @@
 Run as a program it writes them anew.
 """
 
+import json
 import os
 import re
 from pathlib import Path
+
+from tests.mutations.planted import FOUND, table
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "simulator.md"
@@ -37,15 +40,16 @@ def tables() -> dict[str, str]:
         ),
         "| no-error | nothing but refusals is raised | always |",
     ]
-    return {"moves": "\n".join(moves), "laws": "\n".join(laws)}
+    planted = table(json.loads(FOUND.read_text()))
+    return {"moves": "\n".join(moves), "laws": "\n".join(laws), "planted": planted}
 
 
 def filled(text: str) -> str:
     """The document with its tables as they should be."""
-    for name, table in tables().items():
+    for name, rows in tables().items():
         pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
         text = re.sub(
-            pattern, lambda found, t=table: f"{found[1]}{t}{found[2]}", text, flags=re.DOTALL
+            pattern, lambda found, t=rows: f"{found[1]}{t}{found[2]}", text, flags=re.DOTALL
         )
     return text
 

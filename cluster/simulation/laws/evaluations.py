@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cluster.simulation.laws.law import Laws, Written
-from scheduler.state.nouns import DEPLOYMENTS, EVALUATIONS, LIFECYCLE_STEPS
+from scheduler.state.events import WriteKind
+from scheduler.state.nouns import DEPLOYMENTS, EVALUATIONS, LIFECYCLE_STEPS, NODES
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
-from scheduler.structs.node import Node
+from scheduler.structs.job import JobType
+from scheduler.structs.node import Node, NodeEligibility, NodeStatus
 
 _ENDED = frozenset({EvalStatus.COMPLETE, EvalStatus.FAILED, EvalStatus.CANCELED})
 #: Children that the evaluation they follow names; others wait for their moment unnamed, and one
@@ -87,6 +89,34 @@ def _born(look: Written) -> Iterator[str]:
             yield f"{_short(row)} has priority {row.priority}"
         if row.previous_eval == "" and row.status is EvalStatus.BLOCKED:
             yield f"{_short(row)} waits for what nobody missed"
+
+
+@LAWS.add("looked-at", "a node that goes down has the services looked at that it held")
+def _looked_at(look: Written) -> Iterator[str]:
+    made = {row.job_key for _, row in look.of(EVALUATIONS) if row is not None}
+    for before, node in look.of(NODES):
+        if before is None or node is None or node.status is not NodeStatus.DOWN:
+            continue
+        if before.status is NodeStatus.DOWN:
+            continue
+        for alloc in look.record.allocations_by_node(node.id):
+            if alloc.is_terminal or alloc.job_type != JobType.SERVICE:
+                continue
+            if alloc.job_key not in made:
+                yield f"{node.name} goes down, and nobody looks at {alloc.job_id}"
+
+
+@LAWS.add("opened", "a node that is opened has the system jobs looked at")
+def _opened(look: Written) -> Iterator[str]:
+    if look.frame.kind != WriteKind.NODE_ELIGIBILITY:
+        return
+    made = {row.job_key for _, row in look.of(EVALUATIONS) if row is not None}
+    for _, node in look.of(NODES):
+        if node is None or node.scheduling_eligibility is not NodeEligibility.ELIGIBLE:
+            continue
+        for job in look.record.jobs_of_type(JobType.SYSTEM):
+            if not job.stop and job.key not in made:
+                yield f"{node.name} is opened, and nobody looks at {job.id}"
 
 
 @LAWS.add("steps", "the steps of an evaluation's life count up from one")

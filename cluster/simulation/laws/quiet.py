@@ -107,7 +107,11 @@ def _nodes_without(store: StateReader, job: Job, group: TaskGroup) -> Iterator[s
         for alloc in store.allocations_by_job(job.key)
         if alloc.job_create_index == job.create_index
     }
-    newest = max((row.create_index for row in store.evaluations_by_job(job.key)), default=0)
+    made = [row.create_index for row in store.evaluations_by_job(job.key)]
+    if job.create_index not in made:
+        # Something of it was collected, and with it where it has been.
+        return
+    newest = max(made)
     for node in store.nodes():
         if group.count and node.is_ready and node.id not in had and node.create_index < newest:
             yield f"{job.id}.{group.name} never came to {node.name}, and nothing says why"
