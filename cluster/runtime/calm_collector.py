@@ -16,4 +16,9 @@ def calm_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
-    begin_trimming()
+    begin_trimming(_tidy)
+
+
+def _tidy() -> None:
+    """Once a minute all the same: cycles hold what is not Python's, as SQLite's statements."""
+    gc.collect()

@@ -18,8 +18,16 @@ ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 _begun_in = 0
 
 
-def begin_trimming(every_s: float = EVERY_S, trim: Callable[[], object] | None = None) -> bool:
-    """Do it from now on, in a thread of this process; False where it is done or cannot be."""
+def begin_trimming(
+    before: Callable[[], object] | None = None,
+    *,
+    every_s: float = EVERY_S,
+    trim: Callable[[], object] | None = None,
+) -> bool:
+    """Do it from now on, in a thread of this process; False where it is done or cannot be.
+
+    `before`: what lets go of memory that is given back then.
+    """
     global _begun_in  # noqa: PLW0603 - one thread per process, forks included
     trim = trim or _trim_of_this_system()
     if trim is None or _begun_in == os.getpid():
@@ -29,6 +37,8 @@ def begin_trimming(every_s: float = EVERY_S, trim: Callable[[], object] | None =
 
     def work() -> None:
         while not never.wait(every_s):
+            if before is not None:
+                before()
             trim()
 
     threading.Thread(target=work, name="trim memory", daemon=True).start()

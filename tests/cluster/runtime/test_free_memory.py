@@ -1,5 +1,6 @@
 """Memory that is given back."""
 
+import functools
 import os
 import sys
 import threading
@@ -18,10 +19,18 @@ def nothing_begun(monkeypatch):
 
 def test_it_is_done_again_and_again_by_one_thread():
     times = threading.Semaphore(0)
-    assert free_memory.begin_trimming(0.001, times.release)
-    assert not free_memory.begin_trimming(0.001, times.release)
+    tidied = []
+    begin = functools.partial(
+        free_memory.begin_trimming,
+        lambda: tidied.append(True),
+        every_s=0.001,
+        trim=times.release,
+    )
+    assert begin()
+    assert not begin()
     assert times.acquire(timeout=60)
     assert times.acquire(timeout=60)
+    assert len(tidied) >= 2
 
 
 @pytest.mark.skipif(free_memory._trim_of_this_system() is None, reason="no glibc here")
