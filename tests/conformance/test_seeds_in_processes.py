@@ -1,7 +1,7 @@
 """The worked examples in real processes: what their chains look like as exported Mermaid text.
 
 Every example is played on a server of its own; its chains are then asked of that server, as a
-script would, and compared with what control-plane.md 15.1-15.3 says. Names stand for ids.
+script would, and compared with what control-plane.md 15 says. Names stand for ids.
 """
 
 import re
@@ -121,6 +121,35 @@ class e5 idleQuasi
             for node in ("n1", "n2")
             for number in (1, 2)
             for job in ("sys1", "sys2", "sys3", "sys4", "sys5")
+        ],
+    ),
+    # 15.1, row 6: what three deliveries that end in an error leave behind.
+    "failed-follow-up": (
+        2,
+        [
+            chain("""
+e1(("Operator<br/>etl<br/>TIME"))
+e2(["etl<br/>job-register<br/>blue:etl/job-register#2<br/>failed"])
+e3(["etl<br/>failed-follow-up<br/>blue:etl/failed-follow-up#1<br/>delayed"])
+e1 --> e2
+e2 -->|"NextEval"| e3
+
+class e1 event
+class e2 status
+class e3 quasi
+"""),
+        ],
+    ),
+    # 15.4 in small: 6 down, of which the way up repeats only those of the system jobs.
+    "seed-large-flap": (
+        8,
+        [
+            alone("Node<br/>n1", job, "node-update", f"{job}/node-update@n1#{number}")
+            for number, jobs in (
+                (1, ("sys1", "sys2", "web1", "web2", "web3", "web4")),
+                (2, ("sys1", "sys2")),
+            )
+            for job in jobs
         ],
     ),
 }  # fmt: skip
