@@ -93,12 +93,16 @@ def full_time(instant: int) -> str:
 
 
 def due_time(instant: int, beside: int = 0) -> str:
-    """`03:00 UTC`, with seconds where it has any, with the date unless `beside` is of that day."""
-    moment = _moment(instant)
+    """`03:00 UTC`, with seconds where it has any.
+
+    With the date unless `beside` is of that day, with the year unless it is of that year.
+    """
+    moment, other = _moment(instant), _moment(beside)
     told = moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
-    is_same_day = beside and _moment(beside).date() == moment.date()
-    date = "" if is_same_day else f"{moment.day} {moment.strftime('%b')} "
-    return f"{date}{told} UTC"
+    if beside and other.date() == moment.date():
+        return f"{told} UTC"
+    year = "" if other.year == moment.year else f" {moment.year}"
+    return f"{moment.day} {moment.strftime('%b')}{year} {told} UTC"
 
 
 def machine_time(instant: int) -> str:

@@ -99,9 +99,14 @@ def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
     return {
         "view": view,
         "lines": [
-            {"line": line, "url": job_url(JobKey(job.namespace, line.child)) if line.child else ""}
+            {
+                "line": line,
+                "due": _due_word(line.due, kept.decided_to),
+                "url": job_url(JobKey(job.namespace, line.child)) if line.child else "",
+            }
             for line in lines
         ],
+        "next_word": _due_word(view.next_due, kept.decided_to) if view.next_due else "",
         "told": launches_told(lines),
         "key": _key(lines),
         "strip": launch_strip(_dues(lines[:MAX_MARKS], view, kept.decided_to), now),
@@ -141,14 +146,19 @@ def _dues(lines: Sequence[LaunchLine], view: LaunchView, decided_to: int) -> lis
             line.counted_as,
             label_for("launch", line.counted_as).tone,
             line.took,
-            due_time(line.due, newest).removesuffix(" UTC"),
+            _due_word(line.due, newest),
         )
         for line in lines
     ]
     if view.next_due is not None:
-        word = due_time(view.next_due, newest).removesuffix(" UTC")
+        word = _due_word(view.next_due, newest)
         dues.append(Due(view.next_due, "next", "", 0, word))
     return dues
+
+
+def _due_word(instant: int, beside: int) -> str:
+    """All of them are in UTC: it is said once."""
+    return due_time(instant, beside).removesuffix(" UTC")
 
 
 def _dispatched(reader: RecordReader, job: Job) -> dict[str, Any]:

@@ -181,6 +181,8 @@ def test_a_wrong_dispatch_is_told_at_its_field_and_keeps_the_text(
     assert told in typed.errors[field]
     assert 'value="&lt;b&gt;de&lt;/b&gt;"' in answer.text
     assert typed.payload == fields.get("payload", "")
+    # No frame may exchange what was typed.
+    assert 'id="job-dispatch"' not in answer.text
     assert children(store) == []
 
 

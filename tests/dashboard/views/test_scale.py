@@ -92,6 +92,8 @@ def test_a_refused_number_is_told_beside_it_and_stays(browser, job, store, group
     api, other = answer.context["scale"]["groups"]
     assert (api.shown, api.is_wrong, other.is_wrong) == (count, group == "api", False)
     assert 'value="why &lt;b&gt;"' in answer.text
+    # No frame may exchange what was typed.
+    assert 'id="job-scale"' not in answer.text
     assert counts(store) == [2, 1]
 
 
