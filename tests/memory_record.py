@@ -5,6 +5,7 @@ from collections import Counter
 from cluster.store.ports import AllocFace, JobFace, NodeFace, RecordReader
 from scheduler.state import nouns
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.node import NodeEligibility
 
@@ -49,6 +50,14 @@ class MemoryRecord(MemoryStateStore, RecordReader):
     def summaries_among(self, keys):
         found = {key: self.get(nouns.JOB_SUMMARIES, key) for key in keys}
         return {key: summary for key, summary in found.items() if summary is not None}
+
+    def launches_among(self, keys):
+        found = {key: self.get(PERIODIC_LAUNCHES, key) for key in keys}
+        return {key: launches for key, launches in found.items() if launches is not None}
+
+    def children_of(self, key, at_most):
+        like = [job for job in self.jobs() if (job.namespace, job.parent_id) == tuple(key)]
+        return sorted(like, key=lambda job: (job.create_index, job.id), reverse=True)[:at_most]
 
     def open_allocations(self, key, at_most):
         return [

@@ -26,7 +26,7 @@ from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, Namespace
+from scheduler.structs.job import Job, JobType, Namespace
 from scheduler.structs.node import Node, NodePool
 from scheduler.structs.plan import Plan, PlanResult
 from scheduler.structs.quota import QuotaSpec
@@ -84,18 +84,18 @@ def evaluate_capsule(capsule: Capsule, matcher: PatternMatcher) -> Document:
 
     Raises CapsuleError for an evaluation no scheduler takes.
     """
+    kind = capsule.evaluation.type
+    if kind not in tuple(JobType):
+        raise CapsuleError("$.Evaluation.Type", f"unknown scheduler type {kind!r}")
     world = _World(capsule)
-    try:
-        scheduler = new_scheduler(
-            capsule.evaluation.type,
-            world.snapshot(),
-            ids=_SeededIDs(capsule.seed),
-            now=capsule.now,
-            matcher=matcher,
-            seed=capsule.seed,
-        )
-    except SchedulerError as error:
-        raise CapsuleError("$.Evaluation.Type", str(error)) from error
+    scheduler = new_scheduler(
+        kind,
+        world.snapshot(),
+        ids=_SeededIDs(capsule.seed),
+        now=capsule.now,
+        matcher=matcher,
+        seed=capsule.seed,
+    )
     plans, outcome = world.drive(scheduler.process(capsule.evaluation))
     return _decision(capsule.name, plans, outcome)
 

@@ -110,5 +110,5 @@ def test_a_blocked_evaluation_is_written_when_the_job_queues_another_number(queu
 
 
 def test_an_unknown_type_has_no_scheduler():
-    with pytest.raises(UnknownSchedulerType, match="_core"):
-        Cluster().run(make_evaluation(type="_core"))
+    with pytest.raises(UnknownSchedulerType, match="nightly"):
+        Cluster().run(make_evaluation(type="nightly"))
