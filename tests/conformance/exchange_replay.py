@@ -39,6 +39,8 @@ _KINDS = {
 _STATES = ("Status", "ClientStatus", "DesiredStatus", "SchedulingEligibility", "Drain")
 _CHILD = re.compile(r"[^/\s\"]+/(?:periodic-\d+|dispatch-(?:[^/\s\"]*-)?\d+-[0-9a-f]{8})")
 _NAMED = re.compile(f"{_UUID.pattern}|{_CHILD.pattern}")
+_INDEXES = ("Index", "JobModifyIndex", "ModifyIndex")
+_MODIFY_INDEX = re.compile(r'("JobModifyIndex"\s*:\s*)(\d+)')
 #: What moves with the server, not with the request.
 _OF_WAITING = {"index", "wait"}
 _STREAMS = re.compile(r"/v1/(?:event/stream|agent/monitor|client/fs/(?:logs|stream)/.*)")
@@ -96,6 +98,8 @@ class Replay:
         self._shapes = shapes
         #: Recorded id -> the id here.
         self._ids: dict[str, str] = {}
+        #: Recorded index -> the index here, of what was written last.
+        self._indexes: dict[int, int] = {}
         self._waited_for: set[tuple[str, ...]] = set()
         #: Recorded id -> the object that has it, for ids which no earlier answer told.
         self._recorded: dict[str, dict[str, Any]] = {}
@@ -136,7 +140,7 @@ class Replay:
             self._find(recorded)
         path = self._here(exchange["Path"])
         query = [
-            (key, self._here(value))
+            (key, self._index(value) if key == "cas" else self._here(value))
             for key, value in parse_qsl(exchange["Query"], keep_blank_values=True)
             if key not in _OF_WAITING
         ]
@@ -144,7 +148,9 @@ class Replay:
         content = (
             base64.b64decode(sent)
             if exchange.get("RequestBodyIsBase64")
-            else self._here(sent).encode()
+            else _MODIFY_INDEX.sub(
+                lambda found: found[1] + self._index(found[2]), self._here(sent)
+            ).encode()
         )
         if _STREAMS.fullmatch(path):
             return self._stream(exchange["Method"], path, query)
@@ -163,6 +169,9 @@ class Replay:
                     if CLOCK.monotonic() > end:
                         break
             return answer.status_code, answer.headers, "".join(pieces)
+
+    def _index(self, recorded: str) -> str:
+        return str(self._indexes.get(int(recorded), recorded))
 
     def _find(self, recorded: str) -> None:
         """Look among the things of this server for one whose id no answer has told yet."""
@@ -191,6 +200,8 @@ class Replay:
         """Which id here stands for which recorded one."""
         if isinstance(recorded, dict) and isinstance(here, dict):
             for key in recorded.keys() & here.keys():
+                if key in _INDEXES:
+                    self._indexes[recorded[key]] = here[key]
                 self._learn(recorded[key], here[key])
         elif isinstance(recorded, list) and isinstance(here, list):
             for one, other in _pairs(recorded, here):

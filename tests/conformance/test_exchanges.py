@@ -1,0 +1,84 @@
+"""Recorded exchanges of the reference's command line, replayed against a running server.
+
+What differs is printed, with how many are as recorded; fewer than a listed share fails. Most of
+what differs asks for services, templates, volumes or a Raft group, which are not here.
+"""
+
+import gzip
+import json
+import sys
+import time
+
+import pytest
+
+from cluster.bench.stack import Stack
+from tests.conformance.exchange_replay import Replay, Shapes
+from tests.live.world import PATIENCE, AgentProcess
+from tests.patience import PATIENCE_S
+from tests.vector_files import VECTORS
+
+pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(3600)]
+
+CLI = VECTORS / "cli"
+FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in CLI.glob("*.jsonl.gz"))
+#: Of a hundred exchanges of a file, how many are as recorded at least.
+SHARES = {
+    "alloc-exec": 34,
+    "allocs": 24,
+    "cluster": 84,
+    "deployments": 49,
+    "evaluations": 93,
+    "job-batch": 94,
+    "job-scale": 70,
+    "job-service": 81,
+    "nodes": 77,
+    "plain-http": 60,
+}
+#: The nodes of the recording, as far as its exchanges ask for it.
+NODE = {"BIVOUAC_NODE_CLASS": "general", "BIVOUAC_RAW_EXEC": "1"}
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server with the two nodes of the recording, the first its own."""
+    environment = {**NODE, "BIVOUAC_NODE_NAME": "node-1", "BIVOUAC_RATE": "0"}
+    with Stack(agent=True, environment=environment) as stack:
+        second = AgentProcess(stack, "node-2")
+        second.environment |= NODE
+        second.start()
+        try:
+            with stack.client() as client:
+                _wait_for_nodes(client)
+                yield client
+        finally:
+            second.kill()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_the_command_line_asks_is_answered_as_recorded(name, server, capsys):
+    with gzip.open(CLI / f"{name}.jsonl.gz") as file:
+        rows = [json.loads(line) for line in file]
+    shapes = Shapes(json.loads((CLI / "shapes.json").read_text("utf-8")))
+    compared = list(Replay(server, shapes).play(name, rows))
+    differing = [each for each in compared if each.differences]
+    same = len(compared) - len(differing)
+    told = [each.line[:300] for each in differing]
+    told.append(f"{name}: {same} of {len(compared)} exchanges as recorded")
+    with capsys.disabled():
+        sys.stdout.write("\n".join(["", *told, ""]))
+    _clear(server)
+    assert same * 100 >= SHARES[name] * len(compared)
+
+
+def _wait_for_nodes(client):
+    for _ in range(PATIENCE_S * PATIENCE):
+        if [node["Status"] for node in client.get("/v1/nodes").json()] == ["ready", "ready"]:
+            return
+        time.sleep(0.25)
+    raise AssertionError("the nodes did not become ready")
+
+
+def _clear(client):
+    """Each file begins without jobs."""
+    for job in client.get("/v1/jobs", params={"namespace": "*"}).json():
+        client.delete(f"/v1/job/{job['ID']}", params={"purge": "true"})
