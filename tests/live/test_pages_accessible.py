@@ -31,6 +31,7 @@ FACES = (
     ("/chains/{eval_id}/?view=timeline", "#chain-timeline table"),
     ("/chains/{eval_id}/?layout=tidy", '[data-graph^="chain-tidy-"]'),
     ("/jobs/default/rolling/", "#job-rollout table"),
+    ("/jobs/default/seen/?tab=versions", "#job-versions table"),
     ("/evaluations/{waiting_id}/", "#decision .verdicts details:not([open])"),
 )
 #: So many that the reason which keeps them out is closed until somebody opens it.
@@ -72,6 +73,8 @@ def ids(world):
             "alloc_id": alloc["ID"],
             "node_id": drained["ID"],
             "namespace": "default",
+            # A namespace and a node pool of every cluster.
+            "name": "default",
             "job_id": "seen",
             "waiting_id": waiting["ID"],
         }
