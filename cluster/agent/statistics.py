@@ -23,7 +23,7 @@ def allocation_usage(
     memory = sum(usage.memory_bytes for usage in usages.values())
     percent = sum(usage.cpu_percent for usage in usages.values())
     return {
-        "ResourceUsage": _usage(memory, percent),
+        "ResourceUsage": _usage(memory, percent) | {"DeviceStats": []},
         "Tasks": {name: _task(usage, now) for name, usage in usages.items()},
         "Timestamp": now,
     }
@@ -64,7 +64,8 @@ def _task(usage: TaskUsage, now: int) -> Wire:
         "ResourceUsage": _usage(usage.memory_bytes, usage.cpu_percent),
         "Timestamp": now,
         "Pids": {
-            str(pid): {"ResourceUsage": None, "Timestamp": now, "Pids": None} for pid in usage.pids
+            str(pid): _usage(process.memory_bytes, process.cpu_percent)
+            for pid, process in usage.processes.items()
         },
     }
 

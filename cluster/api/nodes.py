@@ -17,7 +17,7 @@ from cluster.api.paging import (
 )
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
-from cluster.api.respond import Found, answer_write
+from cluster.api.respond import INDEX, Found, answer_write
 from cluster.api.server_facts import server_info
 from cluster.api.stubs import allocation_form, node_stub
 from cluster.api.watches import watch_row, watch_table
@@ -114,7 +114,10 @@ async def set_eligibility(call: Call, node_id: str) -> HttpResponse:
     wanted = call.body("NodeUpdateEligibilityRequest").text("Eligibility")
     written = await call.write(set_node_eligibility, node_id, wanted)
     form = _update_form(written) | {"NodeModifyIndex": 0}
-    return answer_write(call.request, form, written.index)
+    response = answer_write(call.request, form, written.index)
+    # Told even where nothing changed, as 0 (recorded).
+    response[INDEX] = str(written.index)
+    return response
 
 
 async def evaluate(call: Call, node_id: str) -> HttpResponse:

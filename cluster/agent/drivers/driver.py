@@ -89,12 +89,20 @@ class Handle(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, str | int] = {}
 
 
+class ProcessUsage(msgspec.Struct, frozen=True):
+    """What one process uses at this moment."""
+
+    memory_bytes: int = 0
+    cpu_percent: float = 0.0
+
+
 class TaskUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What one task uses at this moment."""
 
     memory_bytes: int = 0
     cpu_percent: float = 0.0
-    pids: tuple[int, ...] = ()
+    #: By process id, where the driver starts processes.
+    processes: dict[int, ProcessUsage] = {}
 
 
 class Driver(Protocol):

@@ -4,7 +4,7 @@ import contextlib
 
 import psutil
 
-from cluster.agent.drivers.driver import TaskUsage
+from cluster.agent.drivers.driver import ProcessUsage, TaskUsage
 
 
 def usage_of(pid: int) -> TaskUsage:
@@ -14,14 +14,13 @@ def usage_of(pid: int) -> TaskUsage:
         processes = [root, *root.children(recursive=True)]
     except psutil.Error:
         return TaskUsage()
-    memory = 0
-    percent = 0.0
+    used = {}
     for process in processes:
         with contextlib.suppress(psutil.Error):
-            memory += process.memory_info().rss
-            percent += process.cpu_percent()
+            memory = process.memory_info().rss
+            used[process.pid] = ProcessUsage(memory, process.cpu_percent())
     return TaskUsage(
-        memory_bytes=memory,
-        cpu_percent=percent,
-        pids=tuple(process.pid for process in processes),
+        memory_bytes=sum(each.memory_bytes for each in used.values()),
+        cpu_percent=sum(each.cpu_percent for each in used.values()),
+        processes=used,
     )

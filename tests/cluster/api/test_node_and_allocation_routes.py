@@ -188,6 +188,7 @@ async def test_the_same_eligibility_again_writes_nothing(placed):
         "EvalCreateIndex": 0,
         "Index": 0,
     }
+    assert {name.lower(): text for name, text in answer.headers.items()}["x-nomad-index"] == "0"
 
 
 async def test_purging_a_node_evaluates_its_jobs(placed):
