@@ -142,7 +142,7 @@ def counts_of(group: TaskGroupSummary, wanted: int, *, ends: bool = True) -> Cou
 
 
 def group_counts(job: Job, summary: JobSummary | None) -> dict[str, Counts]:
-    """By group of the job; a stopped job wants none."""
+    """By group of the job; a stopped job wants none, nor one that only its children run for."""
     stored = summary.summary if summary is not None else {}
     ends = job.type in {JobType.BATCH.value, JobType.SYSBATCH.value}
     counts = {}
@@ -153,7 +153,7 @@ def group_counts(job: Job, summary: JobSummary | None) -> dict[str, Counts]:
 
 
 def _wanted(job: Job, group: TaskGroup, there: TaskGroupSummary) -> int:
-    if job.stop:
+    if job.stop or job.is_periodic or job.is_parameterized:
         return 0
     if job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value}:
         # One for each node that fits, which no number of the job says.

@@ -294,5 +294,8 @@ def test_a_job_that_launches_others_says_how(browser, register, fields, standing
     assert page.context["standing"] == standing
     assert 'data-confirm="evaluate-job"' not in page.text
     assert "None is made: it places nothing by itself." in words(page)
+    assert "None is placed: its children run what it says." in one_line(words(page))
+    assert "for each child" in words(page)
+    assert "of 1 running" not in one_line(words(page) + words(browser.get("/jobs/")))
     told = one_line(re.sub(r"<[^>]*>", "", words(page)))
     assert re.search(sentence, told)
