@@ -125,6 +125,23 @@ CHAPTERS = (
         ),
     ),
     Chapter(
+        "control plane, deployment watcher",
+        {"D": 22},
+        ("cluster/operations/test_deployments.py", "scheduler/watchers/test_deployments.py"),
+    ),
+    Chapter(
+        "control plane, drainer",
+        {"R": 19},
+        (
+            "cluster/operations/test_nodes.py",
+            "scheduler/watchers/test_drains.py",
+            "simulation/test_drained_down.py",
+        ),
+        {
+            "R09": "no index is remembered: what has left is read from the record (7.3, hazard)",
+        },
+    ),
+    Chapter(
         "control plane, generic",
         {"G": 57},
         (

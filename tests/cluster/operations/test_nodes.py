@@ -104,7 +104,7 @@ def test_a_changed_drain_keeps_its_start_and_moves_its_deadline(store, ids, node
     assert messages(store, node)[-1] == "Node drain strategy updated"
 
 
-def test_cancelling_a_drain_opens_the_node_only_when_told(store, ids, node):
+def test_r14_cancelling_a_drain_opens_the_node_only_when_told(store, ids, node):
     put(store, (system_job(), None))
     start = DrainRequest(strategy=DrainStrategy())
     drain_node(store, node.id, start, by=MANAGER, now=NOW, ids=ids)
@@ -122,7 +122,7 @@ def test_cancelling_a_drain_opens_the_node_only_when_told(store, ids, node):
     )
 
 
-def test_cancelling_twice_says_nothing_the_second_time(store, ids, node):
+def test_r15_cancelling_twice_says_nothing_the_second_time(store, ids, node):
     drain_node(
         store, node.id, DrainRequest(strategy=DrainStrategy()), by=MANAGER, now=NOW, ids=ids
     )

@@ -149,7 +149,9 @@ def test_r13_an_empty_node_completes_at_once() -> None:
     assert Site(NO_DEADLINE).tick() == [DONE]
 
 
-def test_a_service_leaves_after_the_batch_second_and_the_node_completes_when_it_ended() -> None:
+def test_r06_a_service_leaves_after_the_batch_second_and_the_node_completes_when_it_ended() -> (
+    None
+):
     site = Site(NO_DEADLINE, SERVICE)
     assert site.tick() == []
     assert site.deadline() == 1.0
