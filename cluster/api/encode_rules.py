@@ -101,8 +101,6 @@ CONSTANTS: dict[type, dict[str, Any]] = {
     Namespace: {
         "VaultConfiguration": None,
         "ConsulConfiguration": None,
-        "RequiredExtraClaims": None,
-        "OptionalExtraClaims": None,
     },
     Node: {"SecretID": "", "IdentitySigningKeyID": "", "GCVolumesOnNodeGC": False},
     PlanAnnotations: {"PreemptedAllocs": None},
@@ -129,6 +127,8 @@ def _namespace_form(namespace: Namespace) -> dict[str, Any]:
         namespace.quota,
         namespace.capabilities,
         namespace.node_pool_configuration,
+        namespace.required_extra_claims,
+        namespace.optional_extra_claims,
         sorted(namespace.meta.items()),
     )
     return {"Hash": _hash_of(said)}

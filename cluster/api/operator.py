@@ -79,6 +79,8 @@ async def write_namespace(call: Call, name: str | None = None) -> HttpResponse:
         quota=body.text("Quota"),
         capabilities=_capabilities_of(body.nested("Capabilities")),
         node_pool_configuration=_pool_rules_of(body.nested("NodePoolConfiguration")),
+        required_extra_claims=_claims_of(body, "RequiredExtraClaims"),
+        optional_extra_claims=_claims_of(body, "OptionalExtraClaims"),
         meta=body.texts("Meta"),
     )
     if name is not None and namespace.name != name:
@@ -113,6 +115,10 @@ def _capabilities_of(body: Body | None) -> NamespaceCapabilities | None:
         enabled_network_modes=names("EnabledNetworkModes"),
         disabled_network_modes=names("DisabledNetworkModes"),
     )
+
+
+def _claims_of(body: Body, field: str) -> dict[str, str] | None:
+    return body.texts(field) if body.has(field) else None
 
 
 def _pool_rules_of(body: Body | None) -> NamespacePoolRules | None:

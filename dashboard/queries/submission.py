@@ -17,7 +17,12 @@ from cluster.jobspec.left_out import dropped_fields, parts_left_out
 from cluster.jobspec.parse import MAX_TEXT, ParsedText, parse_text
 from cluster.jobspec.problems import JobProblems, Problem
 from cluster.jobspec.request_form import path_steps
-from cluster.operations.admission import JobRefused, place_problems, warnings_of_reference
+from cluster.operations.admission import (
+    JobRefused,
+    check_transition,
+    place_problems,
+    warnings_of_reference,
+)
 from cluster.operations.errors import OperationRefused, TooLarge
 from cluster.operations.job_plan import PlannedJob, PlannedPlacement, plan_job
 from cluster.operations.jobs import MAX_SUBMISSION
@@ -194,6 +199,7 @@ def judge(
 
 def review(snapshot: Snapshot, job: Job, *, by: Caller, now: int, ids: IDSource) -> Review:
     """What running the job would do now. Raises `OperationRefused`."""
+    check_transition(snapshot.job(job.key), job)
     planned = plan_job(snapshot, job, by=by, now=now, ids=ids)
     names = {node.id: node.name for node in snapshot.nodes()}
     groups = tuple(

@@ -215,6 +215,9 @@ class Namespace(Wire, frozen=True):
     capabilities: NamespaceCapabilities | None = None
     #: None: every pool.
     node_pool_configuration: NamespacePoolRules | None = None
+    #: Claims that identities of its tasks would carry, by name; kept for clients to read.
+    required_extra_claims: dict[str, str] | None = None
+    optional_extra_claims: dict[str, str] | None = None
     meta: dict[str, str] = {}
     create_index: int = 0
     modify_index: int = 0

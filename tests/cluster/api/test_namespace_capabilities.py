@@ -121,3 +121,19 @@ async def test_what_a_namespace_cannot_say_is_refused_by_name(api, fields, lines
         400, f'Invalid namespace "team": {head}{told}\n\n',
     )  # fmt: skip
     assert (await api.get("/v1/namespace/team")).status == 404
+
+
+async def test_claims_of_a_namespace_are_kept_and_told(api):
+    claims = {"RequiredExtraClaims": {"team": "a"}, "OptionalExtraClaims": {}}
+    await api.put("/v1/namespace", {"Name": "team", **claims})
+    told = (await api.get("/v1/namespace/team")).json
+    assert told["RequiredExtraClaims"] == {"team": "a"}
+    await api.put("/v1/namespace", {"Name": "team"})
+    told = (await api.get("/v1/namespace/team")).json
+    assert (told["RequiredExtraClaims"], told["OptionalExtraClaims"]) == (None, None)
+
+
+async def test_claims_in_a_list_are_refused(api):
+    refused = await api.put("/v1/namespace", {"Name": "team", "RequiredExtraClaims": ["a"]})
+    assert refused.status == 400
+    assert "RequiredExtraClaims" in refused.text

@@ -72,6 +72,14 @@ def test_a_page_that_answers_a_form_says_so(browser, node):
     assert [" data-posted" in answer.text for answer in (opened, planned)] == [False, True]
 
 
+def test_a_plan_refuses_what_could_not_take_the_place_of_the_stored_job(browser, node, store, ids):
+    job = parse_text(TEXT).job
+    register_job(store, JobRegistration(job=job), by=MANAGER, now=SOME_MOMENT, ids=ids)
+    text = TEXT.replace('job "web" {', 'job "web" {\n  type = "batch"')
+    answer = browser.post("/jobs/new/", text=text, step="plan")
+    assert "cannot update job from type" in words(answer)
+
+
 def test_a_plan_counts_up(browser, node):
     _, review, _ = plan(browser, TEXT.replace("count = 2", "count = 11"))
     names = [placement.name for placement in review.placements]
