@@ -33,6 +33,7 @@ _BUTTONS = {
     "deployment-pause": "pause deployment",
     "deployment-promote": "promote deployment",
     "drain-cancel": "cancel drain",
+    "inside-collection": "change collection settings",
     "job-edit": "register job",
     "job-dispatch": "dispatch job",
     "job-evaluate": "evaluate job",

@@ -55,6 +55,7 @@ GROUPS: dict[str, dict[str, Right]] = {
         "NamespaceUseRow": READ_OPERATOR,
         "QuotaRow": READ_OPERATOR,
         "SchedulerSettingsRow": READ_OPERATOR,
+        "CollectionOverridesRow": READ_OPERATOR,
     },
     ACCESS: {
         "User": EVERYTHING,

@@ -163,6 +163,7 @@ ROUTES: Mapping[str, Right] = {
     "audit": READ_OPERATOR,
     "inside": READ_OPERATOR,
     "inside-collect": EVERYTHING,
+    "inside-collection": EVERYTHING,
     "audit-newer": READ_OPERATOR,
     "audit-json": READ_OPERATOR,
     "node-eligibility": WRITE_NODES,

@@ -79,6 +79,7 @@ urlpatterns = [
     path("help/states/", glossary.states, name="states"),
     path("inside/", inside.inside, name="inside"),
     path("inside/collect/", inside.collect, name="inside-collect"),
+    path("inside/collection/", inside.set_collection, name="inside-collection"),
     path("namespaces/", rooms.namespaces, name="namespaces"),
     path("namespaces/<str:name>/", rooms.namespace, name="namespace"),
     path("nodes/", nodes.nodes, name="nodes"),

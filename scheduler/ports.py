@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from scheduler.access.caller import CLUSTER, Caller
+from scheduler.state.collection_noun import COLLECTION_OVERRIDES
 from scheduler.state.events import EventFrame
 from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.node_table import NodeTable
@@ -26,6 +27,7 @@ from scheduler.state.nouns import (
     SETTINGS_KEY,
 )
 from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.collection import OVERRIDES_KEY, CollectionOverrides
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation, newest_explained
@@ -217,6 +219,10 @@ class StateReader(Protocol):
     def scheduler_settings(self) -> SchedulerSettings:
         """The stored settings, or the defaults."""
         return self.get(SCHEDULER_SETTINGS, SETTINGS_KEY) or SchedulerSettings()
+
+    def collection_overrides(self) -> CollectionOverrides:
+        """What managers have set about collection; nothing until somebody does."""
+        return self.get(COLLECTION_OVERRIDES, OVERRIDES_KEY) or CollectionOverrides()
 
     def preload(self, *, allocs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
         """A hint: these allocations and the use of these nodes will be asked for one by one."""

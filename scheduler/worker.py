@@ -145,7 +145,9 @@ class Batch:
 
     def _collect(self, work: "_Work", now: int) -> Turn:
         evaluation = work.delivery.evaluation
-        scheduler = CoreScheduler(self._newest(work), self._tools.collection, now)
+        newest = self._newest(work)
+        settings = newest.collection_overrides().over(self._tools.collection)
+        scheduler = CoreScheduler(newest, settings, now)
         work.core = scheduler.process(evaluation)
         return self._look_on(work, work.core, None)
 

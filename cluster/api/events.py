@@ -70,6 +70,7 @@ _SILENT = frozenset[str](
         WriteKind.LIFECYCLE_RECORDED,
         WriteKind.COLLECTED,
         WriteKind.COLLECTION_DEMANDED,
+        WriteKind.COLLECTION_OVERRIDDEN,
         WriteKind.SUMMARIES_RECONCILED,
     }
 )

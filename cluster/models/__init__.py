@@ -35,7 +35,11 @@ from cluster.models.node import (
     NodeUseRow,
 )
 from cluster.models.scaling import ScalingEventRow, ScalingPolicyRow
-from cluster.models.scheduler_settings import CollectionRow, SchedulerSettingsRow
+from cluster.models.scheduler_settings import (
+    CollectionOverridesRow,
+    CollectionRow,
+    SchedulerSettingsRow,
+)
 from cluster.models.state_index import StateIndexRow, TableIndexRow
 
 __all__ = [
@@ -47,6 +51,7 @@ __all__ = [
     "AclTokenRow",
     "AllocationRow",
     "AuditRow",
+    "CollectionOverridesRow",
     "CollectionRow",
     "DeploymentRow",
     "EvaluationRow",

@@ -1,10 +1,11 @@
-"""The operator's settings of the schedulers, and what the core jobs last collected."""
+"""The operator's settings of the schedulers and of collection, and what was last collected."""
 
 from django.db import models
 
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
 from scheduler.state import nouns
-from scheduler.structs.collection import Collection
+from scheduler.state.collection_noun import COLLECTION_OVERRIDES
+from scheduler.structs.collection import Collection, CollectionOverrides
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
 
@@ -53,3 +54,27 @@ class CollectionRow(ReadOnlyRow):
     def value(self) -> Collection:
         """What it did, decoded anew at each call."""
         return nouns.COLLECTIONS.decode(self.body)
+
+
+class CollectionOverridesRow(ReadOnlyRow):
+    """A single row, absent until someone changes when is collected."""
+
+    name = models.TextField(primary_key=True)
+    body = models.BinaryField()
+
+    objects = ReadOnlyQuerySet["CollectionOverridesRow"].as_manager()
+    put_by = ("cluster.operations.garbage.set_collection_overrides",)
+    removed_by = ()
+
+    class Meta:
+        db_table = "collection_overrides"
+        verbose_name = "collection overrides"
+        verbose_name_plural = "collection overrides"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def value(self) -> CollectionOverrides:
+        """What stands in place of the environment's settings, decoded anew at each call."""
+        return COLLECTION_OVERRIDES.decode(self.body)

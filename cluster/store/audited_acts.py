@@ -9,9 +9,11 @@ from typing import TypeVar
 
 from cluster.store.audit_entries import Act, AuditEntry, actor_of, entry_of
 from scheduler.access.caller import Caller, CallerKind
+from scheduler.state.collection_noun import COLLECTION_OVERRIDES
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.state.nouns import NOUNS
 from scheduler.state.scaling_nouns import SCALING_EVENTS
+from scheduler.structs.collection import CollectionOverrides
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
@@ -224,6 +226,15 @@ def _of_cluster(words: str) -> Callable[[EventFrame], Act]:
     return lambda _frame: Act(words)
 
 
+def _collection_set(frame: EventFrame) -> Act | None:
+    """Nobody's act where it changed nothing; else the detail is all that stands from now on."""
+    stored = _value(frame.events, COLLECTION_OVERRIDES.topic, CollectionOverrides)
+    if stored is None:
+        return None
+    told = ", ".join(f"{field} {seconds:.15g} s" for field, seconds in stored.values.items())
+    return Act("change collection settings", detail=told or "all by the environment")
+
+
 def _of_noun(frame: EventFrame) -> Act | None:
     """A write that puts or deletes rows of a plain noun and is named by it."""
     for noun in NOUNS:
@@ -281,5 +292,6 @@ _TOLD: dict[str, Callable[[EventFrame], Act | None]] = {
     WriteKind.SCHEDULER_SETTINGS_UPDATED: _of_cluster("change scheduler settings"),
     WriteKind.COLLECTED: _collected,
     WriteKind.COLLECTION_DEMANDED: _of_cluster("collect garbage"),
+    WriteKind.COLLECTION_OVERRIDDEN: _collection_set,
     WriteKind.SUMMARIES_RECONCILED: _of_cluster("reconcile job summaries"),
 }

@@ -35,7 +35,6 @@ class CollectionLine(NamedTuple):
     last: str
     #: When it runs next.
     upcoming: str
-    settings: tuple[str, ...]
 
 
 def collection_lines(
@@ -51,44 +50,39 @@ def collection_lines(
             CoreJob.EVALUATIONS,
             "Ended evaluations, with their allocations",
             f"{hours['evaluation_age']} ({of_batch} of batch jobs) after the last change",
-            ("EVAL_GC_THRESHOLD", "BATCH_EVAL_GC_THRESHOLD", "EVAL_GC_INTERVAL"),
         ),
         (
             CoreJob.JOBS,
             "Dead jobs, with all that is theirs",
             f"{hours['job_age']} after they were submitted; tagged ones for ever",
-            ("JOB_GC_THRESHOLD", "JOB_GC_INTERVAL"),
         ),
         (
             CoreJob.DEPLOYMENTS,
             "Ended deployments",
             f"{hours['deployment_age']} after the last change",
-            ("DEPLOYMENT_GC_THRESHOLD", "DEPLOYMENT_GC_INTERVAL"),
         ),
         (
             CoreJob.NODES,
             "Nodes that are down and empty",
             f"{hours['node_age']} after they went down",
-            ("NODE_GC_THRESHOLD", "NODE_GC_INTERVAL"),
         ),
         *(
             (
                 core_job,
                 f"Expired {word}API tokens",
                 f"{hours['token_age']} after they expired",
-                ("ACL_TOKEN_GC_THRESHOLD", "ACL_TOKEN_GC_INTERVAL"),
             )
             for core_job, word in ((CoreJob.LOCAL_TOKENS, ""), (CoreJob.GLOBAL_TOKENS, "global "))
         ),
     )
     lines = [
-        _line(stored, core_job, what, f"{kept}.", _upcoming(stored, core_job, settings, now), by)
-        for core_job, what, kept, by in told
+        _line(stored, core_job, what, f"{kept}.", _upcoming(stored, core_job, settings, now))
+        for core_job, what, kept in told
     ]
     forced = stored.get(CoreJob.FORCED, Collection(name=CoreJob.FORCED))
     awaited = f"asked for {age(forced.demanded_at, now)} ago" if forced.is_awaited else NONE
     what = "All of these, on demand"
-    return [*lines, _line(stored, CoreJob.FORCED, what, "However young it is.", awaited, ())]
+    return [*lines, _line(stored, CoreJob.FORCED, what, "However young it is.", awaited)]
 
 
 def read_collections(reader: StateReader) -> dict[str, Collection]:
@@ -102,11 +96,9 @@ def _line(
     what: str,
     kept: str,
     upcoming: str,
-    settings: tuple[str, ...],
 ) -> CollectionLine:
     row = stored.get(core_job, Collection(name=core_job))
-    names = tuple(f"BIVOUAC_{name}" for name in settings)
-    return CollectionLine(core_job.value, what, kept, row.ended_at, _last(row), upcoming, names)
+    return CollectionLine(core_job.value, what, kept, row.ended_at, _last(row), upcoming)
 
 
 def _last(row: Collection) -> str:

@@ -1,7 +1,8 @@
 """Puts core evaluations straight into the broker: by time, on demand, and to go on.
 
-In: time, settings, the operator's demand, and how runs ended. Out: calls of the broker. They are
-never rows: a new leader begins its intervals anew, and takes up a demand that nobody has met yet.
+In: time, settings and what the record has in place of them, the operator's demand, and how runs
+ended. Out: calls of the broker. They are never rows: a new leader begins its intervals anew, and
+takes up a demand that nobody has met yet.
 """
 
 from scheduler.broker.eval_broker import EvalBroker
@@ -15,6 +16,7 @@ from scheduler.structs.collection import (
     CORE_PRIORITY,
     CORE_TYPE,
     WITHOUT_WORK,
+    CollectionOverrides,
     CollectionSettings,
     CoreJob,
     core_job_of,
@@ -31,14 +33,16 @@ class CoreDesk:
     ) -> None:
         self._broker = broker
         self._ids = ids
-        self._intervals = settings.intervals if settings else {}
+        self._settings = settings
+        self._intervals: dict[CoreJob, float] = {}
         self._due: dict[CoreJob, float] = {}
         self._is_demanded = False
         #: The newest evaluation of each core job.
         self._newest: dict[str, str] = {}
 
     def restore(self, reader: StateReader, moment: Moment) -> None:
-        """Begin the first intervals."""
+        """Begin the first intervals, as they are set in the record or else by the settings."""
+        self._intervals = self._intervals_with(reader.collection_overrides())
         self._due = {
             core_job: moment.monotonic + interval for core_job, interval in self._intervals.items()
         }
@@ -47,8 +51,11 @@ class CoreDesk:
         self._is_demanded = forced is not None and forced.is_awaited
 
     def observe(self, frame: EventFrame) -> None:
-        """An operator's demand; nothing else matters."""
+        """An operator's demand, and other intervals; nothing else matters."""
         self._is_demanded |= frame.kind == WriteKind.COLLECTION_DEMANDED
+        for event in frame.events:
+            if isinstance(event.value, CollectionOverrides):
+                self._follow(self._intervals_with(event.value))
 
     def next_deadline(self) -> float | None:
         """When `tick` puts something in, on the monotonic clock; None while the broker is off."""
@@ -98,6 +105,15 @@ class CoreDesk:
     def go_on(self, delivered: Evaluation, job_id: str, index: int, moment: Moment) -> None:
         """Let a further evaluation do what one has left, as part of the same run."""
         self._put(job_id, delivered.create_time, index, moment)
+
+    def _intervals_with(self, overrides: CollectionOverrides) -> dict[CoreJob, float]:
+        return overrides.over(self._settings).intervals if self._settings else {}
+
+    def _follow(self, intervals: dict[CoreJob, float]) -> None:
+        """A new interval counts from when the one under way began; it may be over at once."""
+        for core_job, due in self._due.items():
+            self._due[core_job] = due - self._intervals[core_job] + intervals[core_job]
+        self._intervals = intervals
 
     def _is_under_way(self, core_job: str) -> bool:
         eval_id = self._newest.get(core_job)

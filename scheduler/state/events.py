@@ -33,6 +33,7 @@ class Topic(StrEnum):
     LIFECYCLE = "Lifecycle"
     EXPLANATION = "Explanation"
     COLLECTION = "Collection"
+    COLLECTION_OVERRIDES = "CollectionOverrides"
 
 
 class WriteKind(StrEnum):
@@ -67,6 +68,7 @@ class WriteKind(StrEnum):
     LIFECYCLE_RECORDED = "LifecycleRecorded"
     COLLECTED = "Collected"
     COLLECTION_DEMANDED = "CollectionDemanded"
+    COLLECTION_OVERRIDDEN = "CollectionOverridden"
     SUMMARIES_RECONCILED = "SummariesReconciled"
 
 

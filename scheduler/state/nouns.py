@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import cast
 
 from scheduler.state import columns
+from scheduler.state.collection_noun import COLLECTION_OVERRIDES
 from scheduler.state.events import Topic
 from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.node_use import NodeUse
@@ -366,6 +367,7 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         NODE_POOLS,
         SCHEDULER_SETTINGS,
         COLLECTIONS,
+        COLLECTION_OVERRIDES,
         ACL_POLICIES,
         ACL_ROLES,
         ACL_TOKENS,

@@ -7,6 +7,7 @@ A core job is run by a `_core` evaluation, which is in the broker only and never
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from scheduler.structs.job import JobType
 from scheduler.structs.wire import Nanoseconds, Wire
@@ -98,6 +99,59 @@ class CollectionSettings(msgspec.Struct, frozen=True, kw_only=True):
             CoreJob.ROOT_KEYS: 10 * _MINUTE,
             CoreJob.VARIABLES: 10 * _MINUTE,
         }
+
+
+#: The key of the one row of overrides.
+OVERRIDES_KEY = "collection"
+#: Seconds that an override may be, both ends allowed.
+INTERVAL_BOUNDS = (10.0, 24 * _HOUR)
+AGE_BOUNDS = (0.0, 10 * 365 * 24 * _HOUR)
+
+
+class CollectionOverrides(Wire, frozen=True):
+    """What managers have set in place of the settings of the environment.
+
+    Fields are those of `CollectionSettings`; None leaves the environment's value.
+    """
+
+    evaluation_interval: float | None = None
+    evaluation_age: float | None = None
+    batch_evaluation_age: float | None = None
+    job_interval: float | None = None
+    job_age: float | None = None
+    node_interval: float | None = None
+    node_age: float | None = None
+    deployment_interval: float | None = None
+    deployment_age: float | None = None
+    token_interval: float | None = None
+    token_age: float | None = None
+    create_index: int = 0
+    modify_index: int = 0
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Those that stand in place of the environment's, by field."""
+        names = CollectionSettings.__struct_fields__
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    @property
+    def out_of_bounds(self) -> list[str]:
+        """The fields whose values may not be."""
+        bounds = {name: bounds_of(name) for name in self.values}
+        return [
+            name
+            for name, value in self.values.items()
+            if not bounds[name][0] <= value <= bounds[name][1]
+        ]
+
+    def over(self, settings: CollectionSettings) -> CollectionSettings:
+        """What counts: these, and what the environment says where there is none."""
+        return replace(settings, **self.values)
+
+
+def bounds_of(field: str) -> tuple[float, float]:
+    """The least and the most seconds that an override may be."""
+    return INTERVAL_BOUNDS if field.endswith("_interval") else AGE_BOUNDS
 
 
 class Cutoffs(Wire, frozen=True):

@@ -148,6 +148,7 @@ EXPECTED = {
     models.PeriodicLaunchRow: lambda value: plain(value, "namespace", "job_id", "launched") | {
         "last_launch": moment(value.launch)
     },
+    models.CollectionOverridesRow: lambda _: {"name": "collection"},
     models.SchedulerSettingsRow: lambda _: {"name": "scheduler"},
 }  # fmt: skip
 

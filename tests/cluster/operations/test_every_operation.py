@@ -31,7 +31,7 @@ from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclRole, AclToken, PolicyLink
 from scheduler.structs.allocation import ClientStatus, DesiredTransition
-from scheduler.structs.collection import forced_cutoffs
+from scheduler.structs.collection import CollectionOverrides, forced_cutoffs
 from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace, ParameterizedJob, Periodic, VersionTag
@@ -146,6 +146,7 @@ def arguments_of(world):
         "delete_evaluations": (([world.evaluation.id],), {}),
         "delete_where_possible": (([world.evaluation.id],), {}),
         "demand_collection": ((), {}),
+        "set_collection_overrides": ((CollectionOverrides(job_age=60),), {}),
         "reap": ((REAP,), {}),
         "reconcile_summaries": ((), {}),
         "put_namespace": ((Namespace(name="team"),), {}),

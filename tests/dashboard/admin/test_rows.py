@@ -32,6 +32,7 @@ from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_token import AclRole
+from scheduler.structs.collection import CollectionOverrides
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
@@ -89,6 +90,7 @@ def full(store, desk):
             ),
             (SCALING_EVENTS, ScalingEvent(job_id="web", task_group="web", time=SOME_MOMENT)),
             (nouns.SCHEDULER_SETTINGS, SchedulerSettings()),
+            (nouns.COLLECTION_OVERRIDES, CollectionOverrides(job_age=60)),
             (nouns.ACL_ROLES, AclRole(id="r1", name="deployers")),
             (nouns.ACL_BINDING_RULES, BindingRule(id="b1", auth_method="some")),
             (

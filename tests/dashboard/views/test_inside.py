@@ -7,13 +7,15 @@ import pytest
 from django.contrib.sessions.models import Session
 
 from cluster.runtime.clock import SystemClock
+from cluster.store.audit import AuditFilter, read_audit
 from cluster.store.sizes import read_sizes
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import COLLECTIONS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.collection import Collection
 from tests.builders import SOME_MOMENT, make_evaluation, make_job
-from tests.dashboard.views.conftest import one_line
+from tests.dashboard.views.conftest import Browser, one_line
+from tests.people import account
 
 
 @pytest.fixture
@@ -122,6 +124,95 @@ def test_a_manager_has_it_collected_now(store, browser):
 def test_who_is_no_manager_has_nothing_collected(store, guest):
     assert guest.post("/inside/collect/").status == 403
     assert store.read(lambda reader: reader.get(COLLECTIONS, "force-gc")) is None
+
+
+def overrides_of(store):
+    return store.read(lambda reader: reader.collection_overrides())
+
+
+def index_of(store):
+    return store.read(lambda reader: reader.index)
+
+
+def test_a_manager_sets_when_is_collected_and_goes_back(store, browser):
+    text = plain(browser.get("/inside/"))
+    assert "all values by the environment" in text
+    assert "this page</strong>" not in text
+    answer = browser.post("/inside/collection/", seen="0", job_age=" 1h30m ", node_interval="10s")
+    assert (answer.status, answer.headers["Location"]) == (302, "/inside/")
+    stored = overrides_of(store)
+    assert stored.values == {"job_age": 5400, "node_interval": 10}
+    text = plain(browser.get("/inside/"))
+    for told in (
+        "They count from now on.",
+        "2 values set on this page",
+        "1 h 30 min after they were submitted; tagged ones for ever.",
+        '<code>BIVOUAC_JOB_GC_THRESHOLD</code> <span class="quiet">4h</span>',
+        'placeholder="4h" value="1h30m"',
+        "runs within 10 s",
+    ):
+        assert told in text, told
+    assert text.count("this page</strong>") == 2
+    row = read_audit(store, AuditFilter(), limit=1).rows[0]
+    assert (row.who_name, row.act, row.result, row.made_index, row.reason) == (
+        "kim",
+        "change collection settings",
+        "done",
+        stored.modify_index,
+        "job_age 5400 s, node_interval 10 s",
+    )
+    browser.post("/inside/collection/", seen=str(stored.modify_index), job_age="2h", back="all")
+    assert overrides_of(store).values == {}
+    assert "all values by the environment" in browser.get("/inside/").text
+
+
+def test_every_wrong_field_is_named_and_what_was_typed_stays(store, browser):
+    before = index_of(store)
+    typed = {
+        "job_age": "soon",
+        "node_interval": "9s",
+        "token_interval": "24h1s",
+        "token_age": "-1s",
+        "evaluation_age": "87600h1s",
+        "deployment_age": "0",
+        "batch_evaluation_age": "87600h",
+        "job_interval": "24h",
+    }
+    answer = browser.post("/inside/collection/", seen="0", **typed)
+    assert answer.status == 400
+    text = plain(answer)
+    for text_typed in typed.values():
+        assert f'value="{text_typed}"' in text, text_typed
+    assert text.count('aria-invalid="true"') == 5
+    for told in (
+        "Wrong: Evaluations, threshold; Jobs, threshold; Nodes, interval; API tokens, interval; ",
+        "; API tokens, threshold since they expired.",
+        "Not a duration: write 30m, 4h or 1h30m.",
+        "Must be from 10s to 24h.",
+        "Must be from 0s to 87600h.",
+    ):
+        assert told in text, told
+    assert (overrides_of(store).values, index_of(store)) == ({}, before)
+
+
+@pytest.mark.parametrize("seen", ["", "x", "9" * 5000, "1"])
+def test_a_form_of_other_settings_than_are_stored_changes_nothing(store, browser, seen):
+    browser.post("/inside/collection/", seen="0", job_age="1h")
+    answer = browser.post("/inside/collection/", seen=seen, job_age="2h")
+    assert answer.status == 400
+    assert "Somebody changed these settings since you opened the page." in answer.text
+    assert 'value="2h"' in answer.text
+    assert overrides_of(store).values == {"job_age": 3600}
+
+
+def test_who_is_no_manager_sees_what_is_set_and_sets_nothing(store, browser, guest):
+    reader = Browser(account(store, "operator"))
+    browser.post("/inside/collection/", seen="0", job_age="1h")
+    text = reader.get("/inside/").text
+    assert ("this page</strong>" in text, 'name="job_age"' in text) == (True, False)
+    for person in (reader, guest):
+        assert person.post("/inside/collection/", job_age="2h").status == 403
+    assert overrides_of(store).values == {"job_age": 3600}
 
 
 def test_who_may_not_read_what_operators_do_is_not_shown_it(store, guest, stranger):

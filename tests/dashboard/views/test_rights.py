@@ -109,6 +109,7 @@ BUTTONS = {
     "drain-cancel": FEW,
     "job-check": FEW | {"submitter"},
     "inside-collect": MANAGERS,
+    "inside-collection": MANAGERS,
     "job-evaluate": FEW | {"submitter"},
     "job-purge": FEW | {"submitter"},
     "job-start": FEW | {"submitter"},
