@@ -106,7 +106,8 @@ async def set_collection(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         note_refusal(request, viewer.caller, refusal)
         return await _shown(request, viewer, typed, problem)
     messages.success(request, "The settings of collection are saved. They count from now on.")
-    return redirect("inside")
+    # A browser keeps the form's fragment else, and what is told stands above it.
+    return redirect("/inside/#content")
 
 
 @action

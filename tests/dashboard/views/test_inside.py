@@ -139,7 +139,7 @@ def test_a_manager_sets_when_is_collected_and_goes_back(store, browser):
     assert "all values by the environment" in text
     assert "this page</strong>" not in text
     answer = browser.post("/inside/collection/", seen="0", job_age=" 1h30m ", node_interval="10s")
-    assert (answer.status, answer.headers["Location"]) == (302, "/inside/")
+    assert (answer.status, answer.headers["Location"]) == (302, "/inside/#content")
     stored = overrides_of(store)
     assert stored.values == {"job_age": 5400, "node_interval": 10}
     text = plain(browser.get("/inside/"))
