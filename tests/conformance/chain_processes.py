@@ -150,7 +150,11 @@ class ProcessPlayer(Player):
             return Reply(error=answer.text)
         told = answer.json() if answer.content.strip() else None
         told = told if isinstance(told, dict) else {}
-        return Reply(eval_id=told.get("EvalID") or "", eval_ids=tuple(told.get("EvalIDs") or ()))
+        return Reply(
+            eval_id=told.get("EvalID") or "",
+            eval_ids=tuple(told.get("EvalIDs") or ()),
+            dispatched_job_id=told.get("DispatchedJobID") or "",
+        )
 
     # Waiting.
 
