@@ -190,7 +190,7 @@ class Replay:
 
     def _here(self, text: str) -> str:
         """A recorded text with the ids of this server."""
-        text = _NAMED.sub(lambda found: self._ids.get(found[0], found[0]), unquote_ids(text))
+        text = _NAMED.sub(lambda found: self._ids.get(found[0], found[0]), _unquoted_ids(text))
         for recorded, here in self._ids.items():
             if _UUID.fullmatch(recorded):
                 text = re.sub(rf"(?<![0-9a-f-]){recorded[:8]}(?![0-9a-f-])", here[:8], text)
@@ -230,7 +230,7 @@ def _ids_of(exchange: Mapping[str, Any]) -> list[str]:
     return _UUID.findall(text) + _SHORT.findall(text)
 
 
-def unquote_ids(text: str) -> str:
+def _unquoted_ids(text: str) -> str:
     """Slashes within ids of children as they are, as a path may carry them."""
     return text.replace("%2F", "/") if _CHILD.search(text.replace("%2F", "/")) else text
 
