@@ -15,11 +15,11 @@ from dashboard.feeds.drains import DrainFeed, DrainsFeed
 from dashboard.feeds.evaluation import EvaluationFeed
 from dashboard.feeds.evaluations import EvaluationsFeed
 from dashboard.feeds.feed import Feed, Panel, PanelQuery, Parts, RowContext, RowList
+from dashboard.feeds.governance import PoolsFeed
 from dashboard.feeds.jobs import JobsFeed
 from dashboard.feeds.navigation import NavigationFeed
 from dashboard.feeds.nodes import NodesFeed
 from dashboard.feeds.overview import OverviewFeed
-from dashboard.feeds.rooms import PoolsFeed
 from dashboard.feeds.subjects import AllocationFeed, JobFeed, NodeFeed
 from dashboard.queries import (
     allocation,
@@ -48,7 +48,7 @@ class Names(Enum):
     NAMESPACE = "a namespace, or `*` for all that one may see"
     NODES = "nothing, or one node"
     NODE = "a node"
-    ROOM = "nothing, or a namespace, pool or quota by its name"
+    GOVERNANCE = "nothing, or a namespace, pool or quota by its name"
     JOB = "a job, as `<namespace>/<id>`"
     ALLOCATION = "an allocation"
     EVALUATION = "an evaluation, collected or not"
@@ -228,16 +228,21 @@ FOLLOWED: Mapping[str, Followed] = {
         ),
     ),
     "namespaces": Followed(
-        Names.ROOM,
+        Names.GOVERNANCE,
         Feed,
         panels=(
-            _panel("rooms-told", "_rooms_told.html", namespaces.namespaces_panel, *_SPACES),
+            _panel(
+                "governance-told",
+                "_governance_told.html",
+                namespaces.namespaces_panel,
+                *_SPACES,
+            ),
             _panel(
                 "namespace-list", "_namespace_list.html", namespaces.namespaces_panel, *_SPACES
             ),
         ),
         of_one=Followed(
-            Names.ROOM,
+            Names.GOVERNANCE,
             Feed,
             panels=(
                 _panel(
@@ -250,14 +255,14 @@ FOLLOWED: Mapping[str, Followed] = {
         ),
     ),
     "quotas": Followed(
-        Names.ROOM,
+        Names.GOVERNANCE,
         Feed,
         panels=(
-            _panel("rooms-told", "_rooms_told.html", namespaces.quotas_panel, *_SPACES),
+            _panel("governance-told", "_governance_told.html", namespaces.quotas_panel, *_SPACES),
             _panel("quota-list", "_quota_list.html", namespaces.quotas_panel, *_SPACES),
         ),
         of_one=Followed(
-            Names.ROOM,
+            Names.GOVERNANCE,
             Feed,
             panels=(
                 _panel("quota-head", "_quota_head.html", namespaces.quota_panel, *_SPACES),
@@ -266,14 +271,14 @@ FOLLOWED: Mapping[str, Followed] = {
         ),
     ),
     "pools": Followed(
-        Names.ROOM,
+        Names.GOVERNANCE,
         PoolsFeed,
         panels=(
-            _panel("rooms-told", "_rooms_told.html", pools.pools_panel, *_POOLS),
+            _panel("governance-told", "_governance_told.html", pools.pools_panel, *_POOLS),
             _panel("pool-list", "_pool_list.html", pools.pools_panel, *_POOLS),
         ),
         of_one=Followed(
-            Names.ROOM,
+            Names.GOVERNANCE,
             PoolsFeed,
             panels=(
                 _panel("pool-head", "_pool_head.html", pools.pool_panel, *_POOLS),

@@ -119,7 +119,7 @@ def amount(value: float, unit: str) -> str:
     return f"{number(value)}\N{NO-BREAK SPACE}{unit}"
 
 
-def room(size: int) -> str:
+def data_size(size: int) -> str:
     """Bytes in the largest unit of which there is one: `1.5 MiB`, `812 B`."""
     value, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from scheduler.broker.applier_roll import ApplierRoll
 from scheduler.broker.blocked_evals import BlockedEvals
-from scheduler.broker.core_desk import CoreDesk
+from scheduler.broker.core_timers import CoreTimers
 from scheduler.broker.eval_broker import EvalBroker
 from scheduler.broker.intake import Intake
 from scheduler.broker.leader_settings import LeaderSettings
@@ -68,7 +68,7 @@ class Leader:
         self._lives = Lifecycles()
         self._workers = WorkerRoll(self.settings)
         self._intake = Intake(self.broker, self.blocked, self._lives, self._workers)
-        self._core = CoreDesk(self.broker, ids, collection)
+        self._core = CoreTimers(self.broker, ids, collection)
         self._applier = ApplierRoll(self.settings)
         self._desk = PlanDesk()
         self._reaper = Reaper(self.broker, self.blocked, self.settings, ids, chance)

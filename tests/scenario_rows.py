@@ -120,7 +120,7 @@ CHAPTERS = (
         {"C": 18},
         (
             "scheduler/collection",
-            "scheduler/broker/test_core_desk.py",
+            "scheduler/broker/test_core_timers.py",
             "scheduler/test_leader.py",
         ),
     ),

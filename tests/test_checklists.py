@@ -41,10 +41,10 @@ GENERAL = {
 }
 SOURCES = [
     path
-    for room, kind in (
+    for folder, kind in (
         ("scheduler", "py"), ("cluster", "py"), ("dashboard", "py"), ("templates", "html"),
     )
-    for path in sorted((ROOT / room).rglob(f"*.{kind}"))
+    for path in sorted((ROOT / folder).rglob(f"*.{kind}"))
     if not re.search(r"migrations/00(07|12)", str(path))
 ]  # fmt: skip
 

@@ -1,16 +1,25 @@
-"""The drawings of the rooms in `docs/architecture.md` against the imports."""
+"""One word, one meaning, for a word that had five: room is free capacity (docs/glossary.md)."""
 
-from tests.rooms import DOCUMENT, arrows, drawn, room_of
+import re
+
+from tests.test_tidy import FILES, ROOT
+
+#: Packages, pages and queues that were called so.
+_OTHER_ROOMS = re.compile(
+    r"\brooms\b|\b(?:this|that|which|one|each|only) room (?:that|of|is)\b|Room(?:Desk|Form)"
+)
+#: Files that tell what was, or hold words of others.
+_TOLD = ("CHANGELOG.md", "tests/vectors", "tests/test_rooms.py", "docs/spec")
 
 
-def test_the_rooms_import_each_other_as_drawn():
-    real, told = arrows(), drawn(DOCUMENT.read_text())
-    assert (real - told, told - real) == (set(), set()), "`python -m tests.rooms` draws them anew"
-
-
-def test_arrows_are_read_and_computed():
-    assert ("dashboard.views", "cluster.operations") in arrows()
-    assert ("scheduler.broker", "scheduler.engine") not in arrows()
-    assert drawn("  a.b --> c & d.e\n  x -- words --> y\n") == {("a.b", "c"), ("a.b", "d.e")}
-    assert room_of("cluster.store.reader") == "cluster.store"
-    assert room_of("scheduler.ports") == "scheduler"
+def test_nothing_but_free_capacity_is_called_a_room():
+    others = [
+        f"{path.relative_to(ROOT)}: {found.group()}"
+        for path in FILES
+        if not str(path.relative_to(ROOT)).startswith(_TOLD)
+        for found in _OTHER_ROOMS.finditer(path.read_text(encoding="utf-8", errors="ignore"))
+    ]
+    assert others == []
+    assert [
+        path.name for path in FILES if "rooms" in path.stem and path.name != "test_rooms.py"
+    ] == []

@@ -1,4 +1,4 @@
-"""Lets views outside this room ask who bears the token of a request, without knowing tokens.
+"""Lets views outside this package ask who bears the token of a request, without knowing tokens.
 
 In: a request. Out: `request.bearer()`, which finds the caller when it is first needed.
 """

@@ -123,7 +123,7 @@ def check_reschedule(policy: ReschedulePolicy, findings: Findings) -> None:
             findings.add(text, "ReschedulePolicy.Unlimited")
     is_delayed_well = _check_reschedule_delay(policy, findings)
     if not policy.unlimited:
-        _check_reschedule_room(policy, findings, is_delayed_well=is_delayed_well)
+        _check_reschedule_attempts(policy, findings, is_delayed_well=is_delayed_well)
 
 
 def _check_reschedule_delay(policy: ReschedulePolicy, findings: Findings) -> bool:
@@ -152,7 +152,7 @@ def _check_reschedule_delay(policy: ReschedulePolicy, findings: Findings) -> boo
     return is_well
 
 
-def _check_reschedule_room(
+def _check_reschedule_attempts(
     policy: ReschedulePolicy, findings: Findings, *, is_delayed_well: bool
 ) -> None:
     if policy.interval < _SHORTEST_INTERVAL:
@@ -160,7 +160,7 @@ def _check_reschedule_room(
         findings.add(text, "ReschedulePolicy.Interval")
     if not is_delayed_well:
         return
-    possible, needed = _room_for_attempts(policy)
+    possible, needed = _possible_attempts(policy)
     if possible is None:
         return
     text = f"Nomad can only make {possible} attempts in {duration_text(policy.interval)}"
@@ -178,18 +178,18 @@ def _check_reschedule_room(
     findings.add(wanted, "ReschedulePolicy.Interval")
 
 
-def _room_for_attempts(policy: ReschedulePolicy) -> tuple[int | None, int]:
+def _possible_attempts(policy: ReschedulePolicy) -> tuple[int | None, int]:
     """How many attempts fit the interval, None if all do; and the interval all would need."""
     if policy.delay_function == "constant":
         needed = policy.attempts * policy.delay
         possible = max(0, policy.interval) // policy.delay
         return (possible if policy.interval < needed else None), needed
     if policy.delay_function == "exponential":
-        return _exponential_room(policy)
-    return _fibonacci_room(policy)
+        return _exponential_attempts(policy)
+    return _fibonacci_attempts(policy)
 
 
-def _exponential_room(policy: ReschedulePolicy) -> tuple[int | None, int]:
+def _exponential_attempts(policy: ReschedulePolicy) -> tuple[int | None, int]:
     # Delays double in 64-bit arithmetic that wraps around, as in the system whose sentence this
     # is: far out every delay is 0 or negative, so the rest of the attempts is alike.
     possible = needed = delay = 0
@@ -205,7 +205,7 @@ def _exponential_room(policy: ReschedulePolicy) -> tuple[int | None, int]:
     return (possible if possible < policy.attempts else None), needed
 
 
-def _fibonacci_room(policy: ReschedulePolicy) -> tuple[int | None, int]:
+def _fibonacci_attempts(policy: ReschedulePolicy) -> tuple[int | None, int]:
     delays = [policy.delay, policy.delay]
     is_at_ceiling = False
     while len(delays) < policy.attempts and not is_at_ceiling:

@@ -9,7 +9,7 @@ from scheduler.structs.quota import NamespaceUse, QuotaSpec
 
 
 class NamespaceRow(ReadOnlyRow):
-    """A room for jobs."""
+    """What the ids of jobs are unique in, and rights and quotas are given for."""
 
     name = models.TextField(primary_key=True)
     body = models.BinaryField()

@@ -60,7 +60,7 @@ def bearer_of(store: StoreAccess, secret: str, *, now: int) -> Bearer | None:
 def bound_tokens_by(makers: Makers) -> None:
     """From now on, tokens that somebody made for themselves ask what their makers may do.
 
-    By store and accessor; None for other tokens. The rooms above, which know people, say it once.
+    By store and accessor; None for other tokens. Those above, who know people, say it once.
     """
     _makers[:] = [makers]
 

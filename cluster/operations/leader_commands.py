@@ -57,7 +57,7 @@ class Hands:
     wake: Callable[[int], None]
 
 
-class CommandRoom:
+class CommandRunner:
     """The commands of one leadership."""
 
     def __init__(self, leader: Leader, hands: Hands) -> None:

@@ -1,7 +1,7 @@
 """Serves the requests of workers and the applier on behalf of one leadership.
 
 In: requests off the leader's list. Out: answers, and one commit per group of `finish` requests.
-Decides nothing: the leader does, this room carries.
+Decides nothing: the leader does, this module carries.
 """
 
 import logging

@@ -9,7 +9,7 @@ import threading
 
 from django.db import DatabaseError
 
-from cluster.operations.leader_commands import CommandRoom, Hands
+from cluster.operations.leader_commands import CommandRunner, Hands
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 from cluster.runtime.housekeeping import Housekeeping
 from cluster.runtime.inbox import Inbox
@@ -105,7 +105,7 @@ class Leadership:
         hands = Hands(
             store=store, clock=self._clock, ids=RandomIDs(), fence=lease, wake=wake_workers
         )
-        self.commands = CommandRoom(self.leader, hands)
+        self.commands = CommandRunner(self.leader, hands)
         self._renewed_at = 0.0
         #: The newest commit of which every evaluation that waits has heard.
         self._heard_to = keeper.followed_before

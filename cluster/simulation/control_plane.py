@@ -11,7 +11,7 @@ from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations import garbage
 from cluster.operations.errors import OperationRefused
 from cluster.operations.finishes import kind_of, write_finishes, writes_anything
-from cluster.operations.leader_commands import CommandRoom, Hands
+from cluster.operations.leader_commands import CommandRunner, Hands
 from cluster.simulation.means import CountedIDs, VirtualClock
 from scheduler.access.caller import CLUSTER
 from scheduler.broker.leader_settings import LeaderSettings
@@ -73,7 +73,7 @@ class ControlPlane:
         hands = Hands(
             store=self.store, clock=self.clock, ids=self.ids, fence=None, wake=lambda count: None
         )
-        self.commands = CommandRoom(self.leader, hands)
+        self.commands = CommandRunner(self.leader, hands)
         self._restore()
         return self.leader
 

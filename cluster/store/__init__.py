@@ -1,1 +1,1 @@
-"""The only room that writes rows: one write is one transaction, index and frame."""
+"""The only package that writes rows: one write is one transaction, index and frame."""

@@ -42,7 +42,7 @@ async def wait_for(
     timeout: float,  # noqa: ASYNC109 - running out of time is an outcome here, not an error
 ) -> bool:
     """Wait until something watched changed after index `after`; False after `timeout` seconds."""
-    async with _room().waiting(frozenset(watches), after) as changed:
+    async with _the_waiters().waiting(frozenset(watches), after) as changed:
         # Not `asyncio.wait_for`, which on Python 3.11 may lose the cancellation of a caller.
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
@@ -50,7 +50,7 @@ async def wait_for(
         return changed.is_set()
 
 
-class WaitingRoom:
+class Waiters:
     """The waiters of one event loop, found by what they watch."""
 
     def __init__(self, follower: Follower) -> None:
@@ -127,12 +127,12 @@ def watches_of(event: StateEvent) -> Iterator[Watch]:
         yield Watch(event.topic, value.eval_id)
 
 
-_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, WaitingRoom] = WeakKeyDictionary()
+_waiters_of: WeakKeyDictionary[asyncio.AbstractEventLoop, Waiters] = WeakKeyDictionary()
 
 
-def _room() -> WaitingRoom:
+def _the_waiters() -> Waiters:
     loop = asyncio.get_running_loop()
-    room = _rooms.get(loop)
-    if room is None:
-        room = _rooms[loop] = WaitingRoom(the_follower())
-    return room
+    waiters = _waiters_of.get(loop)
+    if waiters is None:
+        waiters = _waiters_of[loop] = Waiters(the_follower())
+    return waiters

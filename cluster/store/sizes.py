@@ -1,4 +1,4 @@
-"""How much room the record takes, and what takes it: counted in the database, no row is decoded.
+"""How large the record is, and what is large in it: counted in the database, no row is decoded.
 
 In: a store. Out: plain numbers. Counting reads whole indexes, so it is asked by people alone.
 """

@@ -9,12 +9,12 @@ import msgspec
 from django.contrib import admin
 
 from cluster.store import frame_codec
-from dashboard.admin.rows import ListOnlyDesk, ReadOnlyDesk, SinceFilter
+from dashboard.admin.rows import ListOnlyAdmin, ReadOnlyAdmin, SinceFilter
 from dashboard.wording import amount, number, span
 from scheduler.state.nouns import NOUN_OF_TOPIC
 
 
-class EventDesk(ReadOnlyDesk):
+class EventAdmin(ReadOnlyAdmin):
     """The event log, newest first."""
 
     list_display = ("index", "kind", "at", "size")
@@ -39,7 +39,7 @@ class EventDesk(ReadOnlyDesk):
         return True
 
 
-class BeatDesk(ReadOnlyDesk):
+class BeatAdmin(ReadOnlyAdmin):
     """When nodes were last heard."""
 
     list_display = ("node_id", "beat_at", "within")
@@ -53,7 +53,7 @@ class BeatDesk(ReadOnlyDesk):
         return span(row.ttl)
 
 
-class ListenerDesk(ReadOnlyDesk):
+class ListenerAdmin(ReadOnlyAdmin):
     """Web processes that hear nodes."""
 
     list_filter = (("signed_at", SinceFilter),)
@@ -61,7 +61,7 @@ class ListenerDesk(ReadOnlyDesk):
     ordering = ("name",)
 
 
-class ChannelDesk(ReadOnlyDesk):
+class ChannelAdmin(ReadOnlyAdmin):
     """Which web process holds a node's websocket."""
 
     list_filter = ("holder",)
@@ -69,7 +69,7 @@ class ChannelDesk(ReadOnlyDesk):
     ordering = ("node_id",)
 
 
-class PurgedJobDesk(ReadOnlyDesk):
+class PurgedJobAdmin(ReadOnlyAdmin):
     """What is left of purged jobs."""
 
     list_display = ("job_id", "namespace", "type", "version", "purged_at", "purge_index")
@@ -78,7 +78,7 @@ class PurgedJobDesk(ReadOnlyDesk):
     ordering = ("namespace", "job_id", "create_index")
 
 
-class ApiTokenDesk(ReadOnlyDesk):
+class ApiTokenAdmin(ReadOnlyAdmin):
     """API tokens, without what they open doors with."""
 
     list_display = ("accessor_id", "name", "type", "created_at", "expires_at")
@@ -87,7 +87,7 @@ class ApiTokenDesk(ReadOnlyDesk):
     ordering = ("created_at", "accessor_id")
 
 
-class JoinTokenDesk(ListOnlyDesk):
+class JoinTokenAdmin(ListOnlyAdmin):
     """Join tokens, without their hashes."""
 
     list_display = ("name", "uses", "nodes_joined", "created", "expires")
@@ -101,7 +101,7 @@ class JoinTokenDesk(ListOnlyDesk):
         return "unlimited" if row.uses_left < 0 else number(row.uses_left)
 
 
-class OneTimeTokenDesk(ListOnlyDesk):
+class OneTimeTokenAdmin(ListOnlyAdmin):
     """What stands, once, for an API token."""
 
     list_display = ("accessor_id", "expires")
@@ -109,7 +109,7 @@ class OneTimeTokenDesk(ListOnlyDesk):
     ordering = ("expires",)
 
 
-class LoginDesk(ListOnlyDesk):
+class LoginAdmin(ListOnlyAdmin):
     """Links that sign a user in once."""
 
     list_display = ("user", "used", "expires")
@@ -118,7 +118,7 @@ class LoginDesk(ListOnlyDesk):
     ordering = ("expires",)
 
 
-class AuditTableDesk(ReadOnlyDesk):
+class AuditTableAdmin(ReadOnlyAdmin):
     """Who did what, newest first."""
 
     list_display = ("at", "result", "who_name", "act", "target_id", "door", "address", "count")
@@ -127,7 +127,7 @@ class AuditTableDesk(ReadOnlyDesk):
     ordering = ("-id",)
 
 
-class NodeUseDesk(ReadOnlyDesk):
+class NodeUseAdmin(ReadOnlyAdmin):
     """What is taken of nodes."""
 
     list_reads_bodies = True
@@ -151,7 +151,7 @@ class NodeUseDesk(ReadOnlyDesk):
         return amount(row.value.held.memory_mb, "MiB")
 
 
-class NamespaceUseDesk(ReadOnlyDesk):
+class NamespaceUseAdmin(ReadOnlyAdmin):
     """What namespaces hold."""
 
     list_reads_bodies = True
@@ -180,14 +180,14 @@ class NamespaceUseDesk(ReadOnlyDesk):
         return amount(row.value.used.disk_mb, "MiB")
 
 
-class NamedDesk(ReadOnlyDesk):
+class NamedAdmin(ReadOnlyAdmin):
     """Namespaces, quotas, node pools and settings: found by name, told by what they hold."""
 
     search_fields = ("name",)
     ordering = ("name",)
 
 
-class DescribedDesk(NamedDesk):
+class DescribedAdmin(NamedAdmin):
     """Those that people describe."""
 
     list_reads_bodies = True

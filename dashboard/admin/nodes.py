@@ -25,7 +25,7 @@ from cluster.store.access import the_store
 from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
 from dashboard.admin.drain_form import CancelForm, DrainForm
-from dashboard.admin.rows import ReadOnlyDesk, badge
+from dashboard.admin.rows import ReadOnlyAdmin, badge
 from dashboard.operator_site import caller_of_request, may
 from dashboard.queries.nodes import node_state
 from dashboard.rights import WRITE_NODES
@@ -51,7 +51,7 @@ class DrainFilter(admin.BooleanFieldListFilter):
         self.title = "drain"
 
 
-class NodeDesk(ReadOnlyDesk):
+class NodeAdmin(ReadOnlyAdmin):
     """Nodes: to read, to open and close, and to drain."""
 
     list_reads_bodies = True

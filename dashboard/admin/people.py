@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
-from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.admin import GroupAdmin as _GroupAdmin
+from django.contrib.auth.admin import UserAdmin as _DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
@@ -26,11 +27,11 @@ from dashboard.wording import count_of
 
 if TYPE_CHECKING:
     _GroupForm = forms.ModelForm[Group]
-    _UserAdmin = UserAdmin[User]
+    _UserAdmin = _DjangoUserAdmin[User]
     _ModelAdmin = admin.ModelAdmin[ProviderAccount]
 else:
     _GroupForm = forms.ModelForm
-    _UserAdmin = UserAdmin
+    _UserAdmin = _DjangoUserAdmin
     _ModelAdmin = admin.ModelAdmin
 
 _BOXES = forms.CheckboxSelectMultiple
@@ -103,7 +104,7 @@ def _choices(held: list[str]) -> list[tuple[str, str]]:
     return [(MANAGEMENT, "Everything: management, without any policy"), *told, *gone]
 
 
-class GroupDesk(Watched, ByRight, GroupAdmin):
+class GroupAdmin(Watched, ByRight, _GroupAdmin):
     """Groups: their policies, their people, and what the policies add up to."""
 
     form = GroupForm
@@ -161,7 +162,7 @@ class GroupDesk(Watched, ByRight, GroupAdmin):
         )
 
 
-class UserDesk(Watched, ByRight, _UserAdmin):
+class UserAdmin(Watched, ByRight, _UserAdmin):
     """Accounts: name, password, groups; and whether they may sign in at all."""
 
     list_display = ("username", "email", "signs_in", "of_groups", "last_login")
@@ -209,7 +210,7 @@ class UserDesk(Watched, ByRight, _UserAdmin):
         return ", ".join(["superuser", *names] if user.is_superuser else names) or "none"
 
 
-class ProviderDesk(Watched, ByRight, _ModelAdmin):
+class ProviderAdmin(Watched, ByRight, _ModelAdmin):
     """Which account a provider signs in; a row made here gives it one that is there already."""
 
     list_display = ("user", "subject", "issuer")
@@ -218,9 +219,9 @@ class ProviderDesk(Watched, ByRight, _ModelAdmin):
 
 
 def register() -> None:
-    """Our desks in place of Django's own."""
+    """Our admins in place of Django's own."""
     admin.site.unregister(Group)
     admin.site.unregister(User)
-    admin.site.register(Group, GroupDesk)
-    admin.site.register(User, UserDesk)
-    admin.site.register(ProviderAccount, ProviderDesk)
+    admin.site.register(Group, GroupAdmin)
+    admin.site.register(User, UserAdmin)
+    admin.site.register(ProviderAccount, ProviderAdmin)

@@ -46,7 +46,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 200_000
 
 
-class ReadOnlyDesk(_ModelAdmin):
+class ReadOnlyAdmin(_ModelAdmin):
     """Lists and read-only forms of one table."""
 
     exclude = ("body",)
@@ -160,7 +160,7 @@ class ReadOnlyDesk(_ModelAdmin):
         return name
 
 
-class ListOnlyDesk(ReadOnlyDesk):
+class ListOnlyAdmin(ReadOnlyAdmin):
     """A list without pages of its rows: their keys are hashes, which no address may hold."""
 
     list_display_links = None

@@ -18,9 +18,9 @@ from dashboard.acts import note_account_kept, note_admin_act
 from dashboard.models import MANAGEMENT
 
 if TYPE_CHECKING:
-    _Desk = ModelAdmin[Any]
+    _Admin = ModelAdmin[Any]
 else:
-    _Desk = object
+    _Admin = object
 
 _NOBODY_LEFT = (
     "Nothing was changed: nobody would be left who may do everything. Give somebody else the group"
@@ -41,8 +41,8 @@ class _Known(NamedTuple):
     untold: dict[str, str]
 
 
-class Watched(_Desk):
-    """A desk whose forms change who may do what."""
+class Watched(_Admin):
+    """An admin whose forms change who may do what."""
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """The form of one row, new or not."""

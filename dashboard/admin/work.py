@@ -8,11 +8,11 @@ from typing import Any
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from dashboard.admin.rows import ReadOnlyDesk, badge
+from dashboard.admin.rows import ReadOnlyAdmin, badge
 from dashboard.wording import number, short_id
 
 
-class JobDesk(ReadOnlyDesk):
+class JobAdmin(ReadOnlyAdmin):
     """Current versions of jobs."""
 
     list_display = (
@@ -28,7 +28,7 @@ class JobDesk(ReadOnlyDesk):
         return badge("job", row.status)
 
 
-class JobVersionDesk(ReadOnlyDesk):
+class JobVersionAdmin(ReadOnlyAdmin):
     """Versions of jobs."""
 
     list_display = ("job_id", "namespace", "version", "is_listed", "create_index")
@@ -37,7 +37,7 @@ class JobVersionDesk(ReadOnlyDesk):
     ordering = ("namespace", "job_id", "create_index", "-version")
 
 
-class JobSummaryDesk(ReadOnlyDesk):
+class JobSummaryAdmin(ReadOnlyAdmin):
     """Counts of jobs."""
 
     list_reads_bodies = True
@@ -62,7 +62,7 @@ class JobSummaryDesk(ReadOnlyDesk):
         return number(sum(group.failed + group.lost for group in row.value.summary.values()))
 
 
-class JobSubmissionDesk(ReadOnlyDesk):
+class JobSubmissionAdmin(ReadOnlyAdmin):
     """The texts versions were submitted as."""
 
     list_display = ("job_id", "namespace", "version")
@@ -71,7 +71,7 @@ class JobSubmissionDesk(ReadOnlyDesk):
     ordering = ("namespace", "job_id", "-version")
 
 
-class PeriodicLaunchDesk(ReadOnlyDesk):
+class PeriodicLaunchAdmin(ReadOnlyAdmin):
     """What became of the launches of periodic jobs."""
 
     list_display = ("job_id", "namespace", "launched", "last_launch")
@@ -80,7 +80,7 @@ class PeriodicLaunchDesk(ReadOnlyDesk):
     ordering = ("namespace", "job_id")
 
 
-class EvaluationDesk(ReadOnlyDesk):
+class EvaluationAdmin(ReadOnlyAdmin):
     """Evaluations, and what is left of collected ones."""
 
     list_display = (
@@ -102,13 +102,13 @@ class EvaluationDesk(ReadOnlyDesk):
         return badge("evaluation", row.status)
 
 
-class CollectedDesk(EvaluationDesk):
+class CollectedAdmin(EvaluationAdmin):
     """What is left of collected evaluations; by age, for which the table has an index."""
 
     ordering = ("-modify_index", "-id")
 
 
-class AllocationDesk(ReadOnlyDesk):
+class AllocationAdmin(ReadOnlyAdmin):
     """Allocations, ended ones included."""
 
     list_display = (
@@ -140,7 +140,7 @@ class AllocationDesk(ReadOnlyDesk):
         return short_id(row.node_id)
 
 
-class DeploymentDesk(ReadOnlyDesk):
+class DeploymentAdmin(ReadOnlyAdmin):
     """Deployments, ended ones included."""
 
     list_display = (
@@ -162,7 +162,7 @@ class DeploymentDesk(ReadOnlyDesk):
         return badge("deployment", row.status)
 
 
-class LifecycleDesk(ReadOnlyDesk):
+class LifecycleAdmin(ReadOnlyAdmin):
     """Steps of evaluations."""
 
     list_reads_bodies = True
@@ -181,7 +181,7 @@ class LifecycleDesk(ReadOnlyDesk):
         return str(row.value.actor)
 
 
-class ExplanationDesk(ReadOnlyDesk):
+class ExplanationAdmin(ReadOnlyAdmin):
     """Why nodes were not chosen, unpacked."""
 
     list_display = ("eval_id", "task_group", "job_id", "namespace", "stored_index")

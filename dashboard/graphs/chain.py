@@ -201,7 +201,7 @@ class ChainLayout(ChainPlaces):
                 start, end = centres[f"event:{event}"], y + HEIGHT / 2
                 # Arrows leave the circle on its right side, spread a little towards where they go.
                 leave = start + max(-24.0, min(24.0, (end - start) / 6))
-                tip = x - self._room_before(key)
+                tip = x - self._space_before(key)
                 bend = _curve(52 + RADIUS - abs(leave - start) / 6, leave, tip, end)
                 edges.append(
                     GraphEdge(
@@ -233,12 +233,12 @@ class ChainLayout(ChainPlaces):
             source=parent,
             target=key,
             kind=kind,
-            line=_curve(from_x + WIDTH, from_y + HEIGHT / 2, x - self._room_before(key), middle),
+            line=_curve(from_x + WIDTH, from_y + HEIGHT / 2, x - self._space_before(key), middle),
             labels=(label,) if text else (),
             text=text,
         )
 
-    def _room_before(self, key: str) -> float:
+    def _space_before(self, key: str) -> float:
         """How far before a node its arrow ends: before its ring, where it has one."""
         return 8.0 if key == self.selected else 5.0
 

@@ -72,9 +72,9 @@ def launch_strip(dues: Sequence[Due], now: int) -> Strip:
         x = place(due.at)
         following = place(ordered[number + 1].at) if number + 1 < len(ordered) else WIDTH
         # A bar is as long as the launch took, and ends before the next one begins.
-        room = max(following - x - 2, _NARROWEST)
+        space = max(following - x - 2, _NARROWEST)
         is_box = due.kind in {"missed", "next"}
-        width = min(_BOX, room) if is_box else min(max(due.took * scale, _NARROWEST), room)
+        width = min(_BOX, space) if is_box else min(max(due.took * scale, _NARROWEST), space)
         marks.append(Mark(kind=due.kind, tone=due.tone, x=x, width=round(width, 1)))
     every = max(-(-len(ordered) // _TICKS), 1)
     ticks = tuple(Tick(x=place(due.at), word=due.word) for due in ordered[::every])

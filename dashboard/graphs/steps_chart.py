@@ -36,7 +36,7 @@ def step_chart(steps: Sequence[Step], *, now_count: int, limit: int = 0) -> Step
     if 0 < limit <= 2 * top:
         top = max(top, limit)
     start, end = steps[0][0], steps[-1][0]
-    # The first step has room before it, the last one after it.
+    # The first step has space before it, the last one after it.
     scale = (WIDTH - 100) / (end - start) if end > start else 0.0
 
     def across(at: int) -> float:

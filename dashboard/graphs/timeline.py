@@ -18,8 +18,8 @@ _IDLE_SHARE = 0.2
 _IDLE_AT_MOST = 1.5
 #: What is shorter is drawn as wide as this, percent.
 _THINNEST = 0.5
-#: A gap this wide, percent, has room for its words.
-_ROOM_FOR_WORDS = 7.0
+#: A gap this wide, percent, has space for its words.
+_SPACE_FOR_WORDS = 7.0
 
 
 class Stretch(NamedTuple):
@@ -55,8 +55,8 @@ class Gap(msgspec.Struct, frozen=True):
 
     @property
     def has_words(self) -> bool:
-        """Whether there is room to say how long it was."""
-        return self.width >= _ROOM_FOR_WORDS
+        """Whether there is space to say how long it was."""
+        return self.width >= _SPACE_FOR_WORDS
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,7 +43,7 @@ def _parsed(topic: str) -> tuple[str, str]:
         return kind, key or ALL
     if names is Names.JOB and "/" not in key:
         raise BadTopic("a job is named namespace/id")
-    if names not in (Names.NODES, Names.ROOM) and not key:
+    if names not in (Names.NODES, Names.GOVERNANCE) and not key:
         raise BadTopic(f"{kind} needs an id")
     return kind, key
 
@@ -67,8 +67,8 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     names = FOLLOWED[kind].names
     if names in (Names.NODES, Names.NODE):
         return Subscription(kind, key, looker.namespaces, node_actions(looker.access))
-    if names is Names.ROOM:
-        return _room(kind, key, looker)
+    if names is Names.GOVERNANCE:
+        return _governed(kind, key, looker)
     if names is Names.NAMESPACE:
         narrowed = _narrowed(key, looker.namespaces)
         return Subscription(kind, key, narrowed, _counted(kind, looker.access))
@@ -81,7 +81,7 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     )
 
 
-def _room(kind: str, key: str, looker: Looker) -> Subscription:
+def _governed(kind: str, key: str, looker: Looker) -> Subscription:
     hidden = looker.namespaces is not None and key not in looker.namespaces
     if kind == "namespaces" and key and hidden:
         raise BadTopic(f"namespace {key} is unknown here")

@@ -10,7 +10,7 @@ import msgspec
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import RoomHeld
-from dashboard.rooms import Share
+from dashboard.governance import Share
 from scheduler.structs.identity import JobKey
 
 #: Jobs that are told, those that hold most first.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cluster.store.sizes import RecordSizes
-from dashboard.wording import age, count_of, number, room
+from dashboard.wording import age, count_of, data_size, number
 
 #: Less than this share of a disk is told as a fault to come.
 _LITTLE = 0.05
@@ -56,18 +56,18 @@ def inside_context(
     """The context of the page."""
     is_little = disk.total > 0 and disk.free < _LITTLE * disk.total
     return {
-        "strong": f"{room(disk.free)} of {room(disk.total)} are free on the disk of the data"
-        " directory.",
+        "strong": f"{data_size(disk.free)} of {data_size(disk.total)} are free on the disk of the"
+        " data directory.",
         "is_little": is_little,
         "database": _DATABASES.get(sizes.database, sizes.database),
-        "size": room(sizes.size),
-        "log_size": room(sizes.log_size) if sizes.log_size else "",
+        "size": data_size(sizes.size),
+        "log_size": data_size(sizes.log_size) if sizes.log_size else "",
         "index": number(sizes.index),
         "growing": _growing(sizes, bounds, now),
         "rows": [(name.replace("_", " "), count) for name, count in sizes.rows.items() if count],
-        "logs": [(name, room(size)) for name, size in logs],
-        "logs_total": room(sum(size for _, size in logs)),
-        "logs_kept": f"each up to {room(bounds.log_bytes)},"
+        "logs": [(name, data_size(size)) for name, size in logs],
+        "logs_total": data_size(sum(size for _, size in logs)),
+        "logs_kept": f"each up to {data_size(bounds.log_bytes)},"
         f" {count_of(bounds.log_files, 'older part')} beside it",
     }
 
@@ -76,7 +76,7 @@ def _growing(sizes: RecordSizes, bounds: Bounds, now: int) -> list[Growing]:
     rows = sizes.rows
     stubs = f"{_days(bounds.stub_days)}, at most {number(bounds.stub_count)}"
     stub_settings = ("BIVOUAC_STUB_DAYS", "BIVOUAC_STUB_COUNT")
-    events = f"{count_of(sizes.event_count, 'write')}, {room(sizes.event_size)}"
+    events = f"{count_of(sizes.event_count, 'write')}, {data_size(sizes.event_size)}"
     if sizes.oldest_event_at:
         events += f", the oldest {age(sizes.oldest_event_at, now)} ago"
     sessions = count_of(sizes.session_count, "session")
@@ -86,7 +86,7 @@ def _growing(sizes: RecordSizes, bounds: Bounds, now: int) -> list[Growing]:
         Growing(
             "Event log",
             events,
-            f"{bounds.event_hours:g} h, at most {room(bounds.event_bytes)}",
+            f"{bounds.event_hours:g} h, at most {data_size(bounds.event_bytes)}",
             ("BIVOUAC_EVENT_HOURS", "BIVOUAC_EVENT_BYTES"),
             "eventrow",
         ),

@@ -11,9 +11,9 @@ import msgspec
 from msgspec.structs import astuple
 
 from cluster.store.ports import JobsFace, Namespaces, RecordReader
+from dashboard.governance import LISTED, Share, namespace_sentence, quota_sentence, quota_shares
 from dashboard.queries.holders import MAX_HOLDERS, job_holders
 from dashboard.rights import QUOTA_READ
-from dashboard.rooms import LISTED, Share, namespace_sentence, quota_sentence, quota_shares
 from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of

@@ -11,8 +11,8 @@ import msgspec
 
 from cluster.operations.node_pools import BUILT_IN_POOLS
 from cluster.store.ports import Namespaces, PoolFace, RecordReader, RoomHeld
+from dashboard.governance import Share, pool_sentence, pool_shares
 from dashboard.queries.holders import MAX_HOLDERS, job_holders
-from dashboard.rooms import Share, pool_sentence, pool_shares
 from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number

@@ -1,1 +1,1 @@
-"""The waiting rooms: pure queues of evaluations and plans. Time is passed in."""
+"""Pure queues of evaluations and plans. Time is passed in."""

@@ -21,7 +21,7 @@ from scheduler.structs.scheduler_settings import SchedulerSettings
 
 
 class Intake:
-    """The door between the record and the waiting rooms."""
+    """The door between the record and the queues."""
 
     def __init__(
         self, broker: EvalBroker, blocked: BlockedEvals, lives: Lifecycles, workers: WorkerRoll

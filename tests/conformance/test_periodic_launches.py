@@ -10,7 +10,7 @@ import pytest
 from cluster.jobspec.launch_times import next_due
 from cluster.jobspec.parse import parse_job
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
-from cluster.operations.leader_commands import CommandRoom, Hands
+from cluster.operations.leader_commands import CommandRunner, Hands
 from cluster.operations.periodic import force_launch
 from cluster.store.leases import LeaseKeeper
 from scheduler.commands import LaunchPeriodic
@@ -49,7 +49,7 @@ class Leadership:
             fence=fence,
             wake=lambda count: None,
         )
-        self.room = CommandRoom(self.leader, hands)
+        self.room = CommandRunner(self.leader, hands)
         house.store.read(lambda reader: self.leader.restore(reader, house.clock.moment()))
 
     def follow(self):

@@ -105,7 +105,7 @@ class AllocationPage:
         dialog.get_by_role("button", name=verb, exact=True).click()
 
 
-class NodeDesk:
+class NodeAdminPage:
     """Nodes in the Django admin: choose some, choose what to do with them."""
 
     def __init__(self, page: Page) -> None:

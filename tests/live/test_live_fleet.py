@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.live.fleet_process import FleetProcess
-from tests.live.pages import DrainPage, EvaluationPage, NodeDesk
+from tests.live.pages import DrainPage, EvaluationPage, NodeAdminPage
 from tests.live.world import MOCK, SECOND, job, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
@@ -82,7 +82,7 @@ def test_a_drain_from_the_admin_moves_one_after_the_other_before_the_eyes(
     busiest = max(fleet_names(world), key=[alloc["NodeName"] for alloc in allocs].count)
     moving = [alloc["ID"] for alloc in allocs if alloc["NodeName"] == busiest]
     assert len(moving) >= 2
-    NodeDesk(page).drain(busiest, reason="new memory", deadline="15 minutes")
+    NodeAdminPage(page).drain(busiest, reason="new memory", deadline="15 minutes")
     expect(page.locator("#content")).to_contain_text(busiest)
     expect(drain.status).to_have_attribute("data-state", "draining")
     expect(drain.head).to_contain_text("new memory")
@@ -114,15 +114,15 @@ def test_a_drain_that_waits_can_be_cancelled(world, signed_in, fleet, page):
     # A drain lets batch work finish.
     world.register({**patient, "Type": "batch", "Constraints": here})
     world.running("patient", 1)
-    NodeDesk(page).drain(name, reason="only looking", deadline="none: wait without limit")
+    NodeAdminPage(page).drain(name, reason="only looking", deadline="none: wait without limit")
     expect(drain.column("Not marked yet")).to_contain_text("patient.group[0]")
     drain.cancel()
     expect(drain.status).to_contain_text("canceled")
     until(lambda: not world.get(f"node/{node['ID']}")["Drain"], "a drain that ended")
     assert world.get(f"node/{node['ID']}")["SchedulingEligibility"] == "eligible"
-    NodeDesk(page).choose(name, "Set ineligible")
+    NodeAdminPage(page).choose(name, "Set ineligible")
     expect(page.locator(".messagelist")).to_contain_text("ineligible now")
-    NodeDesk(page).choose(name, "Set eligible")
+    NodeAdminPage(page).choose(name, "Set eligible")
     expect(page.locator(".messagelist")).to_contain_text("eligible now")
     world.running("patient", 1)
     world.purge("patient")

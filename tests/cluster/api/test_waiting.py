@@ -148,7 +148,7 @@ async def test_what_the_stream_refuses(api, query, text):
 
 
 async def until_it_waits():
-    while not blocking._room()._waiters:
+    while not blocking._the_waiters()._waiters:
         await asyncio.sleep(0.005)
 
 

@@ -48,8 +48,8 @@ from tests.builders import (
 )
 from tests.callers import MANAGER
 
-ROOM = Path(inspect.getfile(operations)).parent
-MODULES = sorted(file.stem for file in ROOM.glob("*.py") if file.stem != "__init__")
+PACKAGE = Path(inspect.getfile(operations)).parent
+MODULES = sorted(file.stem for file in PACKAGE.glob("*.py") if file.stem != "__init__")
 METHOD = AuthMethod(
     name="sso",
     type="JWT",
@@ -71,7 +71,7 @@ OF_PROOFS = {"bootstrap", "token_for"}
 
 def sources():
     for name in MODULES:
-        yield name, ast.parse((ROOM / f"{name}.py").read_text())
+        yield name, ast.parse((PACKAGE / f"{name}.py").read_text())
 
 
 def is_operation(function):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from cluster.store import access as access_module
-from cluster.store.blocking import Watch, _room, wait_for
+from cluster.store.blocking import Watch, _the_waiters, wait_for
 from scheduler.state.events import Topic, WriteKind
 from tests.builders import make_allocation, make_evaluation, make_node
 from tests.patience import PATIENCE_S
@@ -46,7 +46,7 @@ async def test_a_change_wakes_those_who_watch_it(the_access, watch, value):
 async def test_a_change_of_something_else_wakes_nobody(the_access):
     watch = Watch(Topic.NODE, make_node(1).id)
     # Inside the block it follows already: a write that came before could wake it without cause.
-    async with _room().waiting(frozenset({watch}), 1) as changed:
+    async with _the_waiters().waiting(frozenset({watch}), 1) as changed:
         await the_access.awrite_call(put, make_node(2))
         newest = await the_access.awrite_call(put, make_evaluation())
         assert await wait_for([Watch(Topic.EVALUATION)], after=newest - 1, timeout=PATIENCE_S)

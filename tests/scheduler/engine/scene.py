@@ -1,4 +1,4 @@
-"""Small clusters for the engine's rooms: nodes, what runs on them, one job to be placed."""
+"""Small clusters for the engine's packages: nodes, what runs on them, one job to be placed."""
 
 import msgspec
 

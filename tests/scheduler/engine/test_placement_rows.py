@@ -1,4 +1,4 @@
-"""Rows of placement that speak of several rooms at once."""
+"""Rows of placement that speak of several packages at once."""
 
 import msgspec
 import pytest

@@ -1,7 +1,7 @@
-"""The rooms of the house and who imports whom, computed from the sources.
+"""The packages and who imports whom, computed from the sources.
 
-A room is a sub-package, named with a dot (`scheduler.broker`), or
-a package itself for the modules at its top. Run as a program it draws the arrows
+A package here is a sub-package, named with a dot (`scheduler.broker`), or
+a top package itself for the modules at its top. Run as a program it draws the arrows
 of `docs/architecture.md` anew.
 """
 
@@ -18,11 +18,11 @@ LEFT_OUT = {"cluster.migrations", "dashboard.migrations"}
 Arrow = tuple[str, str]
 
 
-def room_of(module: str) -> str:
-    """The room that a module, given with dots, lies in."""
+def package_of(module: str) -> str:
+    """The package that a module, given with dots, lies in."""
     first, *rest = module.split(".")
-    is_room = bool(rest) and (ROOT / first / rest[0]).is_dir()
-    return f"{first}.{rest[0]}" if is_room else first
+    is_package = bool(rest) and (ROOT / first / rest[0]).is_dir()
+    return f"{first}.{rest[0]}" if is_package else first
 
 
 def imports_of(path: Path) -> Iterator[str]:
@@ -30,19 +30,19 @@ def imports_of(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             if node.module.split(".")[0] in PACKAGES:
-                # `from cluster import models` names the room in the second place.
+                # `from cluster import models` names the package in the second place.
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (a.name for a in node.names if a.name.split(".")[0] in PACKAGES)
 
 
 def arrows() -> set[Arrow]:
-    """Every pair of rooms of which the first imports from the second."""
+    """Every pair of packages of which the first imports from the second."""
     found = set()
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
-            room = room_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
-            found |= {(room, room_of(module)) for module in imports_of(path)}
+            one = package_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+            found |= {(one, package_of(module)) for module in imports_of(path)}
     return {(a, b) for a, b in found if a != b and not {a, b} & LEFT_OUT}
 
 
@@ -54,11 +54,11 @@ def drawn(text: str) -> set[Arrow]:
 
 def drawing(package: str) -> str:
     """The lines of one package's drawing."""
-    rooms: dict[str, list[str]] = {}
+    targets_of: dict[str, list[str]] = {}
     for a, b in sorted(arrows()):
         if a.split(".")[0] == package:
-            rooms.setdefault(a, []).append(b)
-    return "\n".join(f"  {room} --> {' & '.join(targets)}" for room, targets in rooms.items())
+            targets_of.setdefault(a, []).append(b)
+    return "\n".join(f"  {one} --> {' & '.join(targets)}" for one, targets in targets_of.items())
 
 
 def redraw() -> None:

@@ -25,7 +25,7 @@ from scheduler.structs.evaluation import EvalTrigger, Evaluation
 from scheduler.structs.moment import Moment
 
 
-class CoreDesk:
+class CoreTimers:
     """The timers of the core jobs. Without settings nothing runs by time."""
 
     def __init__(

@@ -22,19 +22,19 @@ from cluster.operations.quotas import delete_quota, put_quota
 from cluster.store.access import the_store
 from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
-from dashboard.admin.inside import DescribedDesk
-from dashboard.admin.room_forms import NamespaceForm, PoolForm, QuotaForm, RoomForm
+from dashboard.admin.governance_forms import GovernanceForm, NamespaceForm, PoolForm, QuotaForm
+from dashboard.admin.inside import DescribedAdmin
 from dashboard.operator_site import caller_of_request
 from scheduler.access.access import Access
 from scheduler.state.noun import Noun
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
 
 
-class RoomDesk(DescribedDesk):
+class GovernanceAdmin(DescribedAdmin):
     """One kind of them."""
 
     noun: Noun[str, Any]
-    form_class: type[RoomForm]
+    form_class: type[GovernanceForm]
     put: Callable[..., int]
     remove: Callable[..., int]
     #: In a sentence, and the page that shows one.
@@ -73,11 +73,13 @@ class RoomDesk(DescribedDesk):
             return self._saved(request, stored, form) or self._form_page(request, stored, form)
         return self._form_page(request, stored, form)
 
-    def make_form(self, data: Any, stored: Any) -> RoomForm:
+    def make_form(self, data: Any, stored: Any) -> GovernanceForm:
         """The form of this kind."""
         return self.form_class(data, stored=stored)
 
-    def _saved(self, request: HttpRequest, stored: Any, form: RoomForm) -> HttpResponse | None:
+    def _saved(
+        self, request: HttpRequest, stored: Any, form: GovernanceForm
+    ) -> HttpResponse | None:
         wanted = form.wanted()
         there = the_store().read(lambda reader: reader.get(self.noun, wanted.name))
         if there is not None and (
@@ -102,7 +104,7 @@ class RoomDesk(DescribedDesk):
     def _tried(
         self,
         request: HttpRequest,
-        form: RoomForm | None,
+        form: GovernanceForm | None,
         name: str,
         operation: Callable[..., int],
         wanted: Any,
@@ -122,7 +124,7 @@ class RoomDesk(DescribedDesk):
             return False
         return True
 
-    def _form_page(self, request: HttpRequest, stored: Any, form: RoomForm) -> HttpResponse:
+    def _form_page(self, request: HttpRequest, stored: Any, form: GovernanceForm) -> HttpResponse:
         name = stored.name if stored is not None else ""
         context = {
             **self.admin_site.each_context(request),
@@ -134,7 +136,7 @@ class RoomDesk(DescribedDesk):
             "changelist": reverse(f"admin:cluster_{self.opts.model_name}_changelist"),
             "seen": request.POST.get("seen") or (stored.modify_index if stored is not None else 0),
         }
-        return render(request, "admin/cluster/room.html", context)
+        return render(request, "admin/cluster/governance.html", context)
 
     @admin.display(description="Change")
     def edit_link(self, row: Any) -> SafeString:
@@ -143,19 +145,19 @@ class RoomDesk(DescribedDesk):
         return format_html('<a href="{}">Edit or delete it</a>', address)
 
 
-class NamespaceDesk(RoomDesk):
+class NamespaceAdmin(GovernanceAdmin):
     """Namespaces, for managers."""
 
     noun, form_class, word, page = NAMESPACES, NamespaceForm, "namespace", "namespaces"
     put, remove = put_namespace, delete_namespace
 
-    def make_form(self, data: Any, stored: Any) -> RoomForm:
+    def make_form(self, data: Any, stored: Any) -> GovernanceForm:
         form = NamespaceForm(data, stored=stored)
         form.choose_from(quota.name for quota in the_store().read(lambda r: r.list_all(QUOTAS)))
         return form
 
 
-class QuotaDesk(RoomDesk):
+class QuotaAdmin(GovernanceAdmin):
     """Quotas, for those who may write quotas."""
 
     noun, form_class, word, page = QUOTAS, QuotaForm, "quota", "quotas"
@@ -166,7 +168,7 @@ class QuotaDesk(RoomDesk):
         return access.writes("quota")
 
 
-class PoolDesk(RoomDesk):
+class PoolAdmin(GovernanceAdmin):
     """Node pools, each for those who may write it; the built-in ones for nobody."""
 
     noun, form_class, word, page = NODE_POOLS, PoolForm, "node pool", "pools"

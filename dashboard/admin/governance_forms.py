@@ -49,7 +49,7 @@ class NamesField(forms.CharField):
         return tuple(dict.fromkeys(filter(None, names))) or None
 
 
-class RoomForm(forms.Form):
+class GovernanceForm(forms.Form):
     """What all of them have: a name, given once, and a description."""
 
     name = forms.CharField(
@@ -86,7 +86,7 @@ class RoomForm(forms.Form):
         return before
 
 
-class NamespaceForm(RoomForm):
+class NamespaceForm(GovernanceForm):
     """A namespace: its quota, what its jobs may use and where they may run, its meta."""
 
     empty = Namespace()
@@ -171,7 +171,7 @@ def _limit_field(label: str, help_text: str = "") -> forms.IntegerField:
     )
 
 
-class QuotaForm(RoomForm):
+class QuotaForm(GovernanceForm):
     """A quota: its limits; 0 is no limit."""
 
     empty = QuotaSpec()
@@ -190,7 +190,7 @@ class QuotaForm(RoomForm):
         return replace(before, limits=replace(before.limits, **given))
 
 
-class PoolForm(RoomForm):
+class PoolForm(GovernanceForm):
     """A node pool: what of the scheduler's settings is its own, its meta."""
 
     empty = NodePool()

@@ -24,7 +24,7 @@ AT = {"by": MANAGER, "now": SOME_MOMENT}
 
 
 @pytest.fixture
-def rooms(store):
+def governed(store):
     """Two namespaces of one quota, a pool with a node, and what runs there."""
     put_quota(store, QuotaSpec(name="small", limits=QuotaAmounts(cpu=1000)), **AT)
     put_namespace(store, Namespace(name="team", quota="small", description="Us <all>"), **AT)
@@ -60,7 +60,7 @@ def holders(answer):
     ]
 
 
-def test_namespaces_are_listed_with_what_they_hold(browser, rooms):
+def test_namespaces_are_listed_with_what_they_hold(browser, governed):
     answer = browser.get("/namespaces/")
     lines = {line.namespace.name: line for line in answer.context["lines"]}
     assert words(answer) == "3 namespaces. 2 count against quotas."
@@ -69,7 +69,7 @@ def test_namespaces_are_listed_with_what_they_hold(browser, rooms):
     assert "<all>" not in answer.text
 
 
-def test_a_guest_sees_only_their_namespaces(guest, rooms):
+def test_a_guest_sees_only_their_namespaces(guest, governed):
     assert [line.namespace.name for line in guest.get("/namespaces/").context["lines"]] == [
         "default",
         "team",
@@ -78,7 +78,7 @@ def test_a_guest_sees_only_their_namespaces(guest, rooms):
     assert guest.get("/namespaces/team/").status == 200
 
 
-def test_a_namespace_tells_its_share_and_who_holds_it(browser, rooms):
+def test_a_namespace_tells_its_share_and_who_holds_it(browser, governed):
     answer = browser.get("/namespaces/team/")
     assert holders(answer) == [("team", "web", 1)]
     cpu = answer.context["own_shares"][0]
@@ -87,14 +87,14 @@ def test_a_namespace_tells_its_share_and_who_holds_it(browser, rooms):
     assert 'href="/quotas/small/"' in answer.text
 
 
-def test_a_quota_tells_its_limits_and_the_namespaces_that_share_them(browser, rooms):
+def test_a_quota_tells_its_limits_and_the_namespaces_that_share_them(browser, governed):
     answer = browser.get("/quotas/small/")
     assert [line.namespace.name for line in answer.context["spaces"]] == ["other", "team"]
     together = sum(line.use.cpu for line in answer.context["spaces"])
     assert answer.context["shares"][0].used == together > 0
 
 
-def test_a_pool_tells_its_room_and_who_holds_it(browser, rooms):
+def test_a_pool_tells_its_capacity_and_who_holds_it(browser, governed):
     answer = browser.get("/pools/gpu/")
     node = make_node(1)
     assert answer.context["strong"] == "1 of 1 node ready."
@@ -105,14 +105,14 @@ def test_a_pool_tells_its_room_and_who_holds_it(browser, rooms):
     assert browser.get("/pools/all/").context["face"] == answer.context["face"]
 
 
-def test_who_may_not_look_at_a_namespace_is_not_told_what_it_runs(guest, rooms):
-    place(rooms, "other", "unseen", 2)
+def test_who_may_not_look_at_a_namespace_is_not_told_what_it_runs(guest, governed):
+    place(governed, "other", "unseen", 2)
     assert holders(guest.get("/pools/gpu/")) == [("team", "web", 1)]
     assert "unseen" not in guest.get("/pools/gpu/").text
 
 
-def test_what_has_ended_holds_nothing(browser, rooms):
-    place(rooms, "team", "ended", 2, ClientStatus.COMPLETE)
+def test_what_has_ended_holds_nothing(browser, governed):
+    place(governed, "team", "ended", 2, ClientStatus.COMPLETE)
     assert holders(browser.get("/namespaces/team/")) == [("team", "web", 1)]
     assert holders(browser.get("/pools/gpu/")) == [("team", "web", 1)]
 
@@ -124,7 +124,7 @@ def test_what_has_ended_holds_nothing(browser, rooms):
         "/quotas/<b>/",
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_404(browser, rooms, path):
+def test_what_is_not_there_is_404(browser, governed, path):
     answer = browser.get(path)
     assert answer.status == 404
     assert "<b>" not in answer.text
@@ -141,43 +141,43 @@ def test_what_is_not_there_is_404(browser, rooms, path):
         ("pools", "gpu", "/pools/gpu/"),
     ],
 )
-def test_an_open_page_shows_what_a_fresh_one_does(browser, rooms, kind, key, path):
+def test_an_open_page_shows_what_a_fresh_one_does(browser, governed, kind, key, path):
     feed = feed_for(Subscription(kind, key, None, frozenset({QUOTA_READ})))
-    rooms.read(feed.load)
-    since = rooms.read(lambda reader: reader.index)
-    place(rooms, "team", "more", 2)
-    for frame in rooms.frames_since(since):
+    governed.read(feed.load)
+    since = governed.read(lambda reader: reader.index)
+    place(governed, "team", "more", 2)
+    for frame in governed.frames_since(since):
         feed.observe(frame)
     feed.is_due(SOME_MOMENT)
     assert feed.needs_reader
-    pieces = rooms.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    pieces = governed.read(lambda reader: feed.flush(reader, SOME_MOMENT))
     page = browser.get(path).text
     assert len(pieces) == 2
     for piece in pieces:
         assert one_line(piece.html) in page
 
 
-def test_what_is_held_in_a_pool_is_summed_once_a_second_at_most(rooms):
+def test_what_is_held_in_a_pool_is_summed_once_a_second_at_most(governed):
     feed = feed_for(Subscription("pools", "gpu", None))
-    rooms.read(feed.load)
+    governed.read(feed.load)
     second = 1_000_000_000
     dues = []
     for number, now in enumerate((0, second // 2, second, second), 2):
-        since = rooms.read(lambda reader: reader.index)
+        since = governed.read(lambda reader: reader.index)
         job = make_job(id="web", namespace="team")
         alloc = make_allocation(job, number, node_id=make_node(1).id, namespace="team")
-        rooms.write(
+        governed.write(
             WriteKind.PLAN_RESULT, lambda change, alloc=alloc: put_found(change, alloc), now=now
         )
-        for frame in rooms.frames_since(since):
+        for frame in governed.frames_since(since):
             feed.observe(frame)
         dues.append(feed.is_due(SOME_MOMENT + now))
         if feed.needs_reader:
-            rooms.read(lambda reader, now=now: feed.flush(reader, SOME_MOMENT + now))
+            governed.read(lambda reader, now=now: feed.flush(reader, SOME_MOMENT + now))
     assert dues == [True, False, True, False]
 
 
-def test_a_page_of_what_was_deleted_says_so(store, rooms):
+def test_a_page_of_what_was_deleted_says_so(store, governed):
     put_namespace(store, Namespace(name="gone"), **AT)
     feed = feed_for(Subscription("namespaces", "gone", None))
     store.read(feed.load)
@@ -189,8 +189,8 @@ def test_a_page_of_what_was_deleted_says_so(store, rooms):
     assert "It was deleted." in "".join(piece.html for piece in pieces)
 
 
-def test_an_id_that_no_path_can_hold_is_linked_to_where_it_opens(browser, rooms):
-    place(rooms, "team", "a//b", 2)
+def test_an_id_that_no_path_can_hold_is_linked_to_where_it_opens(browser, governed):
+    place(governed, "team", "a//b", 2)
     page = browser.get("/namespaces/team/").text
     assert "/jobs/named/?namespace=team&amp;id=a%2F%2Fb" in page
-    assert rooms.read(lambda reader: reader.job(JobKey("team", "a//b"))) is not None
+    assert governed.read(lambda reader: reader.job(JobKey("team", "a//b"))) is not None

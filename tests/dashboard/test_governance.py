@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.store.ports import JobsFace, PoolFace, RoomHeld
-from dashboard.rooms import (
+from dashboard.governance import (
     Share,
     namespace_sentence,
     pool_sentence,
