@@ -149,7 +149,7 @@ def _rollouts(facts: Circumstances) -> Iterator[Need]:
     waiting = [item for item in facts.rollouts if item.waiting]
     for item in stuck[:_ONE_BY_ONE]:
         rollout = item.deployment
-        back = ", then the last stable version comes back" if item.reverts else ""
+        back = ", then a stable version comes back, if one is kept" if item.reverts else ""
         until = f"; it fails at {clock_time(item.deadline)}{back}" if item.deadline else ""
         yield Need(
             icon="deployment", tone="failed", action="See why",

@@ -98,7 +98,7 @@ class RolloutProgress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reverts(self) -> bool:
-        """Whether failing it brings the last stable version back, if there is one."""
+        """Whether failing it brings the newest stable version back, if one is kept."""
         return any(group.state.auto_revert for group in self.groups)
 
     @property

@@ -92,13 +92,18 @@ def full_time(instant: int) -> str:
     return f"{moment.day} {moment.strftime('%b %Y %H:%M:%S')} UTC" if instant else "not set"
 
 
-def due_time(instant: int, beside: int = 0) -> str:
-    """`03:00 UTC`, with seconds where it has any.
+def has_seconds(instant: int) -> bool:
+    """Whether an instant is none of a full minute."""
+    return bool(_moment(instant).second)
+
+
+def due_time(instant: int, beside: int = 0, *, with_seconds: bool = False) -> str:
+    """`03:00 UTC`, with seconds where it has any, or where those it is listed with have.
 
     With the date unless `beside` is of that day, with the year unless it is of that year.
     """
     moment, other = _moment(instant), _moment(beside)
-    told = moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
+    told = moment.strftime("%H:%M:%S" if with_seconds or moment.second else "%H:%M")
     if beside and other.date() == moment.date():
         return f"{told} UTC"
     year = "" if other.year == moment.year else f" {moment.year}"

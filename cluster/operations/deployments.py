@@ -22,6 +22,7 @@ from scheduler.state.writes.deployments import (
     set_alloc_health,
     update_deployment_status,
 )
+from scheduler.state.writes.jobs import version_to_go_back_to
 from scheduler.state.writes.rollouts import RolledBack, end_failed, roll_back, write_step
 from scheduler.state.writes.transitions import mark_transitions
 from scheduler.structs.allocation import DesiredTransition
@@ -127,9 +128,9 @@ def set_allocation_health(  # noqa: PLR0913 - the options of one request
             raise OperationRefused(str(error)) from error
         if not unhealthy:
             return _stepped(change, deployment, ids, "health of allocations was set")
-        reverts = _any_reverts(change, deployment, unhealthy) and any(
-            version.stable for version in change.job_versions(deployment.job_key)
-        )
+        versions = change.job_versions(deployment.job_key)
+        may_revert = version_to_go_back_to(versions) is not None
+        reverts = may_revert and _any_reverts(change, deployment, unhealthy)
         return _failed(change, deployment, rollouts.UNHEALTHY, ids, rolls_back=reverts)
 
     return _write(store, WriteKind.DEPLOYMENT_ALLOC_HEALTH, work, by=by, now=now)

@@ -4,7 +4,9 @@ In: a reader and a periodic or parameterized job. Out: the contexts of `_job_lau
 `_job_dispatched.html`, in four reads. Other jobs cost none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -25,7 +27,7 @@ from dashboard.launches import (
     usual_span,
 )
 from dashboard.subscription import Subscription
-from dashboard.wording import due_time
+from dashboard.wording import due_time, has_seconds
 from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.structs.identity import JobKey
@@ -94,6 +96,8 @@ def launching_panel(
 def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
     kept, view = launches_of(reader, job, now)
     lines = launch_lines(view, launch_fates(reader, job, view))
+    exact = any(has_seconds(due) for due in (*(line.due for line in lines), view.next_due or 0))
+    word = partial(_due_word, exact=exact)
     periodic = job.periodic
     assert periodic is not None, "only periodic jobs come here"
     return {
@@ -101,15 +105,15 @@ def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
         "lines": [
             {
                 "line": line,
-                "due": _due_word(line.due, kept.decided_to),
+                "due": word(line.due, kept.decided_to),
                 "url": job_url(JobKey(job.namespace, line.child)) if line.child else "",
             }
             for line in lines
         ],
-        "next_word": _due_word(view.next_due, kept.decided_to) if view.next_due else "",
+        "next_word": word(view.next_due, kept.decided_to) if view.next_due else "",
         "told": launches_told(lines),
         "key": _key(lines),
-        "strip": launch_strip(_dues(lines[:MAX_MARKS], view, kept.decided_to), now),
+        "strip": launch_strip(_dues(lines[:MAX_MARKS], view, kept.decided_to, word), now),
         "shown": min(len(lines), MAX_MARKS),
         "usual": usual_span(lines),
         "specs": (periodic.spec, *periodic.specs) if periodic.spec else periodic.specs,
@@ -122,12 +126,11 @@ def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
 
 def _upcoming(job: Job, decided_to: int) -> list[str]:
     """The next ones after what is decided, not after now: nobody changes the page meanwhile."""
-    words: list[str] = []
-    before = decided_to
-    while len(words) < UPCOMING and (due := next_due(job, before)) is not None:
-        words.append(due_time(due, before))
-        before = due
-    return words
+    dues = [decided_to]
+    while len(dues) <= UPCOMING and (due := next_due(job, dues[-1])) is not None:
+        dues.append(due)
+    exact = any(map(has_seconds, dues[1:]))
+    return [due_time(due, before, with_seconds=exact) for before, due in pairwise(dues)]
 
 
 def _key(lines: Sequence[LaunchLine]) -> list[KeyLine]:
@@ -138,7 +141,12 @@ def _key(lines: Sequence[LaunchLine]) -> list[KeyLine]:
     return lines_of_key
 
 
-def _dues(lines: Sequence[LaunchLine], view: LaunchView, decided_to: int) -> list[Due]:
+def _dues(
+    lines: Sequence[LaunchLine],
+    view: LaunchView,
+    decided_to: int,
+    word: Callable[[int, int], str],
+) -> list[Due]:
     newest = lines[0].due if lines else decided_to
     dues = [
         Due(
@@ -146,19 +154,18 @@ def _dues(lines: Sequence[LaunchLine], view: LaunchView, decided_to: int) -> lis
             line.counted_as,
             label_for("launch", line.counted_as).tone,
             line.took,
-            _due_word(line.due, newest),
+            word(line.due, newest),
         )
         for line in lines
     ]
     if view.next_due is not None:
-        word = _due_word(view.next_due, newest)
-        dues.append(Due(view.next_due, "next", "", 0, word))
+        dues.append(Due(view.next_due, "next", "", 0, word(view.next_due, newest)))
     return dues
 
 
-def _due_word(instant: int, beside: int) -> str:
-    """All of them are in UTC: it is said once."""
-    return due_time(instant, beside).removesuffix(" UTC")
+def _due_word(instant: int, beside: int, *, exact: bool) -> str:
+    """All of them are in UTC: it is said once. `exact`: one of them has seconds, so all do."""
+    return due_time(instant, beside, with_seconds=exact).removesuffix(" UTC")
 
 
 def _dispatched(reader: RecordReader, job: Job) -> dict[str, Any]:

@@ -214,7 +214,7 @@ def test_a_rollout_is_stuck_when_half_its_time_has_passed(told):
     assert told.followed.becomes_stuck(turns_at - 1, turns_at)
     (need,) = told.needs(turns_at)
     assert need.text == (
-        "3 of 12 healthy; it fails at 15:07:40, then the last stable version comes back"
+        "3 of 12 healthy; it fails at 15:07:40, then a stable version comes back, if one is kept"
     )
 
 

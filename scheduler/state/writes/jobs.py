@@ -1,5 +1,7 @@
 """Versions of a job: storing, stopping, purging, marking them (control-plane.md 11.3, 11.4)."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from scheduler.ports import Change
@@ -102,6 +104,15 @@ def mark_stable(change: Change, key: JobKey, version: int, *, stable: bool = Tru
     return _rewrite_version(change, key, version, stable=stable)
 
 
+def version_to_go_back_to(versions: Iterable[Job]) -> Job | None:
+    """Of the versions of a job, newest first: the newest stable one that runs anything.
+
+    A stop is a version that keeps the mark of the one before, but a failed rollout that brought
+    it back would stop the job.
+    """
+    return next((version for version in versions if version.stable and not version.stop), None)
+
+
 def name_version(change: Change, key: JobKey, version: int, tag: VersionTag | None) -> bool:
     """Name a version, or take its name away; False when it is not there."""
     return _rewrite_version(change, key, version, version_tag=tag)
@@ -134,7 +145,7 @@ def _prune_versions(change: Change, job: Job) -> None:
     untagged = [version for version in versions if version.version_tag is None]
     if len(untagged) <= KEPT_VERSIONS:
         return
-    newest_stable = next((version for version in versions if version.stable), None)
+    newest_stable = version_to_go_back_to(versions)
     oldest = untagged[-1]
     if newest_stable is not None and oldest.version == newest_stable.version:
         oldest = untagged[-2]

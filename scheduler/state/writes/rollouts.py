@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scheduler.ports import Change
 from scheduler.state.writes.deployments import update_deployment_status
 from scheduler.state.writes.evaluations import write_evaluations
-from scheduler.state.writes.jobs import has_same_spec, write_job
+from scheduler.state.writes.jobs import has_same_spec, version_to_go_back_to, write_job
 from scheduler.structs.deployment import (
     Deployment,
     DeploymentStatus,
@@ -80,8 +80,7 @@ def end_failed(
 
 def roll_back(change: Change, deployment: Deployment) -> RolledBack:
     """Bring the newest stable version of the job back, unless it asks for the same again."""
-    versions = change.job_versions(deployment.job_key)
-    target = next((version for version in versions if version.stable), None)
+    target = version_to_go_back_to(change.job_versions(deployment.job_key))
     if target is None:
         return RolledBack("no stable job version to auto revert to")
     failed = change.job_version(

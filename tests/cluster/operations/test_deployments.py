@@ -15,7 +15,7 @@ from cluster.operations.deployments import (
 from cluster.operations.errors import NotFound, OperationRefused
 from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
-from scheduler.state.writes.jobs import mark_stable, write_job
+from scheduler.state.writes.jobs import mark_stable, stop_job, write_job
 from scheduler.structs.allocation import DeploymentHealth
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from tests.builders import (
@@ -179,6 +179,24 @@ def test_d19_a_failed_rollout_brings_the_stable_version_back(store):
     )
     assert (written.reverted_version, job.version, job.stable) == (0, 2, True)
     assert job.task_groups[0].count == 1
+
+
+def test_a_failed_rollout_never_goes_back_to_a_stop(store):
+    key = DEPLOYMENT.job_key
+    store.write(WriteKind.JOB_STABILITY_SET, lambda change: mark_stable(change, key, 1), now=NOW)
+
+    def stop_and_start(change):
+        stopped = stop_job(change, key)
+        assert (stopped.version, stopped.stable) == (2, True)
+        write_job(change, replace(stopped, stop=False, stable=False, priority=60))
+
+    store.write(WriteKind.JOB_REGISTERED, stop_and_start, now=NOW)
+    put(store, replace(with_group(auto_revert=True), job_version=3))
+
+    written = fail_deployment(store, DEPLOYMENT.id, **means())
+
+    job = store.job(key)
+    assert (written.reverted_version, job.version, job.stop) == (1, 4, False)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,18 @@ def test_the_page_lists_the_launches_with_the_jobs_they_made(browser, periodic, 
     assert answer.context["rest"] == "The last launch still runs."
 
 
+def test_times_beside_each_other_are_told_alike(browser, periodic, store, ids):
+    def told() -> list[str]:
+        launches = browser.get(PAGE).context["launches"]
+        return [launches["next_word"], *(each["due"] for each in launches["lines"])]
+
+    minute = SOME_MOMENT - SOME_MOMENT % (60 * 10**9)
+    force_launch(store, KEY, by=MANAGER, now=minute, ids=ids)
+    assert {word.count(":") for word in told()} == {1}
+    force_launch(store, KEY, by=MANAGER, now=minute + 67 * 10**9, ids=ids)
+    assert {word.count(":") for word in told()} == {2}
+
+
 def test_the_page_of_a_child_leads_to_its_parent(browser, periodic, store, ids):
     launched = force_launch(store, KEY, by=MANAGER, now=SOME_MOMENT, ids=ids)
     page = browser.get(f"/jobs/default/{launched.child_id}/")

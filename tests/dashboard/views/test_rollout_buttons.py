@@ -98,7 +98,9 @@ def test_a_rollout_is_paused_and_goes_on(browser, store, deploy):
 @pytest.mark.parametrize(
     ("auto_revert", "told"),
     [
-        pytest.param(True, "The last stable version comes back.", id="goes-back"),
+        pytest.param(
+            True, "The newest stable version comes back, if one is kept.", id="goes-back"
+        ),
         pytest.param(False, "Nothing is brought back", id="stays"),
     ],
 )

@@ -114,6 +114,15 @@ def test_j09_six_versions_are_kept_and_the_newest_stable_one(store):
     assert versions(store) == [299, 298, 297, 296, 295, 0]
 
 
+def test_a_stop_is_not_what_is_kept_to_go_back_to(store):
+    write(store, lambda change: write_job(change, fresh_job()))
+    write(store, lambda change: mark_stable(change, KEY, 0))
+    write(store, lambda change: stop_job(change, KEY))
+    for number in range(2, 10):
+        write(store, lambda change, number=number: write_job(change, fresh_job(priority=number)))
+    assert versions(store) == [9, 8, 7, 6, 5, 0]
+
+
 def test_tagged_versions_are_kept_beside_the_six(store):
     write(store, lambda change: write_job(change, fresh_job()))
     write(store, lambda change: name_version(change, KEY, 0, VersionTag(name="good")))
