@@ -88,6 +88,9 @@ BIVOUAC_ACL_TOKEN_GC_INTERVAL = env_float("BIVOUAC_ACL_TOKEN_GC_INTERVAL", 300, 
 BIVOUAC_ACL_TOKEN_GC_THRESHOLD = env_float("BIVOUAC_ACL_TOKEN_GC_THRESHOLD", 3600, low=1, high=1e9)
 BIVOUAC_EVENT_HOURS = env_float("BIVOUAC_EVENT_HOURS", 24, low=0.01, high=24 * 365)
 BIVOUAC_EVENT_BYTES = env_int("BIVOUAC_EVENT_BYTES", 2 * 1024**3, low=1024**2, high=2**50)
+#: Of each job: how many runs stay explained, and within how many bytes.
+BIVOUAC_EXPLAINED_RUNS = env_int("BIVOUAC_EXPLAINED_RUNS", 20, low=1, high=1000)
+BIVOUAC_EXPLAINED_BYTES = env_int("BIVOUAC_EXPLAINED_BYTES", 256 * 1024, low=1024, high=2**40)
 #: Drivers whose tasks run without isolation: only who has `submit-privileged-job` may use them.
 BIVOUAC_PRIVILEGED_DRIVERS = env_words("BIVOUAC_PRIVILEGED_DRIVERS", "raw_exec")
 #: Requests a second of each token, account and unknown address, and how many at once; 0: no limit.

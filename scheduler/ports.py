@@ -30,7 +30,7 @@ from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.collection import OVERRIDES_KEY, CollectionOverrides
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
-from scheduler.structs.explanation import StoredExplanation, newest_explained
+from scheduler.structs.explanation import ExplainedRun, StoredExplanation, explained_runs
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.moment import Moment
@@ -204,12 +204,12 @@ class StateReader(Protocol):
         return {eval_id: steps[-1] for eval_id, steps in lives if steps}
 
     def explanations(self, eval_id: str) -> Sequence[StoredExplanation]:
-        """By name of the task group; none but for the newest runs of a job."""
+        """By name of the task group; none but for those runs of a job that are worth it."""
         return self.list_by(EXPLANATIONS, "eval", eval_id)
 
-    def explained_evaluations(self, key: JobKey) -> Sequence[str]:
+    def explained_runs(self, key: JobKey) -> Sequence[ExplainedRun]:
         """The job's evaluations that have explanations, newest first."""
-        return newest_explained(self.list_by(EXPLANATIONS, "job", key))
+        return explained_runs(self.list_by(EXPLANATIONS, "job", key))
 
     def namespace_use(self, namespace: str) -> QuotaAmounts:
         """What those of a namespace's allocations take that their nodes are not done with."""

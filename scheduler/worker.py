@@ -19,7 +19,7 @@ from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, Snapshot
 from scheduler.state.pending_use import PendingUse, View
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.evaluation import EvalStatus, Evaluation
-from scheduler.structs.explanation import StoredExplanation, pack
+from scheduler.structs.explanation import RunEnd, StoredExplanation, pack
 from scheduler.structs.plan import Plan, PlanResult
 
 #: A snapshot at or after the index; raises StaleSnapshot when there is none in time.
@@ -367,12 +367,20 @@ def _joined(turns: Iterable[Turn]) -> Turn:
 
 
 def _packed(evaluation: Evaluation, outcome: Outcome) -> tuple[StoredExplanation, ...]:
+    written = outcome.evaluation
+    if written is not None and written.status is EvalStatus.FAILED:
+        ended = RunEnd.FAILED
+    else:
+        is_short = any(explanation.failed for explanation in outcome.explanations.values())
+        ended = RunEnd.WAITS if is_short else RunEnd.PLACED
     return tuple(
         StoredExplanation(
             eval_id=evaluation.id,
             task_group=name,
             namespace=evaluation.namespace,
             job_id=evaluation.job_id,
+            job_version=explanation.job_version,
+            ended=ended,
             packed=pack(explanation),
         )
         for name, explanation in outcome.explanations.items()

@@ -16,6 +16,11 @@ class ExplanationRow(ReadOnlyRow):
     namespace = models.TextField()
     job_id = models.TextField("job")
     stored_index = models.BigIntegerField("index", help_text="Of the write that stored it.")
+    job_version = models.BigIntegerField("version", default=0)
+    ended = models.SmallIntegerField(
+        "ended", default=0, help_text="0: placed, 1: something waits for room, 2: failed."
+    )
+    size = models.BigIntegerField(default=0, help_text="In bytes, packed.")
     body = models.BinaryField()
 
     objects = ReadOnlyQuerySet["ExplanationRow"].as_manager()

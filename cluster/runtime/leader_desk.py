@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cluster.operations.finishes import kind_of, write_finishes, writes_anything
+from cluster.operations.finishes import explained_bounds, kind_of, write_finishes, writes_anything
 from cluster.operations.garbage import reap
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.inbox import Inbox
@@ -258,7 +258,7 @@ class LeaderDesk:
 
         index, _ = self.store.write(
             kind_of(writes),
-            lambda change: write_finishes(change, writes),
+            lambda change: write_finishes(change, writes, explained_bounds()),
             now=self._clock.now(),
             fence=self.fence,
         )

@@ -23,6 +23,7 @@ from scheduler.state.nouns import (
     NODES,
 )
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
+from scheduler.structs.explanation import ExplainedRun, RunEnd
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.wire import Wire
@@ -157,9 +158,12 @@ class DjangoStateReader(StateReader):
         """Of each open evaluation that has any."""
         return {step.eval_id: step for step in self.select(LIFECYCLE_STEPS, _IS_NEWEST_OF_OPEN)}
 
-    def explained_evaluations(self, key: JobKey) -> Sequence[str]:
-        """The newest evaluation first."""
-        return self._ids(statements.EXPLAINED_EVALUATIONS, *key)
+    def explained_runs(self, key: JobKey) -> Sequence[ExplainedRun]:
+        """The newest evaluation first; no explanation is read for it."""
+        return [
+            ExplainedRun(eval_id, index, int(size), version, RunEnd(ended))
+            for eval_id, index, size, version, ended in self.rows(statements.EXPLAINED_RUNS, key)
+        ]
 
     def select(
         self,

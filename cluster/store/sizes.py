@@ -17,6 +17,10 @@ from cluster.store.writer import DjangoStateStore
 from scheduler.structs.wire import Nanoseconds
 
 _EVENTS = "SELECT COUNT(*), COALESCE(SUM(size), 0), MIN(at) FROM event WHERE at > 0"
+_EXPLAINED = (
+    "SELECT COUNT(*), COALESCE(SUM(size), 0) FROM"
+    " (SELECT eval_id, SUM(size) AS size FROM explanation GROUP BY eval_id) AS runs"
+)
 _SESSIONS = "SELECT COUNT(*) FROM django_session"
 _ENDED = _SESSIONS + " WHERE expire_date < %s"
 _POSTGRES_SIZE = "SELECT pg_database_size(current_database())"
@@ -35,6 +39,9 @@ class RecordSizes(msgspec.Struct, frozen=True, kw_only=True):
     event_size: int
     #: When the oldest event was written; 0: there is none.
     oldest_event_at: Nanoseconds
+    #: Evaluations whose nodes are kept with their reasons.
+    explained_count: int
+    explained_size: int
     session_count: int
     #: Those whose time is over.
     ended_session_count: int
@@ -53,6 +60,7 @@ def read_sizes(store: DjangoStateStore, *, now: Nanoseconds) -> RecordSizes:
             return tuple(int(value or 0) for value in cursor.fetchone())
 
         events = row(_EVENTS)
+        explained = row(_EXPLAINED)
         return RecordSizes(
             database=connection.vendor,
             size=size,
@@ -61,6 +69,8 @@ def read_sizes(store: DjangoStateStore, *, now: Nanoseconds) -> RecordSizes:
             event_count=events[0],
             event_size=events[1],
             oldest_event_at=events[2],
+            explained_count=explained[0],
+            explained_size=explained[1],
             session_count=row(_SESSIONS)[0],
             ended_session_count=row(_ENDED, timestamp(now))[0],
             rows={

@@ -99,8 +99,9 @@ OPEN_EVALUATIONS = (
     "SELECT id FROM evaluation WHERE namespace = %s AND job_id = %s"
     " AND status IN ('pending', 'blocked') LIMIT %s"
 )
-EXPLAINED_EVALUATIONS = (
-    "SELECT eval_id FROM explanation WHERE namespace = %s AND job_id = %s"
+EXPLAINED_RUNS = (
+    "SELECT eval_id, MAX(stored_index), SUM(size), MAX(job_version), MAX(ended)"
+    " FROM explanation WHERE namespace = %s AND job_id = %s"
     " GROUP BY eval_id ORDER BY MAX(stored_index) DESC, eval_id"
 )
 HIDE_VERSIONS = "UPDATE job_version SET is_listed = %s WHERE namespace = %s AND job_id = %s"

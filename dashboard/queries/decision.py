@@ -126,10 +126,20 @@ def _found(reader: RecordReader, evaluation: Evaluation, *, has_placed: bool) ->
     has_ended = is_blocked or evaluation.is_terminal
     if not has_ended or not (has_placed or evaluation.failed_task_groups):
         return KeptExplanations()
-    newest = next(iter(reader.explained_evaluations(evaluation.job_key)), "")
+    newest = next((run.eval_id for run in reader.explained_runs(evaluation.job_key)), "")
     if is_blocked and newest:
-        return msgspec.structs.replace(_kept(reader, newest), by=newest)
+        return _of_others(reader, evaluation, newest)
     return KeptExplanations(by=newest, is_forgotten=True)
+
+
+def _of_others(reader: RecordReader, evaluation: Evaluation, newest: str) -> KeptExplanations:
+    """What the newest run of its job found, or the one that made it, where that one was asked."""
+    found = msgspec.structs.replace(_kept(reader, newest), by=newest)
+    maker = evaluation.previous_eval
+    if maker in ("", newest) or found.groups.keys() & evaluation.failed_task_groups.keys():
+        return found
+    made = msgspec.structs.replace(_kept(reader, maker), by=maker)
+    return made if made.groups else found
 
 
 def _kept(reader: RecordReader, eval_id: str) -> KeptExplanations:

@@ -27,6 +27,8 @@ class Bounds(NamedTuple):
 
     event_hours: float
     event_bytes: int
+    explained_runs: int
+    explained_bytes: int
     stub_days: float
     stub_count: int
     session_days: float
@@ -89,6 +91,15 @@ def _growing(sizes: RecordSizes, bounds: Bounds, now: int) -> list[Growing]:
             f"{bounds.event_hours:g} h, at most {data_size(bounds.event_bytes)}",
             ("BIVOUAC_EVENT_HOURS", "BIVOUAC_EVENT_BYTES"),
             "eventrow",
+        ),
+        Growing(
+            "Explanations, node by node",
+            f"{count_of(sizes.explained_count, 'run')}, {data_size(sizes.explained_size)}",
+            f"of each job {count_of(bounds.explained_runs, 'run')}, at most "
+            f"{data_size(bounds.explained_bytes)}: in turns those that failed, that wait, "
+            "the first of each version and the newest; the newest always",
+            ("BIVOUAC_EXPLAINED_RUNS", "BIVOUAC_EXPLAINED_BYTES"),
+            "explanationrow",
         ),
         Growing(
             "Left of collected evaluations",

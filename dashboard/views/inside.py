@@ -127,6 +127,8 @@ def _bounds() -> Bounds:
     return Bounds(
         event_hours=settings.BIVOUAC_EVENT_HOURS,
         event_bytes=settings.BIVOUAC_EVENT_BYTES,
+        explained_runs=settings.BIVOUAC_EXPLAINED_RUNS,
+        explained_bytes=settings.BIVOUAC_EXPLAINED_BYTES,
         stub_days=settings.BIVOUAC_STUB_DAYS,
         stub_count=settings.BIVOUAC_STUB_COUNT,
         session_days=settings.SESSION_COOKIE_AGE / _DAY_S,

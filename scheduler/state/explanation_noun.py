@@ -18,6 +18,9 @@ EXPLANATIONS: Noun[tuple[str, str], StoredExplanation] = Noun(
         "namespace": lambda item: item.namespace,
         "job_id": lambda item: item.job_id,
         "stored_index": lambda item: item.index,
+        "job_version": lambda item: item.job_version,
+        "ended": lambda item: int(item.ended),
+        "size": lambda item: len(item.packed),
     },
     indexes={
         "eval": Index(lambda item: item.eval_id, ("eval_id",)),

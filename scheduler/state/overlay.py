@@ -20,7 +20,7 @@ from scheduler.state.nouns import (
 from scheduler.state.record import version_key
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation
-from scheduler.structs.explanation import newest_explained
+from scheduler.structs.explanation import ExplainedRun, explained_runs
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.wire import Wire
@@ -143,14 +143,18 @@ class Overlay(StateReader):
             found += [eval_id for eval_id in base if eval_id not in puts]
         return found[:at_most]
 
-    def explained_evaluations(self, key: JobKey) -> Sequence[str]:
+    def explained_runs(self, key: JobKey) -> Sequence[ExplainedRun]:
         """The newest evaluation first."""
-        base = self._base.explained_evaluations(key)
-        new = newest_explained(self._overlaid(EXPLANATIONS, (), "job", key))
-        return [
-            *new,
-            *(eval_id for eval_id in base if eval_id not in new and self.explanations(eval_id)),
-        ]
+        touched = {row_key[0] for row_key in self._puts[EXPLANATIONS]}
+        owners = self._puts[EVALUATIONS]
+        base, moved = [], list(self._overlaid(EXPLANATIONS, (), "job", key))
+        for run in self._base.explained_runs(key):
+            if run.eval_id in touched:
+                moved = [item for item in moved if item.eval_id != run.eval_id]
+                moved += self.explanations(run.eval_id)
+            elif owners.get(run.eval_id, _ABSENT) is not None:
+                base.append(run)
+        return sorted([*base, *explained_runs(moved)], key=lambda run: (-run.index, run.eval_id))
 
     def _is_deleted(self, topic: str, key: AnyKey) -> bool:
         return self._puts[NOUN_OF_TOPIC[topic]].get(key, _ABSENT) is None

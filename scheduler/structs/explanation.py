@@ -1,10 +1,11 @@
 """Why nodes were not chosen for a group, node by node. Ours alone; no public API has it.
 
-Values only: the engine makes them, the record keeps those of a job's newest evaluations.
+Values only: the engine makes them, the record keeps those of a job's most telling evaluations.
 """
 
 import zlib
 from collections.abc import Iterable
+from enum import IntEnum
 
 import msgspec
 
@@ -62,6 +63,15 @@ class GroupExplanation(Wire, frozen=True):
     nearest_miss: str = ""
 
 
+class RunEnd(IntEnum):
+    """How a run ended, for what its explanation is worth."""
+
+    PLACED = 0
+    #: Something of it waits for room.
+    WAITS = 1
+    FAILED = 2
+
+
 class StoredExplanation(Wire, frozen=True):
     """One group's explanation as the record keeps it, packed."""
 
@@ -71,6 +81,9 @@ class StoredExplanation(Wire, frozen=True):
     job_id: str = ""
     #: Of the write that stored it.
     index: int = 0
+    #: What its run worked on, and how that ended.
+    job_version: int = 0
+    ended: RunEnd = RunEnd.PLACED
     packed: bytes = b""
 
     @property
@@ -84,10 +97,38 @@ class StoredExplanation(Wire, frozen=True):
         return _DECODER.decode(zlib.decompress(self.packed))
 
 
-def newest_explained(explanations: Iterable[StoredExplanation]) -> list[str]:
+class ExplainedRun(msgspec.Struct, frozen=True):
+    """The explanations of one evaluation, together."""
+
+    eval_id: str
+    #: Of the newest write that stored one of them.
+    index: int
+    #: Bytes of all of them, packed.
+    size: int
+    job_version: int
+    ended: RunEnd
+
+
+class ExplainedBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """How many runs of one job stay explained, and within how many bytes."""
+
+    runs: int = 20
+    size: int = 256 * 1024
+
+
+def explained_runs(explanations: Iterable[StoredExplanation]) -> list[ExplainedRun]:
     """The evaluations they explain, newest first."""
-    index_of = {item.eval_id: item.index for item in explanations}
-    return sorted(index_of, key=lambda eval_id: (-index_of[eval_id], eval_id))
+    runs: dict[str, ExplainedRun] = {}
+    for item in explanations:
+        before = runs.get(item.eval_id, ExplainedRun(item.eval_id, 0, 0, 0, RunEnd.PLACED))
+        runs[item.eval_id] = ExplainedRun(
+            item.eval_id,
+            max(before.index, item.index),
+            before.size + len(item.packed),
+            max(before.job_version, item.job_version),
+            max(before.ended, item.ended),
+        )
+    return sorted(runs.values(), key=lambda run: (-run.index, run.eval_id))
 
 
 def pack(explanation: GroupExplanation) -> bytes:

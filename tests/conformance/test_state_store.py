@@ -10,11 +10,18 @@ from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.node_use import node_use_of
 from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES, NAMESPACES, NODE_POOLS, NOUNS
-from scheduler.state.writes.evaluations import RUNS_EXPLAINED, write_explanations
+from scheduler.state.writes.explanations import write_explanations
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep, Step
-from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
+from scheduler.structs.explanation import (
+    ExplainedBounds,
+    ExplainedRun,
+    GroupExplanation,
+    RunEnd,
+    StoredExplanation,
+    pack,
+)
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobSummary, Namespace
 from scheduler.structs.node import Node
@@ -323,12 +330,14 @@ def explanation(eval_id, task_group="web", job_id="web", index=0):
     )
 
 
-def explain(store, *explanations):
-    return store.write(KIND, lambda change: write_explanations(change, explanations), now=1)[0]
+def explain(store, *explanations, bounds=None):
+    return store.write(
+        KIND, lambda change: write_explanations(change, explanations, bounds), now=1
+    )[0]
 
 
 def explained(store, key=KEY):
-    return store.read(lambda reader: list(reader.explained_evaluations(key)))
+    return store.read(lambda reader: [run.eval_id for run in reader.explained_runs(key)])
 
 
 def test_explanations_are_found_by_their_evaluation(store):
@@ -340,19 +349,40 @@ def test_explanations_are_found_by_their_evaluation(store):
     assert {event.key for event in frame.events} == {"e1/db", "e1/web", "e2/web"}
 
 
-def test_only_the_newest_runs_of_a_job_stay_explained(store):
-    explain(store, explanation("other", job_id="db"))
-    for number in range(RUNS_EXPLAINED + 2):
-        last = explain(store, explanation(f"e{number}", "db"), explanation(f"e{number}"))
-    assert explained(store) == [f"e{number}" for number in (6, 5, 4, 3, 2)]
+def test_a_job_keeps_as_many_explained_runs_as_is_set(store):
+    bounds = ExplainedBounds(runs=5)
+    explain(store, explanation("other", job_id="db"), bounds=bounds)
+    for number in range(7):
+        groups = (explanation(f"e{number}", "db"), explanation(f"e{number}"))
+        last = explain(store, *groups, bounds=bounds)
+    # The first of its version stays, beside the newest.
+    assert explained(store) == ["e6", "e5", "e4", "e3", "e0"]
     assert explained(store, JobKey("default", "db")) == ["other"]
     gone = [event for event in store.frames_since(last - 1)[0].events if event.deleted]
     assert [(event.key, event.value.packed) for event in gone] == [
-        ("e1/db", b""),
-        ("e1/web", b""),
+        ("e2/db", b""),
+        ("e2/web", b""),
     ]
-    explain(store, explanation("e3"))
-    assert explained(store) == ["e3", "e6", "e5", "e4", "e2"]
+    explain(store, explanation("e3"), bounds=bounds)
+    assert explained(store) == ["e3", "e6", "e5", "e4", "e0"]
+
+
+def test_explained_runs_are_told_with_what_they_are_worth(store):
+    waits = replace(explanation("e1", "db"), job_version=3, ended=RunEnd.WAITS)
+    size = len(waits.packed)
+    first = explain(store, waits, explanation("e1"))
+    second = explain(store, explanation("e2"))
+
+    def in_one_write(change):
+        write_explanations(change, [replace(explanation("e2"), ended=RunEnd.FAILED)])
+        return list(change.explained_runs(KEY)), change.index
+
+    found, index = store.write(KIND, in_one_write, now=1)[1]
+    web = len(explanation("e1").packed)
+    older = ExplainedRun("e1", first, size + web, 3, RunEnd.WAITS)
+    assert found == [ExplainedRun("e2", index, web, 0, RunEnd.FAILED), older]
+    assert index > second
+    assert store.read(lambda reader: list(reader.explained_runs(KEY))) == found
 
 
 def test_an_explanation_goes_with_its_evaluation(store):
@@ -362,7 +392,8 @@ def test_an_explanation_goes_with_its_evaluation(store):
 
     def collect(change):
         change.delete_evaluation(evaluation.id)
-        return list(change.explanations(evaluation.id)), list(change.explained_evaluations(KEY))
+        runs = [run.eval_id for run in change.explained_runs(KEY)]
+        return list(change.explanations(evaluation.id)), runs
 
     assert store.write(KIND, collect, now=1)[1] == ([], ["e2"])
     assert explained(store) == ["e2"]

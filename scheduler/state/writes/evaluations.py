@@ -2,18 +2,11 @@
 
 from collections.abc import Iterable
 
-import msgspec
-
 from scheduler.ports import Change
-from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.writes.job_status import refresh_job_status, refresh_job_statuses
 from scheduler.state.writes.summaries import count_queued, uncount_allocation
 from scheduler.structs.evaluation import Cause, EvalStatus, Evaluation
-from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
-
-#: How many evaluations of a job keep their explanations.
-RUNS_EXPLAINED = 5
 
 
 def write_evaluations(
@@ -43,17 +36,6 @@ def write_outcomes(change: Change, evaluations: Iterable[Evaluation]) -> None:
             if not evaluation.is_terminal or change.evaluation(evaluation.id) is not None
         ),
     )
-
-
-def write_explanations(change: Change, explanations: Iterable[StoredExplanation]) -> None:
-    """Store why nodes were not chosen; only a job's newest runs stay explained."""
-    jobs: dict[JobKey, None] = {}
-    for explanation in explanations:
-        change.put(EXPLANATIONS, msgspec.structs.replace(explanation, index=change.index))
-        jobs[explanation.job_key] = None
-    for key in jobs:
-        for eval_id in change.explained_evaluations(key)[RUNS_EXPLAINED:]:
-            change.delete_explanations(eval_id)
 
 
 def touch_evaluation(change: Change, evaluation: Evaluation) -> None:

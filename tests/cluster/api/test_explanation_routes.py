@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.state.found_rows import put_found
-from scheduler.state.writes.evaluations import write_explanations
+from scheduler.state.writes.explanations import write_explanations
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.explanation import (
     GroupExplanation,

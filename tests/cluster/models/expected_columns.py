@@ -133,8 +133,8 @@ EXPECTED = {
     models.EvaluationRow: of_evaluation,
     models.EvaluationStubRow: of_evaluation,
     models.ExplanationRow: lambda value: plain(
-        value, "eval_id", "task_group", "namespace", "job_id"
-    ) | {"stored_index": value.index},
+        value, "eval_id", "task_group", "namespace", "job_id", "job_version", "ended"
+    ) | {"stored_index": value.index, "size": len(value.packed)},
     models.JobRow: of_job,
     models.JobSubmissionRow: lambda value: plain(value, "namespace", "job_id", "version"),
     models.JobSummaryRow: lambda value: plain(value, "namespace", "job_id"),

@@ -3,7 +3,8 @@
 from scheduler.engine.plan.evaluate import accept_nodes
 from scheduler.messages import Delivery, PlanOutcome
 from scheduler.state.events import WriteKind
-from scheduler.state.writes.evaluations import write_evaluations, write_explanations
+from scheduler.state.writes.evaluations import write_evaluations
+from scheduler.state.writes.explanations import write_explanations
 from scheduler.state.writes.plans import commit_plan
 from scheduler.structs.evaluation import Evaluation
 from scheduler.worker import Batch, WorkerTools

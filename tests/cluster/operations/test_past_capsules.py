@@ -17,6 +17,7 @@ from cluster.store.snapshot_cache import SnapshotCache
 from scheduler.state.writes.jobs import purge_job, write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger
+from scheduler.structs.explanation import RunEnd
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
@@ -224,12 +225,19 @@ def test_what_was_not_decided_has_no_capsule(run, status):
         capsule_from(run, make_evaluation(1, status=status, snapshot_index=7))
 
 
+def test_a_run_that_placed_everything_is_kept_as_such(run, job):
+    first = begin(run, job)
+    (stored,) = run.store.read(lambda reader: reader.explanations(first.id))
+    assert (stored.ended, stored.group.failed) == (RunEnd.PLACED, 0)
+
+
 def test_a_run_leaves_its_explanation(run, job):
     too_big = make_task(resources=Resources(cpu=500, memory_mb=10**6))
     first = begin(run, replace(job, task_groups=(make_task_group(count=2, tasks=(too_big,)),)))
     (stored,) = run.store.read(lambda reader: reader.explanations(first.id))
     found = stored.group
     assert (found.candidates, found.with_room, found.failed) == (6, 0, 2)
+    assert (stored.ended, stored.job_version) == (RunEnd.WAITS, 0)
     assert (found.exhausted[0].dimension, len(found.exhausted[0].missing)) == ("memory", 6)
     lacking = f"{found.exhausted[0].least_missing:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
     assert found.nearest_miss == f"6 nodes lack {lacking} MiB of memory"

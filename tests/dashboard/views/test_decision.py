@@ -11,7 +11,7 @@ from dashboard.panels import feed_for
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
-from scheduler.state.writes.evaluations import write_explanations
+from scheduler.state.writes.explanations import write_explanations
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
@@ -151,6 +151,17 @@ def test_of_many_groups_fewer_nodes_are_named_under_each_reason(store, browser):
 
 def test_what_waits_shows_what_its_job_found_last(store, browser):
     write(store, DECIDED, BLOCKED, explained=[stored(DECIDED, WAITS)])
+    said = words(page(browser, BLOCKED))
+    assert "Nearest miss 1 node lacks 200 MiB of memory" in said
+    assert f"as {DECIDED.id[:8]} found it" in said
+
+
+def test_what_waits_shows_what_its_maker_found_where_newer_runs_asked_for_other_groups(
+    store, browser
+):
+    newer = make_evaluation(3, status=EvalStatus.COMPLETE, create_index=2)
+    write(store, DECIDED, BLOCKED, explained=[stored(DECIDED, WAITS)])
+    write(store, newer, explained=[stored(newer, WHOLE)])
     said = words(page(browser, BLOCKED))
     assert "Nearest miss 1 node lacks 200 MiB of memory" in said
     assert f"as {DECIDED.id[:8]} found it" in said

@@ -11,8 +11,10 @@ from cluster.store.audit import AuditFilter, read_audit
 from cluster.store.sizes import read_sizes
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import COLLECTIONS
+from scheduler.state.writes.explanations import write_explanations
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.collection import Collection
+from scheduler.structs.explanation import StoredExplanation
 from tests.builders import SOME_MOMENT, make_evaluation, make_job
 from tests.dashboard.views.conftest import Browser, one_line
 from tests.people import account
@@ -65,6 +67,28 @@ def test_the_page_says_what_grows_and_what_keeps_it_within_bounds(
         '<th scope="row">evaluation stub</th><td class="number">1</td>',
     ):
         assert one_line(told) in text, told
+
+
+def test_it_says_how_many_runs_stay_explained_and_within_how_much(store, browser, settings):
+    settings.BIVOUAC_EXPLAINED_RUNS, settings.BIVOUAC_EXPLAINED_BYTES = 7, 2048
+    explained = [
+        StoredExplanation(
+            eval_id=eval_id, task_group=group, namespace="default", job_id="web", packed=b"x" * 512
+        )
+        for eval_id, group in (("e1", "web"), ("e1", "db"), ("e2", "web"))
+    ]
+    store.write(
+        WriteKind.EVALUATION_UPDATED,
+        lambda change: write_explanations(change, explained),
+        now=SOME_MOMENT,
+    )
+    sizes = read_sizes(store, now=SOME_MOMENT)
+    assert (sizes.explained_count, sizes.explained_size) == (2, 1536)
+    text = browser.get("/inside/").text
+    text = text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert "2 runs, 1.5 KiB" in text
+    assert "of each job 7 runs, at most 2.0 KiB: in turns those that failed" in text
+    assert "<code>BIVOUAC_EXPLAINED_RUNS</code>" in text
 
 
 def test_a_disk_that_is_almost_full_is_called_so(store, browser, monkeypatch):
