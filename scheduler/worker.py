@@ -388,5 +388,10 @@ def _packed(evaluation: Evaluation, outcome: Outcome) -> tuple[StoredExplanation
 
 
 def seed_of(evaluation: Evaluation) -> int:
-    """The number that settles ties among equally good nodes: drawn from the evaluation's id."""
-    return int.from_bytes(hashlib.blake2b(evaluation.id.encode(), digest_size=7).digest())
+    """The number that settles ties among equally good nodes: drawn from the job's name.
+
+    Different jobs spread over equals in different orders; one job asked again, in a rehearsal or
+    in earnest, is answered alike, since no id that is drawn anew takes part.
+    """
+    name = f"{evaluation.job_id} in {evaluation.namespace}"
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest())

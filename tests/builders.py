@@ -1,9 +1,9 @@
 """One plain default of each noun with keyword overrides; a clock and ids that tests hold."""
 
-from cluster.simulation.means import BEGIN as SOME_MOMENT
-from cluster.simulation.means import SECOND
-from cluster.simulation.means import CountedIDs as CountingIDs
-from cluster.simulation.means import VirtualClock as FixedClock
+from cluster.control_plane.means import BEGIN as SOME_MOMENT
+from cluster.control_plane.means import SECOND
+from cluster.control_plane.means import CountedIDs as CountingIDs
+from cluster.control_plane.means import VirtualClock as FixedClock
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, JobStatus, JobType

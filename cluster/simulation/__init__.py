@@ -1,5 +1,5 @@
 """The whole control plane in one thread under virtual time: the real parts, on a record in memory.
 
-Whoever wants to know what the scheduler would do enters here: the command `simulate`, rehearsals,
-tests. Everything that could differ from run to run comes from a seed; no database is asked.
+Whoever wants to know whether the laws hold enters here: the command `simulate`, tests. Everything
+that could differ from run to run comes from a seed; no database is asked.
 """

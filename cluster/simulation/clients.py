@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from cluster.control_plane.plane import ControlPlane
 from cluster.operations.allocations import NodeReport, report_from_client
 from cluster.operations.nodes import register_node, update_status
 from cluster.simulation.catalogue import BAD, BATCH_RUNS_S
-from cluster.simulation.control_plane import ControlPlane
 from scheduler.access.caller import Caller, CallerKind
 from scheduler.structs.allocation import (
     Allocation,

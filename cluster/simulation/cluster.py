@@ -9,14 +9,14 @@ from functools import partial
 
 import numpy as np
 
+from cluster.control_plane.plane import TYPES, ControlPlane
 from cluster.operations.allocations import NodeReport
 from cluster.simulation import clients
 from cluster.simulation.catalogue import machine
 from cluster.simulation.clients import Client
-from cluster.simulation.control_plane import TYPES, ControlPlane
 from cluster.simulation.weather import Post
 from scheduler.messages import FinishRequest, PlanOutcome, PlanReply, QueuedPlan, ReapRequest
-from scheduler.state.snapshot import RecordSnapshot
+from scheduler.ports import MirroredSnapshot
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.plan import Plan
@@ -66,7 +66,7 @@ class Cluster:
     taken: tuple[QueuedPlan, ...] = ()
     _births: int = 0
     _signs: int = 0
-    _snapshots: list[RecordSnapshot] = field(default_factory=list)
+    _snapshots: list[MirroredSnapshot] = field(default_factory=list)
 
     @property
     def chance(self) -> np.random.Generator:
@@ -180,7 +180,7 @@ class Cluster:
         worker.batch = Batch(tools, deliveries)
         self._hand_in(worker, worker.batch.begin_all(now=plane.clock.now()))
 
-    def _snapshot(self, index: int) -> RecordSnapshot:
+    def _snapshot(self, index: int) -> MirroredSnapshot:
         """The newest one, or an older one that is just new enough."""
         old = [snapshot for snapshot in self._snapshots if snapshot.index >= index]
         if old and self.post.happens(self.post.weather.stale):

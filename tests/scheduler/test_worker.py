@@ -194,6 +194,8 @@ def test_a_delivery_can_be_ended_from_outside() -> None:
     assert batch.answer(committed(plan), now=NOW) == Turn()
 
 
-def test_the_seed_comes_from_the_id_alone() -> None:
-    assert seed_of(make_evaluation(1)) == seed_of(make_evaluation(1, job_id="other"))
-    assert seed_of(make_evaluation(1)) != seed_of(make_evaluation(2))
+def test_the_seed_comes_from_the_name_of_the_job_alone() -> None:
+    asked = seed_of(make_evaluation(1))
+    assert asked == seed_of(make_evaluation(2))
+    assert asked != seed_of(make_evaluation(1, job_id="other"))
+    assert asked != seed_of(make_evaluation(1, namespace="other"))

@@ -4,9 +4,9 @@ import re
 
 import msgspec
 
+from cluster.control_plane.plane import TYPES, ControlPlane
 from cluster.jobspec.parse import parse_job
 from cluster.operations.jobs import JobRegistration, register_job
-from cluster.simulation.control_plane import TYPES, ControlPlane
 from scheduler.commands import Command
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind

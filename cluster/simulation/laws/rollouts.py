@@ -153,10 +153,18 @@ def _drains(look: Written) -> Iterator[str]:
             and not alloc.is_terminal
             and alloc.job_create_index == job.create_index
         ]
+        # What a person stops meanwhile is no turn that the drain gave.
+        asked = {
+            row.cause.id
+            for row in look.record.evaluations_by_job(key)
+            if row.triggered_by == EvalTrigger.ALLOC_STOP and row.cause is not None
+        }
         moving = [
             alloc
             for alloc in live
-            if alloc.desired_transition.migrate and _leaves_in_turn(look, alloc)
+            if alloc.desired_transition.migrate
+            and alloc.id not in asked
+            and _leaves_in_turn(look, alloc)
         ]
         most = (group.migrate or MigrateStrategy()).max_parallel + max(0, len(live) - group.count)
         if len(moving) > most:

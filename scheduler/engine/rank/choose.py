@@ -1,6 +1,6 @@
-"""Which of the scored nodes is best; equals in an order that differs between evaluations.
+"""Which of the scored nodes is best; equals in an order that differs between jobs.
 
-In: final scores, the rows that may be chosen, the evaluation's seed. Out: rows, best first. Scores
+In: final scores, the rows that may be chosen, a seed. Out: rows, best first. Scores
 are rounded to 12 places before they are compared, so that the last bits of a floating-point
 library decide nothing; NaN ranks last.
 """

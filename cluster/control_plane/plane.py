@@ -1,18 +1,20 @@
 """Leader, applier and workers over a record in memory, each doing its part when told to.
 
 In: a record, time, chance. Out: what they write to it. Who acts when, and what befalls them, is
-for `cluster.py` to say; here every message arrives.
+for whoever drives it to say; here every message arrives.
 """
+
+from typing import Protocol
 
 import numpy as np
 
+from cluster.control_plane.means import CountedIDs, VirtualClock
 from cluster.jobspec.launch_times import next_due
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations import garbage
 from cluster.operations.errors import OperationRefused
 from cluster.operations.finishes import kind_of, write_finishes, writes_anything
 from cluster.operations.leader_commands import CommandRunner, Hands
-from cluster.simulation.means import CountedIDs, VirtualClock
 from scheduler.access.caller import CLUSTER
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.commands import Command
@@ -21,7 +23,7 @@ from scheduler.errors import SchedulerError, StaleSnapshot
 from scheduler.leader import Leader
 from scheduler.messages import FinishRequest, PlanOutcome, QueuedPlan, ReapRequest
 from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
-from scheduler.ports import MirroredSnapshot, PatternMatcher
+from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, StateReader, StateStore
 from scheduler.state.events import EventFrame
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
@@ -38,6 +40,13 @@ TYPES = ("service", "batch", "system", "sysbatch")
 MOST_UNHEARD = 2000
 
 
+class PlaneStore(StateReader, StateStore, Protocol):
+    """A record in memory: read and written without anybody else meanwhile."""
+
+    def snapshot(self) -> MirroredSnapshot:
+        """The record as it is now, with its nodes as columns."""
+
+
 class ControlPlane:
     """One control plane. Its parts are public: whoever drives it reaches into it."""
 
@@ -52,14 +61,15 @@ class ControlPlane:
         settings: LeaderSettings | None = None,
         factory: SchedulerFactory = new_scheduler,
         clock: VirtualClock | None = None,
-        store: MemoryStateStore | None = None,
+        store: PlaneStore | None = None,
+        ids: IDSource | None = None,
     ) -> None:
         self.clock = clock or VirtualClock()
-        self.ids = CountedIDs()
+        self.ids = ids or CountedIDs()
         self.chance = np.random.default_rng(seed)
         self.settings = settings or LeaderSettings()
         self.factory = factory
-        self.store = store or MemoryStateStore()
+        self.store: PlaneStore = store or MemoryStateStore()
         self.applier = PlanApplier(self.ids)
         #: The newest write that a leader heard of.
         self._heard_to = self.store.index

@@ -1,0 +1,1 @@
+"""What would happen: the real scheduler asked about a copy of the cluster, before it happens."""
