@@ -17,6 +17,7 @@ from cluster.store.beats import forget_beats
 from cluster.store.retention import (
     BATCH,
     checkpoint,
+    forget_pages,
     trim_events,
     trim_job_stubs,
     trim_sessions,
@@ -55,6 +56,7 @@ class Housekeeping:
                 if self._clock.monotonic() - trimmed_at >= TRIM_S:
                     trimmed_at = self._clock.monotonic()
                     self._trim()
+                    forget_pages(the_store())
             except Exception:
                 # Nothing depends on it at once; the next round tries again.
                 log.exception("action=housekeeping failed")

@@ -8,7 +8,12 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store.timestamps import timestamp
-from cluster.store.transactions import waiting_for, write_transaction, writes_patiently
+from cluster.store.transactions import (
+    give_back,
+    waiting_for,
+    write_transaction,
+    writes_patiently,
+)
 from cluster.store.writer import DjangoStateStore
 from scheduler.structs.wire import Duration, Nanoseconds
 
@@ -137,6 +142,11 @@ def checkpoint(store: DjangoStateStore) -> int:
         return pages
     with waiting_for(connection, _EMPTY_MS):
         return _checkpoint(connection, "TRUNCATE")
+
+
+def forget_pages(store: DjangoStateStore) -> None:
+    """After looks at whole tables: on a thread with few transactions their pages would stay."""
+    give_back(connections[store.alias])
 
 
 def _checkpoint(connection: BaseDatabaseWrapper, how: str) -> int:

@@ -113,15 +113,21 @@ def read_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
 
 
 def _give_back_now_and_then(connection: BaseDatabaseWrapper) -> None:
-    """Let SQLite forget the pages it keeps: as the record grows, they would fill its whole cache.
-
-    The system keeps them as well, and reading them from there again costs little.
-    """
+    """As `give_back`, once in so many transactions of this thread."""
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         return
     done = getattr(_of_thread, "done", 0) + 1
     _of_thread.done = done % _BETWEEN
-    if done == _BETWEEN and connection.connection is not None:
+    if done == _BETWEEN:
+        give_back(connection)
+
+
+def give_back(connection: BaseDatabaseWrapper) -> None:
+    """Let SQLite forget the pages it keeps: as the record grows, they would fill its whole cache.
+
+    The system keeps them as well, and reading them from there again costs little.
+    """
+    if connection.vendor == "sqlite" and connection.connection is not None:
         connection.connection.execute("PRAGMA shrink_memory")
 
 

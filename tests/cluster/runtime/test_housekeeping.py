@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib.sessions.models import Session
 from django.db import connections
+from django.db.backends.signals import connection_created
 
 from cluster.runtime import housekeeping
 from cluster.runtime.housekeeping import Housekeeping
 from scheduler.state.events import WriteKind
 from scheduler.state.writes.jobs import write_job
 from tests.builders import SOME_MOMENT, make_evaluation, make_job
+from tests.patience import PATIENCE_S
 from tests.process_store import store
 
 __all__ = ["store"]
@@ -60,3 +62,30 @@ def test_what_is_older_than_the_settings_say_is_forgotten(filled, monkeypatch):
     finally:
         keeper.stop()
         keeper._thread.join(10)
+
+
+def test_pages_of_whole_tables_are_forgotten_after_each_round(filled, monkeypatch):
+    """Sizes of the log are summed up each minute: its pages would fill the whole cache."""
+    monkeypatch.setattr(housekeeping, "CHECKPOINT_S", 0.01)
+    monkeypatch.setattr(housekeeping, "TRIM_S", 0.0)
+    said, enough = [], threading.Event()
+
+    def hear(statement):
+        said.append(statement)
+        if statement == "PRAGMA shrink_memory":
+            enough.set()
+
+    def listen(connection, **_others):
+        connection.connection.set_trace_callback(hear)
+
+    connection_created.connect(listen)
+    keeper = Housekeeping()
+    keeper.start()
+    try:
+        assert enough.wait(PATIENCE_S)
+    finally:
+        connection_created.disconnect(listen)
+        keeper.stop()
+        keeper._thread.join(10)
+    sums = [number for number, text in enumerate(said) if "SUM(size)" in text]
+    assert sums[0] < said.index("PRAGMA shrink_memory")
