@@ -43,7 +43,9 @@ if connection.vendor == "postgresql":
 application = ProtocolTypeRouter(
     {
         "http": Gate(
-            PathRouter({"/v1/": programs, "/static/": StaticFiles()}, default=pages), MAX_BODY
+            PathRouter({"/v1/": programs, "/static/": StaticFiles()}, default=pages),
+            MAX_BODY,
+            larger={"/v1/operator/snapshot": settings.BIVOUAC_SNAPSHOT_BYTES},
         ),
         "websocket": PathRouter(
             {"/v1/fleet/channel": AgentChannel.as_asgi()},

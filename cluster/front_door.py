@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 _FOREIGN_HOST = "this server has another name: use the one in BIVOUAC_PUBLIC_URL, or its address"
 
+_TOO_LARGE = b"http: request body too large"
+
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 
@@ -138,27 +140,47 @@ class PathRouter:
 class Gate:
     """Turns away what no door takes: bodies over a limit, before anybody keeps them, and NUL.
 
-    PostgreSQL takes no NUL in a text, so an address with one can name nothing.
+    PostgreSQL takes no NUL in a text, so an address with one can name nothing. `larger`: paths
+    with a limit of their own, whose bodies go on piece by piece.
     """
 
-    def __init__(self, app: AsgiApp, limit: int) -> None:
+    def __init__(self, app: AsgiApp, limit: int, larger: Mapping[str, int] | None = None) -> None:
         self._app = app
         self._limit = limit
+        self._larger = larger or {}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request."""
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return await _refuse(send, 400, b"an address holds no NUL")
         told = dict(scope["headers"]).get(b"content-length")
+        limit = self._larger.get(scope["path"], self._limit)
         if told is not None:
             # What is no number is the server's business; it has read as much as was announced.
-            fits = not told.isdigit() or int(told[:20]) <= self._limit
+            fits = not told.isdigit() or int(told[:20]) <= limit
+        elif scope["path"] in self._larger:
+            return await self._serve_counting(scope, receive, send, limit)
         else:
             messages, fits = await self._read(receive)
             receive = _replayed(messages, receive)
         if fits:
             return await self._app(scope, receive, send)
-        return await _refuse(send, 413, b"http: request body too large")
+        return await _refuse(send, 413, _TOO_LARGE)
+
+    async def _serve_counting(self, scope: Any, receive: Any, send: Any, limit: int) -> None:
+        """Serve one request whose body of untold length nobody should hold in memory."""
+        size = 0
+
+        async def counted() -> Any:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            # Whoever keeps the body lets go of it when its sender is gone.
+            return message if size <= limit else {"type": "http.disconnect"}
+
+        await self._app(scope, counted, send)
+        if size > limit:
+            await _refuse(send, 413, _TOO_LARGE)
 
     async def _read(self, receive: Any) -> tuple[list[Any], bool]:
         """The messages of a body of untold length, as far as it fits."""

@@ -67,6 +67,8 @@ BIVOUAC_PLAN_REJECTION_WINDOW = env_float(
 BIVOUAC_HEADER_SECONDS = env_float("BIVOUAC_HEADER_SECONDS", 30, low=0.1, high=3600)
 BIVOUAC_BODY_SECONDS = env_float("BIVOUAC_BODY_SECONDS", 120, low=0.1, high=86400)
 BIVOUAC_STALLED_PER_ADDRESS = env_int("BIVOUAC_STALLED_PER_ADDRESS", 256, low=1, high=2**20)
+#: The largest snapshot that is taken in through the API.
+BIVOUAC_SNAPSHOT_BYTES = env_int("BIVOUAC_SNAPSHOT_BYTES", 4 * 1024**3, low=1024, high=2**50)
 #: What the event log keeps.
 # How often a core job runs, and how old what it collects must be, in seconds.
 BIVOUAC_EVAL_GC_INTERVAL = env_float("BIVOUAC_EVAL_GC_INTERVAL", 300, low=1, high=86400)

@@ -113,7 +113,11 @@ def access_of_maker(store: StoreAccess, accessor_id: str) -> Access | None:
         if len(known) >= _MOST_KEPT:
             known.clear()
         rows = OwnToken.objects.filter(pk=accessor_id).values_list("user_id")
-        known[accessor_id] = rows.first()
+        found: tuple[int | None] | None = rows.first()
+        if found == (None,):
+            # Not kept: an older record may have the account again.
+            return NOBODY
+        known[accessor_id] = found
     maker = known[accessor_id]
     if maker is None:
         return None

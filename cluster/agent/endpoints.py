@@ -48,7 +48,7 @@ from cluster.operations.nodes import (
 )
 from cluster.store.access import the_store
 from cluster.store.audit_entries import AGENT, Act, Actor
-from cluster.store.blocking import Watch, wait_for
+from cluster.store.blocking import Watch, Woken, wait_for
 from cluster.store.join_tokens import use_join_token
 from scheduler.errors import IllegalTransition
 from scheduler.ports import StateReader
@@ -175,13 +175,15 @@ async def give_allocations(call: NodeRequest) -> Pulled:
     """
     after, known = call.number("index"), call.number("known")
     deadline = call.monotonic() + min(call.number("wait"), MAX_WAIT_S)
+    woken = Woken.NOT
     await call.node()
     while True:
         seen, newest, pulled = await the_store().aread(lambda reader: _pull(reader, call.node_id))
         left = deadline - call.monotonic()
-        if not after or newest > after or len(pulled.allocations) < known or left <= 0:
+        has_news = newest > after or len(pulled.allocations) < known or woken is Woken.LOST
+        if not after or has_news or left <= 0:
             return pulled
-        await wait_for([Watch(Topic.NODE_USE, call.node_id)], after=seen, timeout=left)
+        woken = await wait_for([Watch(Topic.NODE_USE, call.node_id)], after=seen, timeout=left)
 
 
 async def give_whole_allocations(call: NodeRequest) -> Fetched:

@@ -56,6 +56,7 @@ _ACTS = {
     ("PUT", "system reconcile summaries"): "reconcile job summaries",
     ("PUT", "search"): "search",
     ("GET", "operator snapshot"): "save snapshot",
+    ("PUT", "operator snapshot"): "restore snapshot",
 }
 _READS = ("GET", "HEAD")
 _VERBS = {"GET": "read", "HEAD": "read", "PUT": "write", "POST": "write", "DELETE": "delete"}

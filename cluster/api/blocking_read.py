@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from cluster.api.parameters import read_index, read_wait
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_found
-from cluster.store.blocking import Watch, wait_for
+from cluster.store.blocking import Watch, Woken, wait_for
 from cluster.store.ports import RecordReader
 
 LONGEST_WAIT_NS = 300 * 1_000_000_000
@@ -23,7 +23,10 @@ _SECOND = 1_000_000_000
 async def answer_read(
     call: Call, work: Callable[[RecordReader], Found], *watches: Watch
 ) -> HttpResponse:
-    """Run `work`; with `index` in the query again and again until its index is greater."""
+    """Run `work`; with `index` in the query again and again until its index is greater.
+
+    Or until frames are missing: after a restore what was found may have a smaller index for ever.
+    """
     after = read_index(call.query)
     wait = read_wait(call.query)
     if not after:
@@ -31,14 +34,15 @@ async def answer_read(
     clock = call.request.clock  # type: ignore[attr-defined] # set by the middleware
     deadline = call.answers_by(clock.monotonic() + _seconds(call, wait))
     has_waited = False
+    woken = Woken.NOT
     while True:
         seen, found = await call.read(lambda reader: (reader.index, work(reader)))
         left = deadline - clock.monotonic()
-        if found.index > after or left <= 0:
+        if found.index > after or left <= 0 or woken is Woken.LOST:
             if has_waited:
                 await call.require_same_rights()
             return answer_found(call.request, found)
-        await wait_for((*watches, *found.watches), after=seen, timeout=left)
+        woken = await wait_for((*watches, *found.watches), after=seen, timeout=left)
         has_waited = True
 
 

@@ -49,6 +49,7 @@ def restore(file: Path, *, replace: bool, write: Callable[[str], None]) -> Resto
         if alive:
             raise CannotStart(
                 f"The cluster is running: {alive[0]} has just given a sign of life. Stop `up` on"
-                " every server machine, then restore; agents and their tasks may go on."
+                " every server machine, then restore; agents and their tasks may go on. Or put it"
+                " back under the running cluster: nomad operator snapshot restore."
             )
         return restore_backup(file, replace=replace, now=SystemClock().now())

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
+from enum import IntEnum
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -35,19 +36,40 @@ class Watch(NamedTuple):
     key: str = ""
 
 
+class Woken(IntEnum):
+    """What ended a wait; false where nothing did but the time."""
+
+    NOT = 0
+    CHANGED = 1
+    #: Frames are missing, as after a restore: anything may be another.
+    LOST = 2
+
+
 async def wait_for(
     watches: Iterable[Watch],
     *,
     after: int,
     timeout: float,  # noqa: ASYNC109 - running out of time is an outcome here, not an error
-) -> bool:
-    """Wait until something watched changed after index `after`; False after `timeout` seconds."""
-    async with _the_waiters().waiting(frozenset(watches), after) as changed:
+) -> Woken:
+    """Wait until something watched changed after index `after`, `timeout` seconds at most."""
+    async with _the_waiters().waiting(frozenset(watches), after) as waiter:
         # Not `asyncio.wait_for`, which on Python 3.11 may lose the cancellation of a caller.
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await changed.wait()
-        return changed.is_set()
+                await waiter.news.wait()
+        return waiter.woken
+
+
+class Waiter:
+    """One who waits."""
+
+    def __init__(self) -> None:
+        self.news = asyncio.Event()
+        self.woken = Woken.NOT
+
+    def wake(self, by: Woken) -> None:
+        self.woken = max(self.woken, by)
+        self.news.set()
 
 
 class Waiters:
@@ -55,26 +77,26 @@ class Waiters:
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
-        self._waiters: dict[Watch, set[asyncio.Event]] = {}
+        self._waiters: dict[Watch, set[Waiter]] = {}
         self._recent: deque[tuple[int, frozenset[Watch]]] = deque(maxlen=_REMEMBERED)
         self._complete_after = 0
 
     @asynccontextmanager
-    async def waiting(self, watches: frozenset[Watch], after: int) -> AsyncIterator[asyncio.Event]:
-        """An event that is set when something watched changes, or has changed since `after`."""
-        changed = asyncio.Event()
+    async def waiting(self, watches: frozenset[Watch], after: int) -> AsyncIterator[Waiter]:
+        """Somebody who is woken when something watched changes, or has changed since `after`."""
+        waiter = Waiter()
         for watch in watches:
-            self._waiters.setdefault(watch, set()).add(changed)
+            self._waiters.setdefault(watch, set()).add(waiter)
         try:
             async with self._follower.listening(self._take) as started:
                 self._forget_before(started)
                 if self._may_have_missed(watches, after):
-                    changed.set()
-                yield changed
+                    waiter.wake(Woken.CHANGED)
+                yield waiter
         finally:
             for watch in watches:
                 waiters = self._waiters[watch]
-                waiters.discard(changed)
+                waiters.discard(waiter)
                 if not waiters:
                     del self._waiters[watch]
 
@@ -82,16 +104,16 @@ class Waiters:
         if frame is None:
             self._recent.clear()
             self._complete_after = self._follower.index
-            woken = list(self._waiters)
+            woken, by = list(self._waiters), Woken.LOST
         else:
             changes = frozenset(watch for event in frame.events for watch in watches_of(event))
             if len(self._recent) == _REMEMBERED:
                 self._complete_after = self._recent[0][0]
             self._recent.append((frame.index, changes))
-            woken = [watch for watch in changes if watch in self._waiters]
+            woken, by = [watch for watch in changes if watch in self._waiters], Woken.CHANGED
         for watch in woken:
-            for changed in self._waiters[watch]:
-                changed.set()
+            for waiter in self._waiters[watch]:
+                waiter.wake(by)
 
     def _forget_before(self, started: int) -> None:
         """Frames between two runs of the follower were not seen here."""

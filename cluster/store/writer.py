@@ -78,6 +78,10 @@ class DjangoStateStore(StateStore):
         """Of the newest committed write."""
         return _index_of(connections[self.alias])
 
+    def announce(self, index: int) -> None:
+        """Tell whoever follows that there is something new, made beside `write`."""
+        self._publish(index)
+
     def frames_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
         """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
         connection = connections[self.alias]
@@ -96,7 +100,7 @@ class DjangoStateStore(StateStore):
         fence: Fence | None,
     ) -> tuple[int, Result, bool]:
         with write_transaction(connection):
-            before = _lock_index(connection)
+            before = lock_index(connection)
             if fence is not None:
                 _check_fence(connection, fence)
             change = OpenChange(self._reader_at(connection, before), now, by)
@@ -129,7 +133,7 @@ def _write_audit(connection: BaseDatabaseWrapper, frame: EventFrame, by: Caller)
             cursor.execute(INSERT_AUDIT, row_of(entry))
 
 
-def _lock_index(connection: BaseDatabaseWrapper) -> int:
+def lock_index(connection: BaseDatabaseWrapper) -> int:
     """The newest index; no other writer can pass it until the transaction ends."""
     if connection.vendor == "sqlite":
         return _index_of(connection)

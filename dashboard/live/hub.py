@@ -329,7 +329,7 @@ class Hub:
         self._tell_all(UpToDate(index=self.index, at=_ms(self.now())))
 
     async def _lose_track(self) -> None:
-        """The log was trimmed past us: the feeds are read anew, and everybody loads again."""
+        """The log was trimmed past us, or an older record restored: everybody loads again."""
         feeds = {subscription: self._feed_for(subscription) for subscription in self.groups}
 
         def load(reader: RecordReader) -> int:
@@ -341,7 +341,7 @@ class Hub:
         for subscription, feed in feeds.items():
             self.groups[subscription] = self.groups[subscription].begun_anew(feed, self.index)
         self._recent.clear()
-        self._tell_all(Reload(reason="the event log was trimmed", index=self.index))
+        self._tell_all(Reload(reason="the event log does not reach back so far", index=self.index))
 
     def _tell_all(self, message: Message) -> None:
         """Once per viewer, however many groups it is in."""

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.urls import path
 
 from cluster.api.faults import answer_fault
-from cluster.front_door import LeanHandler, StaticFiles
+from cluster.front_door import Gate, LeanHandler, StaticFiles
 
 WAITING = []
 
@@ -43,12 +43,15 @@ def handler(settings):
     return LeanHandler(answer_fault)
 
 
-async def call(handler, where, body=b"", host="localhost"):
-    scope = {
+def scope_of(where, headers):
+    return {
         "type": "http", "http_version": "1.1", "method": "POST", "path": where,
-        "query_string": b"", "headers": [(b"host", host.encode())], "server": ("localhost", 80),
+        "query_string": b"", "headers": headers, "server": ("localhost", 80),
     }  # fmt: skip
-    caller = ApplicationCommunicator(handler, scope)
+
+
+async def call(handler, where, body=b"", host="localhost"):
+    caller = ApplicationCommunicator(handler, scope_of(where, [(b"host", host.encode())]))
     await caller.send_input({"type": "http.request", "body": body})
     return caller
 
@@ -175,3 +178,28 @@ async def test_a_file_that_an_upgrade_exchanged_is_served_whole(tmp_path, settin
 async def test_what_is_no_static_file_has_no_body(method, where, status):
     found, _, content = await ask_static(method, where)
     assert (found, content) == (status, b"")
+
+
+def gate(handler):
+    return Gate(handler, 10, larger={"/v1/echo": 30})
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize(("size", "status"), [(30, 200), (31, 413)])
+async def test_a_path_may_take_larger_bodies_and_has_a_limit_too(handler, told, size, status):
+    headers = [(b"content-length", str(size).encode())] if told else []
+    caller = ApplicationCommunicator(gate(handler), scope_of("/v1/echo", headers))
+    for sent in range(size):
+        more = sent < size - 1
+        await caller.send_input({"type": "http.request", "body": b"x", "more_body": more})
+    assert (await caller.receive_output())["status"] == status
+    assert (await caller.receive_output())["body"] == (
+        b"x" * size if status == 200 else b"http: request body too large"
+    )
+    await caller.wait()
+
+
+async def test_other_paths_keep_the_small_limit(handler):
+    caller = ApplicationCommunicator(gate(handler), scope_of("/v1/wait", []))
+    await caller.send_input({"type": "http.request", "body": b"x" * 11})
+    assert (await caller.receive_output())["status"] == 413

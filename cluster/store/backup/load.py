@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
+import msgspec
+from django.core.exceptions import ValidationError
 from django.core.management.color import no_style
-from django.db import connections, models, transaction
+from django.db import DataError, IntegrityError, connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import statements
@@ -18,7 +20,7 @@ from cluster.store.backup.archive import BadArchive, Contents, open_state
 from cluster.store.backup.dump import ROWS_AT_ONCE, read_pieces
 from cluster.store.backup.tables import migrate_to, migrate_to_newest, models_at
 from cluster.store.timestamps import timestamp
-from scheduler.state.nouns import ALLOCATIONS
+from scheduler.state.nouns import ALLOCATIONS, NOUNS
 from scheduler.structs.wire import Nanoseconds
 
 #: No cluster writes faster for long, so this many for each second since bring an index above.
@@ -26,6 +28,11 @@ _INDEXES_PER_SECOND = 1_000
 _SECOND = 1_000_000_000
 #: Allocations that a node still has something to say of.
 _LIVE = "client_status IN ('pending', 'running', 'unknown')"
+#: What rows say that nobody wrote as a backup.
+_NO_RECORD = (
+    *(IntegrityError, DataError, ValidationError, msgspec.MsgspecError),
+    *(ValueError, TypeError, OverflowError),
+)
 
 
 @dataclass(frozen=True)
@@ -48,19 +55,26 @@ def load_backup(
     migrate_to(alias, contents.migrations)
     tables = {model._meta.db_table: model for model in models_at(contents.migrations)}
     # Rows refer to rows of tables that come later.
-    with open_state(file) as state, transaction.atomic(using=alias):
-        counts = _fill(connection, tables, state)
-    if counts != contents.rows:
-        raise BadArchive(f"{file} holds other rows than it says")
-    # Checks of foreign keys that wait for the end would be in the way of migrations.
-    connection.check_constraints()
+    try:
+        with open_state(file) as state, transaction.atomic(using=alias):
+            counts = _fill(connection, tables, state)
+        if counts != contents.rows:
+            raise BadArchive(f"{file} holds other rows than it says")
+        # Checks of foreign keys that wait for the end would be in the way of migrations.
+        connection.check_constraints()
+    except _NO_RECORD as error:
+        raise BadArchive(f"the rows in {file} make no record: {error}") from None
     _reset_sequences(connection, tables.values())
     migrate_to_newest(alias)
     since = max(0, now - contents.created) // _SECOND + 1
     index = max(contents.index + since * _INDEXES_PER_SECOND, seen.index + _INDEXES_PER_SECOND)
-    _go_on_from(connection, index)
-    _raise_epochs(connection, seen.epochs)
-    _show_live_allocations_anew(connection, index)
+    go_on_from(connection, index)
+    raise_epochs(connection, seen.epochs)
+    _show_tables_anew(connection, index)
+    try:
+        _show_live_allocations_anew(connection, index)
+    except msgspec.MsgspecError as error:
+        raise BadArchive(f"the rows in {file} make no record: {error}") from None
     return index
 
 
@@ -95,7 +109,7 @@ def _reset_sequences(
             cursor.execute(statement)
 
 
-def _go_on_from(connection: BaseDatabaseWrapper, index: int) -> None:
+def go_on_from(connection: BaseDatabaseWrapper, index: int) -> None:
     """The log is empty: whoever followed it is told to load everything again."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM event")
@@ -104,7 +118,7 @@ def _go_on_from(connection: BaseDatabaseWrapper, index: int) -> None:
         )
 
 
-def _raise_epochs(connection: BaseDatabaseWrapper, epochs: Mapping[str, int]) -> None:
+def raise_epochs(connection: BaseDatabaseWrapper, epochs: Mapping[str, int]) -> None:
     """Whoever held a lease of either record writes nothing under it any more."""
     with connection.cursor() as cursor:
         cursor.execute("UPDATE lease SET epoch = epoch + 1, renewals = renewals + 1, holder = ''")
@@ -113,6 +127,14 @@ def _raise_epochs(connection: BaseDatabaseWrapper, epochs: Mapping[str, int]) ->
                 "UPDATE lease SET epoch = %s WHERE name = %s AND epoch <= %s",
                 (epoch + 1, name, epoch),
             )
+
+
+def _show_tables_anew(connection: BaseDatabaseWrapper, index: int) -> None:
+    """Whoever keeps something as long as an index stands still, as rights, reads it again."""
+    names = sorted({noun.table_index for noun in NOUNS if noun.table_index})
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE table_index SET value = %s", (index,))
+        cursor.executemany(statements.PUT_TABLE_INDEX, [(name, index) for name in names])
 
 
 def _show_live_allocations_anew(connection: BaseDatabaseWrapper, index: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from django.db import DatabaseError, connections, transaction
 from django.db.migrations.recorder import MigrationRecorder
 
-from cluster.environment import keep_private
+from cluster.environment import database_from
 from cluster.store.backup.archive import FORMAT, Contents, read_contents
 from cluster.store.backup.load import RecordSeen, load_backup
 from cluster.store.backup.tables import (
@@ -25,7 +25,7 @@ from cluster.store.backup.tables import (
 from cluster.store.statements import READ_INDEX
 from scheduler.structs.wire import Nanoseconds
 
-_BESIDE = "beside"
+BESIDE = "beside"
 
 
 class RecordInTheWay(Exception):
@@ -65,7 +65,7 @@ def restore_backup(
     where there is a record and `replace` was not said; nothing has changed then.
     """
     contents = readable_contents(file)
-    seen = _what_is_there(alias)
+    seen = what_is_there(alias)
     if seen is not None and not replace:
         raise RecordInTheWay(
             "There is a record already. Back it up, then say --replace to put the backup in its"
@@ -79,7 +79,7 @@ def restore_backup(
     return Restored(contents, index, None)
 
 
-def _what_is_there(alias: str) -> RecordSeen | None:
+def what_is_there(alias: str) -> RecordSeen | None:
     """How far the record had come; None where there is none.
 
     A file that cannot be read is a record, too: of one's own accord nothing takes its place.
@@ -108,11 +108,10 @@ def _by_another_file(
     place = Path(connections[alias].settings_dict["NAME"])
     draft = place.with_name(f"{place.name}.restoring")
     _forget(draft)
-    keep_private(draft)
     try:
-        with _database_at(alias, draft):
-            index = load_backup(file, contents, _BESIDE, seen or RecordSeen(), now)
-            _fold_log(_BESIDE)
+        with database_at(alias, draft):
+            index = load_backup(file, contents, BESIDE, seen or RecordSeen(), now)
+            fold_log(BESIDE)
         kept = _keep(alias, place, now) if seen is not None else None
         connections[alias].close()
         draft.replace(place)
@@ -125,7 +124,7 @@ def _keep(alias: str, place: Path, now: Nanoseconds) -> Path:
     """A second name for the replaced file, and its log beside it where that cannot be folded."""
     kept = place.with_name(f"{place.name}.replaced-{now // 1_000_000_000}")
     try:
-        _fold_log(alias)
+        fold_log(alias)
     except DatabaseError:
         for ending in ("-wal", "-shm"):
             log = place.with_name(place.name + ending)
@@ -136,7 +135,8 @@ def _keep(alias: str, place: Path, now: Nanoseconds) -> Path:
     return kept
 
 
-def _fold_log(alias: str) -> None:
+def fold_log(alias: str) -> None:
+    """Bring what SQLite's log holds into its file."""
     with connections[alias].cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -147,16 +147,19 @@ def _forget(draft: Path) -> None:
 
 
 @contextmanager
-def _database_at(alias: str, file: Path) -> Iterator[None]:
-    """A further database, opened as the record is, under the alias `_BESIDE`."""
-    described = {**connections.settings[alias], "NAME": file}
-    connections.settings[_BESIDE] = described
+def database_at(alias: str, file: Path) -> Iterator[None]:
+    """A further SQLite file under the alias `BESIDE`, opened as records are; one at a time."""
+    described = {**connections.settings[alias], **database_from("", file)}
+    # Never changed in place: other threads may be walking through it.
+    connections.settings = {**connections.settings, BESIDE: described}
     try:
         yield
     finally:
-        connections[_BESIDE].close()
-        del connections[_BESIDE]
-        del connections.settings[_BESIDE]
+        connections[BESIDE].close()
+        del connections[BESIDE]
+        connections.settings = {
+            name: given for name, given in connections.settings.items() if name != BESIDE
+        }
 
 
 def _drop_tables(alias: str) -> None:

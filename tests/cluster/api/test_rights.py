@@ -106,8 +106,12 @@ def methods_of(row):
 
 
 def _faults_of(row):
-    """Answers that say something broke; 503 is what health says of a cluster that stands still."""
-    return {500} if row.path == "agent/health" else {500, 503}
+    """Answers that say something broke.
+
+    503 is what health says of a cluster that stands still, 500 what the reference answers to a
+    body that is no snapshot.
+    """
+    return {"agent/health": {500}, "operator/snapshot": {503}}.get(row.path, {500, 503})
 
 
 async def faults_of(client, granted, rows=None, methods=methods_of):

@@ -1,9 +1,28 @@
-"""The record as a snapshot through the API: saved by managers, put back where nothing runs."""
+"""The record as a snapshot through the API: saved by managers, and put back by them."""
 
+import asyncio
 import base64
 import hashlib
+import io
+import tarfile
+import tempfile
 
+import msgspec
+import pytest
+
+from cluster.api import snapshots
+from cluster.store.audit import AuditFilter, read_audit
+from cluster.store.backup import archive
 from cluster.store.backup.archive import read_contents
+from cluster.store.blocking import _the_waiters
+from scheduler.state.events import WriteKind
+from scheduler.state.writes.jobs import write_job
+from tests.builders import make_job
+from tests.cluster.api.clients import put
+from tests.cluster.store.test_backup import cut_short, foreign, turned
+from tests.patience import PATIENCE_S
+
+SNAPSHOT = "/v1/operator/snapshot"
 
 
 async def body_of(response):
@@ -35,10 +54,108 @@ async def test_who_is_no_manager_gets_no_snapshot(tenant, reader, stranger):
             assert (answer.status, answer.text) == (403, "Permission denied")
 
 
-async def test_a_running_cluster_takes_no_snapshot_and_says_what_to_do(api, store):
+@pytest.fixture
+async def snapshot(api, job):
+    """A snapshot of a record with one job."""
+    return await body_of(await api.get(SNAPSHOT))
+
+
+async def register(store, name):
+    def work(change):
+        write_job(change, make_job(id=name))
+
+    await store.acall(lambda: put(store, work, WriteKind.JOB_REGISTERED))
+
+
+async def jobs_of(api):
+    return [job["ID"] for job in (await api.get("/v1/jobs")).json]
+
+
+async def acts_of(store):
+    await store.acall(store.audit.flush)
+    wanted = AuditFilter(act="restore snapshot")
+    return (await store.aread_call(read_audit, wanted, limit=10)).rows
+
+
+async def test_a_manager_puts_the_record_back_while_it_is_used(api, store, snapshot):
+    await register(store, "late")
+    assert await jobs_of(api) == ["late", "web"]
     before = await index_of(store)
-    answer = await api.put("/v1/operator/snapshot", b"anything")
-    assert answer.status == 501
-    assert "manage.py restore FILE --replace" in answer.text
+    answer = await api.put(SNAPSHOT, snapshot)
+    # As the reference answers: nothing but the index.
+    assert (answer.status, answer.text) == (200, "")
+    assert int(answer.headers["X-Nomad-Index"]) == await index_of(store) > before
+    assert answer.headers["X-Bivouac-Restored"].startswith("tokens, policies and accounts are")
+    assert await jobs_of(api) == ["web"]
+    (act,) = await acts_of(store)
+    assert (act.result, act.who_name, act.made_index) == ("done", "root", await index_of(store))
+    assert act.reason.endswith(f"at index {before - 1}")
+    await register(store, "next")
+    assert await jobs_of(api) == ["next", "web"]
+
+
+async def test_a_read_that_waits_is_answered_when_the_record_is_replaced(api, store, snapshot):
+    await register(store, "late")
+    waiting = asyncio.create_task(api.get(f"/v1/job/web?index={await index_of(store)}&wait=60s"))
+    while not _the_waiters()._waiters:
+        await asyncio.sleep(0.01)
+    await api.put(SNAPSHOT, snapshot)
+    async with asyncio.timeout(PATIENCE_S):
+        assert (await waiting).json["ID"] == "web"
+
+
+def newer(_body):
+    contents = archive.Contents(
+        format=archive.FORMAT, version="9.9.9", created=1, index=7, database="sqlite",
+        migrations={"cluster": ["9999_from_the_future"]}, rows={},
+    )  # fmt: skip
+    written = io.BytesIO()
+    archive.write_archive(written, contents, io.BytesIO(), term=1)
+    return written.getvalue()
+
+
+def of_nomad(_body):
+    """An archive as the reference writes it, of which we know nothing."""
+    written, meta = io.BytesIO(), msgspec.json.encode({"Version": 1, "ID": "2-7", "Index": 7})
+    members = {"meta.json": meta, "state.bin": b"raft"}
+    sums = [f"{hashlib.sha256(body).hexdigest()}  {name}" for name, body in members.items()]
+    members["SHA256SUMS"] = "\n".join([*sums, ""]).encode()
+    with tarfile.open(fileobj=written, mode="w:gz") as tar:
+        for name, body in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(body)
+            tar.addfile(info, io.BytesIO(body))
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (cut_short, "the snapshot is no whole backup: "),
+        (turned, "the snapshot is damaged: the checksum of state.bin is another one"),
+        (foreign, "the snapshot is no backup: it holds 'holiday.jpg'"),
+        (newer, "the snapshot was written by Bivouac 9.9.9, which is newer than this one: it"),
+        (of_nomad, "the snapshot is no backup of Bivouac: "),
+        (lambda _: b"text", "the snapshot is no whole backup: "),
+        (lambda _: b"", "the snapshot is no whole backup: "),
+    ],
+)
+async def test_what_cannot_be_put_back_is_refused_with_its_reason(
+    api, store, snapshot, spoil, said
+):
+    before = await index_of(store)
+    answer = await api.put(SNAPSHOT, spoil(snapshot))
+    assert answer.status == 500
+    assert answer.text.startswith(f"failed to restore from snapshot: {said}")
+    assert tempfile.gettempdir() not in answer.text
     assert await index_of(store) == before
-    assert (await api.delete("/v1/operator/snapshot")).status == 405
+    assert [act.result for act in await acts_of(store)] == ["refused"]
+
+
+async def test_one_snapshot_at_a_time(api, store, snapshot):
+    before = await index_of(store)
+    with snapshots._restoring:
+        answer = await api.put(SNAPSHOT, snapshot)
+    assert (answer.status, answer.text) == (409, "another snapshot is being restored")
+    assert await index_of(store) == before
+    assert (await api.delete(SNAPSHOT)).status == 405

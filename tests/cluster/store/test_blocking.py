@@ -50,7 +50,7 @@ async def test_a_change_of_something_else_wakes_nobody(the_access):
         await the_access.awrite_call(put, make_node(2))
         newest = await the_access.awrite_call(put, make_evaluation())
         assert await wait_for([Watch(Topic.EVALUATION)], after=newest - 1, timeout=PATIENCE_S)
-        assert not changed.is_set()
+        assert not changed.news.is_set()
 
 
 async def test_what_changed_before_the_wait_began_is_not_missed(the_access):
