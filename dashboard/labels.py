@@ -177,6 +177,20 @@ _RESULT = {
     "failed": Label("not done", "failed", "failed"),
 }
 
+#: How a story stands, and one of its phases.
+_STORY = {
+    "running": Label("running", "scheduling", "scheduling"),
+    "held-up": Label("held up", "blocked", "blocked"),
+    "waits": Label("waits for a person", "canary", "canary"),
+    "done": Label("done", "complete", "complete"),
+    "failed": _same("failed"),
+    "went-back": Label("went back", "failed", "failed"),
+    "canceled": _same("canceled"),
+    "quiet": Label("nothing to do", "canceled", "minus"),
+    "to-come": Label("to come", "possible", "pending", is_quasi=True),
+    "past": Label("as of", "delayed", "delayed", is_quasi=True),
+}
+
 LABELS: dict[str, dict[str, Label]] = {
     "evaluation": _EVALUATION,
     "allocation": _ALLOCATION,
@@ -193,6 +207,7 @@ LABELS: dict[str, dict[str, Label]] = {
     "live": _LIVE,
     "notice": _NOTICE,
     "result": _RESULT,
+    "story": _STORY,
     "event": {},
 }
 

@@ -139,6 +139,30 @@ def told_of(evaluation: Evaluation) -> dict[Step, str]:
     return told
 
 
+def done_by(evaluation: Evaluation) -> dict[str, int]:
+    """What its plan did, by its word: `{"placed": 3, "stopped": 1}`; what found no place aside."""
+    work = _work(evaluation)
+    waiting = work.waiting
+    done = {}
+    for word, count in (
+        ("placed", work.placed), ("replaced", work.replaced), ("moved", work.moved),
+    ):  # fmt: skip
+        missing = min(waiting, count)
+        waiting -= missing
+        done[word] = count - missing
+    done |= {"updated": work.updated, "stopped": work.stopped, "preempted": work.preempted}
+    return {word: count for word, count in done.items() if count > 0}
+
+
+def waiting_for(evaluation: Evaluation) -> tuple[int, str]:
+    """How many allocations a blocked evaluation waits with, and the dimension most nodes lack."""
+    exhausted: Counter[str] = Counter()
+    for metric in evaluation.failed_task_groups.values():
+        exhausted.update(metric.dimension_exhausted)
+    name = exhausted.most_common(1)[0][0] if exhausted else ""
+    return _missing(evaluation), dimension_word(name)
+
+
 def _asked(work: _Work) -> str:
     """`a plan of 6 placements, 2 stops`."""
     parts = [

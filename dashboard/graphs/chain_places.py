@@ -39,6 +39,8 @@ class ChainMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     cause_text: str = ""
     created_at: int = 0
     is_tombstone: bool = False
+    #: What its plan did, by its word and in numbers, so that folded ones can be summed up.
+    work: dict[str, int] = {}
     #: What may come next, in words; "" when nothing is waited for.
     expects: str = ""
     href: str = ""

@@ -6,10 +6,10 @@ browser finds an element by its layer and key, changes it in place and keeps the
 
 import msgspec
 
-from dashboard.graphs.geometry import ArrowLabel, Disc, Graph, GraphEdge, GraphNode
-from dashboard.graphs.svg import disc_svg, edge_svg, label_svg, node_svg
+from dashboard.graphs.geometry import ArrowLabel, Disc, Graph, GraphEdge, GraphLane, GraphNode
+from dashboard.graphs.svg import disc_svg, edge_svg, label_svg, lane_svg, node_svg
 
-_Item = GraphEdge | ArrowLabel | GraphNode | Disc
+_Item = GraphEdge | ArrowLabel | GraphNode | Disc | GraphLane
 #: Layer, from back to front, to its items by key. A layer is the group `.graph-<layer>`.
 _Layers = dict[str, dict[str, _Item]]
 
@@ -67,7 +67,7 @@ class DrawnGraph:
         known, self._items = self._items, _layers_of(graph)
         changed, gone = {}, {}
         for layer, items in self._items.items():
-            elements, old = self._elements[layer], known[layer]
+            elements, old = self._elements.setdefault(layer, {}), known.get(layer, {})
             fresh = {
                 key: _element(key, item) for key, item in items.items() if old.get(key) != item
             }
@@ -86,7 +86,9 @@ class DrawnGraph:
 
 
 def _layers_of(graph: Graph) -> _Layers:
+    lanes: _Layers = {"lanes": {lane.key: lane for lane in graph.lanes}} if graph.lanes else {}
     return {
+        **lanes,
         "edges": {edge.key: edge for edge in graph.edges},
         "labels": {str(place): label for place, label in enumerate(graph.labels)},
         "nodes": {node.key: node for node in graph.nodes},
@@ -102,6 +104,8 @@ def _element(key: str, item: _Item) -> str:
             return edge_svg(item)
         case Disc():
             return disc_svg(item)
+        case GraphLane():
+            return lane_svg(item)
         case ArrowLabel():
             return label_svg(item, key=key)
 

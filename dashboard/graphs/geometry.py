@@ -21,6 +21,25 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     edges: tuple["GraphEdge", ...] = ()
     labels: tuple["ArrowLabel", ...] = ()
     discs: tuple["Disc", ...] = ()
+    #: Behind all else, from top to bottom.
+    lanes: tuple["GraphLane", ...] = ()
+
+
+class GraphLane(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A band across the drawing: a phase of a story, with its name in the gutter at its left."""
+
+    key: str
+    title: str
+    subs: tuple[str, ...] = ()
+    #: The name screen readers say.
+    name: str
+    #: A tone of labels.py where it needs somebody.
+    state: str = ""
+    y: float
+    width: float
+    height: float
+    gutter: float
+    href: str = ""
 
 
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

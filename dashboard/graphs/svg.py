@@ -8,7 +8,15 @@ places and knows none of their shapes. Names come from people: everything is esc
 from collections.abc import Mapping
 from html import escape
 
-from dashboard.graphs.geometry import CIRCLE, ArrowLabel, Disc, GraphEdge, GraphNode, Line
+from dashboard.graphs.geometry import (
+    CIRCLE,
+    ArrowLabel,
+    Disc,
+    GraphEdge,
+    GraphLane,
+    GraphNode,
+    Line,
+)
 from dashboard.wording import ELLIPSIS
 
 _DISC_RADIUS = 9
@@ -57,6 +65,31 @@ def edge_svg(edge: GraphEdge) -> str:
         "data-path": edge.path or False,
     }
     return _element("g", attributes, _element("path", line) + "".join(map(label_svg, edge.labels)))
+
+
+def lane_svg(lane: GraphLane) -> str:
+    """A band: hairline above, gutter with bar and words; a link to its rows."""
+    middle = lane.y + lane.height / 2
+    words = [("graph-lane-title", lane.title), *(("graph-lane-sub", sub) for sub in lane.subs)]
+    first = middle + 4.5 - 7.5 * (len(words) - 1)
+    gutter: dict[str, _Value] = {"x": 0, "y": lane.y + 1, "height": lane.height - 1}
+    parts = [
+        _element("line", {"class": "rule", "x2": lane.width, "y1": lane.y, "y2": lane.y}),
+        _element("rect", {"class": "hit", **gutter, "width": lane.gutter}),
+        _element("rect", {"class": "bar", **gutter, "width": 3}),
+        *(
+            _element("text", {"class": name, "x": 14, "y": first + 15.5 * row}, escape(text))
+            for row, (name, text) in enumerate(words)
+        ),
+    ]
+    attributes: dict[str, _Value] = {
+        "class": "graph-lane",
+        "data-key": lane.key,
+        "data-state": lane.state or False,
+        "href": lane.href or False,
+        "aria-label": lane.name,
+    }
+    return _element("a", attributes, "".join(parts))
 
 
 def label_svg(label: ArrowLabel, *, key: str = "") -> str:

@@ -7,6 +7,7 @@ import { attachKeyboard } from "./controllers/keyboard.js";
 import { attachLogs } from "./controllers/logs.js";
 import { attachMenus } from "./controllers/menu.js";
 import { attachNewer } from "./controllers/newer.js";
+import { attachReplay } from "./controllers/replay.js";
 import { refreshTimes } from "./controllers/relative_time.js";
 import { attachStandstill } from "./controllers/standstill.js";
 import { attachChain } from "./graphs/chain.js";
@@ -25,6 +26,7 @@ const ATTACH = [
   ["form[data-filter-form]", attachFilterForm],
   ["[data-logs]", attachLogs],
   ["[data-newer]", attachNewer],
+  ["[data-replay]", attachReplay],
 ];
 const attached = new WeakMap();
 
@@ -48,6 +50,7 @@ attachStandstill();
 attachConfirm();
 attachMenus();
 const live = startLive();
+document.addEventListener("replay:past", () => live?.pause());
 attachKeyboard(live);
 refreshTimes();
 setInterval(() => {

@@ -12,6 +12,7 @@ const HELP = [
   ["o", "open the row"],
   ["t", "graph, timeline or table"],
   ["Space", "pause the page"],
+  ["[ ]", "one step back and on in a story"],
   ["y", "copy"],
   ["?", "this list"],
 ];
@@ -45,6 +46,8 @@ const KEYS = {
   o: () => click("tr:focus-within a, tr[data-focused] a"),
   t: () => nextView(),
   y: () => click("main [data-copy][data-copied]"),
+  "[": () => click('[data-replay-step="back"]'),
+  "]": () => click('[data-replay-step="on"]'),
   " ": (event, live) => event.target === document.body && live && (live.toggle(), true),
 };
 

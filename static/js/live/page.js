@@ -62,6 +62,10 @@ class LivePage {
     this.#show(this.#isPaused ? "paused" : "live", this.#isPaused ? 0 : this.socket.lag);
   }
 
+  pause() {
+    if (!this.#isPaused) this.toggle();
+  }
+
   #clicked(event) {
     const action = event.target.closest?.("[data-action]")?.dataset.action;
     if (action === "reconnect") this.socket.open();

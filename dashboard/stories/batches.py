@@ -1,0 +1,220 @@
+"""The phases of a rollout: canaries, promotion, batches, failure, and what is still to come.
+
+In: a deployment, its allocations, the evaluations of its story, and an instant. Out: phases in
+order, each with the evaluations that fall into it. Batches are counted by names, so that one that
+is replaced does not count twice.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from dashboard.wording import clock_time, number
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment, DeploymentStatus
+from scheduler.structs.evaluation import Evaluation
+
+_PROMOTED = "its canaries"
+
+
+class RolloutPhase(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of a rollout. It begins with the evaluation of `since`, an index."""
+
+    key: str
+    title: str
+    since: int
+    began: int = 0
+    #: Names of allocations that it places; those healthy of them.
+    wanted: int = 0
+    healthy: int = 0
+    #: When the last of them became healthy, ns.
+    whole_at: int = 0
+    #: What a circle at its beginning says.
+    event: tuple[str, ...] = ()
+    is_to_come: bool = False
+    #: What it waits for before it begins.
+    expects: str = ""
+    #: A tone of its own, whatever its evaluations say.
+    tone: str = ""
+
+
+class WatchedRollout(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployment and all that tells how far it is."""
+
+    deployment: Deployment
+    #: In order of creation.
+    allocations: tuple[Allocation, ...]
+    #: How many are replaced at a time; 0: all.
+    at_once: int
+
+
+def phases_of(
+    rollout: WatchedRollout, evaluations: Mapping[str, Evaluation], *, until: int
+) -> list[RolloutPhase]:
+    """The phases, in order; `until` is the instant at which allocations are looked at."""
+    canaries = _canaries(rollout.deployment)
+    steps = sorted(evaluations.values(), key=lambda item: (item.create_index, item.id))
+    promotion = next((item for item in steps if _promotes(item)), None)
+    phases: list[RolloutPhase] = []
+    first = [alloc for alloc in rollout.allocations if _is_canary(alloc, rollout.deployment)]
+    if canaries:
+        phases.append(_placed("canary", "Canary", first, 0, until, wanted=canaries))
+        phases += _promotion(rollout.deployment, promotion)
+    rest = [alloc for alloc in rollout.allocations if alloc not in first]
+    phases += _batches(rollout, rest, evaluations, canaries, until)
+    failure = _failure(rollout.deployment, steps)
+    return phases if failure is None else [*_begun(phases), failure]
+
+
+def _begun(phases: Sequence[RolloutPhase]) -> list[RolloutPhase]:
+    return [phase for phase in phases if not phase.is_to_come]
+
+
+def _canaries(deployment: Deployment) -> int:
+    return sum(group.desired_canaries for group in deployment.task_groups.values())
+
+
+def _promotes(evaluation: Evaluation) -> bool:
+    return evaluation.cause is not None and evaluation.cause.text.startswith(_PROMOTED)
+
+
+def _is_canary(alloc: Allocation, deployment: Deployment) -> bool:
+    group = deployment.task_groups.get(alloc.task_group)
+    return group is not None and alloc.id in group.placed_canaries
+
+
+def _promotion(deployment: Deployment, promotion: Evaluation | None) -> list[RolloutPhase]:
+    if promotion is None:
+        automatic = any(group.auto_promote for group in deployment.task_groups.values())
+        words = "when all are healthy" if automatic else "when a person promotes"
+        return [
+            RolloutPhase(key="promoted", title="Promoted", since=0, is_to_come=True, expects=words)
+        ]
+    return [
+        RolloutPhase(
+            key="promoted",
+            title="Promoted",
+            since=promotion.create_index,
+            began=promotion.create_time,
+            event=("promoted", clock_time(promotion.create_time)),
+        )
+    ]
+
+
+def _batches(
+    rollout: WatchedRollout,
+    allocations: Sequence[Allocation],
+    evaluations: Mapping[str, Evaluation],
+    canaries: int,
+    until: int,
+) -> list[RolloutPhase]:
+    total = sum(group.desired_total for group in rollout.deployment.task_groups.values())
+    # Promoted canaries are part of the whole; the rest goes in batches.
+    rest = max(total - canaries, 0)
+    size = rollout.at_once or max(rest, 1)
+    groups = _grouped(allocations, size)
+    placed = sum(len({alloc.name for alloc in group}) for group in groups)
+    coming = _coming(max(rest - placed, 0), size)
+    if groups and coming and (missing := size - len({alloc.name for alloc in groups[-1]})) > 0:
+        # The batch that is under way is filled up before the next one begins.
+        coming = _coming(max(rest - placed - missing, 0), size)
+    count = len(groups) + len(coming)
+    phases = []
+    for place, group in enumerate(groups, 1):
+        names = len({alloc.name for alloc in group})
+        wanted = names if place < len(groups) else min(max(size, names), names + rest - placed)
+        title = f"Batch {place} of {count}" if count > 1 else "All at once"
+        phases.append(
+            _placed(f"batch-{place}", title, group, _since(group, evaluations), until,
+                    wanted=max(wanted, names))
+        )  # fmt: skip
+    for place, left in enumerate(coming, len(groups) + 1):
+        after = f"after batch {place - 1}" if place > 1 else "after the promotion"
+        last = ", then done" if place == count and place > 1 else f", {after}"
+        title = f"Batch {place} of {count}" if count > 1 else "The rest"
+        phases.append(
+            RolloutPhase(key=f"batch-{place}", title=title, since=0, wanted=left, is_to_come=True,
+                  expects=f"{number(left)}{last}")
+        )  # fmt: skip
+    return phases
+
+
+def _coming(left: int, size: int) -> list[int]:
+    return [min(size, left - start) for start in range(0, left, size)]
+
+
+def _grouped(allocations: Sequence[Allocation], size: int) -> list[list[Allocation]]:
+    """Allocations by batch: a new one begins where the last has as many names as go at once."""
+    groups: list[list[Allocation]] = []
+    of_name: dict[str, list[Allocation]] = {}
+    index = -1
+    for alloc in allocations:
+        if alloc.name in of_name:
+            of_name[alloc.name].append(alloc)
+            continue
+        is_full = groups and len({item.name for item in groups[-1]}) >= size
+        # What one plan places belongs together, however much that is.
+        if not groups or (is_full and alloc.create_index != index):
+            groups.append([])
+        groups[-1].append(alloc)
+        of_name[alloc.name] = groups[-1]
+        index = alloc.create_index
+    return groups
+
+
+def _since(group: Sequence[Allocation], evaluations: Mapping[str, Evaluation]) -> int:
+    """The index of the evaluation that placed the first of them, where it is known."""
+    first = group[0]
+    made = evaluations.get(first.eval_id)
+    if made is not None and made.create_index <= first.create_index:
+        return made.create_index
+    return first.create_index
+
+
+def _placed(
+    key: str,
+    title: str,
+    group: Sequence[Allocation],
+    since: int,
+    until: int,
+    *,
+    wanted: int,
+) -> RolloutPhase:
+    judged = {
+        alloc.name: alloc.deployment_status.timestamp
+        for alloc in group
+        if alloc.deployment_status is not None
+        and alloc.deployment_status.healthy
+        and alloc.deployment_status.timestamp <= until
+    }
+    healthy = len(judged)
+    return RolloutPhase(
+        key=key,
+        title=title,
+        since=since,
+        began=min((alloc.create_time for alloc in group), default=0),
+        wanted=wanted,
+        healthy=healthy,
+        whole_at=max(judged.values()) if healthy >= wanted > 0 else 0,
+    )
+
+
+def goes_back(deployment: Deployment) -> bool:
+    """Whether it failed and an earlier version was brought back."""
+    told = deployment.status_description
+    return "rolling back to job version" in told and "not rolling back" not in told
+
+
+def _failure(deployment: Deployment, steps: Sequence[Evaluation]) -> RolloutPhase | None:
+    if deployment.status is not DeploymentStatus.FAILED:
+        return None
+    ending = next((item for item in steps if item.create_index >= deployment.modify_index), None)
+    went_back = goes_back(deployment)
+    return RolloutPhase(
+        key="failed",
+        title="Went back" if went_back else "Failed",
+        since=ending.create_index if ending is not None else deployment.modify_index,
+        began=deployment.modify_time or (ending.create_time if ending is not None else 0),
+        event=("rollout", "failed", clock_time(deployment.modify_time)),
+        tone="failed",
+    )

@@ -1,0 +1,200 @@
+"""The lanes of a story's drawing: phases of a rollout, or degrees of harm, worst hurt first.
+
+In: a gathered story and, of a rollout, its phases. Out: lanes for `graphs.story`, and what the
+table of phases says of each.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from dashboard.graphs.chain_places import ChainMember
+from dashboard.graphs.story_lanes import LaneEvent, StoryLane
+from dashboard.stories.batches import RolloutPhase
+from dashboard.wording import clock_time, count_of, number, span
+
+_MOVES = ("applying", "scheduling", "pending", "delayed")
+#: How badly a job is off, worst first: the word of a lane, by what a story is about.
+HARM: Mapping[str, Mapping[str, str]] = {
+    "drain": {"failed": "Failed", "blocked": "Held up", "moving": "On the way", "done": "Moved"},
+    "loss": {
+        "failed": "Failed", "blocked": "Wait for room", "moving": "On the way",
+        "done": "Whole again",
+    },
+    "": {"failed": "Failed", "blocked": "Wait for room", "moving": "On the way", "done": "Done"},
+}  # fmt: skip
+_TONES = {"failed": "failed", "blocked": "blocked"}
+
+
+class LaneRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A lane as a row of the table under the drawing."""
+
+    title: str
+    state: str
+    evaluations: int
+    jobs: int = 0
+    wanted: int = 0
+    healthy: int = 0
+    began: int = 0
+    took: int = 0
+    is_running: bool = False
+    told: str = ""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """Lanes with their rows, in one order."""
+
+    lanes: tuple[StoryLane, ...]
+    rows: tuple[LaneRow, ...]
+
+
+def rollout_lanes(
+    phases: Sequence[RolloutPhase], members: Sequence[ChainMember], event: LaneEvent, now: int
+) -> Told:
+    """A lane for each phase; an evaluation is in the last one that had begun when it was made."""
+    begun = _in_turn([phase for phase in phases if not phase.is_to_come])
+    of_phase: dict[str, list[ChainMember]] = {phase.key: [] for phase in phases}
+    for member in members:
+        earlier = [phase for phase in begun if phase.since <= member.created_at] or begun[:1]
+        of_phase[(earlier[-1] if earlier else phases[0]).key].append(member)
+    lanes, rows = [], []
+    for place, phase in enumerate(phases):
+        inside = tuple(of_phase[phase.key])
+        following = next((each.began for each in phases[place + 1 :] if each.began), 0)
+        row = _phase_row(phase, inside, following, now)
+        rows.append(row)
+        is_first = place == 0
+        lanes.append(
+            StoryLane(
+                key=phase.key,
+                title=phase.title,
+                subs=_phase_subs(phase, row),
+                tone=phase.tone or _tone(inside),
+                members=inside,
+                event=event if is_first else _event(phase),
+                expects=phase.expects,
+            )
+        )
+    return Told(lanes=tuple(lanes), rows=tuple(rows))
+
+
+def _in_turn(begun: Sequence[RolloutPhase]) -> list[RolloutPhase]:
+    """Each begins after the one before: what promotes also places the first batch."""
+    turned: list[RolloutPhase] = []
+    for phase in begun:
+        floor = turned[-1].since + 1 if turned else 0
+        turned.append(msgspec.structs.replace(phase, since=max(phase.since, floor)))
+    return turned
+
+
+def _event(phase: RolloutPhase) -> LaneEvent | None:
+    if not phase.event:
+        return None
+    return LaneEvent(lines=phase.event, name=f"Event: {' '.join(phase.event)}")
+
+
+def _phase_row(
+    phase: RolloutPhase, inside: Sequence[ChainMember], following: int, now: int
+) -> LaneRow:
+    blocked = sum(member.state == "blocked" for member in inside)
+    moves = any(member.state in _MOVES for member in inside)
+    is_whole = phase.wanted == 0 or phase.healthy >= phase.wanted
+    if phase.is_to_come:
+        state = "to-come"
+    elif phase.tone == "failed":
+        state = "failed"
+    elif blocked:
+        state = "held-up"
+    else:
+        state = "done" if is_whole and not moves else "running"
+    ended = phase.whole_at if phase.wanted else following
+    is_running = state in ("running", "held-up")
+    took = (now - phase.began if is_running else max(ended - phase.began, 0)) if phase.began else 0
+    told = ", ".join(
+        part
+        for part in (
+            " ".join(phase.event[:-1]),
+            count_of(blocked, "evaluation waits", "evaluations wait") if blocked else "",
+            _done(inside),
+            phase.expects,
+        )
+        if part
+    )
+    return LaneRow(
+        title=phase.title, state=state, evaluations=len(inside), wanted=phase.wanted,
+        healthy=phase.healthy, began=phase.began, took=took, is_running=is_running, told=told,
+    )  # fmt: skip
+
+
+def _phase_subs(phase: RolloutPhase, row: LaneRow) -> tuple[str, ...]:
+    if phase.is_to_come:
+        return (f"{number(phase.wanted)} to come",) if phase.wanted else ("to come",)
+    subs = []
+    if phase.wanted:
+        subs.append(f"{number(phase.healthy)} of {number(phase.wanted)} healthy")
+    elif phase.began:
+        subs.append(clock_time(phase.began))
+    if row.state == "held-up":
+        subs.append("held up")
+    elif row.took and not row.is_running and phase.wanted:
+        subs.append(span(row.took))
+    return tuple(subs)
+
+
+def harm_lanes(kind: str, members: Sequence[ChainMember]) -> Told:
+    """A lane for each degree of harm, and in it a row for each job."""
+    words = HARM.get(kind, HARM[""])
+    by_job: dict[str, list[ChainMember]] = {}
+    for member in members:
+        by_job.setdefault(member.job, []).append(member)
+    lanes: dict[str, list[ChainMember]] = {key: [] for key in words}
+    jobs: dict[str, int] = dict.fromkeys(words, 0)
+    for own in by_job.values():
+        degree = degree_of(own)
+        lanes[degree] += own
+        jobs[degree] += 1
+    drawn, rows = [], []
+    for degree, inside in lanes.items():
+        if not inside:
+            continue
+        subs = [count_of(jobs[degree], "job"), _done(inside)]
+        drawn.append(
+            StoryLane(
+                key=degree, title=words[degree], subs=tuple(sub for sub in subs if sub),
+                tone=_TONES.get(degree, ""), members=tuple(inside), is_by_job=True,
+            )
+        )  # fmt: skip
+        rows.append(
+            LaneRow(
+                title=words[degree], state=_STATES[degree], evaluations=len(inside),
+                jobs=jobs[degree], told=_done(inside), is_running=degree != "done",
+            )
+        )  # fmt: skip
+    return Told(lanes=tuple(drawn), rows=tuple(rows))
+
+
+_STATES = {"failed": "failed", "blocked": "held-up", "moving": "running", "done": "done"}
+
+
+def degree_of(members: Sequence[ChainMember]) -> str:
+    """How badly one job is off: what waits for room, else what moves, else how the last ended."""
+    states = [member.state for member in members]
+    if "blocked" in states:
+        return "blocked"
+    if any(state in _MOVES for state in states):
+        return "moving"
+    last = max(members, key=lambda member: (member.created_at, member.id))
+    return "failed" if last.state == "failed" else "done"
+
+
+def _done(members: Sequence[ChainMember]) -> str:
+    done: dict[str, int] = {}
+    for member in members:
+        for word, count in member.work.items():
+            done[word] = done.get(word, 0) + count
+    return ", ".join(f"{number(count)} {word}" for word, count in done.items())
+
+
+def _tone(members: Sequence[ChainMember]) -> str:
+    states = {member.state for member in members}
+    return "blocked" if "blocked" in states else ""

@@ -1,0 +1,124 @@
+"""The phases of a rollout against allocations and evaluations as the product writes them."""
+
+from dashboard.stories.batches import WatchedRollout, phases_of
+from scheduler.structs.allocation import DeploymentHealth
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
+from scheduler.structs.evaluation import Cause, CauseKind
+from tests.builders import SECOND, SOME_MOMENT, make_allocation, make_evaluation
+
+LATE = SOME_MOMENT + 1000 * SECOND
+
+
+def alloc(number, index, *, healthy_at=0, name=None, **fields):
+    health = DeploymentHealth(healthy=True, timestamp=healthy_at) if healthy_at else None
+    return make_allocation(
+        number=number,
+        name=name or f"shop.web[{number}]",
+        task_group="web",
+        create_index=index,
+        create_time=SOME_MOMENT + index * SECOND,
+        deployment_status=health,
+        **fields,
+    )
+
+
+def rollout(*allocations, at_once=20, total=100, status=DeploymentStatus.RUNNING, **group):
+    deployment = Deployment(
+        id="d",
+        job_id="shop",
+        job_version=2,
+        status=status,
+        status_description=group.pop("description", ""),
+        modify_index=900,
+        modify_time=LATE,
+        task_groups={"web": GroupRollout(desired_total=total, **group)},
+    )
+    return WatchedRollout(deployment=deployment, allocations=allocations, at_once=at_once)
+
+
+def told(phases):
+    return [(phase.title, phase.healthy, phase.wanted, phase.is_to_come) for phase in phases]
+
+
+def test_batches_are_counted_by_what_is_replaced_at_a_time():
+    first = [alloc(n, 10, healthy_at=SOME_MOMENT + 60 * SECOND) for n in range(20)]
+    second = [alloc(n, 30) for n in range(20, 40)]
+    phases = phases_of(rollout(*first, *second, total=95), {}, until=LATE)
+    assert told(phases) == [
+        ("Batch 1 of 5", 20, 20, False),
+        ("Batch 2 of 5", 0, 20, False),
+        ("Batch 3 of 5", 0, 20, True),
+        ("Batch 4 of 5", 0, 20, True),
+        ("Batch 5 of 5", 0, 15, True),
+    ]
+    assert phases[-1].expects == "15, then done"
+    assert phases[0].whole_at == SOME_MOMENT + 60 * SECOND
+
+
+def test_a_replacement_of_one_that_failed_belongs_to_the_batch_of_its_name():
+    placed = [alloc(n, 10) for n in range(20)]
+    again = alloc(50, 40, name="shop.web[3]", healthy_at=SOME_MOMENT + SECOND)
+    (batch, *_) = phases_of(rollout(*placed, again, total=20), {}, until=LATE)
+    assert (batch.title, batch.healthy, batch.wanted) == ("All at once", 1, 20)
+
+
+def test_a_batch_that_is_under_way_is_filled_up_before_the_next():
+    placed = [alloc(n, 10 + n) for n in range(14)]
+    assert told(phases_of(rollout(*placed, total=25), {}, until=LATE)) == [
+        ("Batch 1 of 2", 0, 20, False),
+        ("Batch 2 of 2", 0, 5, True),
+    ]
+
+
+def test_what_one_plan_places_is_one_batch_however_much_it_is():
+    placed = [alloc(n, 10) for n in range(50)]
+    assert told(phases_of(rollout(*placed, total=50, at_once=1), {}, until=LATE)) == [
+        ("All at once", 0, 50, False)
+    ]
+
+
+def test_canaries_come_first_and_wait_for_the_promotion():
+    canaries = [alloc(n, 10, healthy_at=SOME_MOMENT + SECOND) for n in range(5)]
+    group = {"desired_canaries": 5, "placed_canaries": tuple(item.id for item in canaries)}
+    phases = phases_of(rollout(*canaries, total=45, **group), {}, until=LATE)
+    assert [phase.title for phase in phases] == [
+        "Canary", "Promoted", "Batch 1 of 2", "Batch 2 of 2",
+    ]  # fmt: skip
+    assert (phases[0].healthy, phases[0].wanted) == (5, 5)
+    assert phases[1].expects == "when a person promotes"
+
+
+def test_the_promotion_is_the_evaluation_that_says_so():
+    canary = alloc(1, 10)
+    promoted = make_evaluation(
+        7,
+        create_index=20,
+        create_time=SOME_MOMENT,
+        cause=Cause(kind=CauseKind.DEPLOYMENT, text="its canaries were promoted"),
+    )
+    group = {"desired_canaries": 1, "placed_canaries": (canary.id,)}
+    first = alloc(2, 21, eval_id=promoted.id)
+    phases = phases_of(
+        rollout(canary, first, total=2, **group), {promoted.id: promoted}, until=LATE
+    )
+    assert [(phase.title, phase.since) for phase in phases] == [
+        ("Canary", 0), ("Promoted", 20), ("All at once", 20),
+    ]  # fmt: skip
+    assert phases[1].event[0] == "promoted"
+
+
+def test_what_became_healthy_later_was_not_healthy_then():
+    placed = [alloc(n, 10, healthy_at=SOME_MOMENT + (n + 1) * 100 * SECOND) for n in range(4)]
+    (batch,) = phases_of(rollout(*placed, total=4), {}, until=SOME_MOMENT + 250 * SECOND)
+    assert (batch.healthy, batch.whole_at) == (2, 0)
+
+
+def test_a_rollout_that_failed_ends_with_that_and_nothing_is_to_come():
+    placed = [alloc(n, 10) for n in range(20)]
+    failed = {"status": DeploymentStatus.FAILED, "total": 60}
+    back = "Failed due to progress deadline - rolling back to job version 1"
+    phases = phases_of(rollout(*placed, description=back, **failed), {}, until=LATE)
+    assert [phase.title for phase in phases] == ["Batch 1 of 3", "Went back"]
+    stays = "Failed due to progress deadline - not rolling back to stable job version 1"
+    phases = phases_of(rollout(*placed, description=stays, **failed), {}, until=LATE)
+    assert phases[-1].title == "Failed"

@@ -1,0 +1,96 @@
+"""Sentences of stories against the facts they are made from."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashboard.labels import LABELS
+from dashboard.stories.told import RolloutFacts, StoryFacts, outcome_of, standing_of
+from dashboard.wording import number
+
+COUNTS = st.integers(0, 3000)
+DONE = st.dictionaries(
+    st.sampled_from(["placed", "replaced", "moved", "stopped"]), st.integers(1, 3000), max_size=3
+)
+ROLLOUTS = st.builds(
+    RolloutFacts,
+    status=st.sampled_from(["running", "paused", "failed", "successful", "cancelled"]),
+    version=st.integers(0, 40),
+    wanted=st.integers(1, 3000),
+    healthy=COUNTS,
+    canaries_waiting=st.integers(0, 5),
+    batch=st.integers(0, 5),
+    batches=st.integers(0, 5),
+    went_back=st.booleans(),
+)
+FACTS = st.builds(
+    StoryFacts,
+    evaluations=COUNTS,
+    running=COUNTS,
+    blocked=COUNTS,
+    failed=COUNTS,
+    done=DONE,
+    waiting=COUNTS,
+    lacking=st.sampled_from(["", "memory", "CPU"]),
+    jobs=COUNTS,
+    rollout=st.none() | ROLLOUTS,
+    draining=COUNTS,
+    nodes=COUNTS,
+    collected=COUNTS,
+    is_drain=st.booleans(),
+)
+
+
+def numbers_in(text):
+    return set(re.findall(r"(?<![\w:])v?\d[\d\u202f]*", text))
+
+
+@settings(max_examples=300, deadline=None)
+@given(FACTS)
+def test_every_number_of_the_sentence_is_one_of_the_facts(facts):
+    told = outcome_of(facts)
+    known = {number(value) for value in (
+        facts.evaluations, facts.running, facts.blocked, facts.failed, facts.waiting, facts.jobs,
+        facts.draining, facts.nodes, facts.collected, *facts.done.values(),
+    )}  # fmt: skip
+    if facts.rollout is not None:
+        rollout = facts.rollout
+        known |= {number(value) for value in (
+            rollout.wanted, rollout.healthy, rollout.canaries_waiting, rollout.batch,
+            rollout.batches,
+        )}  # fmt: skip
+        known.add(f"v{rollout.version}")
+    assert numbers_in(f"{told.strong} {told.rest}") <= known
+    assert told.strong.endswith(".")
+    assert told.strong[0].isupper() or told.strong[0].isdigit()
+
+
+@settings(max_examples=300, deadline=None)
+@given(FACTS)
+def test_what_waits_is_never_hidden_and_what_is_open_never_called_done(facts):
+    standing = standing_of(facts)
+    assert standing in LABELS["story"]
+    if facts.is_open:
+        assert standing not in ("done", "quiet")
+    told = outcome_of(facts)
+    if facts.blocked and facts.rollout is None and facts.evaluations:
+        assert "wait" in told.strong
+    if facts.is_open:
+        assert "was over" not in told.rest
+
+
+def test_a_rollout_is_told_by_its_version_and_what_keeps_it():
+    rollout = RolloutFacts(status="running", version=2, wanted=100, healthy=62, batch=3, batches=5)
+    facts = StoryFacts(
+        evaluations=26, blocked=1, waiting=3, lacking="memory", rollout=rollout, jobs=1
+    )
+    assert (
+        outcome_of(facts).strong == "Held up at batch 3 of 5: 62 of 100 run v2, 3 wait for memory."
+    )
+    assert standing_of(facts) == "held-up"
+
+
+def test_a_story_that_needed_nothing_says_so():
+    assert outcome_of(StoryFacts()).strong == "No evaluation was needed."
+    assert outcome_of(StoryFacts(evaluations=1, jobs=1)).strong == "Nothing had to change."
