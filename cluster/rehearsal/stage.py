@@ -1,0 +1,310 @@
+"""Make the changes of a scenario in the branch, each by the operation that makes it in earnest.
+
+In: a branch, changes. Out: which nodes were touched and how, or `ScenarioProblems` for what the
+record does not know or an operation refuses. Drains of a few nodes at a time go on with `proceed`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+
+from msgspec.structs import replace
+
+from cluster.jobspec.problems import Problem
+from cluster.operations.errors import OperationRefused
+from cluster.operations.filter_expression import compile_filter
+from cluster.operations.jobs import JobRegistration, deregister_job, register_job
+from cluster.operations.nodes import (
+    DrainRequest,
+    drain_node,
+    mark_node_unresponsive,
+    purge_node,
+    register_node,
+    set_node_eligibility,
+    update_status,
+)
+from cluster.operations.quotas import put_quota
+from cluster.operations.scaling import ScalingRequest, scale_job
+from cluster.operations.scheduler_settings import set_scheduler_settings
+from cluster.rehearsal.scenario import (
+    WHOLE,
+    AddNodes,
+    ChangeQuota,
+    ChangeSettings,
+    DrainNodes,
+    LoseNodes,
+    MarkNodes,
+    NodeChoice,
+    PurgeNodes,
+    RunJob,
+    ScaleJob,
+    Scenario,
+    ScenarioChange,
+    ScenarioProblems,
+    StopJob,
+)
+from scheduler.access.caller import CLUSTER
+from scheduler.errors import SchedulerError
+from scheduler.ports import Clock, IDSource, StateReader
+from scheduler.state.branch_store import BranchStore
+from scheduler.state.nouns import QUOTAS
+from scheduler.structs.job import Job
+from scheduler.structs.node import DrainStrategy, Node, NodeEligibility, NodeStatus
+
+#: A node of a rehearsal has no agent whose secret it could be.
+_NO_SECRET = "rehearsed"  # noqa: S105 - of nobody
+
+
+@dataclass
+class _StagedDrain:
+    """Nodes that are drained a few at a time."""
+
+    change: DrainNodes
+    waiting: list[str]
+    begun: list[str] = field(default_factory=list)
+
+
+class ScenarioStage:
+    """The changes of one rehearsal."""
+
+    def __init__(self, store: BranchStore, clock: Clock, ids: IDSource) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        #: What was done to nodes: drained, lost, added, closed, opened, purged.
+        self.fates: dict[str, str] = {}
+        self._drains: list[_StagedDrain] = []
+
+    def set_up(self, scenario: Scenario) -> None:
+        """Make every change, in order. Raises ScenarioProblems; then nothing may be rehearsed."""
+        problems: list[Problem] = []
+        for number, change in enumerate(scenario.changes):
+            path = f"Changes[{number}]"
+            found = list(problems_of(self._store, change, path))
+            if not found:
+                try:
+                    self._make(change)
+                except (OperationRefused, SchedulerError) as error:
+                    found = [Problem(path, str(error))]
+            problems += found
+        if problems:
+            raise ScenarioProblems(problems)
+
+    def proceed(self) -> bool:
+        """Let the next nodes drain where earlier ones are done; whether any began."""
+        began = [self._begin(drain) for drain in self._drains]
+        return any(began)
+
+    @property
+    def waiting_nodes(self) -> list[str]:
+        """Nodes whose turn to drain has not come."""
+        return [node_id for drain in self._drains for node_id in drain.waiting]
+
+    def _begin(self, drain: _StagedDrain) -> bool:
+        nodes = (self._store.node(node_id) for node_id in drain.begun)
+        under_way = sum(node is not None and node.drain_strategy is not None for node in nodes)
+        free = (drain.change.at_once or len(drain.waiting)) - under_way
+        next_ones, drain.waiting = drain.waiting[: max(0, free)], drain.waiting[max(0, free) :]
+        strategy = DrainStrategy(
+            deadline=drain.change.deadline, ignore_system_jobs=drain.change.ignore_system_jobs
+        )
+        for node_id in next_ones:
+            request = DrainRequest(strategy=strategy)
+            drain_node(self._store, node_id, request, by=CLUSTER, now=self._now, ids=self._ids)
+            drain.begun.append(node_id)
+        return bool(next_ones)
+
+    @property
+    def _now(self) -> int:
+        return self._clock.now()
+
+    def _chosen(self, choice: NodeChoice, fate: str) -> list[str]:
+        node_ids = list(choice.node_ids) or [
+            node.id for node in filtered_nodes(self._store, choice)
+        ]
+        self.fates.update(dict.fromkeys(node_ids, fate))
+        return node_ids
+
+    @singledispatchmethod
+    def _make(self, change: ScenarioChange) -> None:
+        raise AssertionError(f"nobody makes {type(change).__name__}")
+
+    @_make.register
+    def _(self, change: DrainNodes) -> None:
+        drain = _StagedDrain(change, self._chosen(change.nodes, "drained"))
+        self._drains.append(drain)
+        self._begin(drain)
+
+    @_make.register
+    def _(self, change: LoseNodes) -> None:
+        for node_id in self._chosen(change.nodes, "lost"):
+            mark_node_unresponsive(self._store, node_id, by=CLUSTER, now=self._now, ids=self._ids)
+
+    @_make.register
+    def _(self, change: PurgeNodes) -> None:
+        for node_id in self._chosen(change.nodes, "purged"):
+            purge_node(self._store, node_id, by=CLUSTER, now=self._now, ids=self._ids)
+
+    @_make.register
+    def _(self, change: MarkNodes) -> None:
+        fate = "opened" if change.eligibility is NodeEligibility.ELIGIBLE else "closed"
+        for node_id in self._chosen(change.nodes, fate):
+            set_node_eligibility(
+                self._store, node_id, change.eligibility, by=CLUSTER, now=self._now, ids=self._ids
+            )
+
+    @_make.register
+    def _(self, change: AddNodes) -> None:
+        model = self._store.node(change.like)
+        assert model is not None, "asked before"
+        for number in range(1, change.count + 1):
+            node = _like(model, self._ids.next_id(), number)
+            register_node(
+                self._store,
+                node,
+                by=CLUSTER,
+                secret=_NO_SECRET,
+                may_join=True,
+                now=self._now,
+                ids=self._ids,
+            )
+            update_status(
+                self._store, node.id, NodeStatus.READY, by=CLUSTER, now=self._now, ids=self._ids
+            )
+            self.fates[node.id] = "added"
+
+    @_make.register
+    def _(self, change: RunJob) -> None:
+        registration = JobRegistration(job=change.job)
+        register_job(self._store, registration, by=CLUSTER, now=self._now, ids=self._ids)
+
+    @_make.register
+    def _(self, change: StopJob) -> None:
+        deregister_job(
+            self._store,
+            change.key,
+            by=CLUSTER,
+            purge=change.purge,
+            now=self._now,
+            ids=self._ids,
+        )
+
+    @_make.register
+    def _(self, change: ScaleJob) -> None:
+        job = self._store.job(change.key)
+        assert job is not None, "asked before"
+        group = change.group or job.task_groups[0].name
+        request = ScalingRequest(task_group=group, count=change.count)
+        scale_job(self._store, change.key, request, by=CLUSTER, now=self._now, ids=self._ids)
+
+    @_make.register
+    def _(self, change: ChangeSettings) -> None:
+        stored = self._store.scheduler_settings()
+        before = stored.preemption_config
+        preemption = replace(
+            before,
+            service_scheduler_enabled=_or(
+                change.service_preempts, before.service_scheduler_enabled
+            ),
+            batch_scheduler_enabled=_or(change.batch_preempts, before.batch_scheduler_enabled),
+        )
+        wanted = replace(
+            stored,
+            scheduler_algorithm=change.algorithm or stored.scheduler_algorithm,
+            preemption_config=preemption,
+            memory_oversubscription_enabled=_or(
+                change.memory_oversubscription, stored.memory_oversubscription_enabled
+            ),
+        )
+        set_scheduler_settings(self._store, wanted, by=CLUSTER, now=self._now)
+
+    @_make.register
+    def _(self, change: ChangeQuota) -> None:
+        quota = self._store.get(QUOTAS, change.name)
+        assert quota is not None, "asked before"
+        limits = replace(quota.limits, **change.limits)
+        put_quota(self._store, replace(quota, limits=limits), by=CLUSTER, now=self._now)
+
+
+def problems_of(reader: StateReader, change: ScenarioChange, path: str) -> Iterator[Problem]:
+    """What a change names that the record does not know."""
+    match change:
+        case DrainNodes(nodes=choice):
+            yield from _node_problems(reader, choice, f"{path}.Drain")
+        case LoseNodes(nodes=choice):
+            yield from _node_problems(reader, choice, f"{path}.Lose")
+        case PurgeNodes(nodes=choice):
+            yield from _node_problems(reader, choice, f"{path}.Purge")
+        case MarkNodes(nodes=choice):
+            yield from _node_problems(reader, choice, f"{path}.Eligibility")
+        case AddNodes(like=like) if reader.node(like) is None:
+            yield Problem(f"{path}.Add.Like", f"there is no node {like}")
+        case StopJob(key=key) if reader.job(key) is None:
+            yield Problem(f"{path}.Stop.JobID", _no_job(key.job_id, key.namespace))
+        case ScaleJob():
+            yield from _scale_problems(reader.job(change.key), change, f"{path}.Scale")
+        case ChangeQuota(name=name) if reader.get(QUOTAS, name) is None:
+            yield Problem(f"{path}.Quota.Name", f"there is no quota {name}")
+
+
+def _scale_problems(job: Job | None, change: ScaleJob, path: str) -> Iterator[Problem]:
+    if job is None:
+        yield Problem(f"{path}.JobID", _no_job(change.key.job_id, change.key.namespace))
+        return
+    names = [group.name for group in job.task_groups]
+    if change.group and change.group not in names:
+        yield Problem(f"{path}.Group", f"must be one of {', '.join(names)}")
+    elif not change.group and len(names) > 1:
+        yield Problem(f"{path}.Group", f"is missing: {', '.join(names)}")
+
+
+def _node_problems(reader: StateReader, choice: NodeChoice, path: str) -> Iterator[Problem]:
+    for number, node_id in enumerate(choice.node_ids):
+        if reader.node(node_id) is None:
+            yield Problem(f"{path}.NodeIDs[{number}]", f"there is no node {node_id}")
+    if choice.filter:
+        try:
+            found = filtered_nodes(reader, choice)
+        except OperationRefused as error:
+            yield Problem(f"{path}.Filter", str(error))
+        else:
+            if not found:
+                yield Problem(f"{path}.Filter", "no node is like that")
+
+
+def filtered_nodes(reader: StateReader, choice: NodeChoice) -> list[Node]:
+    """The nodes of a filter expression, or a share of them. Raises OperationRefused."""
+    wants = compile_filter(choice.filter).wants
+    found = sorted(
+        (node for node in reader.nodes() if wants(node)),
+        key=lambda node: (node.datacenter, node.name, node.id),
+    )
+    return [
+        node
+        for number, node in enumerate(found)
+        if (number + 1) * choice.share // WHOLE > number * choice.share // WHOLE
+    ]
+
+
+def _like(model: Node, node_id: str, number: int) -> Node:
+    return replace(
+        model,
+        id=node_id,
+        name=f"{model.name}-like-{number}",
+        status=NodeStatus.INITIALIZING,
+        status_description="",
+        drain_strategy=None,
+        last_drain=None,
+        scheduling_eligibility=NodeEligibility.ELIGIBLE,
+        events=(),
+        create_index=0,
+        modify_index=0,
+    )
+
+
+def _or(wanted: bool | None, otherwise: bool) -> bool:  # noqa: FBT001 - two flags are what it is about
+    return otherwise if wanted is None else wanted
+
+
+def _no_job(job_id: str, namespace: str) -> str:
+    return f"there is no job {job_id} in namespace {namespace}"
