@@ -103,7 +103,10 @@ class OpenChange(Overlay, Change):
             self._delete(noun, value)
 
     def put_job(self, job: Job) -> None:
-        """Store the current version, also among the versions."""
+        """Store the current version, also among the versions; of one job one version a write."""
+        earlier = self._puts[JOBS].get(job.key)
+        is_other = isinstance(earlier, Job) and earlier.version != job.version
+        assert not is_other, "the event of the earlier one would be lost"
         self._puts[JOB_VERSIONS][version_key(job)] = job
         self._events.pop((JOB_VERSIONS, version_key(job)), None)
         self._put(JOBS, job)

@@ -183,14 +183,16 @@ def test_d19_a_failed_rollout_brings_the_stable_version_back(store):
 
 def test_a_failed_rollout_never_goes_back_to_a_stop(store):
     key = DEPLOYMENT.job_key
-    store.write(WriteKind.JOB_STABILITY_SET, lambda change: mark_stable(change, key, 1), now=NOW)
 
-    def stop_and_start(change):
-        stopped = stop_job(change, key)
-        assert (stopped.version, stopped.stable) == (2, True)
-        write_job(change, replace(stopped, stop=False, stable=False, priority=60))
+    def write(work):
+        return store.write(WriteKind.JOB_REGISTERED, work, now=NOW)[1]
 
-    store.write(WriteKind.JOB_REGISTERED, stop_and_start, now=NOW)
+    write(lambda change: mark_stable(change, key, 1))
+    stopped = write(lambda change: stop_job(change, key))
+    assert (stopped.version, stopped.stable) == (2, True)
+    write(
+        lambda change: write_job(change, replace(stopped, stop=False, stable=False, priority=60))
+    )
     put(store, replace(with_group(auto_revert=True), job_version=3))
 
     written = fail_deployment(store, DEPLOYMENT.id, **means())
