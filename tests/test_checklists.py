@@ -75,7 +75,7 @@ def test_an_example_stands_in_the_files_of_its_checklist(section):
 @pytest.mark.parametrize("section", EXAMPLES)
 def test_no_file_is_listed_that_an_example_does_not_touch(section):
     name = re.search(r"Example: `(?:GET /v1/)?([\w-]+?)s?[`/]", SECTIONS[section])[1]
-    spelled = re.compile(re.sub("[-_]", "[-_ ]?", name), re.IGNORECASE)
+    spelled = re.compile(re.sub("[-_]", "[-_/ ]?", name), re.IGNORECASE)
     untouched = [
         path
         for path in listed(section)
