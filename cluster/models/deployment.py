@@ -3,12 +3,13 @@
 from typing import Self
 
 from django.db import models
-from django.urls import reverse
 
 from cluster.models.fields import choices_of
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
+from cluster.page_addresses import job_url
 from scheduler.state import nouns
 from scheduler.structs.deployment import DEPLOYMENT_ACTIVE, Deployment, DeploymentStatus
+from scheduler.structs.identity import JobKey
 
 
 class DeploymentQuerySet(ReadOnlyQuerySet["DeploymentRow"]):
@@ -64,7 +65,7 @@ class DeploymentRow(ReadOnlyRow):
 
     def get_absolute_url(self) -> str:
         """The page of its job, which shows the rollout."""
-        return reverse("job", args=[self.namespace, self.job_id])
+        return job_url(JobKey(self.namespace, self.job_id))
 
     @property
     def value(self) -> Deployment:

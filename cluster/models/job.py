@@ -3,12 +3,13 @@
 from typing import Self
 
 from django.db import models
-from django.urls import reverse
 
 from cluster.models.fields import NanosecondsField, choices_of
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
+from cluster.page_addresses import job_url
 from scheduler.state import nouns
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobStatus, JobSubmission, JobSummary, JobType
 from scheduler.structs.periodic_launch import PeriodicLaunch
 
@@ -104,7 +105,7 @@ class JobRow(ReadOnlyRow):
         return f"{self.namespace}/{self.job_id}"
 
     def get_absolute_url(self) -> str:
-        return reverse("job", args=[self.namespace, self.job_id])
+        return job_url(JobKey(self.namespace, self.job_id))
 
     @property
     def value(self) -> Job:
@@ -144,7 +145,7 @@ class JobVersionRow(ReadOnlyRow):
 
     def get_absolute_url(self) -> str:
         """The page of the job."""
-        return reverse("job", args=[self.namespace, self.job_id])
+        return job_url(JobKey(self.namespace, self.job_id))
 
     @property
     def value(self) -> Job:
@@ -176,7 +177,7 @@ class JobSummaryRow(ReadOnlyRow):
 
     def get_absolute_url(self) -> str:
         """The page of the job."""
-        return reverse("job", args=[self.namespace, self.job_id])
+        return job_url(JobKey(self.namespace, self.job_id))
 
     @property
     def value(self) -> JobSummary:
@@ -210,7 +211,7 @@ class JobSubmissionRow(ReadOnlyRow):
 
     def get_absolute_url(self) -> str:
         """The page of the job."""
-        return reverse("job", args=[self.namespace, self.job_id])
+        return job_url(JobKey(self.namespace, self.job_id))
 
     @property
     def value(self) -> JobSubmission:
@@ -246,7 +247,7 @@ class PeriodicLaunchRow(ReadOnlyRow):
 
     def get_absolute_url(self) -> str:
         """The page of the job."""
-        return reverse("job", args=[self.namespace, self.job_id])
+        return job_url(JobKey(self.namespace, self.job_id))
 
     @property
     def value(self) -> PeriodicLaunch:

@@ -1,6 +1,7 @@
 """Namespaces, and the quotas they may share."""
 
 from django.db import models
+from django.urls import reverse
 
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
 from scheduler.state import nouns
@@ -24,6 +25,10 @@ class NamespaceRow(ReadOnlyRow):
 
     def __str__(self) -> str:
         return self.name
+
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        return reverse("namespace", args=[self.name])
 
     @property
     def value(self) -> Namespace:
@@ -52,6 +57,10 @@ class NamespaceUseRow(ReadOnlyRow):
     def __str__(self) -> str:
         return f"use of {self.namespace}"
 
+    def get_absolute_url(self) -> str:
+        """The page of the namespace."""
+        return reverse("namespace", args=[self.namespace])
+
     @property
     def value(self) -> NamespaceUse:
         """What it holds, decoded anew at each call."""
@@ -74,6 +83,10 @@ class QuotaRow(ReadOnlyRow):
 
     def __str__(self) -> str:
         return self.name
+
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        return reverse("quota", args=[self.name])
 
     @property
     def value(self) -> QuotaSpec:

@@ -203,6 +203,10 @@ class NodePoolRow(ReadOnlyRow):
     def __str__(self) -> str:
         return self.name
 
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        return reverse("pool", args=[self.name])
+
     @property
     def value(self) -> NodePool:
         """The whole pool, decoded anew at each call."""

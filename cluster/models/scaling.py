@@ -1,10 +1,11 @@
 """Bounds within which groups may be scaled, and what was made of them."""
 
 from django.db import models
-from django.urls import reverse
 
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
+from cluster.page_addresses import job_url
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
+from scheduler.structs.identity import JobKey
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.task_group import ScalingPolicy
 
@@ -40,7 +41,7 @@ class ScalingPolicyRow(ReadOnlyRow):
 
     def get_absolute_url(self) -> str:
         """The page of the job."""
-        return reverse("job", args=[self.namespace, self.job_id])
+        return job_url(JobKey(self.namespace, self.job_id))
 
     @property
     def value(self) -> ScalingPolicy:
@@ -76,7 +77,7 @@ class ScalingEventRow(ReadOnlyRow):
 
     def get_absolute_url(self) -> str:
         """The page of the job."""
-        return reverse("job", args=[self.namespace, self.job_id])
+        return job_url(JobKey(self.namespace, self.job_id))
 
     @property
     def value(self) -> ScalingEvent:

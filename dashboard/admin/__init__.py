@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db.models import Model
 
 from cluster import models
-from dashboard.admin import governance, inside, people, work
+from dashboard.admin import access, governance, inside, people, work
 from dashboard.admin.inside import NamedAdmin
 from dashboard.admin.nodes import NodeAdmin
 from dashboard.admin.rows import ReadOnlyAdmin
@@ -32,13 +32,19 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.NodePoolRow: governance.PoolAdmin,
     models.NamespaceUseRow: inside.NamespaceUseAdmin,
     models.NodeUseRow: inside.NodeUseAdmin,
-    models.AclRoleRow: inside.NamedAdmin,
-    models.AclTokenRow: inside.ApiTokenAdmin,
-    models.JoinTokenRow: inside.JoinTokenAdmin,
-    models.OneTimeLoginRow: inside.LoginAdmin,
-    models.AuditRow: inside.AuditTableAdmin,
-    models.OneTimeTokenRow: inside.OneTimeTokenAdmin,
+    models.ScalingPolicyRow: work.ScalingPolicyAdmin,
+    models.ScalingEventRow: work.ScalingEventAdmin,
+    models.AclPolicyRow: inside.DescribedAdmin,
+    models.AclRoleRow: inside.DescribedAdmin,
+    models.AclBindingRuleRow: access.BindingRuleAdmin,
+    models.AclTokenRow: access.ApiTokenAdmin,
+    models.JoinTokenRow: access.JoinTokenAdmin,
+    models.JoinedNodeRow: access.JoinedNodeAdmin,
+    models.OneTimeLoginRow: access.LoginAdmin,
+    models.AuditRow: access.AuditTableAdmin,
+    models.OneTimeTokenRow: access.OneTimeTokenAdmin,
     models.EventRow: inside.EventAdmin,
+    models.CollectionRow: inside.CollectionAdmin,
     models.ListenerRow: inside.ListenerAdmin,
     models.NodeBeatRow: inside.BeatAdmin,
     models.NodeChannelRow: inside.ChannelAdmin,

@@ -1,4 +1,4 @@
-"""The tables of the cluster's own inside, of access, and the small ones.
+"""The tables of the cluster's own inside, and the small ones.
 
 In: rows. Out: lists and forms. What is not listed here shows its columns as they are.
 """
@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 from django.contrib import admin
+from django.utils.safestring import SafeString
 
 from cluster.store import frame_codec
-from dashboard.admin.rows import ListOnlyAdmin, ReadOnlyAdmin, SinceFilter
+from dashboard.admin.rows import ReadOnlyAdmin, SinceFilter, date
 from dashboard.wording import amount, number, span
 from scheduler.state.nouns import NOUN_OF_TOPIC
 
@@ -76,55 +77,6 @@ class PurgedJobAdmin(ReadOnlyAdmin):
     list_filter = ("type", "namespace", ("purged_at", SinceFilter))
     search_fields = ("job_id",)
     ordering = ("namespace", "job_id", "create_index")
-
-
-class ApiTokenAdmin(ReadOnlyAdmin):
-    """API tokens, without what they open doors with."""
-
-    list_display = ("accessor_id", "name", "type", "created_at", "expires_at")
-    list_filter = ("type", ("created_at", SinceFilter))
-    search_fields = ("name", "accessor_id__startswith")
-    ordering = ("created_at", "accessor_id")
-
-
-class JoinTokenAdmin(ListOnlyAdmin):
-    """Join tokens, without their hashes."""
-
-    list_display = ("name", "uses", "nodes_joined", "created", "expires")
-    list_filter = (("created", SinceFilter),)
-    search_fields = ("name",)
-    ordering = ("created",)
-
-    @admin.display(description="Uses left", ordering="uses_left")
-    def uses(self, row: Any) -> str:
-        """How many nodes it still admits."""
-        return "unlimited" if row.uses_left < 0 else number(row.uses_left)
-
-
-class OneTimeTokenAdmin(ListOnlyAdmin):
-    """What stands, once, for an API token."""
-
-    list_display = ("accessor_id", "expires")
-    search_fields = ("accessor_id__startswith",)
-    ordering = ("expires",)
-
-
-class LoginAdmin(ListOnlyAdmin):
-    """Links that sign a user in once."""
-
-    list_display = ("user", "used", "expires")
-    list_filter = ("used",)
-    search_fields = ("user__username",)
-    ordering = ("expires",)
-
-
-class AuditTableAdmin(ReadOnlyAdmin):
-    """Who did what, newest first."""
-
-    list_display = ("at", "result", "who_name", "act", "target_id", "door", "address", "count")
-    list_filter = ("result", "door", "who_kind", ("at", SinceFilter))
-    search_fields = ("who_name", "target_id", "address")
-    ordering = ("-id",)
 
 
 class NodeUseAdmin(ReadOnlyAdmin):
@@ -197,3 +149,28 @@ class DescribedAdmin(NamedAdmin):
     def description(self, row: Any) -> str:
         """In the words of whoever made it."""
         return str(row.value.description)
+
+
+class CollectionAdmin(NamedAdmin):
+    """The newest run of each kind of collection."""
+
+    list_reads_bodies = True
+    list_display = ("name", "started", "ended", "deleted")
+
+    @admin.display(description="Began")
+    def started(self, row: Any) -> SafeString | str:
+        """When its evaluation was put in."""
+        return date(row.value.started_at)
+
+    @admin.display(description="Ended")
+    def ended(self, row: Any) -> SafeString | str:
+        """A dash while it runs."""
+        return date(row.value.ended_at)
+
+    @admin.display(description="Rows deleted")
+    def deleted(self, row: Any) -> str:
+        """Of every kind together."""
+        run = row.value
+        return number(
+            run.allocations + run.evaluations + run.jobs + run.deployments + run.nodes + run.tokens
+        )

@@ -32,7 +32,7 @@ else:
 
 #: Fields of values that stay in the record, by their wire names; and such columns.
 _SECRET_FIELDS = frozenset({"SecretID", "NomadTokenID", "OIDCClientSecret"})
-_SECRET_COLUMNS = frozenset({"secret_hash"})
+_SECRET_COLUMNS = frozenset({"secret_hash", "sealed"})
 #: Columns that hold the id of a row of another table, and the address part of that table.
 _TABLES = {
     "node_id": "noderow",
@@ -152,7 +152,7 @@ class ReadOnlyAdmin(_ModelAdmin):
     def _shown(self, name: Any, *, is_linked: bool = False) -> Any:
         field = next((field for field in self.opts.fields if field.name == name), None)
         if isinstance(field, NanosecondsField | models.DateTimeField):
-            return _column(field, _date)
+            return _column(field, date)
         if isinstance(field, models.BooleanField):
             return _column(field, _word)
         if is_linked and field is not None and not field.primary_key and name in _TABLES:
@@ -226,7 +226,7 @@ def _column(field: Any, told: Callable[[Any], SafeString | str]) -> Callable[[An
     return shown
 
 
-def _date(kept: Any) -> SafeString | str:
+def date(kept: Any) -> SafeString | str:
     """An instant, in ns or as a moment; a dash for none."""
     if not kept:
         return wording.NONE

@@ -9,7 +9,10 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from dashboard.admin.rows import ReadOnlyAdmin, badge
-from dashboard.wording import number, short_id
+from dashboard.wording import NONE, clipped, number, short_id
+
+#: Characters of a message that a list shows.
+_MESSAGE = 120
 
 
 class JobAdmin(ReadOnlyAdmin):
@@ -192,3 +195,35 @@ class ExplanationAdmin(ReadOnlyAdmin):
     def told(self, row: Any) -> object:
         """What is packed inside."""
         return row.value.group
+
+
+class ScalingPolicyAdmin(ReadOnlyAdmin):
+    """Bounds within which groups may be scaled."""
+
+    list_display = ("id", "job_id", "namespace", "task_group", "type", "is_enabled")
+    list_filter = ("is_enabled", "type", "namespace")
+    search_fields = ("id__startswith", "job_id")
+    ordering = ("namespace", "job_id", "task_group")
+
+
+class ScalingEventAdmin(ReadOnlyAdmin):
+    """What became of scaling groups, newest first."""
+
+    list_reads_bodies = True
+    list_display = ("happened_at", "job_id", "namespace", "task_group", "change", "message")
+    list_filter = ("namespace", "happened_at")
+    search_fields = ("job_id",)
+    ordering = ("-create_index",)
+
+    @admin.display(description="Count")
+    def change(self, row: Any) -> str:
+        """From how many to how many; a dash for a note."""
+        event = row.value
+        if event.count is None:
+            return NONE
+        return f"{number(event.previous_count)} to {number(event.count)}"
+
+    @admin.display(description="Message")
+    def message(self, row: Any) -> str:
+        """In the words of whoever scaled."""
+        return clipped(row.value.message, _MESSAGE)

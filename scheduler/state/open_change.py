@@ -103,10 +103,11 @@ class OpenChange(Overlay, Change):
             self._delete(noun, value)
 
     def put_job(self, job: Job) -> None:
-        """Store the current version, also among the versions; of one job one version a write."""
+        """Store the current version, also among the versions."""
         earlier = self._puts[JOBS].get(job.key)
-        is_other = isinstance(earlier, Job) and earlier.version != job.version
-        assert not is_other, "the event of the earlier one would be lost"
+        if isinstance(earlier, Job) and version_key(earlier) != version_key(job):
+            # Its own event gives way to this one's.
+            self._record(JOB_VERSIONS, version_key(earlier), earlier, deleted=False)
         self._puts[JOB_VERSIONS][version_key(job)] = job
         self._events.pop((JOB_VERSIONS, version_key(job)), None)
         self._put(JOBS, job)

@@ -10,17 +10,23 @@ from cluster.models import (
     EvaluationRow,
     EventRow,
     JobRow,
+    JobVersionRow,
     LifecycleRow,
     NamespaceRow,
+    NodePoolRow,
     NodeRow,
+    QuotaRow,
+    ScalingPolicyRow,
 )
 from cluster.operations.namespaces import put_namespace
+from cluster.page_addresses import job_url
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobStatus, Namespace
 from scheduler.structs.node import DrainStrategy, NodeEligibility, NodeStatus
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
@@ -239,3 +245,16 @@ def test_rows_know_their_pages(full):
     assert AllocationRow.objects.first().get_absolute_url().startswith("/allocations/bbbbbbbb-")
     assert NodeRow.objects.get(id=NODE).get_absolute_url() == f"/nodes/{NODE}/"
     assert DeploymentRow.objects.get(id="d1").get_absolute_url() == "/jobs/default/web/"
+    for model, address in (
+        (NamespaceRow, "namespaces"),
+        (QuotaRow, "quotas"),
+        (NodePoolRow, "pools"),
+    ):
+        assert model(name="team").get_absolute_url() == f"/{address}/team/"
+
+
+@pytest.mark.parametrize("model", [JobRow, JobVersionRow, DeploymentRow, ScalingPolicyRow])
+@pytest.mark.parametrize("job_id", ["a//b", "web/edit", "..", "a\nb", "w\u00e9b c"])
+def test_rows_of_jobs_lead_to_their_page_whatever_their_ids_hold(model, job_id):
+    row = model(namespace="default", job_id=job_id)
+    assert row.get_absolute_url() == job_url(JobKey("default", job_id))

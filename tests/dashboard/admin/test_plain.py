@@ -39,7 +39,7 @@ def test_a_form_shows_the_body_and_changes_nothing(desk):
     page = desk.get("/admin/cluster/namespacerow/team/change/").content.decode()
     assert '"Description": "People of the <b>team</b>"' in html.unescape(page)
     assert "<b>team" not in page
-    assert "Live page" not in page
+    assert '<a href="/namespaces/team/">/namespaces/team/</a>' in page
     assert 'name="_save"' not in page
     assert desk.post("/admin/cluster/namespacerow/team/change/", {"name": "x"}).status_code == 403
 

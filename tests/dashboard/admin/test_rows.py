@@ -5,7 +5,9 @@ import re
 
 import pytest
 from django.apps import apps
+from django.contrib.admin import site
 from django.contrib.auth.models import User
+from django.db.models import BooleanField, DateTimeField
 from django.test import Client
 
 from cluster.models import (
@@ -17,7 +19,9 @@ from cluster.models import (
     NodeRow,
     OneTimeLoginRow,
     OneTimeTokenRow,
+    StateIndexRow,
 )
+from cluster.models.fields import NanosecondsField
 from cluster.operations.nodes import hash_secret
 from cluster.store.audit_entries import Act, Actor, entry_of
 from cluster.store.beats import HeardBeat, write_beats, write_channels, write_sign
@@ -51,6 +55,8 @@ MODELS = [
     for model in apps.get_app_config("cluster").get_models()
 ]
 
+#: When something will be over is told, and asked of few.
+ENDS = {"expires"}
 #: What is found by its name, whatever it is.
 NAMED = [
     noun
@@ -219,6 +225,16 @@ def test_lists_are_filtered_and_searched(full, desk, model, query, is_found):
     answer = desk.get(f"{list_of(model)}?{query}")
     assert answer.status_code == 200
     assert ("/change/" in text_of(answer)) == is_found
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_table_is_searched_and_filtered_by_what_it_has_for_it(model):
+    of_table, fields = site._registry[model], model._meta.get_fields()
+    assert of_table.search_fields or model is StateIndexRow, "one row needs no search"
+    kinds = (DateTimeField, NanosecondsField, BooleanField)
+    has_some = {field.name for field in fields if field.choices or isinstance(field, kinds)}
+    filtered = {each if isinstance(each, str) else each[0] for each in of_table.list_filter}
+    assert filtered & has_some or not has_some - ENDS, "a status, a yes or no, an instant"
 
 
 def test_times_are_dates(full, desk):

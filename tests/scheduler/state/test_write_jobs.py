@@ -63,6 +63,15 @@ def test_j01_a_changed_job_is_a_new_version(store):
     assert store.job(KEY) == job
 
 
+def test_two_versions_of_one_write_are_both_kept(store):
+    def work(change):
+        for priority in (10, 20):
+            write_job(change, fresh_job(priority=priority))
+
+    write(store, work)
+    assert [job.priority for job in store.job_versions(KEY)] == [20, 10]
+
+
 def test_what_the_record_keeps_about_a_job_is_not_part_of_its_spec():
     stored = make_job(version=4, status="running", stable=True, submit_time=5, modify_index=99)
     assert has_same_spec(stored, fresh_job())
