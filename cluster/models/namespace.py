@@ -27,7 +27,7 @@ class NamespaceRow(ReadOnlyRow):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """Its page."""
+        """The page of the same name."""
         return reverse("namespace", args=[self.name])
 
     @property
@@ -85,7 +85,7 @@ class QuotaRow(ReadOnlyRow):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """Its page."""
+        """The page of the same name."""
         return reverse("quota", args=[self.name])
 
     @property

@@ -204,7 +204,7 @@ class NodePoolRow(ReadOnlyRow):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """Its page."""
+        """The page of the same name."""
         return reverse("pool", args=[self.name])
 
     @property
