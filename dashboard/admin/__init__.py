@@ -10,9 +10,9 @@ from django.db.models import Model
 
 from cluster import models
 from dashboard.admin import access, governance, inside, people, work
-from dashboard.admin.inside import NamedAdmin
 from dashboard.admin.nodes import NodeAdmin
 from dashboard.admin.rows import ReadOnlyAdmin
+from scheduler.state.nouns import NOUNS
 
 _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.NodeRow: NodeAdmin,
@@ -34,7 +34,6 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.NodeUseRow: inside.NodeUseAdmin,
     models.ScalingPolicyRow: work.ScalingPolicyAdmin,
     models.ScalingEventRow: work.ScalingEventAdmin,
-    models.AclPolicyRow: inside.DescribedAdmin,
     models.AclRoleRow: inside.DescribedAdmin,
     models.AclBindingRuleRow: access.BindingRuleAdmin,
     models.AclTokenRow: access.ApiTokenAdmin,
@@ -51,8 +50,21 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.JobStubRow: inside.PurgedJobAdmin,
 }
 
+_NOUNS = {noun.table: noun for noun in NOUNS}
+
+
+def _admin_of(model: type[Model]) -> type[ReadOnlyAdmin]:
+    """Its own, or what follows from its declaration: found by name, told by a description."""
+    if model in _ADMINS:
+        return _ADMINS[model]
+    if model._meta.pk.name != "name":
+        return ReadOnlyAdmin
+    noun = _NOUNS.get(model._meta.db_table)
+    is_described = noun is not None and "description" in noun.struct.__struct_fields__
+    return inside.DescribedAdmin if is_described else inside.NamedAdmin
+
+
 for model in apps.get_app_config("cluster").get_models():
-    is_named = model._meta.pk.name == "name"
-    admin.site.register(model, _ADMINS.get(model, NamedAdmin if is_named else ReadOnlyAdmin))
+    admin.site.register(model, _admin_of(model))
 
 people.register()
