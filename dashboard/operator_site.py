@@ -46,6 +46,8 @@ GROUPS: dict[str, dict[str, Right]] = {
         "PeriodicLaunchRow": ALL_WORK,
         "LifecycleRow": ALL_WORK,
         "ExplanationRow": ALL_WORK,
+        "StoryRow": ALL_WORK,
+        "StoryNodeRow": ALL_WORK,
     },
     CLUSTER: {
         "NodeRow": READ_NODES,

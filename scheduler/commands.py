@@ -50,6 +50,8 @@ class MarkNodeUnresponsive(Command, frozen=True):
     """A node's heartbeat is overdue: it becomes `disconnected` or `down`, by what is on it."""
 
     node_id: str
+    #: Names the look that found it: nodes of one look are lost together.
+    look: str = ""
 
 
 class DrainAllocations(Command, frozen=True):

@@ -18,6 +18,7 @@ from scheduler.rejected_nodes import RejectedNodes
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.plans import commit_plan
+from scheduler.state.writes.story_roots import preemption_story
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
 from scheduler.structs.moment import Moment
@@ -174,6 +175,7 @@ def preemption_evaluations(
         alloc.job_key for allocs in result.node_preemptions.values() for alloc in allocs
     )
     evaluations = []
+    story = preemption_story(change, plan.eval_id) if victims else ""
     for key in victims:
         job = change.job(key)
         if job is None:
@@ -193,6 +195,7 @@ def preemption_evaluations(
                     id=plan.id,
                     text=f"preempted by evaluation {plan.eval_id} of job {plan.job_id}",
                 ),
+                story_id=story,
             )
         )
     return tuple(evaluations)

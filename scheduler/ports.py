@@ -26,6 +26,7 @@ from scheduler.state.nouns import (
     SCHEDULER_SETTINGS,
     SETTINGS_KEY,
 )
+from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.collection import OVERRIDES_KEY, CollectionOverrides
 from scheduler.structs.deployment import Deployment
@@ -37,6 +38,7 @@ from scheduler.structs.moment import Moment
 from scheduler.structs.node import Node
 from scheduler.structs.quota import QuotaAmounts
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.story import Story
 
 Result = TypeVar("Result")
 
@@ -181,6 +183,9 @@ class StateReader(Protocol):
     def open_evaluations(self) -> Sequence[Evaluation]:
         """Pending and blocked ones, by CreateIndex: what a new leader restores."""
         return self.list_by(EVALUATIONS, "open", ())
+
+    def story(self, story_id: str) -> Story | None:
+        return self.get(STORIES, story_id)
 
     def deployment(self, deployment_id: str) -> Deployment | None:
         return self.get(DEPLOYMENTS, deployment_id)

@@ -2,11 +2,21 @@
 
 from collections import Counter
 
-from cluster.store.ports import AllocFace, JobFace, NodeFace, RecordReader
+from cluster.store.ports import (
+    AllocFace,
+    JobFace,
+    ListedStory,
+    NodeFace,
+    RecordReader,
+    StoryProgress,
+    ToldEvaluation,
+)
 from scheduler.state import nouns
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
+from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeEligibility
 
 _BY_ID = {nouns.NODES: ("id",), nouns.JOBS: ("namespace", "id")}
@@ -164,6 +174,89 @@ class MemoryRecord(MemoryStateStore, RecordReader):
             and not alloc.is_server_terminal
             and sum(state.restarts for state in alloc.task_states.values()) >= at_least
         ]
+
+    def stories(self, wanted, limit, after=()):
+        running = self.running_stories()
+        listed = [
+            ListedStory(story, story.id in running)
+            for story in self.list_all(STORIES)
+            if self._is_wanted(story, wanted)
+        ]
+        rows = sorted(listed, key=lambda row: row.place, reverse=True)
+        return [row for row in rows if not after or row.place <= after][: limit + 1]
+
+    def story_tally(self, wanted):
+        rows = [story for story in self.list_all(STORIES) if self._is_wanted(story, wanted)]
+        return dict(Counter(story.kind.value for story in rows))
+
+    def running_stories(self):
+        drains = []
+        for node in self.nodes():
+            links = [
+                link
+                for link in self.list_by(STORY_NODES, "node", node.id)
+                if link.kind == "drain" and node.drain_strategy
+            ]
+            drains += sorted(links, key=lambda link: link.index)[-1:]
+        return {
+            *(row.story_id for row in self.open_evaluations()),
+            *(row.story_id for row in self.deployments() if row.is_active),
+            *(link.story_id for link in drains),
+        } - {""}
+
+    def progress_of(self, story_ids, namespaces=None):
+        found = {}
+        for story_id in story_ids:
+            told = self.story_evaluations(story_id, namespaces=namespaces)
+            if told:
+                counts = Counter(
+                    "deleted" if row.is_collected else row.evaluation.status.value for row in told
+                )
+                first = min(row.evaluation.create_time for row in told)
+                last = max(row.evaluation.modify_time for row in told)
+                found[story_id] = StoryProgress(dict(counts), first, last)
+        return found
+
+    def story_evaluations(self, story_id, limit=0, after=(), namespaces=None):
+        rows = [
+            *(ToldEvaluation(row, is_collected=False) for row in self.evaluations()),
+            *(
+                ToldEvaluation(row, is_collected=True)
+                for row in self.list_all(nouns.EVALUATION_STUBS)
+            ),
+        ]
+
+        def place(row):
+            return row.evaluation.create_index, row.evaluation.id
+
+        wanted = [
+            row
+            for row in sorted(rows, key=place)
+            if row.evaluation.story_id == story_id
+            and _within(row.evaluation, namespaces)
+            and (not after or place(row) >= after)
+        ]
+        return wanted[: limit + 1] if limit else wanted
+
+    def _is_wanted(self, story, wanted):
+        touching = {
+            row.story_id
+            for noun in (nouns.EVALUATIONS, nouns.EVALUATION_STUBS)
+            for row in self.list_all(noun)
+            if row.job_key == wanted.job
+        }
+        own = wanted.job in (story.job_key, JobKey(story.namespace, story.parent_job_id))
+        nodes = {link.node_id for link in self.list_by(STORY_NODES, "story", story.id)}
+        return (
+            _within(story, wanted.namespaces)
+            and (not wanted.kinds or story.kind in wanted.kinds)
+            and (wanted.job is None or own or story.id in touching)
+            and (not wanted.node_id or wanted.node_id in nodes)
+            and wanted.actor in (None, story.actor)
+            and wanted.running in (None, story.id in self.running_stories())
+            and story.modify_time >= wanted.since
+            and story.id.startswith(wanted.prefix)
+        )
 
     def token_names(self, accessor_ids):
         return {}

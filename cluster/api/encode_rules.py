@@ -18,6 +18,7 @@ from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclRole, AclToken
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, Namespace
 from scheduler.structs.network import AllocatedPort, NetworkResource, Port
@@ -110,7 +111,8 @@ CONSTANTS: dict[type, dict[str, Any]] = {
 
 #: Our own additions: written only when they do not hold one of these values.
 ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
-    Evaluation: {"Cause": (None,), "CountedEvals": (None,)},
+    Deployment: {"Story": ("",)},
+    Evaluation: {"Cause": (None,), "CountedEvals": (None,), "Story": ("",)},
     UpdateStrategy: {"Strategy": ("", "deployment", None)},
 }
 

@@ -41,6 +41,7 @@ from cluster.models.scheduler_settings import (
     SchedulerSettingsRow,
 )
 from cluster.models.state_index import StateIndexRow, TableIndexRow
+from cluster.models.story import StoryNodeRow, StoryRow
 
 __all__ = [
     "AclAuthMethodRow",
@@ -83,5 +84,7 @@ __all__ = [
     "ScalingPolicyRow",
     "SchedulerSettingsRow",
     "StateIndexRow",
+    "StoryNodeRow",
+    "StoryRow",
     "TableIndexRow",
 ]

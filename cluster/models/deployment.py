@@ -42,6 +42,7 @@ class DeploymentRow(ReadOnlyRow):
     waits_for_promotion = models.BooleanField(
         db_default=False, help_text="It is active, and a group has canaries without promotion."
     )
+    story_id = models.CharField("story", max_length=36, db_default="")
     body = models.BinaryField()
 
     objects = DeploymentQuerySet.as_manager()

@@ -36,6 +36,7 @@ class EvaluationColumns(ReadOnlyRow):
     )
     created_at = models.DateTimeField("created", null=True)
     modified_at = models.DateTimeField("modified", null=True)
+    story_id = models.CharField("story", max_length=36, db_default="")
     wait_until = models.DateTimeField(
         "waits until", null=True, help_text="Before this moment no scheduler takes it."
     )
@@ -110,6 +111,7 @@ class EvaluationRow(EvaluationColumns):
             models.Index(
                 fields=["cause_id"], name="eval_of_cause", condition=~models.Q(cause_id="")
             ),
+            models.Index(fields=["story_id", "create_index"], name="eval_of_story"),
         ]
 
     def __str__(self) -> str:
@@ -129,6 +131,7 @@ class EvaluationStubRow(EvaluationColumns):
         indexes = [
             models.Index(fields=["namespace", "job_id"], name="eval_stub_of_job"),
             models.Index(fields=["modify_index"], name="eval_stub_by_age"),
+            models.Index(fields=["story_id", "create_index"], name="eval_stub_of_story"),
         ]
 
     def __str__(self) -> str:

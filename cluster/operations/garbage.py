@@ -16,12 +16,14 @@ from scheduler.messages import Reap, Reaped
 from scheduler.ports import Change, Fence, IDSource, StateStore
 from scheduler.state.collection_noun import COLLECTION_OVERRIDES
 from scheduler.state.events import WriteKind
+from scheduler.state.writes.stories import cluster_story
 from scheduler.structs.collection import (
     CollectionOverrides,
     CollectionSettings,
     CoreJob,
     bounds_of,
 )
+from scheduler.structs.story import StoryKind
 
 #: Which setting of the environment says what, by field of `CollectionSettings`.
 VARIABLES = {
@@ -45,12 +47,12 @@ def demand_collection(store: StateStore, *, by: Caller, now: int) -> int:
     The demand is kept until a run has met it, whoever leads by then.
     """
     require_management(by)
-    index, _ = store.write(
-        WriteKind.COLLECTION_DEMANDED,
-        lambda change: write_demanded(change, CoreJob.FORCED),
-        now=now,
-        by=by,
-    )
+
+    def work(change: Change) -> None:
+        write_demanded(change, CoreJob.FORCED)
+        cluster_story(change, StoryKind.COLLECTION, "what is over was to be collected")
+
+    index, _ = store.write(WriteKind.COLLECTION_DEMANDED, work, now=now, by=by)
     return index
 
 

@@ -117,6 +117,7 @@ class CommandRunner:
         mark_node_unresponsive(
             self.store,
             command.node_id,
+            look=command.look,
             by=CLUSTER,
             now=self._clock.now(),
             ids=self._ids,

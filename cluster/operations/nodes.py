@@ -6,15 +6,13 @@ the answer, or `OperationRefused` with nothing written. The evaluations ride in 
 
 import hashlib
 import hmac
-import re
 from collections.abc import Callable
 
 import msgspec
 from msgspec.structs import replace
 
-from cluster.jobspec.names import name_faults, node_names
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
-from cluster.operations.node_pools import POOL_NAME
+from cluster.operations.node_registration import check_registration
 from cluster.operations.rights import require_management, require_writes
 from scheduler.access.caller import Caller
 from scheduler.ports import Change, Fence, IDSource, StateReader, StateStore
@@ -32,8 +30,14 @@ from scheduler.state.writes.nodes import (
     update_node_status,
     write_node,
 )
+from scheduler.state.writes.stories import (
+    drain_begins,
+    drain_story,
+    loss_begins,
+    node_changes,
+    node_told,
+)
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
-from scheduler.structs.identity import ALL_NODE_POOLS
 from scheduler.structs.node import (
     DrainStrategy,
     Node,
@@ -41,8 +45,8 @@ from scheduler.structs.node import (
     NodeEvent,
     NodeStatus,
 )
+from scheduler.structs.story import StoryKind
 
-_NODE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 #: What a new node may say of its own status; everything else is decided by the server.
 _FIRST_STATUSES = frozenset({NodeStatus.INITIALIZING, NodeStatus.READY})
 
@@ -71,6 +75,8 @@ class DrainRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: When cancelling: open the node for allocations again.
     mark_eligible: bool = False
     note: DrainNote = DrainNote()
+    #: What nodes that are drained together share; their drain is one story.
+    action: str = ""
 
 
 def hash_secret(secret: str) -> str:
@@ -98,7 +104,7 @@ def register_node(  # noqa: PLR0913 - what an agent shows of itself
     The right to this is that token, or the secret the node joined with; no other stands for them.
     A known node keeps its status, drain, eligibility and history whatever the agent sends.
     """
-    _check_registration(node, secret)
+    check_registration(node, secret)
     told = replace(
         node,
         secret_id=hash_secret(secret),
@@ -118,7 +124,7 @@ def register_node(  # noqa: PLR0913 - what an agent shows of itself
             raise NotAllowed("node secret ID does not match. Not registering node.")
         after = write_node(change, told)
         needed = registration_needs_evaluations(before, after)
-        return _with_evaluations(change, after, ids, needed=needed)
+        return _with_evaluations(change, after, ids, needed=needed, before=before)
 
     return _write(store, WriteKind.NODE_REGISTRATION, work, by=by, now=now)
 
@@ -143,15 +149,16 @@ def update_status(  # noqa: PLR0913 - what an agent says of its node
         if after is before:
             return NodeWritten(node=after)
         needed = status_needs_evaluations(before.status, after.status)
-        return _with_evaluations(change, after, ids, needed=needed)
+        return _with_evaluations(change, after, ids, needed=needed, before=before)
 
     return _write(store, WriteKind.NODE_REGISTRATION, work, by=by, now=now)
 
 
-def mark_node_unresponsive(
+def mark_node_unresponsive(  # noqa: PLR0913 - what a watcher knows
     store: StateStore,
     node_id: str,
     *,
+    look: str = "",
     by: Caller,
     now: int,
     ids: IDSource,
@@ -166,7 +173,8 @@ def mark_node_unresponsive(
         event = NodeEvent(message="Node heartbeat missed", subsystem="Cluster")
         after = update_node_status(change, node_id, status, event)
         needed = status_needs_evaluations(before.status, after.status)
-        return _with_evaluations(change, after, ids, needed=needed)
+        story = loss_begins(change, before, look)
+        return _with_evaluations(change, after, ids, needed=needed, story=story)
 
     return _write(store, WriteKind.NODE_REGISTRATION, work, by=by, now=now, fence=fence)
 
@@ -195,7 +203,8 @@ def drain_node(
         after = set_drain(change, before, request.strategy, request.note, mark_eligible=eligible)
         was_closed = before.scheduling_eligibility is NodeEligibility.INELIGIBLE
         needed = was_closed and request.strategy is None and eligible
-        return _with_evaluations(change, after, ids, needed=needed)
+        story = _drain_story(change, before, request)
+        return _with_evaluations(change, after, ids, needed=needed, story=story)
 
     return _write(store, WriteKind.NODE_DRAIN, work, by=by, now=now)
 
@@ -255,9 +264,9 @@ def evaluate_node(
     require_writes(by, "node")
 
     def work(change: Change) -> NodeWritten:
-        return _with_evaluations(
-            change, _known(change, node_id), ids, needed=True, text="an operator asked for it"
-        )
+        node, text = _known(change, node_id), "an operator asked for it"
+        story = node_changes(change, node, text, StoryKind.EVALUATION)
+        return _with_evaluations(change, node, ids, needed=True, text=text, story=story)
 
     return _write(store, WriteKind.EVALUATION_UPDATED, work, by=by, now=now)
 
@@ -272,7 +281,9 @@ def purge_node(
         _known(change, node_id)
         gone = replace(delete_node(change, node_id), modify_index=change.index)
         name = gone.name or gone.id
-        return _with_evaluations(change, gone, ids, needed=True, text=f"node {name} was purged")
+        text = f"node {name} was purged"
+        story = loss_begins(change, gone, text=text)
+        return _with_evaluations(change, gone, ids, needed=True, text=text, story=story)
 
     return _write(store, WriteKind.NODE_DEREGISTRATION, work, by=by, now=now)
 
@@ -295,31 +306,6 @@ def add_node_events(
 
     index, _ = store.write(WriteKind.NODE_STREAM_EVENT, work, now=now, by=by)
     return index
-
-
-def _check_registration(node: Node, secret: str) -> None:
-    missing = [
-        label
-        for label, value in (
-            ("node ID", node.id),
-            ("datacenter", node.datacenter),
-            ("node name", node.name),
-            ("attributes", node.attributes),
-            ("secret ID", secret),
-        )
-        if not value
-    ]
-    if missing:
-        raise OperationRefused(f"missing {missing[0]} for client registration")
-    if not _NODE_ID.fullmatch(node.id):
-        raise OperationRefused("the node ID must be a UUID in lower case")
-    if node.node_pool == ALL_NODE_POOLS:
-        raise OperationRefused(f'node is not allowed to register in node pool "{ALL_NODE_POOLS}"')
-    if node.node_pool and not POOL_NAME.fullmatch(node.node_pool):
-        raise OperationRefused(f'invalid node pool: invalid name "{node.node_pool}"')
-    faults = name_faults(node_names(node))
-    if faults:
-        raise OperationRefused("; ".join(fault.message for fault in faults))
 
 
 def _require_own(node: Node, secret: str, by: Caller) -> None:
@@ -360,15 +346,29 @@ def _unknown_since(alloc: Allocation) -> int:
     )
 
 
-def _with_evaluations(
-    change: Change, node: Node, ids: IDSource, *, needed: bool, text: str = ""
+def _with_evaluations(  # noqa: PLR0913 - what a write knows of a node
+    change: Change,
+    node: Node,
+    ids: IDSource,
+    *,
+    needed: bool,
+    text: str = "",
+    before: Node | None = None,
+    story: str = "",
 ) -> NodeWritten:
     """Add the evaluations of a write to it, where it needs any."""
-    if not needed:
-        return NodeWritten(node=node)
-    made = node_evaluations(change, node, ids, now=change.now, text=text)
-    stored = write_evaluations(change, made)
+    made = node_evaluations(change, node, ids, now=change.now, text=text) if needed else ()
+    story = story or node_told(change, before, node, has_work=bool(made))
+    stored = write_evaluations(change, (each.changed(story_id=story) for each in made))
     return NodeWritten(node=node, eval_ids=tuple(evaluation.id for evaluation in stored))
+
+
+def _drain_story(change: Change, node: Node, request: DrainRequest) -> str:
+    if node.drain_strategy is not None:
+        return drain_story(change, node.id)
+    if request.strategy is None:
+        return ""
+    return drain_begins(change, node, request.action, request.note.meta.get("message", ""))
 
 
 def _write(

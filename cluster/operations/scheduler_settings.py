@@ -12,7 +12,9 @@ from scheduler.access.caller import Caller
 from scheduler.ports import Change, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import SCHEDULER_SETTINGS
+from scheduler.state.writes.stories import cluster_story
 from scheduler.structs.scheduler_settings import SchedulerAlgorithm, SchedulerSettings
+from scheduler.structs.story import StoryKind
 
 
 class SettingsWritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +45,7 @@ def set_scheduler_settings(
         change.put(
             SCHEDULER_SETTINGS, replace(settings, create_index=created, modify_index=change.index)
         )
+        cluster_story(change, StoryKind.CONFIGURATION, "the scheduler configuration was set")
         return True
 
     index, updated = store.write(WriteKind.SCHEDULER_SETTINGS_UPDATED, work, now=now, by=by)

@@ -16,11 +16,13 @@ from cluster.store.access import the_store
 from cluster.store.beats import forget_beats
 from cluster.store.retention import (
     BATCH,
+    FIRST_STORY,
     checkpoint,
     forget_pages,
     trim_events,
     trim_job_stubs,
     trim_sessions,
+    trim_stories,
     trim_stubs,
 )
 from cluster.store.tokens import forget_expired
@@ -39,6 +41,7 @@ class Housekeeping:
     def __init__(self) -> None:
         self._clock = SystemClock()
         self._stopped = threading.Event()
+        self._stories_seen = FIRST_STORY
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
     def start(self) -> None:
@@ -84,6 +87,9 @@ class Housekeeping:
         ):
             while not self._stopped.is_set() and trim(the_store()) == BATCH:
                 pass
+        self._stories_seen = trim_stories(
+            the_store(), now=now, keep_for=stub_age, after=self._stories_seen
+        )
 
     def _trim_audit(self, now: int) -> None:
         before = now - round(settings.BIVOUAC_AUDIT_KEEP * _DAY_NS)

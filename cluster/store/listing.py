@@ -35,8 +35,8 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
     order.noun: order
     for order in (
         _Order(nouns.JOBS, ("namespace", "job_id"), "job_id"),
-        _Order(nouns.EVALUATIONS, _CREATION, "id", ("id", "previous_eval")),
-        _Order(nouns.EVALUATION_STUBS, _CREATION, "id"),
+        _Order(nouns.EVALUATIONS, _CREATION, "id", ("id", "previous_eval", "story_id")),
+        _Order(nouns.EVALUATION_STUBS, _CREATION, "id", ("story_id",)),
         _Order(nouns.ALLOCATIONS, _CREATION, "id", ("id", "node_id", "eval_id")),
         _Order(nouns.DEPLOYMENTS, _CREATION, "id"),
         _Order(nouns.NODES, ("id",), "id"),

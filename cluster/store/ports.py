@@ -18,6 +18,7 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSummary
 from scheduler.structs.node import Node
 from scheduler.structs.periodic_launch import PeriodicLaunch
+from scheduler.structs.story import Story, StoryKind
 from scheduler.structs.wire import Wire
 
 Key = TypeVar("Key", bound=AnyKey)
@@ -108,6 +109,54 @@ class AllocFace(NamedTuple):
     job_key: JobKey
     #: Whether an evaluation of its job places another one elsewhere.
     is_service: bool
+
+
+class StoryFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which stories: what is left open narrows nothing."""
+
+    #: Those of the cluster have the namespace "".
+    namespaces: Namespaces = None
+    kinds: frozenset[StoryKind] = frozenset()
+    #: What it set going, and what it had part in.
+    job: JobKey | None = None
+    node_id: str = ""
+    #: The name of whoever asked for it; "": nobody did.
+    actor: str | None = None
+    running: bool | None = None
+    #: Not those that began, and gained no node, since this instant, ns.
+    since: int = 0
+    #: The first characters of their ids.
+    prefix: str = ""
+
+
+class ListedStory(NamedTuple):
+    """A story of a list; its place there is `place`."""
+
+    story: Story
+    is_running: bool
+
+    @property
+    def place(self) -> tuple[bool, int, str]:
+        """What a page that begins with it is asked by."""
+        return self.is_running, self.story.create_index, self.story.id
+
+
+class StoryProgress(NamedTuple):
+    """The evaluations of a story, counted."""
+
+    #: By stored status; `deleted` counts the stubs of collected ones.
+    by_status: dict[str, int]
+    #: When the first was made, and when one changed last; ns, 0 without any.
+    first: int
+    last: int
+
+
+class ToldEvaluation(NamedTuple):
+    """An evaluation of a story."""
+
+    evaluation: Evaluation
+    #: It is the stub of a collected one.
+    is_collected: bool
 
 
 class RecordReader(StateReader, Protocol):
@@ -217,6 +266,38 @@ class RecordReader(StateReader, Protocol):
         self, keys: Collection[JobKey], at_least: int
     ) -> list[tuple[str, JobKey]]:
         """Allocations of these jobs, by id, that do not run and were restarted so often."""
+
+    def stories(
+        self, wanted: StoryFilter, limit: int, after: tuple[Any, ...] = ()
+    ) -> list[ListedStory]:
+        """Stories, those that run first, and of each part the newest first.
+
+        At most `limit` + 1 of them. `after` is inclusive: the place of the first one of the page.
+        A story runs while an evaluation of it is open, its rollout goes on, or its nodes drain.
+        """
+
+    def story_tally(self, wanted: StoryFilter) -> dict[str, int]:
+        """How many stories there are of each kind that has any."""
+
+    def running_stories(self) -> set[str]:
+        """The ids of the stories that run."""
+
+    def progress_of(
+        self, story_ids: Collection[str], namespaces: Namespaces = None
+    ) -> dict[str, StoryProgress]:
+        """The evaluations of each of these stories that has any, counted in one statement."""
+
+    def story_evaluations(
+        self,
+        story_id: str,
+        limit: int = 0,
+        after: tuple[int, str] | tuple[()] = (),
+        namespaces: Namespaces = None,
+    ) -> list[ToldEvaluation]:
+        """Evaluations of a story and stubs of collected ones, by creation; `limit` + 1 at most.
+
+        `after` is inclusive: index and id of the first one of the page.
+        """
 
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         """The names of those of these API tokens that are there, by their accessor ids."""

@@ -5,14 +5,24 @@ statements. The SQL of lists is in `listing`, that of counts in `tallies`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
-from cluster.store import children, event_log, frame_codec, holders, statements, tallies
+from cluster.store import (
+    children,
+    event_log,
+    frame_codec,
+    holders,
+    statements,
+    story_lists,
+    tallies,
+)
 from cluster.store import listing as lists
 from cluster.store.ports import (
     AllocFace,
     JobFace,
     JobsFace,
     Key,
+    ListedStory,
     Listing,
     Namespaces,
     NodeFace,
@@ -20,6 +30,9 @@ from cluster.store.ports import (
     RecordReader,
     RoomHeld,
     Span,
+    StoryFilter,
+    StoryProgress,
+    ToldEvaluation,
     Value,
 )
 from cluster.store.reader import DjangoStateReader
@@ -162,6 +175,34 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
         self, keys: Collection[JobKey], at_least: int
     ) -> list[tuple[str, JobKey]]:
         return tallies.restarting_among(self, keys, at_least)
+
+    def stories(
+        self, wanted: StoryFilter, limit: int, after: tuple[Any, ...] = ()
+    ) -> list[ListedStory]:
+        return story_lists.page(self, wanted, after, limit)
+
+    def story_tally(self, wanted: StoryFilter) -> dict[str, int]:
+        """See RecordReader; no story is decoded."""
+        return story_lists.tally(self, wanted)
+
+    def running_stories(self) -> set[str]:
+        """See RecordReader; nothing is decoded."""
+        return story_lists.running(self)
+
+    def progress_of(
+        self, story_ids: Collection[str], namespaces: Namespaces = None
+    ) -> dict[str, StoryProgress]:
+        """See RecordReader; no evaluation is decoded."""
+        return story_lists.progress(self, story_ids, namespaces)
+
+    def story_evaluations(
+        self,
+        story_id: str,
+        limit: int = 0,
+        after: tuple[int, str] | tuple[()] = (),
+        namespaces: Namespaces = None,
+    ) -> list[ToldEvaluation]:
+        return story_lists.evaluations(self, story_id, after, limit, namespaces)
 
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         return tallies.token_names(self, accessor_ids)

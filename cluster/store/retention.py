@@ -4,9 +4,13 @@ In: `now` and the bounds. Out: how much went. The oldest kept index is stored wi
 removes what is below it, so a reader never finds a gap without being told.
 """
 
+from collections.abc import Set as AbstractSet
+from typing import Any
+
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from cluster.store.statements import placeholders
 from cluster.store.timestamps import timestamp
 from cluster.store.transactions import (
     give_back,
@@ -37,6 +41,17 @@ _DROP_OLDEST_STUBS = (
 )
 #: The oldest by their index are the oldest by their time: only the first are looked at.
 _DROP_OLD_STUBS = _DROP_OLDEST_STUBS + " AND (modified_at IS NULL OR modified_at < %s)"
+#: Before every story.
+FIRST_STORY = (0, "")
+_NAMING = " RETURNING story_id"
+_IS_BARE = (
+    "NOT EXISTS (SELECT 1 FROM evaluation WHERE evaluation.story_id = story.id)"
+    " AND NOT EXISTS (SELECT 1 FROM evaluation_stub WHERE evaluation_stub.story_id = story.id)"
+)
+_OLD_STORIES = (
+    "SELECT create_index, id FROM story WHERE (create_index, id) > (%s, %s)"
+    " AND (modified_at IS NULL OR modified_at < %s) ORDER BY create_index, id LIMIT %s"
+)
 _JOB_STUB_COUNT = "SELECT COUNT(*) FROM job_stub"
 _DROP_JOB_STUBS = (
     "DELETE FROM job_stub WHERE id IN (SELECT id FROM job_stub WHERE purged_at < %s LIMIT %s)"
@@ -79,7 +94,8 @@ def trim_stubs(
 ) -> int:
     """Remove at most a batch of stubs of evaluations that are too old or too many.
 
-    Returns how many. Call it again while it returns `BATCH`.
+    A story goes with the last stub of it. Returns how many stubs went. Call it again while it
+    returns `BATCH`.
     """
     before = timestamp(now - keep_for)
 
@@ -88,10 +104,35 @@ def trim_stubs(
         with write_transaction(connection), connection.cursor() as cursor:
             excess = _number(connection, _STUB_COUNT) - keep_count
             if excess > 0:
-                cursor.execute(_DROP_OLDEST_STUBS, (min(excess, BATCH),))
+                cursor.execute(_DROP_OLDEST_STUBS + _NAMING, (min(excess, BATCH),))
             else:
-                cursor.execute(_DROP_OLD_STUBS, (BATCH, before))
-            return int(cursor.rowcount)
+                cursor.execute(_DROP_OLD_STUBS + _NAMING, (BATCH, before))
+            gone = cursor.fetchall()
+            _drop_bare_stories(cursor, {story_id for (story_id,) in gone})
+            return len(gone)
+
+    return writes_patiently(trim)
+
+
+def trim_stories(
+    store: DjangoStateStore, *, now: Nanoseconds, keep_for: Duration, after: tuple[int, str]
+) -> tuple[int, str]:
+    """Look at a batch of stories behind `after`, and remove old ones without evaluations.
+
+    Those whose evaluations were collected go with their last stub (`trim_stubs`); these never had
+    any. Returns where to go on; from the beginning again after the last.
+    """
+    before = timestamp(now - keep_for)
+
+    def trim() -> tuple[int, str]:
+        connection = connections[store.alias]
+        with connection.cursor() as cursor:
+            cursor.execute(_OLD_STORIES, (*after, before, BATCH))
+            looked_at = [(int(index), str(story_id)) for index, story_id in cursor.fetchall()]
+        if looked_at:
+            with write_transaction(connection), connection.cursor() as cursor:
+                _drop_bare_stories(cursor, {story_id for _, story_id in looked_at})
+        return looked_at[-1] if len(looked_at) == BATCH else FIRST_STORY
 
     return writes_patiently(trim)
 
@@ -147,6 +188,20 @@ def checkpoint(store: DjangoStateStore) -> int:
 def forget_pages(store: DjangoStateStore) -> None:
     """After looks at whole tables: on a thread with few transactions their pages would stay."""
     give_back(connections[store.alias])
+
+
+def _drop_bare_stories(cursor: Any, story_ids: AbstractSet[str]) -> None:
+    """Delete those of these stories that no evaluation and no stub names."""
+    ids = sorted(story_ids - {""})
+    if not ids:
+        return
+    among = placeholders(len(ids))
+    cursor.execute(f"SELECT id FROM story WHERE id IN ({among}) AND {_IS_BARE}", ids)  # noqa: S608 - our own text
+    bare = [story_id for (story_id,) in cursor.fetchall()]
+    if bare:
+        among = placeholders(len(bare))
+        cursor.execute(f"DELETE FROM story_node WHERE story_id IN ({among})", bare)  # noqa: S608 - our own text
+        cursor.execute(f"DELETE FROM story WHERE id IN ({among})", bare)  # noqa: S608 - our own text
 
 
 def _checkpoint(connection: BaseDatabaseWrapper, how: str) -> int:

@@ -27,6 +27,8 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.DeploymentRow: work.DeploymentAdmin,
     models.LifecycleRow: work.LifecycleAdmin,
     models.ExplanationRow: work.ExplanationAdmin,
+    models.StoryRow: work.StoryAdmin,
+    models.StoryNodeRow: work.StoryNodeAdmin,
     models.NamespaceRow: governance.NamespaceAdmin,
     models.QuotaRow: governance.QuotaAdmin,
     models.NodePoolRow: governance.PoolAdmin,

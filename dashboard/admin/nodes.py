@@ -17,6 +17,7 @@ from django.template.defaultfilters import pluralize
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from msgspec.structs import replace
 
 from cluster.models import NodeBeatRow, NodeRow, NodeUseRow
 from cluster.operations.errors import NotAllowed, OperationRefused
@@ -127,7 +128,9 @@ class NodeAdmin(ReadOnlyAdmin):
         return self._form_page(request, rows, form, "drain")
 
     def _drain(self, request: HttpRequest, rows: Sequence[NodeRow], form: DrainForm) -> None:
-        asked = form.request(request.user.get_username())
+        asked = replace(
+            form.request(request.user.get_username()), action=_moment(request)["ids"].next_id()
+        )
 
         def close(node_id: str) -> None:
             closed = NodeEligibility.INELIGIBLE

@@ -227,3 +227,21 @@ class ScalingEventAdmin(ReadOnlyAdmin):
     def message(self, row: Any) -> str:
         """In the words of whoever scaled."""
         return clipped(row.value.message, _MESSAGE)
+
+
+class StoryAdmin(ReadOnlyAdmin):
+    """What began, where and by whom."""
+
+    list_display = ("id", "kind", "namespace", "job_id", "actor", "created_at", "create_index")
+    list_filter = ("kind", "namespace")
+    search_fields = ("id__startswith", "job_id", "actor")
+    ordering = ("-create_index", "id")
+
+
+class StoryNodeAdmin(ReadOnlyAdmin):
+    """Which nodes have part in which stories."""
+
+    list_display = ("story_id", "node_id", "kind", "linked_at", "is_current")
+    list_filter = ("kind", "is_current")
+    search_fields = ("story_id__startswith", "node_id__startswith")
+    ordering = ("-id",)

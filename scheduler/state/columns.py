@@ -129,6 +129,7 @@ EVALUATION_COLUMNS: dict[str, Callable[[Evaluation], object]] = {
     "create_index": lambda evaluation: evaluation.create_index,
     "modify_index": lambda evaluation: evaluation.modify_index,
     "priority": lambda evaluation: evaluation.priority,
+    "story_id": lambda evaluation: evaluation.story_id,
 }
 EVALUATION_INSTANTS: dict[str, Callable[[Evaluation], int]] = {
     "created_at": attrgetter("create_time"),

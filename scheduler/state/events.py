@@ -21,6 +21,8 @@ class Topic(StrEnum):
     PERIODIC_LAUNCH = "PeriodicLaunch"
     SCALING_EVENT = "ScalingEvent"
     EVALUATION = "Evaluation"
+    STORY = "Story"
+    STORY_NODE = "StoryNode"
     ALLOCATION = "Allocation"
     DEPLOYMENT = "Deployment"
     NODE = "Node"

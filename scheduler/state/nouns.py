@@ -16,6 +16,7 @@ from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import AnyNoun, Index, Noun, Owner
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
+from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.structs.acl_auth import AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclBootstrap, AclRole, AclToken
@@ -223,6 +224,7 @@ DEPLOYMENTS: Noun[str, Deployment] = Noun(
         "create_index": lambda deployment: deployment.create_index,
         "modify_index": lambda deployment: deployment.modify_index,
         "waits_for_promotion": columns.waits_for_promotion,
+        "story_id": lambda deployment: deployment.story_id,
     },
     instants={"created_at": attrgetter("create_time"), "modified_at": attrgetter("modify_time")},
     indexes={"job": Index(lambda deployment: deployment.job_key, _OF_JOB)},
@@ -356,6 +358,8 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         ALLOCATIONS,
         EVALUATIONS,
         EVALUATION_STUBS,
+        STORIES,
+        STORY_NODES,
         DEPLOYMENTS,
         SCALING_POLICIES,
         SCALING_EVENTS,

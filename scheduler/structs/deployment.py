@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
-from scheduler.structs.wire import Duration, Instant, Nanoseconds, Wire
+from scheduler.structs.wire import Duration, Instant, Nanoseconds, Wire, wire_names
 
 
 class DeploymentStatus(StrEnum):
@@ -48,7 +48,7 @@ class GroupRollout(Wire, frozen=True):
     unhealthy_allocs: int = 0
 
 
-class Deployment(Wire, frozen=True):
+class Deployment(Wire, frozen=True, rename=wire_names(story_id="Story")):
     """A rollout of one job version."""
 
     id: str = ""
@@ -67,6 +67,8 @@ class Deployment(Wire, frozen=True):
     modify_index: int = 0
     create_time: Nanoseconds = 0
     modify_time: Nanoseconds = 0
+    #: Ours: the story of its version; left out on the wire when absent.
+    story_id: str = ""
 
     @property
     def job_key(self) -> JobKey:

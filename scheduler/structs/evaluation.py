@@ -71,7 +71,9 @@ class Cause(Wire, frozen=True):
     text: str = ""
 
 
-class Evaluation(Wire, frozen=True, rename=wire_names(failed_task_groups="FailedTGAllocs")):
+class Evaluation(
+    Wire, frozen=True, rename=wire_names(failed_task_groups="FailedTGAllocs", story_id="Story")
+):
     """One run of a scheduler over one job. Fields as in evaluations.md 1.1."""
 
     id: str = ""
@@ -109,6 +111,8 @@ class Evaluation(Wire, frozen=True, rename=wire_names(failed_task_groups="Failed
     cause: Cause | None = None
     #: Ours too: whose plans its run counted as taken, though they were still being judged.
     counted_evals: tuple[str, ...] = ()
+    #: And which story it is part of; a capsule's decision stays without it.
+    story_id: str = ""
 
     @property
     def job_key(self) -> JobKey:

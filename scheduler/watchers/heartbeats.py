@@ -14,7 +14,7 @@ from scheduler.commands import Command, MarkNodeUnresponsive
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, WriteKind
 from scheduler.structs.moment import Moment
-from scheduler.structs.node import Node, NodeStatus
+from scheduler.structs.node import LOST, Node, NodeStatus
 from scheduler.watchers.listeners import Listeners
 
 SECOND = 1_000_000_000
@@ -26,6 +26,9 @@ LOOK_INTERVAL = 1.0
 REPORT_AGAIN = 5.0
 #: When nobody looked for so long, it was the leader that slept, not the nodes.
 STALL = 5.0
+#: Losses and returns that follow each other so closely are told as one; for an hour at most.
+TOGETHER = 60.0
+LONGEST_LOSS = 3600.0
 
 
 class HeartbeatSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +57,8 @@ class Heartbeats:
         self._known: dict[str, tuple[NodeStatus, int]] = {}
         self._looked_at = 0.0
         self._restoring = True
+        #: The loss that is told now: its name, when it began, and when it last moved.
+        self._loss = ("", 0.0, 0.0)
 
     def restore(self, reader: StateReader, moment: Moment) -> None:
         """Give every node that is not down the long time of a failover."""
@@ -114,6 +119,8 @@ class Heartbeats:
                 continue
             version, before = _version(node), self._known.get(node.id)
             self._known[node.id] = version
+            if before is not None and before[0] in LOST and node.status not in LOST:
+                self._loss = (*self._loss[:2], moment.monotonic)
             if node.status is NodeStatus.DOWN:
                 self._timers.remove(node.id)
             elif frame.kind == WriteKind.NODE_REGISTRATION or version != before:
@@ -137,7 +144,19 @@ class Heartbeats:
         again = self._settings.grace if slept else REPORT_AGAIN
         for node_id in due:
             self._timers.push(node_id, moment.monotonic + again)
-        return () if slept else tuple(MarkNodeUnresponsive(node_id=node_id) for node_id in due)
+        if slept or not due:
+            return ()
+        look = self._look(moment)
+        return tuple(MarkNodeUnresponsive(node_id=node_id, look=look) for node_id in due)
+
+    def _look(self, moment: Moment) -> str:
+        """The name of this look: that of the loss which still goes on, or a new one."""
+        name, began, moved = self._loss
+        now = moment.monotonic
+        if not name or now - moved > TOGETHER or now - began > LONGEST_LOSS:
+            name, began = str(moment.now), now
+        self._loss = (name, began, now)
+        return name
 
     def _patience(self, node_id: str) -> float:
         """How long a node may be silent from now on."""

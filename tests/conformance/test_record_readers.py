@@ -5,20 +5,23 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from cluster.store.ports import Listing
+from cluster.store.ports import Listing, StoryFilter
 from scheduler.state import nouns
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskState
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSummary
 from scheduler.structs.node import DrainStrategy, NodeEligibility, NodeStatus
+from scheduler.structs.story import Story, StoryKind, StoryNode
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
 from tests.memory_record import MemoryRecord
 
 KEYS = {JobKey(namespace, job_id) for namespace in ("default", "team") for job_id in ("web", "db")}
+MILLISECOND = 1_000_000
 STATUSES = tuple(EvalStatus)
 ENDS = tuple(product((DesiredStatus.RUN, DesiredStatus.STOP), ClientStatus))
 
@@ -64,6 +67,35 @@ def fill(change):
     )
 
 
+def tell(change):
+    """Stories of every kind, some of which still run; a node that drains a second time."""
+    for place, kind in enumerate(StoryKind):
+        job = sorted(KEYS)[place % len(KEYS)] if place % 3 else JobKey("", "")
+        launched = "parent" if kind is StoryKind.LAUNCH else ""
+        change.put(
+            STORIES,
+            Story(
+                id=f"{place:x}{place:035x}", kind=kind, namespace=job.namespace,
+                job_id=job.job_id, parent_job_id=launched, actor="kim" if place % 2 else "",
+                create_index=place // 2, create_time=MILLISECOND, modify_time=place * MILLISECOND,
+            ),
+        )  # fmt: skip
+    drain, other = (f"{place:x}{place:035x}" for place in (2, 3))
+    for at, story_id in enumerate((drain, other)):
+        link = StoryNode(
+            story_id=story_id, node_id=make_node(3).id, kind=StoryKind.DRAIN, index=at,
+            current=at == 1,
+        )  # fmt: skip
+        change.put(STORY_NODES, link)
+    for number in (0, 1, 2, 3, 10, 13, 24):
+        row = change.evaluation(make_evaluation(number).id)
+        at = MILLISECOND * (number + 1)
+        told = row.changed(
+            story_id=f"{number % 7:x}{number % 7:035x}", create_time=at, modify_time=2 * at
+        )
+        put_found(change, told)
+
+
 def collect(change):
     change.delete_evaluation(make_evaluation(2).id)
 
@@ -73,7 +105,7 @@ def both(request):
     """The same writes in memory and in a database."""
     records = MemoryRecord(), request.getfixturevalue(f"{request.param}_store")
     for record in records:
-        for work in (fill, collect):
+        for work in (fill, tell, collect):
             record.write(WriteKind.EVALUATION_UPDATED, work, now=1)
     return records
 
@@ -130,6 +162,49 @@ def by_id(rows):
     return sorted(rows, key=lambda row: row.id)
 
 
+FILTERS = [
+    StoryFilter(),
+    StoryFilter(running=True),
+    StoryFilter(running=False, namespaces=("default", "")),
+    StoryFilter(namespaces=()),
+    StoryFilter(namespaces=("team",), actor="kim"),
+    StoryFilter(actor=""),
+    StoryFilter(kinds=frozenset({StoryKind.DRAIN, StoryKind.LOSS})),
+    StoryFilter(job=JobKey("default", "db")),
+    StoryFilter(job=JobKey("default", "parent")),
+    StoryFilter(node_id=make_node(3).id),
+    StoryFilter(since=6 * MILLISECOND),
+    StoryFilter(prefix="3"),
+]
+
+
+@pytest.mark.parametrize("wanted", FILTERS)
+def test_stories_are_listed_alike(both, wanted):
+    every = agreed(both, lambda r: r.stories(wanted, 50))
+    assert agreed(both, lambda r: sum(r.story_tally(wanted).values())) == len(every)
+    for place, row in enumerate(every):
+        part = agreed(both, lambda r, at=row.place: r.stories(wanted, 2, at))
+        assert part == every[place : place + 3]
+
+
+@pytest.mark.parametrize("namespaces", [None, ("team",), ()])
+def test_evaluations_of_a_story_come_with_the_collected_ones(both, namespaces):
+    for number in (2, 3):
+        story_id = f"{number}{number:035x}"
+
+        def ask(record, story_id=story_id, **how):
+            return record.story_evaluations(story_id, namespaces=namespaces, **how)
+
+        every = agreed(both, ask)
+        if every:
+            row = every[0].evaluation
+            after = (row.create_index, row.id)
+            assert agreed(both, lambda r, at=after: ask(r, limit=1, after=at)) == every[:2]
+    assert any(
+        row.is_collected for row in agreed(both, lambda r: r.story_evaluations(f"2{2:035x}"))
+    )
+
+
 IDS = [make_evaluation(number).id for number in (0, 1, 99)]
 QUESTIONS = {
     "jobs-among": lambda r: by_id(r.jobs_among({JobKey("team", "web"), JobKey("team", "no")})),
@@ -145,6 +220,9 @@ QUESTIONS = {
     "job-faces": lambda r: sorted(r.job_faces(None)),
     "job-faces-of-a-namespace": lambda r: sorted(r.job_faces({"team"})),
     "live-on-nodes": lambda r: by_id(r.live_on({make_node().id, make_node(2).id})),
+    "running-stories": lambda r: r.running_stories(),
+    "progress": lambda r: r.progress_of([f"{place:x}{place:035x}" for place in range(9)]),
+    "progress-in-a-namespace": lambda r: r.progress_of([f"3{3:035x}"], ("team",)),
     "restarting": lambda r: sorted(r.restarting_among(KEYS, 1)),
     "oldest-event": lambda r: r.oldest_event,
     "frames-after": lambda r: r.frames_after(1, 10),

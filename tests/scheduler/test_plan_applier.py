@@ -22,6 +22,7 @@ from scheduler.structs.moment import Moment
 from scheduler.structs.node import NodeEligibility
 from scheduler.structs.plan import Plan
 from scheduler.structs.resources import AllocatedResources, Resources
+from scheduler.structs.story import story_id
 from tests.builders import (
     SOME_MOMENT,
     CountingIDs,
@@ -260,6 +261,7 @@ def test_107_each_job_that_loses_allocations_is_evaluated_once() -> None:
             id="p",
             text=f"preempted by evaluation {make_evaluation().id} of job web",
         ),
+        story_id=story_id("preemption", make_evaluation().id),
     )
 
 

@@ -91,6 +91,27 @@ def _born(look: Written) -> Iterator[str]:
             yield f"{_short(row)} waits for what nobody missed"
 
 
+@LAWS.add("told", "an evaluation is part of one story that has begun, and of its parent's")
+def _told(look: Written) -> Iterator[str]:
+    for before, row in look.of(EVALUATIONS):
+        if row is None:
+            continue
+        if before is not None and before.story_id != row.story_id:
+            yield f"{_short(row)} went over to another story"
+        story = look.record.story(row.story_id)
+        if story is None:
+            yield f"{_short(row)} is of a story that nobody began"
+            continue
+        if row.create_index < story.create_index:
+            yield f"{_short(row)} was made before its {story.kind.value} began"
+        parent = look.record.evaluation(row.previous_eval)
+        if parent is not None and parent.story_id != row.story_id:
+            yield f"{_short(row)} is of another story than what it follows"
+    for _, deployment in look.of(DEPLOYMENTS):
+        if deployment is not None and look.record.story(deployment.story_id) is None:
+            yield f"rollout of {deployment.job_id} is of a story that nobody began"
+
+
 @LAWS.add("looked-at", "a node that goes down has the services looked at that it held")
 def _looked_at(look: Written) -> Iterator[str]:
     made = {row.job_key for _, row in look.of(EVALUATIONS) if row is not None}

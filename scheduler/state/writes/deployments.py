@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from scheduler.errors import IllegalTransition
 from scheduler.ports import Change
 from scheduler.state.writes.jobs import mark_stable
+from scheduler.state.writes.story_roots import story_of_deployment
 from scheduler.structs.allocation import Allocation, DeploymentHealth
 from scheduler.structs.deployment import (
     Deployment,
@@ -22,7 +23,7 @@ from scheduler.structs.deployment import (
 _RUNS_AGAIN = frozenset({DeploymentStatus.RUNNING, DeploymentStatus.PAUSED})
 
 
-def write_deployment(change: Change, deployment: Deployment) -> Deployment:
+def write_deployment(change: Change, deployment: Deployment, eval_id: str = "") -> Deployment:
     """Store a deployment as a plan describes it and return it as stored.
 
     What clients move (counters, deadlines) is taken from the stored row, and groups the plan does
@@ -38,6 +39,7 @@ def write_deployment(change: Change, deployment: Deployment) -> Deployment:
         modify_index=change.index,
         create_time=(before.create_time if before else deployment.create_time) or change.now,
         modify_time=change.now,
+        story_id=before.story_id if before else story_of_deployment(change, deployment, eval_id),
     )
     change.put_deployment(stored)
     _follow_status(change, before, stored)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from scheduler.ports import Change
 from scheduler.state.writes.job_status import refresh_job_status, refresh_job_statuses
+from scheduler.state.writes.story_roots import story_of
 from scheduler.state.writes.summaries import count_queued, uncount_allocation
 from scheduler.structs.evaluation import Cause, EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
@@ -67,6 +68,7 @@ def _write_evaluation(change: Change, evaluation: Evaluation) -> Evaluation:
         create_index=before.create_index if before else index,
         modify_index=index,
         cause=_cause(evaluation, before),
+        story_id=before.story_id if before else story_of(change, evaluation),
     )
     count_queued(change, stored)
     if stored.status is EvalStatus.COMPLETE and not stored.failed_task_groups:

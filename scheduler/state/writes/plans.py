@@ -52,7 +52,7 @@ def commit_plan(
         _close_node(change, node_id)
     if result.deployment is not None:
         try:
-            write_deployment(change, result.deployment)
+            write_deployment(change, result.deployment, plan.eval_id)
         except IllegalTransition as error:
             # It ended or was promoted meanwhile: the run must look again.
             raise PlanRefused(str(error)) from error

@@ -29,7 +29,7 @@ def plain(value, *names):
 def of_evaluation(value):
     names = (
         "id", "namespace", "job_id", "type", "triggered_by", "status", "previous_eval",
-        "deployment_id", "create_index", "modify_index", "priority",
+        "deployment_id", "create_index", "modify_index", "priority", "story_id",
     )  # fmt: skip
     return plain(value, *names) | {
         "cause_kind": value.cause.kind if value.cause else "",
@@ -64,11 +64,28 @@ def of_allocation(value):
 def of_deployment(value):
     groups = value.task_groups.values()
     waits = [group for group in groups if group.desired_canaries and not group.promoted]
-    names = ("id", "namespace", "job_id", "status", "create_index", "modify_index")
+    names = ("id", "namespace", "job_id", "status", "create_index", "modify_index", "story_id")
     return plain(value, *names) | {
         "created_at": moment(value.create_time),
         "modified_at": moment(value.modify_time),
         "waits_for_promotion": value.is_active and waits != [],
+    }
+
+
+def of_story(value):
+    names = ("id", "kind", "namespace", "job_id", "parent_job_id", "actor", "create_index",
+             "modify_index")  # fmt: skip
+    return plain(value, *names) | {
+        "created_at": moment(value.create_time),
+        "modified_at": moment(value.modify_time),
+    }
+
+
+def of_story_node(value):
+    return plain(value, "node_id", "story_id", "kind") | {
+        "linked_index": value.index,
+        "is_current": value.current,
+        "linked_at": moment(value.at),
     }
 
 
@@ -149,6 +166,8 @@ EXPECTED = {
         "last_launch": moment(value.launch)
     },
     models.CollectionOverridesRow: lambda _: {"name": "collection"},
+    models.StoryRow: of_story,
+    models.StoryNodeRow: of_story_node,
     models.SchedulerSettingsRow: lambda _: {"name": "scheduler"},
 }  # fmt: skip
 

@@ -32,6 +32,7 @@ from scheduler.structs.evaluation import Cause, CauseKind, EvalStatus, Evaluatio
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobChildrenSummary
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.story import version_story_id
 from tests.builders import CountingIDs, make_allocation
 from tests.callers import MANAGER, caller_with
 
@@ -133,6 +134,7 @@ def test_the_evaluation_is_of_the_child_and_says_who_launched_it(store, ids):
                 index=dispatched.index,
                 text=f"{dispatched.job_id} dispatched",
             ),
+            story_id=version_story_id(JobKey("default", dispatched.job_id), dispatched.index, 0),
         )
     ]
 

@@ -22,6 +22,7 @@ from scheduler.structs.allocation import ClientStatus, DesiredTransition
 from scheduler.structs.evaluation import Cause, CauseKind, Evaluation
 from scheduler.structs.job import JobSubmission
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.story import version_story_id
 from tests.builders import CountingIDs, make_allocation
 from tests.callers import MANAGER, caller_with
 
@@ -75,6 +76,7 @@ def test_a_new_job_is_stored_with_its_evaluation_in_one_write(store, ids):
         create_time=NOW,
         modify_time=NOW,
         cause=Cause(kind=CauseKind.JOB, id="web", index=before + 1, text="version 0 registered"),
+        story_id=version_story_id(make_job().key, before + 1, 0),
     )
     assert store.job(make_job().key).submit_time == NOW
     assert [frame.kind for frame in store.frames_since(before)] == [WriteKind.JOB_REGISTERED]

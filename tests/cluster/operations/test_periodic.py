@@ -26,6 +26,7 @@ from scheduler.structs.periodic_launch import (
     PastLaunch,
     PeriodicLaunch,
 )
+from scheduler.structs.story import version_story_id
 from tests.builders import SECOND, CountingIDs
 from tests.callers import MANAGER, caller_with
 
@@ -151,6 +152,7 @@ def test_what_is_due_is_launched_as_a_child_with_its_evaluation_in_one_write(sto
             create_time=THREE + 7,
             modify_time=THREE + 7,
             cause=Cause(kind=CauseKind.TIMER, id="etl", text=f"due at {THREE // SECOND}"),
+            story_id=version_story_id(JobKey("default", name), before + 1, 0),
         )
     ]
     assert [frame.kind for frame in store.frames_since(before)] == [WriteKind.JOB_LAUNCH_DECIDED]

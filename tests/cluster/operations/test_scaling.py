@@ -25,6 +25,7 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSubmission
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.story import version_story_id
 from tests.builders import CountingIDs
 from tests.callers import MANAGER, caller_with
 
@@ -102,6 +103,7 @@ def test_a_scaled_group_is_a_version_an_evaluation_and_an_event_of_one_write(sto
         create_time=NOW + 5,
         modify_time=NOW + 5,
         cause=Cause(kind=CauseKind.JOB, id="web", index=index, text=text),
+        story_id=version_story_id(KEY, job.create_index, 1),
     )
     assert events(store) == [
         ScalingEvent(

@@ -34,6 +34,7 @@ from scheduler.state import nouns
 from scheduler.state.events import WriteKind
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
+from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_token import AclRole
 from scheduler.structs.collection import CollectionOverrides
@@ -44,6 +45,7 @@ from scheduler.structs.job import JobSubmission, JobSummary
 from scheduler.structs.periodic_launch import PeriodicLaunch
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.story import Story, StoryKind, StoryNode
 from scheduler.structs.task_group import ScalingPolicy
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import accessor_of, make_token
@@ -90,6 +92,8 @@ def full(store, desk):
             (nouns.JOB_SUBMISSIONS, JobSubmission(namespace="default", job_id="web", source="x")),
             (PERIODIC_LAUNCHES, PeriodicLaunch(job_id="web", launch=SOME_MOMENT)),
             *((noun, noun.struct(name="some")) for noun in NAMED),
+            (STORIES, Story(id="s1", kind=StoryKind.DRAIN, create_time=SOME_MOMENT)),
+            (STORY_NODES, StoryNode(story_id="s1", node_id=make_node().id)),
             (
                 SCALING_POLICIES,
                 ScalingPolicy(id="p1", target={"Namespace": "default", "Job": "web"}),

@@ -1,0 +1,172 @@
+"""Lists of stories and how far each came, straight from the tables.
+
+In: a filter, a place to begin, ids of stories. Out: stories, those that run first and the newest
+first; counts of their evaluations. Collected evaluations are counted by what is left of them.
+"""
+
+import heapq
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from cluster.store import listing as lists
+from cluster.store.ports import (
+    ListedStory,
+    Listing,
+    Namespaces,
+    StoryFilter,
+    StoryProgress,
+    ToldEvaluation,
+)
+from cluster.store.reader import DjangoStateReader
+from cluster.store.statements import placeholders
+from cluster.store.tallies import within
+from cluster.store.timestamps import instant, timestamp
+from scheduler.state.nouns import EVALUATION_STUBS, EVALUATIONS
+from scheduler.state.story_nouns import STORIES
+from scheduler.structs.deployment import DEPLOYMENT_ACTIVE
+from scheduler.structs.evaluation import Evaluation
+
+_ACTIVE = ", ".join(f"'{status.value}'" for status in sorted(DEPLOYMENT_ACTIVE))
+#: The stories in which something is still to come: an evaluation, a rollout, a drain.
+_RUNNING = (
+    "SELECT story_id FROM evaluation WHERE status IN ('pending', 'blocked')"  # noqa: S608 - our own text
+    f" UNION SELECT story_id FROM deployment WHERE status IN ({_ACTIVE})"
+    " UNION SELECT link.story_id FROM node JOIN story_node link ON link.node_id = node.id"
+    " WHERE node.is_draining AND link.kind = 'drain' AND link.linked_index ="
+    " (SELECT MAX(linked_index) FROM story_node WHERE node_id = node.id AND kind = 'drain')"
+)
+#: What set a job going, and what it had part in.
+_OF_JOB = (
+    "SELECT id FROM story WHERE namespace = %s AND job_id = %s AND NOT (job_id = '')"
+    " UNION SELECT id FROM story WHERE namespace = %s AND parent_job_id = %s"
+    " AND NOT (parent_job_id = '')"
+    " UNION SELECT story_id FROM evaluation WHERE namespace = %s AND job_id = %s"
+    " UNION SELECT story_id FROM evaluation_stub WHERE namespace = %s AND job_id = %s"
+)
+
+_Condition = tuple[str, list[Any]]
+
+
+def page(
+    reader: DjangoStateReader, wanted: StoryFilter, after: tuple[Any, ...], limit: int
+) -> list[ListedStory]:
+    """At most `limit` + 1 stories: the one more says that another page follows."""
+    found: list[ListedStory] = []
+    for is_running in (True, False):
+        if wanted.running not in (None, is_running) or (after and is_running > after[0]):
+            continue
+        start = after[1:] if after and after[0] == is_running else ()
+        lacking = limit + 1 - len(found)
+        if lacking:
+            rows = _part(reader, wanted, start, lacking, is_running=is_running)
+            found += (ListedStory(story, is_running) for story in rows)
+    return found
+
+
+def _part(
+    reader: DjangoStateReader,
+    wanted: StoryFilter,
+    start: tuple[Any, ...],
+    at_most: int,
+    *,
+    is_running: bool,
+) -> Iterator[Any]:
+    conditions = _conditions(wanted)
+    conditions.append((f"id {'' if is_running else 'NOT '}IN ({_RUNNING})", []))
+    if start:
+        conditions.append(("(create_index, id) <= (%s, %s)", [*start]))
+    where, parameters = _joined(conditions)
+    order = "create_index DESC, id DESC LIMIT %s"
+    return iter(reader.select(STORIES, where, [*parameters, at_most], order))
+
+
+def tally(reader: DjangoStateReader, wanted: StoryFilter) -> dict[str, int]:
+    """How many there are of each kind."""
+    conditions = _conditions(wanted)
+    if wanted.running is not None:
+        conditions.append((f"id {'' if wanted.running else 'NOT '}IN ({_RUNNING})", []))
+    where, parameters = _joined(conditions)
+    clause = f" WHERE {where}" if where else ""
+    found = reader.rows(f"SELECT kind, COUNT(*) FROM story{clause} GROUP BY kind", parameters)  # noqa: S608 - names of our own tables only
+    return {str(kind): int(count) for kind, count in found}
+
+
+def running(reader: DjangoStateReader) -> set[str]:
+    """The stories in which something is still to come."""
+    return {str(story_id) for (story_id,) in reader.rows(_RUNNING, ()) if story_id}
+
+
+def progress(
+    reader: DjangoStateReader, story_ids: Collection[str], namespaces: Namespaces
+) -> dict[str, StoryProgress]:
+    """How many evaluations of each story have which status, and when one changed last."""
+    ids = sorted(story_ids)
+    if not ids:
+        return {}
+    among, spaces = within(namespaces, f"story_id IN ({placeholders(len(ids))})")
+    what = "COUNT(*), MIN(created_at), MAX(modified_at)"
+    rows = reader.rows(
+        f"SELECT story_id, status, {what} FROM evaluation{among} GROUP BY story_id, status"  # noqa: S608 - names of our own tables only
+        f" UNION ALL SELECT story_id, 'deleted', {what} FROM evaluation_stub{among}"
+        " GROUP BY story_id",
+        [*ids, *spaces, *ids, *spaces],
+    )
+    found: dict[str, StoryProgress] = {}
+    for story_id, status, count, first, last in rows:
+        before = found.get(str(story_id), StoryProgress({}, 0, 0))
+        starts = [at for at in (before.first, instant(first)) if at]
+        found[str(story_id)] = StoryProgress(
+            before.by_status | {str(status): int(count)},
+            min(starts, default=0),
+            max(before.last, instant(last)),
+        )
+    return found
+
+
+def evaluations(
+    reader: DjangoStateReader, story_id: str, after: tuple[int, str] | tuple[()], limit: int,
+    namespaces: Namespaces,
+) -> list[ToldEvaluation]:  # fmt: skip
+    """Evaluations of a story by creation, collected ones among them; at most `limit` + 1."""
+    asked = Listing(equals={"story_id": story_id}, after=after, limit=limit, namespaces=namespaces)
+    kept = lists.page(reader, EVALUATIONS, asked)
+    stubs = lists.page(reader, EVALUATION_STUBS, asked)
+    told = heapq.merge(
+        (ToldEvaluation(each, is_collected=False) for each in kept),
+        (ToldEvaluation(each, is_collected=True) for each in stubs),
+        key=_creation,
+    )
+    merged = list(told)
+    return merged[: limit + 1] if limit else merged
+
+
+def _creation(told: ToldEvaluation) -> tuple[int, str]:
+    evaluation: Evaluation = told.evaluation
+    return evaluation.create_index, evaluation.id
+
+
+def _conditions(wanted: StoryFilter) -> list[_Condition]:
+    conditions: list[_Condition] = []
+    if wanted.namespaces is not None:
+        names = sorted(wanted.namespaces)
+        conditions.append((f"namespace IN ({placeholders(len(names)) or 'NULL'})", [*names]))
+    if wanted.kinds:
+        kinds = sorted(kind.value for kind in wanted.kinds)
+        conditions.append((f"kind IN ({placeholders(len(kinds))})", [*kinds]))
+    if wanted.job is not None:
+        conditions.append((f"id IN ({_OF_JOB})", [*wanted.job] * 4))
+    if wanted.node_id:
+        text = "id IN (SELECT story_id FROM story_node WHERE node_id = %s)"
+        conditions.append((text, [wanted.node_id]))
+    if wanted.actor is not None:
+        conditions.append(("actor = %s", [wanted.actor]))
+    if wanted.since:
+        conditions.append(("modified_at >= %s", [timestamp(wanted.since)]))
+    if wanted.prefix:
+        conditions.append(("id >= %s AND id < %s", [wanted.prefix, f"{wanted.prefix}g"]))
+    return conditions
+
+
+def _joined(conditions: list[_Condition]) -> tuple[str, list[Any]]:
+    parameters = [value for _, values in conditions for value in values]
+    return " AND ".join(text for text, _ in conditions), parameters
