@@ -88,6 +88,8 @@ _DEPLOYMENT = {
     "blocked": _same("blocked"),
     "unblocking": Label("unblocking", "scheduling", "scheduling", is_quasi=True),
     "canary": Label("canary", "canary", "canary", is_quasi=True),
+    "stuck": Label("stuck", "failed", "failed", is_quasi=True),
+    "unhealthy": Label("unhealthy", "failed", "failed", is_quasi=True),
 }
 
 #: How a version of a job stands among the others.

@@ -155,18 +155,20 @@ def _rollouts(facts: Circumstances) -> Iterator[Need]:
             icon="deployment", tone="failed", action="See why",
             strong=f"Rollout of {rollout.job_id} version {rollout.job_version} makes no progress",
             text=f"{item.healthy}{until}", at=item.deadline,
-            url=job_url(rollout.job_key),
+            url=f"/deployments/{rollout.id}/",
         )  # fmt: skip
-    yield from _rest(stuck, "more rollout makes no progress", "more rollouts make none", "/jobs/")
+    yield from _rest(
+        stuck, "more rollout makes no progress", "more rollouts make none", "/deployments/"
+    )
     for item in waiting[:_ONE_BY_ONE]:
         rollout = item.deployment
         canaries = count_of(item.waiting_canaries, "healthy canary", "healthy canaries")
         yield Need(
             icon="canary", tone="canary", action="Review canaries",
             strong=f"Rollout of {rollout.job_id} version {rollout.job_version} waits for a person",
-            text=f"{canaries} to promote", url=job_url(rollout.job_key),
+            text=f"{canaries} to promote", url=f"/deployments/{rollout.id}/",
         )  # fmt: skip
-    yield from _rest(waiting, "more rollout waits", "more rollouts wait", "/jobs/")
+    yield from _rest(waiting, "more rollout waits", "more rollouts wait", "/deployments/")
 
 
 def is_stuck(rollout: RolloutProgress, now: int) -> bool:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dashboard.feeds.chains import ChainFeed, TidyFeed, TimelineFeed
+from dashboard.feeds.deployments import DeploymentFeed, DeploymentsFeed
 from dashboard.feeds.drains import DrainFeed, DrainsFeed
 from dashboard.feeds.evaluation import EvaluationFeed
 from dashboard.feeds.evaluations import EvaluationsFeed
@@ -25,6 +26,8 @@ from dashboard.queries import (
     allocation,
     allocations,
     chain,
+    deployment,
+    deployments,
     dispatch,
     drains,
     evaluation,
@@ -52,6 +55,7 @@ class Names(Enum):
     JOB = "a job, as `<namespace>/<id>`"
     ALLOCATION = "an allocation"
     EVALUATION = "an evaluation, collected or not"
+    DEPLOYMENT = "a deployment"
 
 
 class Followed(NamedTuple):
@@ -91,6 +95,9 @@ _COUNTED = (Topic.JOB, Topic.JOB_SUMMARY)
 _LAUNCHED = (*_COUNTED, Topic.PERIODIC_LAUNCH)
 _ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
+
+_ROLLED = (Topic.DEPLOYMENT, Topic.ALLOCATION, *_TOLD, Topic.JOB, Topic.JOB_VERSION)
+_ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts")
 
 _SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)
 _POOLS = (Topic.NODE_POOL, Topic.NODE)
@@ -209,6 +216,35 @@ FOLLOWED: Mapping[str, Followed] = {
         panels=(
             _panel("node-head", "_node_head.html", nodes.node_panel, *_ON_NODES),
             _panel("node-body", "_node_body.html", nodes.node_panel, *_ON_NODES),
+        ),
+    ),
+    "deployments": Followed(
+        Names.NAMESPACE,
+        DeploymentsFeed,
+        panels=(
+            _panel(
+                "deployments-told", "_deployments_told.html", deployments.running_panel,
+                Topic.DEPLOYMENT,
+            ),
+            _panel(
+                "deployments-running", "_deployments_running.html", deployments.running_panel,
+                Topic.DEPLOYMENT,
+            ),
+            _panel(
+                "deployments-ended", "_deployments_ended.html", deployments.ended_panel,
+                Topic.DEPLOYMENT,
+            ),
+        ),
+    ),
+    "deployment": Followed(
+        Names.DEPLOYMENT,
+        DeploymentFeed,
+        panels=tuple(
+            _panel(
+                f"deployment-{part}", f"_deployment_{part}.html", deployment.deployment_panel,
+                *_ROLLED,
+            )
+            for part in _ROLLOUT_PARTS
         ),
     ),
     "drains": Followed(

@@ -7,7 +7,7 @@ In: a deployment. Out: its RolloutProgress. Only tells: promoting and failing ar
 import msgspec
 
 from dashboard.wording import count_of, number
-from scheduler.structs.deployment import Deployment, GroupRollout
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 
 
 class GroupProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,9 +24,7 @@ class GroupProgress(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         if state.promoted:
             return f"{number(state.desired_canaries)}, promoted"
-        # One that was replaced stays on the list.
-        there = min(len(state.placed_canaries), state.desired_canaries)
-        placed = f"{number(there)} of {number(state.desired_canaries)} placed"
+        placed = f"{number(self.canaries_placed)} of {number(state.desired_canaries)} placed"
         if not self.waits_for_promotion:
             return placed
         return f"{placed}, healthy: {'promoted by itself' if state.auto_promote else 'promote it'}"
@@ -40,6 +38,37 @@ class GroupProgress(msgspec.Struct, frozen=True, kw_only=True):
     def healthy(self) -> str:
         """How many became healthy, of how many wanted."""
         return of_wanted(self.state.healthy_allocs, self.state.desired_total, "became healthy")
+
+    @property
+    def deadline(self) -> int:
+        """When it must have made progress, ns; 0 when nothing is due of it."""
+        state = self.state
+        is_over = state.healthy_allocs >= state.desired_total and not self.waits_for_promotion
+        if is_over or (self.waits_for_promotion and not state.auto_promote):
+            return 0
+        return state.require_progress_by
+
+    @property
+    def canaries_placed(self) -> int:
+        """How many of its canaries are there; one that was replaced stays on the list."""
+        return min(len(self.state.placed_canaries), self.state.desired_canaries)
+
+    @property
+    def canaries_healthy(self) -> int:
+        """How many of its canaries are healthy, or were when they were promoted."""
+        wanted = self.state.desired_canaries
+        return wanted if self.state.promoted else min(self.state.healthy_allocs, wanted)
+
+    @property
+    def rest(self) -> int:
+        """How many of its allocations are no canaries."""
+        return max(self.state.desired_total - self.state.desired_canaries, 0)
+
+    @property
+    def rest_healthy(self) -> int:
+        """How many of these are healthy."""
+        others = self.state.healthy_allocs - self.canaries_healthy
+        return min(max(others, 0), self.rest)
 
     @property
     def waits_for_promotion(self) -> bool:
@@ -58,18 +87,39 @@ class RolloutProgress(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[GroupProgress, ...]
 
     @property
+    def is_paused(self) -> bool:
+        """Whether somebody holds it."""
+        return self.deployment.status is DeploymentStatus.PAUSED
+
+    @property
+    def healthy_count(self) -> int:
+        """How many became healthy, all groups together."""
+        return sum(group.state.healthy_allocs for group in self.groups)
+
+    @property
+    def wanted_count(self) -> int:
+        """How many there shall be, all groups together."""
+        return sum(group.state.desired_total for group in self.groups)
+
+    @property
+    def unhealthy_count(self) -> int:
+        """How many were found unhealthy, all groups together."""
+        return sum(group.state.unhealthy_allocs for group in self.groups)
+
+    @property
+    def healthy_of_wanted(self) -> str:
+        """`2 of 5`, of all groups together."""
+        return of_wanted(self.healthy_count, self.wanted_count, "became healthy")
+
+    @property
     def deadline(self) -> int:
         """When the first group must have made progress; 0 when nothing is due.
 
-        Healthy canaries wait for a person as long as it takes.
+        Healthy canaries wait for a person as long as it takes, and so does what is paused.
         """
-        if not self.deployment.is_active:
+        if not self.deployment.is_active or self.is_paused:
             return 0
-        due = (
-            group.state.require_progress_by
-            for group in self.groups
-            if group.state.auto_promote or not group.waits_for_promotion
-        )
+        due = (group.deadline for group in self.groups)
         return min((instant for instant in due if instant), default=0)
 
     @property
@@ -91,10 +141,8 @@ class RolloutProgress(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def healthy(self) -> str:
         """`2 of 5 healthy`, of all groups together."""
-        healthy = sum(group.state.healthy_allocs for group in self.groups)
-        desired = sum(group.state.desired_total for group in self.groups)
-        told = of_wanted(healthy, desired, "became healthy")
-        return f"{told} healthy" if healthy <= desired else told
+        told = self.healthy_of_wanted
+        return f"{told} healthy" if self.healthy_count <= self.wanted_count else told
 
     @property
     def reverts(self) -> bool:

@@ -3,13 +3,12 @@
 from typing import Self
 
 from django.db import models
+from django.urls import reverse
 
 from cluster.models.fields import choices_of
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
-from cluster.page_addresses import job_url
 from scheduler.state import nouns
 from scheduler.structs.deployment import DEPLOYMENT_ACTIVE, Deployment, DeploymentStatus
-from scheduler.structs.identity import JobKey
 
 
 class DeploymentQuerySet(ReadOnlyQuerySet["DeploymentRow"]):
@@ -65,8 +64,8 @@ class DeploymentRow(ReadOnlyRow):
         return self.id
 
     def get_absolute_url(self) -> str:
-        """The page of its job, which shows the rollout."""
-        return job_url(JobKey(self.namespace, self.job_id))
+        """The page of the rollout."""
+        return reverse("deployment", args=[self.id])
 
     @property
     def value(self) -> Deployment:

@@ -190,6 +190,10 @@ def _conditions(
         conditions.append((f"{shown} = %s", [value]))
         if order.noun is nouns.EVALUATIONS and column in leading and value in _OPEN_STATUSES:
             conditions.append((_IS_OPEN, []))
+    for column, values in listing.among.items():
+        assert column in order.noun.column_names, f"{order.noun.table} has no column {column}"
+        shown = column if column in leading else reader.hidden(column)
+        conditions.append((f"{shown} IN ({placeholders(len(values))})", list(values)))
     return conditions
 
 

@@ -35,6 +35,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[Any, ...] = ()
     #: Columns of the table that must have these values.
     equals: Mapping[str, str] = {}
+    #: Columns that must have one of these values; of none no row has one.
+    among: Mapping[str, Sequence[str]] = {}
     #: 0: all.
     limit: int = 0
     reverse: bool = False

@@ -91,7 +91,7 @@ def _governed(kind: str, key: str, looker: Looker) -> Subscription:
 
 def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
     """The buttons that live frames render."""
-    if FOLLOWED[kind].names is Names.JOB:
+    if FOLLOWED[kind].names in (Names.JOB, Names.DEPLOYMENT):
         return actions_in(access, namespace)
     if kind == "evaluation" and "capsule" in Opens(access):
         return frozenset({"capsule"})
@@ -116,6 +116,9 @@ def _namespace_of(names: Names, key: str, reader: RecordReader) -> str | None:
     if names is Names.JOB:
         namespace, _, job_id = key.partition("/")
         return namespace if reader.job(JobKey(namespace, job_id)) is not None else None
+    if names is Names.DEPLOYMENT:
+        deployment = reader.deployment(key)
+        return deployment.namespace if deployment is not None else None
     if names is Names.ALLOCATION:
         alloc = reader.allocation(key)
         return alloc.namespace if alloc is not None else None

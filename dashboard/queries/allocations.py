@@ -95,7 +95,9 @@ def cell_context(alloc: Allocation) -> dict[str, Any]:
 def open_of_job(reader: RecordReader, key: JobKey, limit: int) -> list[Allocation]:
     """Those that run, should run, or still stop; at most `limit`, in order of their names."""
     found = reader.open_allocations(key, limit)
-    return sorted(found, key=lambda alloc: (alloc.task_group, _number(alloc), alloc.create_index))
+    return sorted(
+        found, key=lambda alloc: (alloc.task_group, number_of(alloc), alloc.create_index)
+    )
 
 
 def newest(
@@ -107,6 +109,7 @@ def newest(
     )
 
 
-def _number(alloc: Allocation) -> int:
+def number_of(alloc: Allocation) -> int:
+    """The place in its group as a number, so that `[5]` comes before `[10]`; 0 without one."""
     digits = index_of(alloc).strip("[]")
     return int(digits) if digits.isdecimal() else 0

@@ -46,6 +46,7 @@ ACTS = (
 _ADDRESSES = {
     "allocation": "/allocations/{}/",
     "node": "/nodes/{}/",
+    "deployment": "/deployments/{}/",
     "evaluation": "/evaluations/{}/",
 }
 _LONGEST = 128

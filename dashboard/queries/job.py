@@ -25,7 +25,7 @@ from dashboard.queries.launching import (
     launching_context,
 )
 from dashboard.queries.listings import newest_of_job
-from dashboard.queries.rollout import rollout_of
+from dashboard.queries.rollout import acts_of, rollout_of
 from dashboard.queries.scale import ScaleTyped, scale_context
 from dashboard.queries.versions import versions_context
 from dashboard.rollouts import of_wanted
@@ -96,6 +96,7 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
     if job is None:
         raise Absent
     chosen = wish.tab if wish.tab in dict(_TABS) else "overview"
+    standing = _standing(reader, job, viewer.now)
     context = {
         "tab": chosen,
         "tabs": [
@@ -108,7 +109,8 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
         ),
         "namespace": key.namespace,
         "may": viewer.may_in(key.namespace),
-        **_standing(reader, job, viewer.now),
+        **standing,
+        **(acts_of(reader, standing["rollout"]) if chosen == "overview" else {}),
         **_READ[chosen](reader, job, viewer.now, wish),
     }
     return context | {"now": viewer.now}
@@ -174,8 +176,10 @@ def rollout_panel(
 ) -> Mapping[str, Any]:
     """Its newest deployment; `rollout` is None where none is worth telling."""
     job = reader.job(_key(subscription))
+    rollout = None if job is None else rollout_of(reader, job)
     return {
-        "rollout": None if job is None else rollout_of(reader, job),
+        "rollout": rollout,
+        **acts_of(reader, rollout),
         "namespace": subscription.key.partition("/")[0],
         "may": subscription.may,
     }

@@ -1,13 +1,17 @@
 """The rollout of a job's version: its newest deployment, as the job's page tells it.
 
-In: a reader and the job. Out: the RolloutProgress that `_job_rollout.html` shows, and what the
-job's sentence says of it.
+In: a reader and the job. Out: the RolloutProgress that `_job_rollout.html` shows, what the job's
+sentence says of it, and what its buttons would do.
 """
+
+from collections.abc import Sequence
 
 from cluster.store.ports import RecordReader
 from dashboard.queries.listings import newest_of_job
+from dashboard.rollout_words import fail_told, pause_told, promote_told
 from dashboard.rollouts import RolloutProgress, progress_of
 from scheduler.state import nouns
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.job import Job
 
 
@@ -17,3 +21,30 @@ def rollout_of(reader: RecordReader, job: Job) -> RolloutProgress | None:
     if not newest or (newest[0].job_version != job.version and not newest[0].is_active):
         return None
     return progress_of(newest[0])
+
+
+def acts_of(reader: RecordReader, rollout: RolloutProgress | None) -> dict[str, str]:
+    """What the buttons of a rollout would do; nothing for one that has ended."""
+    if rollout is None or not rollout.deployment.is_active:
+        return {}
+    return told_acts(rollout, versions_of(reader, rollout.deployment))
+
+
+def told_acts(rollout: RolloutProgress, versions: Sequence[Job]) -> dict[str, str]:
+    """The same from the versions that are kept of its job, newest first."""
+    version = rollout.deployment.job_version
+    job = next((each for each in versions if each.version == version), None)
+    return {
+        "promote_told": promote_told(rollout, job),
+        "pause_told": pause_told(rollout),
+        "fail_told": fail_told(rollout, versions) if versions else "Its job is gone.",
+    }
+
+
+def versions_of(reader: RecordReader, deployment: Deployment) -> list[Job]:
+    """Those kept of the deployment's own incarnation of its job, newest first."""
+    return [
+        each
+        for each in reader.job_versions(deployment.job_key)
+        if deployment.job_create_index in (0, each.create_index)
+    ]

@@ -17,6 +17,7 @@ from dashboard.viewer import Viewer
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 
 Row = TypeVar("Row")
@@ -56,9 +57,11 @@ def search(reader: RecordReader, viewer: Viewer, text: str) -> tuple[HitsOfKind,
         whole = text.lower()
         allocs = _begin_with(reader, viewer, nouns.ALLOCATIONS, whole)
         evaluations = _begin_with(reader, viewer, nouns.EVALUATIONS, whole)
+        rollouts = _begin_with(reader, viewer, nouns.DEPLOYMENTS, whole)
         found += [
             _found("Allocations", "allocation", allocs, _alloc),
             _found("Evaluations", "evaluation", evaluations, _evaluation),
+            _found("Deployments", "deployment", rollouts, _deployment),
         ]
     return tuple(each for each in found if each.hits)
 
@@ -109,3 +112,10 @@ def _evaluation(evaluation: Evaluation) -> Hit:
         "evaluation",
         evaluation.status.value,
     )
+
+
+def _deployment(deployment: Deployment) -> Hit:
+    title = f"{deployment.id[:8]} {deployment.job_id}"
+    note = f"version {deployment.job_version}"
+    status = deployment.status.value
+    return Hit(f"/deployments/{deployment.id}/", title, note, "deployment", status)

@@ -1,4 +1,4 @@
-"""Buttons of a rollout: each asks an operation, then leads to what came of it."""
+"""Buttons of a rollout: each asks an operation, then leads to its page, where the rest follows."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,6 @@ from cluster.operations.deployments import (
     promote_deployment,
 )
 from cluster.operations.errors import OperationRefused
-from cluster.page_addresses import job_url
 from cluster.store.access import the_store
 from dashboard.acts import note_refusal
 from dashboard.page import action
@@ -29,7 +28,7 @@ Operation = Callable[[StateStore, Deployment, Viewer, IDSource], DeploymentWritt
 @action
 async def promote(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /deployments/promote/: the canaries that wait for a person."""
-    told = "The canaries of version {} were promoted. This is how the rest follows."
+    told = "The canaries of version {} were promoted. The rest follows."
     return await _ordered(request, viewer, request.POST.get("deployment", ""), _promote, told)
 
 
@@ -58,18 +57,16 @@ async def _ordered(
     found = await store.aread(lambda reader: reader.deployment(deployment_id))
     if found is None or not viewer.sees(found.namespace):
         messages.error(request, "Nothing was changed: it is not there any more.")
-        return redirect("/jobs/")
+        return redirect("deployments")
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
-        written = await store.awrite_call(operation, found, viewer, ids)
+        await store.awrite_call(operation, found, viewer, ids)
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused)
         messages.error(request, f"Nothing was changed: {str(refused).strip()}.")
-        return redirect(job_url(found.job_key))
+        return redirect("deployment", found.id)
     messages.success(request, told.format(found.job_version))
-    return redirect(
-        f"/evaluations/{written.eval_id}/" if written.eval_id else job_url(found.job_key)
-    )
+    return redirect("deployment", found.id)
 
 
 def _promote(

@@ -65,12 +65,14 @@ def ids(world):
         world.register(job("waiting", task={**MOCK, **TOO_LARGE}))
         alloc = world.running("seen", 2)[0]
         world.running("rolling", 2)
+        rollout = next(each for each in world.get("deployments") if each["JobID"] == "rolling")
         waiting = world.evaluation("waiting", "queued-allocs", "blocked")
         drain = {"DrainSpec": {"Deadline": 60_000_000_000}, "MarkEligible": True}
         assert world.api.put(f"/v1/node/{drained['ID']}/drain", json=drain).is_success
         yield {
             "eval_id": alloc["EvalID"],
             "alloc_id": alloc["ID"],
+            "deployment_id": rollout["ID"],
             "node_id": drained["ID"],
             "namespace": "default",
             # A namespace and a node pool of every cluster.

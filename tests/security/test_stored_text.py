@@ -18,6 +18,7 @@ from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import ClientStatus, TaskEvent, TaskState
+from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.node import LastDrain, NodeEvent
 from tests.builders import (
@@ -42,7 +43,16 @@ JOB_ID = "\"'><img/src=x/onerror=alert(5)><script>alert(6)</script>"
 MERMAID = (
     'x"]\nclick e1 href "javascript:alert(7)"\n%%{init:{"securityLevel":"loose"}}%%<img/src=x>'
 )
+ROLLOUT = "d0"
 FORBIDDEN_TAGS = {"img", "style", "iframe", "object", "embed", "base"}
+
+
+def rollout_of(job):
+    group = GroupRollout(desired_total=2, desired_canaries=1, unhealthy_allocs=1)
+    return Deployment(
+        id=ROLLOUT, job_id=job.id, job_create_index=job.create_index,
+        status_description=EVIL, task_groups={MERMAID: group, EVIL: group},
+    )  # fmt: skip
 
 
 class Reading(HTMLParser):
@@ -119,6 +129,7 @@ def poisoned(store):
         put_found(change, node)
         put_found(change, evaluation)
         put_found(change, alloc)
+        put_found(change, rollout_of(job))
         for number, step in enumerate((Step.ENQUEUED, Step.DEQUEUED, Step.NACKED), 1):
             change.put(LIFECYCLE_STEPS,
                 LifecycleStep(
@@ -134,13 +145,15 @@ def poisoned(store):
         evaluations={"default": held["evaluation"]},
         allocations={"default": held["alloc"]},
     )
-    return samples(world) | {"job_id": quote(JOB_ID, safe="")}
+    rollout = {"deployment_id": ROLLOUT}
+    return samples(world) | {"job_id": quote(JOB_ID, safe="")} | rollout
 
 
 async def test_no_page_takes_text_for_markup(poisoned, site, staff):
     where = [path for path in addresses(poisoned) if not path.startswith("/v1/")]
     where += [f"/search/?q={quote(EVIL)}", f"/jobs/?prefix={quote(EVIL)}&filter={quote(EVIL)}",
               f"/evaluations/?status={quote(EVIL)}&job={quote(EVIL)}", f"/{quote(EVIL)}/",
+              f"/deployments/?q={quote(EVIL)}&namespace={quote(EVIL)}",
               f"/nodes/?prefix={quote(EVIL)}&status={quote(EVIL)}", f"/login/?next={quote(EVIL)}",
               f"/jobs/new/?example={quote(EVIL)}", f"/admin/?next={quote(EVIL)}"]  # fmt: skip
     async with site(cookies=staff.cookies, follow_redirects=True) as client:
@@ -165,6 +178,7 @@ async def test_no_live_frame_takes_text_for_markup(poisoned, store, staff):
     topics = ",".join(
         ["overview", "jobs", "nodes", "evaluations", "allocations", "drains",
          f"node:{poisoned['node_id']}", f"evaluation:{poisoned['eval_id']}",
+         "deployments", f"deployment:{ROLLOUT}",
          f"chain:{poisoned['eval_id']}", f"allocation:{poisoned['alloc_id']}"]
     )  # fmt: skip
     cookies = "; ".join(f"{name}={value}" for name, value in staff.cookies.items())

@@ -19,6 +19,7 @@ from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import ACL_BOOTSTRAP, NAMESPACES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.acl_token import AclBootstrap
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.job import Namespace
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import NOW
@@ -45,6 +46,7 @@ def fill(store, **texts):
             )
             put_found(change, evaluation)
             put_found(change, alloc)
+            put_found(change, Deployment(id=f"d-{namespace}", namespace=namespace, job_id="web"))
             held.jobs[namespace] = job
             held.evaluations[namespace] = evaluation
             held.allocations[namespace] = alloc
@@ -60,6 +62,7 @@ def samples(world, namespace="default"):
         "eval_id": world.evaluations[namespace].id,
         "node_id": world.node.id,
         "alloc_id": world.allocations[namespace].id,
+        "deployment_id": f"d-{namespace}",
         "namespace": namespace,
         "name": "default",
         "verb": "logs",

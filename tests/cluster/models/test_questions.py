@@ -244,7 +244,7 @@ def test_rows_know_their_pages(full):
     assert JobRow.objects.get(job_id="j0").get_absolute_url() == "/jobs/default/j0/"
     assert AllocationRow.objects.first().get_absolute_url().startswith("/allocations/bbbbbbbb-")
     assert NodeRow.objects.get(id=NODE).get_absolute_url() == f"/nodes/{NODE}/"
-    assert DeploymentRow.objects.get(id="d1").get_absolute_url() == "/jobs/default/web/"
+    assert DeploymentRow.objects.get(id="d1").get_absolute_url() == "/deployments/d1/"
     for model, address in (
         (NamespaceRow, "namespaces"),
         (QuotaRow, "quotas"),
@@ -253,7 +253,7 @@ def test_rows_know_their_pages(full):
         assert model(name="team").get_absolute_url() == f"/{address}/team/"
 
 
-@pytest.mark.parametrize("model", [JobRow, JobVersionRow, DeploymentRow, ScalingPolicyRow])
+@pytest.mark.parametrize("model", [JobRow, JobVersionRow, ScalingPolicyRow])
 @pytest.mark.parametrize("job_id", ["a//b", "web/edit", "..", "a\nb", "w\u00e9b c"])
 def test_rows_of_jobs_lead_to_their_page_whatever_their_ids_hold(model, job_id):
     row = model(namespace="default", job_id=job_id)

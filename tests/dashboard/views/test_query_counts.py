@@ -10,6 +10,7 @@ from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
 from scheduler.state.writes.jobs import write_job
+from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodePool
@@ -43,6 +44,8 @@ PATHS = {
     "quotas": "/quotas/",
     "quota": "/quotas/small/",
     "audit": "/audit/",
+    "deployments": "/deployments/",
+    "deployment": "/deployments/d1/",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",
     "states": "/help/states/",
@@ -80,6 +83,8 @@ def fill(store, first, last):
             put_found(change, make_node(number))
             write_job(change, make_job(id="web" if number == 1 else f"web-{number}"))
             put_found(change, make_allocation(number=number, node_id=make_node(number).id))
+            status = DeploymentStatus.FAILED if number % 4 == 3 else DeploymentStatus.RUNNING
+            put_found(change, Deployment(id=f"d{number}", job_id="web", status=status))
             put_found(
                 change,
                 make_evaluation(

@@ -70,6 +70,8 @@ PAGES = {
     "capsule": LOOKERS,
     "chain": EVERYBODY,
     "chain-file": EVERYBODY,
+    "deployments": EVERYBODY,
+    "deployment": EVERYBODY,
     "allocations": EVERYBODY,
     "allocation": EVERYBODY,
     "allocation-logs": EVERYBODY,
@@ -138,6 +140,8 @@ FOLLOWS = {
     "chain": EVERYBODY,
     "tidy": EVERYBODY,
     "timeline": EVERYBODY,
+    "deployments": EVERYBODY,
+    "deployment": EVERYBODY,
     "allocations": EVERYBODY,
     "allocation": EVERYBODY,
     "nodes": EVERYBODY,
@@ -150,7 +154,7 @@ FOLLOWS = {
 #: Addresses that name a thing of a namespace.
 OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
-    "allocation", "allocation-logs", "namespace",
+    "allocation", "allocation-logs", "namespace", "deployment",
 }  # fmt: skip
 #: Buttons that name none.
 OF_NO_NAMESPACE = {
@@ -196,7 +200,7 @@ def address(name, place="default"):
     values = {
         "job_id": "web", "namespace": place, "node_id": NODE.id, "form": "json",
         "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
-        "name": NAMES.get(name, place),
+        "name": NAMES.get(name, place), "deployment_id": f"d-{place}",
     }  # fmt: skip
     route = str(pattern)
     for word, value in values.items():
@@ -270,6 +274,7 @@ def test_a_topic_is_followed_by_those_of_its_line_and_by_nobody_else(world, stor
     key = {
         Names.NAMESPACE: ALL, Names.NODES: "", Names.GOVERNANCE: "",
         Names.NODE: NODE.id, Names.JOB: "default/web",
+        Names.DEPLOYMENT: "d-default",
         Names.ALLOCATION: ALLOCATIONS["default"].id, Names.EVALUATION: EVALUATIONS["default"].id,
     }[names]  # fmt: skip
     followed = set()

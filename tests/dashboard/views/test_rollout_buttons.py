@@ -14,9 +14,11 @@ from tests.builders import SOME_MOMENT, make_allocation, make_job
 from tests.callers import MANAGER
 
 JOB = "/jobs/default/web/"
+PAGE = "/deployments/d/"
 WAITING = GroupRollout(
     desired_canaries=1, placed_canaries=("c",), desired_total=3, placed_allocs=1, healthy_allocs=1
 )
+PAUSE = 'data-confirm="pause-rollout" data-fill-deployment="d" data-fill-version="0"'
 PROMOTE = 'data-confirm="promote-rollout" data-fill-deployment="d" data-fill-version="0"'
 
 
@@ -65,7 +67,7 @@ def test_healthy_canaries_are_promoted_by_a_button(browser, store, deploy):
     assert PROMOTE in browser.get(JOB).text
     text, where = said(browser, browser.post("/deployments/promote/", deployment="d"))
     assert deployment_of(store).task_groups["web"].promoted
-    assert where.startswith("/evaluations/")
+    assert where == PAGE
     assert "The canaries of version 0 were promoted." in text
     assert PROMOTE not in browser.get(JOB).text
 
@@ -74,7 +76,7 @@ def test_canaries_that_are_not_healthy_have_no_button_and_are_refused(browser, s
     deploy(healthy=False, healthy_allocs=0)
     assert PROMOTE not in browser.get(JOB).text
     text, where = said(browser, browser.post("/deployments/promote/", deployment="d"))
-    assert where == JOB
+    assert where == PAGE
     assert "Task group &quot;web&quot; has 0/1 healthy allocations" in text
     assert not deployment_of(store).task_groups["web"].promoted
 
@@ -86,27 +88,26 @@ def test_canaries_that_promote_themselves_need_no_button(browser, deploy):
 
 def test_a_rollout_is_paused_and_goes_on(browser, store, deploy):
     deploy()
-    assert 'name="pause" value="d"' in browser.get(JOB).text
+    assert PAUSE in browser.get(JOB).text
     text, where = said(browser, browser.post("/deployments/pause/", pause="d"))
-    assert (deployment_of(store).status, where) == (DeploymentStatus.PAUSED, JOB)
+    assert (deployment_of(store).status, where) == (DeploymentStatus.PAUSED, PAGE)
     assert 'name="resume" value="d"' in text
     text, where = said(browser, browser.post("/deployments/pause/", resume="d"))
     assert deployment_of(store).status is DeploymentStatus.RUNNING
-    assert where.startswith("/evaluations/")
+    assert where == PAGE
 
 
 @pytest.mark.parametrize(
     ("auto_revert", "told"),
     [
-        pytest.param(
-            True, "The newest stable version comes back, if one is kept.", id="goes-back"
-        ),
+        pytest.param(True, "No other stable version is kept to go back to", id="goes-back"),
         pytest.param(False, "Nothing is brought back", id="stays"),
     ],
 )
 def test_failing_a_rollout_says_first_what_comes_of_it(browser, store, deploy, auto_revert, told):
     deploy(auto_revert=auto_revert)
-    assert f'data-fill-consequence="{told}' in browser.get(JOB).text
+    fail = browser.get(JOB).text.partition('data-confirm="fail-rollout"')[2]
+    assert f'data-fill-consequence="1 allocation of this version was placed. {told}' in fail
     browser.post("/deployments/fail/", deployment="d")
     assert deployment_of(store).status is DeploymentStatus.FAILED
     assert 'form="rollout-form"' not in browser.get(JOB).text
@@ -117,5 +118,5 @@ def test_rollouts_of_others_are_not_there(guest, store, deploy, button):
     deploy(namespace="secret")
     before = deployment_of(store)
     answer = guest.post(f"/deployments/{button}/", deployment="d")
-    assert answer.headers["Location"] == "/jobs/"
+    assert answer.headers["Location"] == "/deployments/"
     assert deployment_of(store) == before

@@ -1,0 +1,112 @@
+"""Rollouts, live: the list, and one of them with all that happens in its name.
+
+In: frames. Out: panels. What has ended is read again only when something ends.
+"""
+
+from cluster.store.ports import RecordReader
+from dashboard.feeds.feed import NO_PARTS, Feed, Parts
+from dashboard.needs import stuck_at
+from dashboard.queries.deployments import active_rollouts
+from dashboard.rollouts import progress_of
+from dashboard.subscription import Subscription
+from scheduler.state.events import StateEvent, Topic
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment, DeploymentStatus
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job
+
+ENDED = "deployments-ended"
+#: Nanoseconds between two readings while allocations of a rollout come and go.
+BETWEEN_READINGS = 250_000_000
+
+
+class DeploymentsFeed(Feed):
+    """The list of rollouts; one without progress becomes stuck by time alone."""
+
+    def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
+        super().__init__(subscription, parts)
+        #: When each that is under way counts as stuck.
+        self._turns: dict[str, int] = {}
+
+    def load(self, reader: RecordReader) -> None:
+        """Know when the next one counts as stuck."""
+        for each in active_rollouts(reader, self.subscription.namespaces):
+            self._turn(each.id, each)
+
+    def _turn(self, key: str, deployment: Deployment | None) -> None:
+        self._turns.pop(key, None)
+        if deployment is not None and deployment.status is DeploymentStatus.RUNNING:
+            turn = stuck_at(progress_of(deployment))
+            if turn:
+                self._turns[key] = turn
+
+    def is_due(self, now: int) -> bool:
+        """Whether one counts as stuck that did not before."""
+        passed = [key for key, turn in self._turns.items() if turn <= now]
+        for key in passed:
+            del self._turns[key]
+        if passed:
+            self._stale |= {panel.target for panel in self.panels} - {ENDED}
+        return bool(passed)
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Rollouts that may be shown."""
+        return event.topic is Topic.DEPLOYMENT and super().concerns(event)
+
+    def _note(self, event: StateEvent, index: int) -> None:
+        was_stale = ENDED in self._stale
+        super()._note(event, index)
+        value = event.value if isinstance(event.value, Deployment) else None
+        value = None if event.deleted else value
+        self._turn(event.key, value)
+        if value is not None and value.is_active and not was_stale:
+            self._stale.discard(ENDED)
+
+
+class DeploymentFeed(Feed):
+    """One rollout: itself, its allocations, the evaluations and versions of its job."""
+
+    def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
+        super().__init__(subscription, parts)
+        self._job: JobKey | None = None
+        self._waits: set[str] = set()
+        self._read_at = 0
+        self._turn = 0
+
+    def load(self, reader: RecordReader) -> None:
+        """Know whose rollout it is."""
+        deployment = reader.deployment(self.subscription.key)
+        self._job = deployment.job_key if deployment is not None else None
+        self._turn = stuck_at(progress_of(deployment)) if deployment is not None else 0
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Whether it belongs to the rollout or to its job's versions and evaluations."""
+        if event.topic is Topic.DEPLOYMENT:
+            return event.key == self.subscription.key
+        value = event.value
+        if isinstance(value, Allocation):
+            return value.deployment_id == self.subscription.key
+        if isinstance(value, Evaluation):
+            return value.job_key == self._job
+        return isinstance(value, Job) and value.key == self._job
+
+    def _note(self, event: StateEvent, index: int) -> None:
+        before = set(self._stale)
+        super()._note(event, index)
+        if isinstance(event.value, Deployment):
+            self._turn = stuck_at(progress_of(event.value))
+        if event.topic is Topic.ALLOCATION:
+            # A rollout of a thousand is read whole: not at each of their reports.
+            self._waits |= self._stale - before
+            self._stale = before
+
+    def is_due(self, now: int) -> bool:
+        """Whether its allocations moved and the last reading is old enough, or it is stuck now."""
+        if self._turn and now >= self._turn:
+            self._waits, self._turn = {panel.target for panel in self.panels}, 0
+        if not self._waits or now < self._read_at + BETWEEN_READINGS:
+            return False
+        self._stale |= self._waits
+        self._waits, self._read_at = set(), now
+        return True

@@ -1,0 +1,202 @@
+"""The phases of a rollout, in their order: canaries, promotion, the rest, the end.
+
+In: how far a deployment is, its allocations and evaluations. Out: Phases, each with its tone, its
+instant and the evaluation that made it, as far as the record still knows them. Knows no reader.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from dashboard.rollouts import GroupProgress, RolloutProgress
+from dashboard.wording import count_of, number, span
+from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import DeploymentStatus
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.job import Job
+
+#: What the cause of an evaluation says that followed a promotion.
+_PROMOTED = "promoted"
+_COMPLETE, _RUNNING, _CANARY, _FAILED, _PAUSED = (
+    "complete", "running", "canary", "failed", "paused",
+)  # fmt: skip
+
+
+class PhaseShown(msgspec.Struct, frozen=True, kw_only=True):
+    """One phase, as it stands."""
+
+    title: str
+    #: Of its bar; empty for one that is still to come or was never reached.
+    tone: str = ""
+    is_current: bool = False
+    #: When it was over, ns; 0 while it lasts and where that is not known.
+    at: int = 0
+    told: str = ""
+    #: Since when what `told` says lasts, ns; 0 where nothing does.
+    since: int = 0
+    more: str = ""
+    eval_id: str = ""
+
+
+class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What phases are told from; `job` is None once its version was collected."""
+
+    progress: RolloutProgress
+    job: Job | None = None
+    allocs: Sequence[Allocation] = ()
+    evaluations: Sequence[Evaluation] = ()
+
+
+def phases_of(facts: PhaseFacts) -> tuple[PhaseShown, ...]:
+    """All of them, in order."""
+    with_canaries = [group for group in facts.progress.groups if group.state.desired_canaries]
+    phases: list[PhaseShown] = []
+    if with_canaries:
+        phases += _canary_phases(facts, with_canaries)
+    phases += _the_rest(facts, with_canaries)
+    phases.append(_end(facts))
+    if facts.progress.deployment.status is DeploymentStatus.PAUSED:
+        return tuple(_held(phase) for phase in phases)
+    return tuple(phases)
+
+
+def _canary_phases(facts: PhaseFacts, groups: Sequence[GroupProgress]) -> Iterator[PhaseShown]:
+    is_active = facts.progress.deployment.is_active
+    wanted = sum(group.state.desired_canaries for group in groups)
+    there = sum(group.canaries_placed for group in groups)
+    well = sum(group.canaries_healthy for group in groups)
+    is_promoted = all(group.state.promoted for group in groups)
+    ids = {each for group in groups for each in group.state.placed_canaries}
+    canaries = [alloc for alloc in facts.allocs if alloc.id in ids]
+    last = max(canaries, key=lambda alloc: (alloc.create_index, alloc.id), default=None)
+    is_placed = there >= wanted
+    placed_at = last.create_time if last is not None and is_placed else 0
+    all_of_them = count_of(wanted, "canary", "canaries")
+    yield PhaseShown(
+        title=f"{all_of_them} placed" if is_placed else f"{_of(there, wanted)} canaries placed",
+        tone=_tone(is_placed, is_active),
+        is_current=is_active and not is_placed,
+        at=placed_at,
+        eval_id=last.eval_id if last is not None else "",
+    )
+    is_well = well >= wanted
+    well_at = _last_judged(canaries) if is_well else 0
+    unhealthy = sum(group.state.unhealthy_allocs for group in groups) if not is_promoted else 0
+    yield PhaseShown(
+        title=f"{all_of_them} healthy" if is_well else f"{_of(well, wanted)} canaries healthy",
+        tone=_tone(is_well, is_active and is_placed, _FAILED if unhealthy else _CANARY),
+        is_current=is_active and is_placed and not is_well,
+        at=well_at,
+        told=f"after {span(well_at - placed_at)}" if well_at > placed_at > 0 else "",
+        more=f"{number(unhealthy)} unhealthy so far" if unhealthy else "",
+    )
+    yield _promotion(facts, groups, well_at, is_due=is_active and is_well)
+
+
+def _promotion(
+    facts: PhaseFacts, groups: Sequence[GroupProgress], well_at: int, *, is_due: bool
+) -> PhaseShown:
+    is_promoted = all(group.state.promoted for group in groups)
+    by_itself = all(group.state.auto_promote for group in groups)
+    step = next(
+        (item for item in facts.evaluations if item.cause and _PROMOTED in item.cause.text), None
+    )
+    if is_promoted:
+        return PhaseShown(
+            title="Promoted",
+            tone=_COMPLETE,
+            at=step.create_time if step is not None else 0,
+            told=step.cause.text if step is not None and step.cause else "",
+            eval_id=step.id if step is not None else "",
+        )
+    whose = "promotes itself" if by_itself else "waits for a person"
+    return PhaseShown(
+        title="Promote",
+        tone=_CANARY if is_due else "",
+        is_current=is_due,
+        told=whose if is_due else "",
+        since=well_at if is_due and not by_itself else 0,
+        more="" if is_due else ("by itself, once all are healthy" if by_itself else "by a person"),
+    )
+
+
+def _the_rest(facts: PhaseFacts, with_canaries: Sequence[GroupProgress]) -> Iterator[PhaseShown]:
+    groups = facts.progress.groups
+    wanted = sum(group.rest for group in groups)
+    if not wanted:
+        return
+    deployment = facts.progress.deployment
+    well = sum(group.rest_healthy for group in groups)
+    is_over = well >= wanted
+    unhealthy = sum(group.state.unhealthy_allocs for group in groups)
+    waits = bool(with_canaries) and not any(group.state.promoted for group in with_canaries)
+    # Groups without canaries go on while others wait for their promotion.
+    others = any(group.rest and not group.state.desired_canaries for group in groups)
+    is_current = deployment.is_active and not is_over and (not waits or others)
+    title = f"{number(wanted)} more" if with_canaries else f"{number(wanted)} of this version"
+    yield PhaseShown(
+        title=title,
+        tone=_tone(is_over, is_current, _FAILED if unhealthy else _RUNNING),
+        is_current=is_current,
+        told=f"{_of(well, wanted)} healthy" + (
+            f", {number(unhealthy)} unhealthy" if unhealthy and not waits else ""
+        ),
+        more=at_a_time(facts.progress, facts.job),
+        at=0,
+    )  # fmt: skip
+
+
+def _end(facts: PhaseFacts) -> PhaseShown:
+    deployment = facts.progress.deployment
+    version = f"v{deployment.job_version}"
+    if deployment.is_active:
+        is_stable = facts.job is not None and facts.job.stable
+        return PhaseShown(
+            title="Done", told=f"{version} {'is' if is_stable else 'becomes'} stable"
+        )
+    if deployment.status is DeploymentStatus.SUCCESSFUL:
+        is_stable = facts.job is not None and facts.job.stable
+        told = f"{version} is stable" if is_stable else ""
+        return PhaseShown(title="Done", tone=_COMPLETE, at=deployment.modify_time, told=told)
+    is_failed = deployment.status is DeploymentStatus.FAILED
+    return PhaseShown(
+        title="Failed" if is_failed else "Canceled",
+        tone=_FAILED if is_failed else "canceled",
+        at=deployment.modify_time,
+        told=deployment.status_description,
+    )
+
+
+def at_a_time(progress: RolloutProgress, job: Job | None) -> str:
+    """`2 at a time`, or by group where they differ: `web 10, cache 5 at a time`."""
+    groups = [job.task_group(group.name) for group in progress.groups] if job is not None else []
+    counts = {
+        group.name: group.update.max_parallel
+        for group in groups
+        if group is not None and group.update is not None and group.update.max_parallel
+    }
+    if not counts:
+        return ""
+    if len(set(counts.values())) == 1:
+        return f"{number(next(iter(counts.values())))} at a time"
+    return f"{', '.join(f'{name} {number(count)}' for name, count in counts.items())} at a time"
+
+
+def _last_judged(canaries: Sequence[Allocation]) -> int:
+    """When the last of them became healthy, ns; 0 where that is not known."""
+    judged = [alloc.deployment_status for alloc in canaries if alloc.deployment_status]
+    return max((health.timestamp for health in judged if health.healthy), default=0)
+
+
+def _tone(is_over: bool, is_current: bool, tone: str = _RUNNING) -> str:  # noqa: FBT001 - two plain truths
+    if is_over:
+        return _COMPLETE
+    return tone if is_current else ""
+
+
+def _held(phase: PhaseShown) -> PhaseShown:
+    return msgspec.structs.replace(phase, tone=_PAUSED) if phase.is_current else phase
+
+
+def _of(count: int, wanted: int) -> str:
+    return f"{number(min(count, wanted))} of {number(wanted)}"
