@@ -202,6 +202,7 @@ CHAPTERS = (
             "cluster/store/test_snapshot_cache.py",
         ),
         {
+            "56": "there are no volumes of a plugin that could appear (`docs/compatibility.md`)",
             "120": "workers are processes of their own: the leader runs none that it could pause",
         },
         {

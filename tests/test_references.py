@@ -1,5 +1,9 @@
 """What comments and documents refer to is there: each chapter, section, row, rule and link."""
 
+import io
+import re
+import tokenize
+
 import pytest
 
 from tests.references import CHAPTERS, ROOT, SUFFIXES, dead_links, fault_of, references_in
@@ -50,6 +54,30 @@ def test_references_are_found_at_all():
 def test_a_reference_that_leads_nowhere_is_noticed(text, fault):
     found = [fault_of(reference) for reference in references_in(ROOT / "some.py", text)]
     assert [each for each in found if each] == ([fault] if fault else [])
+
+
+def bare_sections(path):
+    """Sections in the comments and docstrings of a file that say of no document."""
+    text = path.read_text(encoding="utf-8")
+    told = [
+        token.string
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type in (tokenize.COMMENT, tokenize.STRING)
+        and (token.type == tokenize.COMMENT or token.string.startswith('"""'))
+    ]
+    return [
+        found.group()
+        for words in told
+        for found in re.finditer(r"[(,;] ?[1-9]\d?\.\d{1,2}(?:\.\d+)*[),;]", words)
+        if not any(chapter.stem in words[: found.start()] for chapter in CHAPTERS.glob("*.md"))
+    ]
+
+
+def test_a_section_is_named_with_its_document():
+    sources = [
+        path for path in TEXTS if path.suffix == ".py" and path.name != "test_references.py"
+    ]
+    assert {str(path): found for path in sources if (found := bare_sections(path))} == {}
 
 
 def test_sections_of_a_chapter_are_looked_up_in_the_chapter_itself():

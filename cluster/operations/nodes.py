@@ -180,7 +180,7 @@ def mark_node_unresponsive(  # noqa: PLR0913 - what a watcher knows
 
 
 def unresponsive_status(reader: StateReader, node: Node, now: int) -> NodeStatus:
-    """`disconnected` while an allocation on the node may still come back in time (8.3)."""
+    """`disconnected` while an allocation on it may still come back (control-plane.md 8.3)."""
     if node.status in (NodeStatus.DOWN, NodeStatus.INITIALIZING):
         return NodeStatus.DOWN
     waiting = any(

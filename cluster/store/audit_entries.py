@@ -17,7 +17,6 @@ API, PAGE, ADMIN, AGENT, COMMAND = "api", "page", "admin", "agent", "command"
 DOORS = (API, PAGE, ADMIN, AGENT, COMMAND)
 #: Whom a door does not know.
 NOBODY = "nobody"
-KINDS_OF_WHO = ("person", "token", "agent", "command", NOBODY)
 
 #: Characters of a text that an entry keeps.
 LONGEST = {"who_id": 64, "address": 64, "reason": 300, "missing_right": 100}
@@ -26,7 +25,10 @@ _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 class Actor(NamedTuple):
-    """Who acts, and how they came in. `kind` is one of `KINDS_OF_WHO`, `door` one of `DOORS`."""
+    """Who acts, and how they came in.
+
+    `kind` is `person`, `token`, `agent`, `command` or `nobody`, `door` one of `DOORS`.
+    """
 
     kind: str = NOBODY
     id: str = ""

@@ -100,15 +100,6 @@ def write_channels(store: DjangoStateStore, node_ids: Collection[str], url: str)
     _write_many(store, _PUT_CHANNEL, [(node_id, url) for node_id in sorted(node_ids)])
 
 
-def read_channel(store: DjangoStateStore, node_id: str) -> str:
-    """The web process that holds a node's channel; "" when none is known."""
-    connection = connections[store.alias]
-    with read_transaction(connection), connection.cursor() as cursor:
-        cursor.execute("SELECT holder FROM node_channel WHERE node_id = %s", (node_id,))
-        row = cursor.fetchone()
-    return str(row[0]) if row else ""
-
-
 def _node_count(store: DjangoStateStore) -> int:
     connection = connections[store.alias]
     with read_transaction(connection), connection.cursor() as cursor:

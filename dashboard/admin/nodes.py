@@ -29,7 +29,7 @@ from dashboard.admin.drain_form import CancelForm, DrainForm
 from dashboard.admin.rows import ReadOnlyAdmin, badge
 from dashboard.operator_site import caller_of_request, may
 from dashboard.queries.nodes import node_state
-from dashboard.rights import WRITE_NODES
+from dashboard.rights import ADMIN_ACTIONS, WRITE_NODES
 from dashboard.templatetags.cluster_tags import at
 from dashboard.wording import number
 from scheduler.errors import IllegalTransition
@@ -73,9 +73,13 @@ class NodeAdmin(ReadOnlyAdmin):
         found: QuerySet[NodeRow] = rows.annotate(use=Subquery(use), beat=Subquery(beat))
         return found
 
-    def has_drain_permission(self, request: HttpRequest) -> bool:
-        """Who may open, close and drain nodes."""
-        return may(request, WRITE_NODES)
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Those that whoever asks has the right to."""
+        return {
+            name: action
+            for name, action in super().get_actions(request).items()
+            if may(request, ADMIN_ACTIONS[name])
+        }
 
     def get_urls(self) -> list[URLPattern]:
         """The intermediate pages of drain and cancel."""
@@ -86,12 +90,12 @@ class NodeAdmin(ReadOnlyAdmin):
         ]
         return own + super().get_urls()
 
-    @admin.action(description="Drain selected nodes…", permissions=["drain"])
+    @admin.action(description="Drain selected nodes…")
     def drain_selected(self, _request: HttpRequest, rows: QuerySet[NodeRow]) -> HttpResponse:
         """Ask how first."""
         return self._ask("admin:cluster_noderow_drain", rows)
 
-    @admin.action(description="Cancel drain…", permissions=["drain"])
+    @admin.action(description="Cancel drain…")
     def cancel_selected(self, _request: HttpRequest, rows: QuerySet[NodeRow]) -> HttpResponse:
         """Ask what becomes of the nodes first."""
         return self._ask("admin:cluster_noderow_cancel_drain", rows)
@@ -100,12 +104,12 @@ class NodeAdmin(ReadOnlyAdmin):
         ids = ",".join(rows.order_by("name").values_list("id", flat=True)[:MAX_SELECTED])
         return HttpResponseRedirect(f"{reverse(name)}?ids={ids}")
 
-    @admin.action(description="Set eligible", permissions=["drain"])
+    @admin.action(description="Set eligible")
     def set_eligible(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> None:
         """Open the nodes for new allocations."""
         self._set_eligibility(request, rows, NodeEligibility.ELIGIBLE)
 
-    @admin.action(description="Set ineligible", permissions=["drain"])
+    @admin.action(description="Set ineligible")
     def set_ineligible(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> None:
         """Close the nodes for new allocations; what runs there stays."""
         self._set_eligibility(request, rows, NodeEligibility.INELIGIBLE)
@@ -168,7 +172,7 @@ class NodeAdmin(ReadOnlyAdmin):
         return self._form_page(request, rows, form, "cancel")
 
     def _selected(self, request: HttpRequest) -> list[NodeRow]:
-        if not self.has_drain_permission(request):
+        if not may(request, WRITE_NODES):
             missing = NotAllowed(missing=WRITE_NODES.word)
             by = caller_of_request(request)
             note_refusal(request, by, missing, Act("drain node"))

@@ -79,11 +79,6 @@ class PlacementView(msgspec.Struct, frozen=True, kw_only=True):
         """Whether any of the scores is below 0."""
         return reach_below(candidate.final for candidate in self.candidates)
 
-    @property
-    def had_room(self) -> int:
-        """Nodes that could have taken it."""
-        return max(self.evaluated - self.filtered_count - self.exhausted_count, 0)
-
 
 def placement_view(
     metric: AllocMetric, node_names: Mapping[str, str], *, chosen: str = ""

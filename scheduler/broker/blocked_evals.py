@@ -5,7 +5,7 @@ with its index. Out: the evaluations that should run again, and duplicates to ca
 news comes from is not known here (`capacity.py`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 
@@ -150,21 +150,6 @@ class BlockedEvals:
         return self._release(
             lambda evaluation: evaluation.type == JobType.SYSTEM and evaluation.node_id == node_id,
             f"room on node {node_id}",
-        )
-
-    def unblock_resources(
-        self, names: Iterable[str], index: int, monotonic: float
-    ) -> tuple[Released, ...]:
-        """Resources outside nodes appeared, such as `csi-volume:<namespace>:<id>`."""
-        available = frozenset(names)
-        for name in available:
-            self._record(name, index, monotonic)
-        return self._release(
-            lambda evaluation: (
-                evaluation.escaped_computed_class
-                and not available.isdisjoint(evaluation.missing_non_node_resources)
-            ),
-            "a missing resource became available",
         )
 
     def unblock_failed(self) -> tuple[Released, ...]:

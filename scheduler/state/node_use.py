@@ -71,9 +71,6 @@ class NodeUse(Wire, frozen=True):
     planned: UseSum = UseSum()
 
 
-NO_USE = UseSum()
-
-
 def shared(use: NodeUse) -> NodeUse:
     """The same with one sum for both, as they mostly are equal; a row decodes into two."""
     if use.planned is use.held or use.planned != use.held:

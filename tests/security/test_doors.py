@@ -19,7 +19,7 @@ OPEN_TO_PROGRAMS = {
     # Asked before one signs in; and who one is without a token.
     "/v1/acl/auth-methods", "/v1/acl/token/self",
 }  # fmt: skip
-#: Lists that leave out what their reader may not see, so that a stranger's are empty (9.1).
+#: Lists that leave out what their reader may not see: a stranger's are empty (access.md 9.1).
 EMPTY_TO_STRANGERS = {
     "/v1/namespaces", "/v1/node/pools", "/v1/plugins", "/v1/vars", "/v1/volumes",
     "/v1/acl/policies", "/v1/acl/roles",

@@ -1,6 +1,7 @@
 """Which nodes could ever run a task group, whatever room they have now.
 
-`CHECKS` is the order in which a node is examined; the first refusal names its reason.
+A node is examined in the order of `CLASS_CHECKS` and `NODE_CHECKS`; the first refusal names its
+reason.
 """
 
 from scheduler.engine.feasibility.check import FeasibilityAsk, FeasibilityCheck, RefusedRows
@@ -21,10 +22,8 @@ CLASS_CHECKS: tuple[FeasibilityCheck, ...] = (
 )
 #: Checks that differ from node to node of a class (stages 9 and 10).
 NODE_CHECKS: tuple[FeasibilityCheck, ...] = (HostVolumes(), CSIVolumes())
-CHECKS: tuple[FeasibilityCheck, ...] = CLASS_CHECKS + NODE_CHECKS
 
 __all__ = [
-    "CHECKS",
     "CLASS_CHECKS",
     "NODE_CHECKS",
     "FeasibilityAsk",

@@ -232,20 +232,6 @@ def test_a_system_job_may_wait_for_several_nodes() -> None:
     assert tracker.stats() == BlockedStats(total_blocked=2)
 
 
-def test_56_a_missing_volume_appears() -> None:
-    volume = "csi-volume:default:v"
-    fields: dict[str, object] = {
-        "escaped_computed_class": True,
-        "missing_non_node_resources": (volume,),
-    }
-    tracker = make_tracker(
-        make_blocked(snapshot_index=1000, **fields), make_blocked(2, job_id="x")
-    )
-    assert ids(tracker.unblock_resources([volume], 1001, 0.0)) == [E.id]
-    late = make_blocked(3, job_id="y", snapshot_index=1000, **fields)
-    assert ids(tracker.block(late)) == [late.id]
-
-
 def test_60_many_that_wait_for_anything_are_released_at_once() -> None:
     count = 10_000
     tracker = make_tracker(
