@@ -4,6 +4,7 @@ import ast
 import fnmatch
 import re
 import subprocess
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from cluster.management.commands.runagent import variable_of
+from dashboard.rights import TOPICS
 
 ROOT = Path(__file__).resolve().parent.parent
 ENTRY = [
@@ -224,3 +226,57 @@ def test_every_target_of_make_exists(path):
         re.findall(r"^\$ make ([a-z-]+)", text, re.MULTILINE)
     )
     assert named <= targets
+
+
+@pytest.mark.parametrize(
+    ("contract", "package"),
+    [
+        ("Inside the mind", "scheduler"),
+        ("Inside the body", "cluster"),
+        ("Inside the eyes", "dashboard"),
+    ],
+)
+def test_a_map_names_every_part_of_its_package(contract, package):
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = (each["layers"] for each in told["contracts"] if each["name"] == contract)
+    parts = {part.partition(".")[0] for layer in layers for part in re.findall(r"[\w.]+", layer)}
+    text = (ROOT / package / "README.md").read_text()
+    assert [part for part in sorted(parts) if not re.search(rf"\b{part}\b", text)] == []
+
+
+def test_the_map_of_the_pages_names_every_topic():
+    told = (ROOT / "dashboard" / "README.md").read_text().partition("\nTopics: ")[2]
+    named = re.findall(r"`([a-z]+)", told.partition("\n\n")[0])
+    assert sorted(named) == sorted(TOPICS)
+
+
+UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+
+
+def numbers_told(cell: str) -> list[float]:
+    """The numbers of a cell of defaults: `24, 2 GiB` as 24 and 2147483648."""
+    parts = [part.strip().removesuffix(" each") for part in cell.split(",")]
+    found = [re.fullmatch(r"([\d ]+?)(?: ([KMG]iB))?", part) for part in parts]
+    return [
+        float(each[1].replace(" ", "")) * UNITS.get(each[2], 1)
+        for each in found
+        if each is not None
+    ]
+
+
+def test_the_settings_tell_the_numbers_that_are_used():
+    used = {}
+    for node in ast.walk(ast.parse((ROOT / "cluster" / "settings.py").read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"env_int", "env_float"}:
+            used[node.args[0].value] = eval(ast.unparse(node.args[1]))  # noqa: S307 - our own
+    wrong, seen = [], 0
+    for line in (ROOT / "README.md").read_text().splitlines():
+        cells = line.split("|")
+        names = re.findall(r"`([A-Z_]+)`", cells[1]) if line.startswith("| `") else []
+        wanted = [float(used[name]) for name in names if name in used]
+        if wanted:
+            told = numbers_told(cells[2])
+            seen += 1
+            told = told * len(wanted) if cells[2].strip().endswith("each") else told
+            wrong += [line] if told != wanted else []
+    assert (wrong, seen > 15) == ([], True)
