@@ -28,6 +28,7 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.node import DrainStrategy
 from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSettings
+from scheduler.structs.story import StoryKind
 
 pytestmark = pytest.mark.simulation
 
@@ -296,6 +297,47 @@ ROWS: dict[EvalTrigger, tuple[Callable[[Site], None], list[Told]]] = {
         [Told("clock/periodic-1750000020", 50, "batch", 0, "timer")],
     ),
 }
+
+
+#: The story of each row: kind, job, nodes, and the kind of the story that set it going.
+STORY_OF: dict[EvalTrigger, list[tuple[StoryKind, str, int, str]]] = {
+    EvalTrigger.JOB_REGISTER: [(StoryKind.ROLLOUT, "high", 0, "")],
+    EvalTrigger.JOB_DEREGISTER: [(StoryKind.STOP, "night", 0, "")],
+    EvalTrigger.NODE_DRAIN: [(StoryKind.DRAIN, "", 1, "")],
+    EvalTrigger.ALLOC_STOP: [(StoryKind.STOP, "low", 0, "")],
+    EvalTrigger.ROLLING_UPDATE: [(StoryKind.ROLLOUT, "logs", 0, "")],
+    EvalTrigger.ALLOC_FAILURE: [(StoryKind.CRASH_LOOP, "night", 0, "rollout")],
+    EvalTrigger.JOB_SCALING: [(StoryKind.SCALING, "night", 0, "")],
+    EvalTrigger.PREEMPTION: [(StoryKind.PREEMPTION, "high", 0, "rollout")],
+    EvalTrigger.MAX_DISCONNECT_TIMEOUT: [(StoryKind.LOSS, "", 1, "")],
+    # At once: the node was hardly away.
+    EvalTrigger.RECONNECT: [(StoryKind.LOSS, "", 1, "")],
+    EvalTrigger.ALLOC_RESCHEDULE: [(StoryKind.CRASH_LOOP, "low", 0, "rollout")],
+    EvalTrigger.QUEUED_ALLOCS: [(StoryKind.ROLLOUT, "high", 0, "")],
+    EvalTrigger.MAX_PLAN_ATTEMPTS: [(StoryKind.ROLLOUT, "night", 0, "")],
+    EvalTrigger.DEPLOYMENT_WATCHER: [(StoryKind.ROLLOUT, "shop", 0, "")] * 3,
+    EvalTrigger.NODE_UPDATE: [(StoryKind.NODE_CHANGE, "", 1, "")],
+    EvalTrigger.PERIODIC_JOB: [(StoryKind.LAUNCH, "clock/periodic-1750000020", 0, "")],
+    EvalTrigger.FAILED_FOLLOW_UP: [(StoryKind.ROLLOUT, "web", 0, "")],
+}
+
+
+@pytest.mark.parametrize("trigger", STORY_OF, ids=str)
+def test_a_trigger_is_part_of_this_story(trigger: EvalTrigger) -> None:
+    happen = ROWS[trigger][0] if trigger in ROWS else never_finished
+    site = Site()
+    happen(site)
+    found = []
+    for row in site.of(trigger):
+        story = site.store.story(row.story_id)
+        assert story is not None
+        parent = site.store.story(story.parent_id)
+        found.append(
+            (story.kind, story.job_id, story.node_count, parent.kind.value if parent else "")
+        )
+    assert found == STORY_OF[trigger]
+    # Core evaluations are in no record, and part of nothing.
+    assert set(STORY_OF) | {EvalTrigger.SCHEDULED} == set(EvalTrigger)
 
 
 @pytest.mark.parametrize("trigger", ROWS, ids=str)
