@@ -8,6 +8,7 @@ from cluster.store.ports import (
     ListedStory,
     NodeFace,
     RecordReader,
+    StoryFigures,
     StoryProgress,
     ToldEvaluation,
 )
@@ -215,6 +216,46 @@ class MemoryRecord(MemoryStateStore, RecordReader):
                 first = min(row.evaluation.create_time for row in told)
                 last = max(row.evaluation.modify_time for row in told)
                 found[story_id] = StoryProgress(dict(counts), first, last)
+        return found
+
+    def story_figures(self, story_ids, namespaces=None):
+        found = {}
+        for story_id in story_ids:
+            rows = [
+                row.evaluation
+                for row in self.story_evaluations(story_id, namespaces=namespaces)
+                if not row.is_collected
+            ]
+            placed = Counter(
+                "stopped"
+                if alloc.is_server_terminal and alloc.client_status not in ("failed", "lost")
+                else alloc.client_status.value
+                for row in rows
+                for alloc in self.allocations_by_eval(row.id)
+            )
+            draining = [
+                link.node_id
+                for link in self.list_by(STORY_NODES, "story", story_id)
+                if link.kind == "drain"
+                and link.current
+                and getattr(self.node(link.node_id), "drain_strategy", None)
+            ]
+            left = [
+                alloc
+                for node_id in draining
+                for alloc in self.allocations_by_node(node_id)
+                if _within(alloc, namespaces)
+                and not alloc.is_server_terminal
+                and alloc.client_status in ("pending", "running", "unknown")
+            ]
+            rollouts = [
+                row
+                for row in self.deployments()
+                if row.story_id == story_id and _within(row, namespaces)
+            ]
+            blocked = tuple(row for row in rows if row.status is EvalStatus.BLOCKED)
+            newest = rollouts[-1] if rollouts else None
+            found[story_id] = StoryFigures(dict(placed), len(left), blocked, newest)
         return found
 
     def story_evaluations(self, story_id, limit=0, after=(), namespaces=None):

@@ -14,12 +14,14 @@ from scheduler.access.capabilities import KNOWN, OF_LEVEL
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "rights.md"
 
-JOB, NODE, ALLOC, EVAL, DEPLOYMENT = (
+JOB, NODE, ALLOC, EVAL, DEPLOYMENT, STORY, STORY_OF_NODE = (
     "web",
     "aaaaaaaa-0000-0000-0000-000000000001",
     "bbbbbbbb-0000-0000-0000-000000000001",
     "cccccccc-0000-0000-0000-000000000001",
     "dddddddd-0000-0000-0000-000000000001",
+    "eeeeeeee-0000-0000-0000-000000000001",
+    "eeeeeeee-0000-0000-0000-000000000002",
 )
 ANYBODY = "anybody"
 #: Whoever is granted anything at all: nothing is read of what others send.
@@ -50,6 +52,7 @@ class Row:
         path = self.path
         for value, word in (
             (NODE, "<node>"), (ALLOC, "<alloc>"), (EVAL, "<eval>"), (DEPLOYMENT, "<deployment>"),
+            (STORY, "<story of a job>"), (STORY_OF_NODE, "<story of nodes>"),
             (f"job/{JOB}", "job/<job>"),
         ):  # fmt: skip
             path = path.replace(value, word)
@@ -155,6 +158,12 @@ ALLOCATIONS = [
     Row("PUT POST PATCH DELETE", "client/identity", "node:write"),
     Row(_ALL, "client/gc", "node:write"),
 ]  # fmt: skip
+
+STORIES = [
+    Row("GET", "stories", "read-job"),
+    Row("GET", f"story/{STORY}", "read-job"),
+    Row("GET", f"story/{STORY_OF_NODE}", "node:read"),
+]
 
 DEPLOYMENTS = [
     Row("GET", "deployments", "read-job"),
@@ -272,6 +281,7 @@ STREAMS = [
     Row("GET", "event/stream?topic=Job&topic=Node", "read-job + node:read"),
     Row("GET", "event/stream?topic=Operator", "operator:read"),
     Row("GET", "event/stream?topic=Collection", "operator:read"),
+    Row("GET", "event/stream?topic=Story", "read-job"),
     *(
         Row("GET", f"event/stream{query}", MANAGEMENT)
         for query in ("", "?topic=NodePool", "?topic=ACLToken", "?topic=unknown")
@@ -351,6 +361,7 @@ SECTIONS: dict[str, list[Row]] = {
     "Jobs": JOBS,
     "Evaluations": EVALUATIONS,
     "Allocations, and what agents are asked": ALLOCATIONS,
+    "Stories": STORIES,
     "Deployments": DEPLOYMENTS,
     "Nodes and pools": NODES,
     "Namespaces, quotas, services, scaling, variables": NAMES,

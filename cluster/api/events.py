@@ -36,6 +36,7 @@ from scheduler.state.nouns import (
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.story import Story
 
 HEARTBEAT_S = 30.0
 #: A silent stream looks again whether its reader may still listen.
@@ -54,6 +55,7 @@ _PUBLIC: dict[str, str] = {
     Topic.NODE: "Node",
     Topic.NODE_POOL: "NodePool",
     Topic.COLLECTION: "Collection",
+    Topic.STORY: "Story",
     **{noun.topic: noun.topic for noun in _OF_ACCESS},
 }
 _WITHOUT_NAMESPACE = frozenset[str](
@@ -81,6 +83,8 @@ _TYPES: dict[str, str] = {
     WriteKind.JOB_LAUNCH_DECIDED: WriteKind.JOB_REGISTERED.value,
 }
 _EVERYTHING = "*"
+#: The reference knows no such topics: its clients, which ask for all, are not told of them.
+_OURS = frozenset[str]({Topic.COLLECTION, Topic.STORY})
 
 
 class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,11 +102,11 @@ class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
             event.topic not in _WITHOUT_NAMESPACE
             and self.namespaces is not None
             and event.namespace not in self.namespaces
+            and not _is_of_cluster(event)
         ):
             return False
         keys = {_EVERYTHING, event.key, *(filter_keys(event) or ())}
-        # The reference knows no such topic: its clients, which ask for all, are not told of it.
-        names = {event.topic} if event.topic == Topic.COLLECTION else {_EVERYTHING, event.topic}
+        names = {event.topic} if event.topic in _OURS else {_EVERYTHING, event.topic}
         return any(topic in names and key in keys for topic, key in self.topics)
 
 
@@ -187,6 +191,7 @@ _CAPABILITIES = {
     "Evaluation": "read-job",
     "Allocation": "read-job",
     "Deployment": "read-job",
+    "Story": "read-job",
     "Service": "read-job",
     "CSIPlugin": "read-job",
     "HostVolume": "host-volume-read",
@@ -216,8 +221,14 @@ def _public_events(
     return [
         event_form(frame, event, caller)
         for event in wanted
-        if not is_silent or event.topic == Topic.COLLECTION
+        if (not is_silent or event.topic in _OURS)
+        and (not _is_of_cluster(event) or caller.access.reads("node"))
     ]
+
+
+def _is_of_cluster(event: StateEvent) -> bool:
+    """A story that is of no namespace: told to whoever may read nodes."""
+    return event.topic == Topic.STORY and not event.namespace
 
 
 def event_form(frame: EventFrame, event: StateEvent, caller: Caller) -> dict[str, Any]:
@@ -248,6 +259,8 @@ def filter_keys(event: StateEvent) -> tuple[str, ...] | None:
     value = event.value
     if isinstance(value, Evaluation | Allocation):
         return value.job_id, value.deployment_id
+    if isinstance(value, Story):
+        return value.kind.value, value.job_id
     return (value.job_id,) if isinstance(value, Deployment) else None
 
 

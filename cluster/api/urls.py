@@ -28,6 +28,7 @@ from cluster.api import (
     search,
     server_facts,
     snapshots,
+    stories,
 )
 from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
 from cluster.api.not_built import NOT_BUILT, VOLUMES, answer_not_built
@@ -141,6 +142,11 @@ _ALLOCATIONS = [
     ),
 ]
 
+_STORIES = [
+    _route("stories", GET=stories.list_stories),
+    _route(rf"story/(?P<story_id>{_SEGMENT})", GET=stories.read_story),
+]
+
 _DEPLOYMENTS = [
     _route("deployments", GET=deployments.list_deployments),
     *(
@@ -248,6 +254,7 @@ urlpatterns = [
     *_JOBS,
     *_EVALUATIONS,
     *_ALLOCATIONS,
+    *_STORIES,
     *_DEPLOYMENTS,
     *_NODES,
     *_SERVER,

@@ -13,6 +13,7 @@ from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent
 from scheduler.state.noun import AnyKey, Noun
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSummary
@@ -153,6 +154,20 @@ class StoryProgress(NamedTuple):
     last: int
 
 
+class StoryFigures(NamedTuple):
+    """What became of a story, undecided what it means."""
+
+    #: Allocations of its evaluations: by client status while they should run, and `failed` and
+    #: `lost` ones whatever is wanted; the others that should not run are `stopped`.
+    placed: dict[str, int]
+    #: Of a drain that goes on: allocations that should still run on its nodes.
+    left: int
+    #: Its evaluations that wait for room, the oldest first, as far as one list may read.
+    blocked: tuple[Evaluation, ...]
+    #: Its newest.
+    deployment: Deployment | None
+
+
 class ToldEvaluation(NamedTuple):
     """An evaluation of a story."""
 
@@ -288,6 +303,11 @@ class RecordReader(StateReader, Protocol):
         self, story_ids: Collection[str], namespaces: Namespaces = None
     ) -> dict[str, StoryProgress]:
         """The evaluations of each of these stories that has any, counted in one statement."""
+
+    def story_figures(
+        self, story_ids: Collection[str], namespaces: Namespaces = None
+    ) -> dict[str, StoryFigures]:
+        """What became of each of these stories, in a fixed number of statements."""
 
     def story_evaluations(
         self,

@@ -13,6 +13,7 @@ from cluster.store import (
     frame_codec,
     holders,
     statements,
+    story_figures,
     story_lists,
     tallies,
 )
@@ -30,6 +31,7 @@ from cluster.store.ports import (
     RecordReader,
     RoomHeld,
     Span,
+    StoryFigures,
     StoryFilter,
     StoryProgress,
     ToldEvaluation,
@@ -194,6 +196,11 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
     ) -> dict[str, StoryProgress]:
         """See RecordReader; no evaluation is decoded."""
         return story_lists.progress(self, story_ids, namespaces)
+
+    def story_figures(
+        self, story_ids: Collection[str], namespaces: Namespaces = None
+    ) -> dict[str, StoryFigures]:
+        return story_figures.figures(self, story_ids, namespaces)
 
     def story_evaluations(
         self,

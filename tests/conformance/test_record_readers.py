@@ -223,6 +223,8 @@ QUESTIONS = {
     "running-stories": lambda r: r.running_stories(),
     "progress": lambda r: r.progress_of([f"{place:x}{place:035x}" for place in range(9)]),
     "progress-in-a-namespace": lambda r: r.progress_of([f"3{3:035x}"], ("team",)),
+    "figures": lambda r: r.story_figures([f"{place:x}{place:035x}" for place in range(9)]),
+    "figures-in-a-namespace": lambda r: r.story_figures([f"3{3:035x}"], ("team",)),
     "restarting": lambda r: sorted(r.restarting_among(KEYS, 1)),
     "oldest-event": lambda r: r.oldest_event,
     "frames-after": lambda r: r.frames_after(1, 10),

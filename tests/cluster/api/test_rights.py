@@ -11,12 +11,14 @@ from cluster.api.request import unknown_path
 from cluster.operations.acl_policies import delete_policy, put_policy
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, QUOTAS
+from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.story import Story, StoryKind
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
 from tests.callers import MANAGER
 from tests.cluster.api.clients import NOW, Client, put
@@ -28,6 +30,8 @@ from tests.rights import (
     DOCUMENT,
     EVAL,
     MANAGEMENT,
+    STORY,
+    STORY_OF_NODE,
     TABLE,
     document,
     granted_by,
@@ -75,6 +79,8 @@ def world(store):
             change, Deployment(id=DEPLOYMENT, job_id="web", task_groups={"group": GroupRollout()})
         )
         change.put(NAMESPACES, Namespace(name="team", create_index=1))
+        change.put(STORIES, Story(id=STORY, namespace="default", job_id="web"))
+        change.put(STORIES, Story(id=STORY_OF_NODE, kind=StoryKind.DRAIN))
         change.put(QUOTAS, QuotaSpec(name="small", create_index=1))
 
     put(store, fill)
