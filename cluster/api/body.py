@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from cluster.jobspec.durations import read_duration
-from cluster.jobspec.request_form import free_value
+from cluster.jobspec.request_form import free_value, is_too_deep
 from cluster.operations.errors import OperationRefused
 
 Value = TypeVar("Value")
@@ -26,7 +26,6 @@ _WORDS = {
     "Expecting ':' delimiter": "after object key",
     "Expecting ',' delimiter": "after object key:value pair",
 }
-_DEEPEST = 100
 _INT64 = 2**63
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]", re.ASCII)
@@ -205,21 +204,6 @@ def read_optional_body(raw: bytes, name: str) -> Body:
     if is_too_deep(document):
         raise OperationRefused("exceeded max depth")
     return Body(document, name)
-
-
-def is_too_deep(document: object) -> bool:
-    """Whether objects and lists nest deeper than any request has a use for."""
-    level = [document]
-    for _ in range(_DEEPEST):
-        level = [
-            item
-            for value in level
-            if isinstance(value, dict | list)
-            for item in (value.values() if isinstance(value, dict) else value)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _no_duration(text: str) -> str:

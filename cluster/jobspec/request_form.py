@@ -91,7 +91,7 @@ def complete(
     Raises `JobProblems` with every field of a wrong type.
     """
     reading = Reading(locate)
-    if _is_too_deep(document):
+    if is_too_deep(document):
         raise JobProblems([Problem("", "exceeded max depth")], malformed=True)
     form: RequestForm = {}
     with suppress(Unusable):
@@ -114,7 +114,8 @@ def _zero(kind: str) -> Any:
     return _ZEROES.get(kind)
 
 
-def _is_too_deep(document: object) -> bool:
+def is_too_deep(document: object) -> bool:
+    """Whether objects and lists nest deeper than any request has a use for."""
     level = [document]
     for _ in range(MAX_DEPTH):
         level = [

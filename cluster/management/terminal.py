@@ -4,14 +4,35 @@ In: rows and options. Out: text. Knows nothing of what the rows mean.
 """
 
 import json
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
 
 from cluster.jobspec.durations import read_duration
 
 _SECOND = 1_000_000_000
 _GAP = "  "
+
+
+class CommandWithExamples(BaseCommand):
+    """A command whose help keeps the lines it was written in, and that needs no checks first."""
+
+    requires_system_checks = ()
+    #: Below the options.
+    epilog = ""
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """The parser of every command, which would fill the lines anew."""
+        return super().create_parser(
+            prog_name,
+            subcommand,
+            epilog=self.epilog,
+            formatter_class=RawDescriptionHelpFormatter,
+            **kwargs,
+        )
 
 
 def table_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

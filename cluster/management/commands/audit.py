@@ -2,14 +2,14 @@
 
 import re
 import time
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from cluster.management.terminal import CommandWithExamples
 from cluster.runtime.clock import SystemClock
 from cluster.store.access import close_the_store, the_store
 from cluster.store.audit import AuditFilter, newest_place, read_audit
@@ -30,16 +30,10 @@ Acts of the cluster itself and routine reports of agents are not in the audit; r
 """
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     """Prints the audit."""
 
     help = f"Print who did what, from where, with which result.\n{_EXAMPLES}"
-    requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """With the help as it is written."""
-        kwargs["formatter_class"] = RawDescriptionHelpFormatter
-        return super().create_parser(prog_name, subcommand, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the filters."""

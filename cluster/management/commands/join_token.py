@@ -1,11 +1,18 @@
 """`manage.py join-token`: what agents show to become nodes, from a shell on the server."""
 
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from cluster.management.terminal import instant_json, instant_words, json_text, span, table_text
+from cluster.management.terminal import (
+    CommandWithExamples,
+    instant_json,
+    instant_words,
+    json_text,
+    span,
+    table_text,
+)
 from cluster.runtime.clock import SystemClock
 from cluster.store.join_tokens import (
     UNLIMITED,
@@ -27,17 +34,10 @@ printed when it is made and never again; the record keeps its hash.
 """
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     """`manage.py join-token create|list|revoke`."""
 
     help = _HELP
-    requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """The text of the help stays in the lines it was written in."""
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
-        )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One verb, and what it needs."""

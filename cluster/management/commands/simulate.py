@@ -6,12 +6,13 @@ Writes to standard output, progress to standard error. Touches neither the datab
 import os
 import sys
 import time
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from msgspec.structs import replace
 
+from cluster.management.terminal import CommandWithExamples
 from cluster.simulation.farm import many_seeds
 from cluster.simulation.history import History, history_of
 from cluster.simulation.run import Broken, live_through
@@ -31,21 +32,11 @@ applier and watchers are the product's own. docs/simulator.md lists the moves an
 """
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     """`manage.py simulate`: exit code 0, or 1 when a law was broken."""
 
     help = "Simulate clusters by seed and check that every law holds."
-    requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
-        """The same parser, with the examples as they stand."""
-        return super().create_parser(
-            prog_name,
-            subcommand,
-            epilog=_EPILOG,
-            formatter_class=RawDescriptionHelpFormatter,
-            **options,
-        )
+    epilog = _EPILOG
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What to live through, and with how many processes."""

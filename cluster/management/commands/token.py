@@ -1,11 +1,17 @@
 """`manage.py token`: tokens of the API from a shell on the server."""
 
-from argparse import RawDescriptionHelpFormatter
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from cluster.management.terminal import instant_json, instant_words, json_text, span, table_text
+from cluster.management.terminal import (
+    CommandWithExamples,
+    instant_json,
+    instant_words,
+    json_text,
+    span,
+    table_text,
+)
 from cluster.operations.acl_tokens import create_token, delete_tokens
 from cluster.operations.errors import OperationRefused
 from cluster.runtime.clock import RandomIDs, SystemClock
@@ -26,17 +32,10 @@ is felt by the next request; Bivouac need not run.
 """
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     """`manage.py token create|list|revoke`."""
 
     help = _HELP
-    requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """The text of the help stays in the lines it was written in."""
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
-        )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One verb, and what it needs."""
