@@ -4,7 +4,6 @@ In: a reader, a canonical job. Out: the plan's annotations, what could not be pl
 evaluations it would make, the difference to the stored job, and where each allocation would go.
 """
 
-import hashlib
 from datetime import datetime
 
 import msgspec
@@ -13,26 +12,21 @@ from msgspec.structs import replace
 from cluster.jobspec.diff import annotate, diff_jobs
 from cluster.jobspec.diff_structs import JobDiff
 from cluster.jobspec.launch_times import next_local
-from cluster.jobspec.patterns import Re2Matcher
 from cluster.jobspec.validate import judge_job
 from cluster.operations.admission import admit
 from cluster.operations.job_rights import require_registration
 from cluster.operations.scaling_policies import with_policy_ids
+from cluster.operations.trial import TrialSnapshot, decided
 from scheduler.access.caller import Caller
-from scheduler.engine.outcome import Outcome, PlanAnswer
-from scheduler.engine.registry import new_scheduler
-from scheduler.ports import IDSource, Snapshot, StateReader
-from scheduler.state.node_table import NodeTable
-from scheduler.state.open_change import OpenChange
+from scheduler.engine.outcome import Outcome
+from scheduler.ports import IDSource, StateReader
 from scheduler.state.writes.jobs import has_same_spec, write_job
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalTrigger, Evaluation
 from scheduler.structs.job import Job
-from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.plan import Plan
 from scheduler.structs.plan_annotations import PlanAnnotations
-
-_MATCHER = Re2Matcher()
 
 
 class PlannedPlacement(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,20 +60,6 @@ class PlannedJob(msgspec.Struct, frozen=True, kw_only=True):
     index: int
 
 
-class _DryRun(OpenChange, Snapshot):
-    """The record with a job put over it. Nothing of it is ever committed."""
-
-    def __init__(self, base: StateReader, now: int) -> None:
-        super().__init__(base, now)
-        uses = (base.node_use(node.id) for node in base.nodes())
-        self._table = NodeTable().with_changes(nodes=base.nodes(), uses=uses, removed=())
-
-    @property
-    def node_table(self) -> NodeTable:
-        """The nodes as they are: a job changes none."""
-        return self._table
-
-
 def plan_job(reader: StateReader, job: Job, *, by: Caller, now: int, ids: IDSource) -> PlannedJob:
     """Run the job's scheduler as if it had been registered.
 
@@ -91,7 +71,7 @@ def plan_job(reader: StateReader, job: Job, *, by: Caller, now: int, ids: IDSour
     stored = reader.job(job.key)
     admitted = admit(reader, job, judge_job(job))
     candidate = with_policy_ids(admitted.job, stored, ids)
-    dry_run = _DryRun(reader, now)
+    dry_run = TrialSnapshot(reader, now)
     if stored is None or not has_same_spec(stored, candidate):
         candidate = write_job(dry_run, replace(candidate, submit_time=now))
     plan, outcome = _run(dry_run, candidate, now, ids)
@@ -112,7 +92,7 @@ def plan_job(reader: StateReader, job: Job, *, by: Caller, now: int, ids: IDSour
     )
 
 
-def _run(dry_run: _DryRun, job: Job, now: int, ids: IDSource) -> tuple[Plan, Outcome]:
+def _run(dry_run: TrialSnapshot, job: Job, now: int, ids: IDSource) -> tuple[Plan, Outcome]:
     evaluation = Evaluation(
         id=ids.next_id(),
         namespace=job.namespace,
@@ -126,27 +106,8 @@ def _run(dry_run: _DryRun, job: Job, now: int, ids: IDSource) -> tuple[Plan, Out
         modify_time=now,
     )
     dry_run.put_evaluation(evaluation)
-    scheduler = new_scheduler(
-        job.type, dry_run, ids=ids, now=now, matcher=_MATCHER, seed=_seed(evaluation.id)
-    )
-    run = scheduler.process(evaluation)
-    plans: list[Plan] = []
-    try:
-        plans.append(next(run))
-        while True:
-            plans.append(run.send(PlanAnswer(result=_everything(plans[-1]))))
-    except StopIteration as end:
-        return (plans[0] if plans else Plan()), end.value
-
-
-def _everything(plan: Plan) -> PlanResult:
-    return PlanResult(
-        node_update=plan.node_update,
-        node_allocation=plan.node_allocation,
-        node_preemptions=plan.node_preemptions,
-        deployment=plan.deployment,
-        deployment_updates=plan.deployment_updates,
-    )
+    plans, outcome = decided(dry_run, evaluation, now=now, ids=ids)
+    return (plans[0] if plans else Plan()), outcome
 
 
 def _placements(plan: Plan) -> tuple[PlannedPlacement, ...]:
@@ -170,7 +131,3 @@ def _placement(alloc: Allocation) -> PlannedPlacement:
         scores=score.scores if score is not None else {},
         norm_score=score.norm_score if score is not None else 0.0,
     )
-
-
-def _seed(eval_id: str) -> int:
-    return int.from_bytes(hashlib.sha256(eval_id.encode()).digest()[:4], "big")

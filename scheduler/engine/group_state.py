@@ -16,16 +16,14 @@ from scheduler.engine.feasibility.distinct_hosts import DistinctHosts
 from scheduler.engine.feasibility.distinct_property import DistinctProperty
 from scheduler.engine.feasibility.verdict import GroupFeasibility, judge
 from scheduler.engine.measure.ask import ask_of
-from scheduler.engine.measure.grouping import refused_nodes
 from scheduler.engine.measure.tally import Tally, tally
 from scheduler.engine.rank.grant import Shortage
 from scheduler.engine.rank.preemption import Eviction, Preemptor
 from scheduler.engine.rank.ranking import Ranking, Scored
-from scheduler.engine.rank.room import HAS_ROOM
+from scheduler.engine.standing import DISTINCT, Standing
 from scheduler.state.node_table import Bools
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.explanation import GroupExplanation
 from scheduler.structs.resources import AllocatedResources
 
 #: How many of the best candidates a metric keeps.
@@ -75,6 +73,7 @@ class GroupState:
         memo: ClassMemo | None = None,
     ) -> None:
         job, group = ask.job, ask.group
+        self._ask = ask
         self.job = job
         self.metrics = AllocMetric()
         self.verdict: GroupFeasibility = judge(ask)
@@ -166,27 +165,29 @@ class GroupState:
         self._measure_one(row, scored=scored)
         return self._chosen(row, scored, eviction)
 
-    def explain(self, *, only_empty: bool) -> GroupExplanation:
-        """What refuses one more allocation on each candidate as the plan stands.
+    def standing(self, *, only_empty: bool) -> Standing:
+        """What one more allocation would find on each node, as the plan stands.
 
         With `only_empty` candidates that hold one of the group already are left out.
         """
         self._follow()
-        room, quota = self._ranking.room, self._context.quota
+        quota = self._context.quota
         codes, reasons = self._forbid()
-        rows = self._candidates
+        checks = self.verdict.checks
+        holding = np.zeros(self._candidates.size, dtype=np.bool_)
         if only_empty:
-            rows = rows & (self._context.group_counts(self.group_name) == 0)
-        passing = rows & (codes == 0)
-        lacking = passing & (room.dimension != HAS_ROOM)
-        return GroupExplanation(
-            task_group=self.group_name,
-            job_version=self.job.version,
-            candidates=int(np.count_nonzero(rows)),
-            with_room=int(np.count_nonzero(passing & ~lacking)),
-            refused=refused_nodes(self._context.table, rows & ~passing, codes, reasons),
-            exhausted=room.shortfalls(lacking),
-            quota_exhausted=quota.exceeded_by(self._ask_use, self._ask_cores) if quota else (),
+            holding = self._candidates & (self._context.group_counts(self.group_name) > 0)
+        return Standing(
+            context=self._context,
+            ask=self._ask,
+            candidates=self._candidates & ~holding,
+            holding=holding,
+            codes=codes,
+            reasons=reasons,
+            checks=(*checks, *((DISTINCT,) * (len(reasons) - len(checks)))),
+            room=self._ranking.room,
+            use=self._ask_use,
+            over_quota=quota.exceeded_by(self._ask_use, self._ask_cores) if quota else (),
         )
 
     def _is_over_quota(self) -> bool:

@@ -16,6 +16,7 @@ from scheduler.engine.feasibility.class_memo import ClassMemo, Seen, class_eligi
 from scheduler.engine.feasibility.readiness import candidate_rows, pool_rows
 from scheduler.engine.feasibility.volumes import depends_on_alloc_name
 from scheduler.engine.group_state import Chosen, GroupState, Setting
+from scheduler.engine.standing import Standing, explanation
 from scheduler.state.node_table import Bools
 from scheduler.state.nouns import NODE_POOLS
 from scheduler.structs.allocation import Allocation
@@ -120,7 +121,11 @@ class ServiceStack:
 
     def explain(self, group_name: str) -> GroupExplanation:
         """What refuses one more of a group that was asked for, as the plan stands."""
-        return self._groups.newest[group_name].explain(only_empty=False)
+        return explanation(self.standing(group_name))
+
+    def standing(self, group_name: str) -> Standing:
+        """What one more of a group that was asked for would find on each node."""
+        return self._groups.newest[group_name].standing(only_empty=False)
 
     def class_report(self, *, even_if_escaped: bool = False) -> ClassReport:
         """What the selects of this attempt found out about classes of nodes.
@@ -177,7 +182,15 @@ class SystemStack:
 
     def explain(self, group_name: str) -> GroupExplanation:
         """As in ServiceStack, of the nodes that hold none of the group."""
-        return self._groups.newest[group_name].explain(only_empty=True)
+        return explanation(self.standing(group_name))
+
+    def ask(self, group: TaskGroup) -> Standing:
+        """What one of the group would find on each node, though none was selected."""
+        return self._groups.state(group, "").standing(only_empty=True)
+
+    def standing(self, group_name: str) -> Standing:
+        """As in ServiceStack, of the nodes that hold none of the group."""
+        return self._groups.newest[group_name].standing(only_empty=True)
 
     def class_report(self, *, even_if_escaped: bool = False) -> ClassReport:
         """As in ServiceStack, of the last select alone."""

@@ -5,7 +5,7 @@ Values only: the engine makes them, the record keeps those of a job's most telli
 
 import zlib
 from collections.abc import Iterable
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 import msgspec
 
@@ -37,13 +37,60 @@ class RefusedNodes(Wire, frozen=True):
     #: How many nodes; `node_ids` may list fewer.
     count: int = 0
     node_ids: tuple[str, ...] = ()
+    #: What the check is called, as in `CHECKS`; "" where that was not kept.
+    check: str = ""
+
+
+class AskedAmounts(Wire, frozen=True):
+    """What one allocation of a group asks for: MHz and MiB."""
+
+    cpu: int = 0
+    memory_mb: int = 0
+    disk_mb: int = 0
+
+
+class VerdictKind(StrEnum):
+    """What became of a node when one more allocation was to be placed."""
+
+    ROOM = "room"
+    EXHAUSTED = "exhausted"
+    REFUSED = "refused"
+    #: No candidate: another pool or datacenter, or not ready.
+    NOT_ASKED = "not asked"
+
+
+class NodeVerdict(Wire, frozen=True):
+    """One node: the first thing that keeps one more allocation off it."""
+
+    node_id: str
+    kind: VerdictKind
+    #: The check, or the dimension that is exhausted.
+    check: str = ""
+    reason: str = ""
+    #: MHz or MiB, of an exhausted amount.
+    missing: int = 0
+    #: What is free now, before the allocation.
+    free: AskedAmounts = AskedAmounts()
+
+
+class CheckResult(Wire, frozen=True):
+    """What one check says of one node, whatever the others say."""
+
+    check: str
+    passed: bool
+    #: What is offered and asked for, or why not.
+    reason: str = ""
+    #: MHz or MiB that are free, asked for and lacking; 0 where it is no amount.
+    free: int = 0
+    asked: int = 0
+    missing: int = 0
 
 
 class GroupExplanation(Wire, frozen=True):
     """What stands between one more allocation of a group and each candidate, at the run's end.
 
     `candidates` is the sum of `with_room` and of the counts of `refused` and `exhausted`, the most
-    frequent reason first in each.
+    frequent reason first in each. With those of `not_asked` they are all nodes of the cluster.
     """
 
     task_group: str = ""
@@ -53,6 +100,9 @@ class GroupExplanation(Wire, frozen=True):
     with_room: int = 0
     refused: tuple[RefusedNodes, ...] = ()
     exhausted: tuple[Shortfall, ...] = ()
+    #: Nodes that are no candidates. Of other pools and datacenters no ids are kept.
+    not_asked: tuple[RefusedNodes, ...] = ()
+    asks: AskedAmounts = AskedAmounts()
     #: The limits of the namespace's quota that one more would exceed, whatever the node.
     quota_exhausted: tuple[str, ...] = ()
     #: The candidates of the newest decision with every score, best first.

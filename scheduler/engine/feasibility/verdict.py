@@ -23,6 +23,8 @@ class GroupFeasibility(NamedTuple):
     reason_codes: NDArray[np.int16]
     #: The first is "".
     reasons: tuple[str, ...]
+    #: The name of the check that gave each reason; "" beside the first.
+    checks: tuple[str, ...]
     passes_job: Bools
     #: Rows that pass every check a computed class stands for.
     passes_class: Bools
@@ -41,7 +43,8 @@ class GroupFeasibility(NamedTuple):
 def judge(ask: FeasibilityAsk) -> GroupFeasibility:
     """Run every check in order; the first refusal of a row names its reason."""
     codes = np.zeros(ask.table.row_count, dtype=np.int16)
-    reasons = [""]
+    # By reason, the check that gave it first.
+    reasons = {"": ""}
     job_check, *group_checks = CLASS_CHECKS
     _refuse(codes, reasons, [job_check], ask)
     passes_job: Bools = codes == 0
@@ -52,6 +55,7 @@ def judge(ask: FeasibilityAsk) -> GroupFeasibility:
     return GroupFeasibility(
         reason_codes=codes,
         reasons=tuple(reasons),
+        checks=tuple(reasons.values()),
         passes_job=passes_job,
         passes_class=passes_class,
         job_escapes=any(escapes_class(c.l_target, c.r_target) for c in ask.job.constraints),
@@ -63,7 +67,7 @@ def judge(ask: FeasibilityAsk) -> GroupFeasibility:
 
 def _refuse(
     codes: NDArray[np.int16],
-    reasons: list[str],
+    reasons: dict[str, str],
     checks: list[FeasibilityCheck],
     ask: FeasibilityAsk,
 ) -> None:
@@ -71,6 +75,5 @@ def _refuse(
         for refusal in check.refusals(ask):
             refused = refusal.rows & (codes == 0)
             if refused.any():
-                if refusal.reason not in reasons:
-                    reasons.append(refusal.reason)
-                codes[refused] = reasons.index(refusal.reason)
+                reasons.setdefault(refusal.reason, check.name)
+                codes[refused] = list(reasons).index(refusal.reason)

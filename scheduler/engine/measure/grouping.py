@@ -27,12 +27,19 @@ def listed_ids(table: NodeTable, rows: NDArray[np.intp]) -> tuple[str, ...]:
 
 
 def refused_nodes(
-    table: NodeTable, rows: Bools, codes: NDArray[np.int16], reasons: Sequence[str]
+    table: NodeTable,
+    rows: Bools,
+    codes: NDArray[np.int16],
+    reasons: Sequence[str],
+    checks: Sequence[str],
 ) -> tuple[RefusedNodes, ...]:
     """The rows by reason, the most frequent one first."""
     found = [
         RefusedNodes(
-            reason=reasons[code], count=of_reason.size, node_ids=listed_ids(table, of_reason)
+            reason=reasons[code],
+            count=of_reason.size,
+            node_ids=listed_ids(table, of_reason),
+            check=checks[code],
         )
         for code, of_reason in rows_by_code(rows, codes)
     ]

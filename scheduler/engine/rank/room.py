@@ -27,6 +27,11 @@ MAX_ALLOCS = "max allocation exceeded"
 _NAMELESS = "host network without a name"
 
 
+def dimension_name(dimension: str) -> str:
+    """What people are told of a dimension."""
+    return _NAMELESS if dimension == UNCOUNTED else dimension
+
+
 class Room:
     """Per row: the dimension that ran out, and what would be used. Shape (row_count,) each."""
 
@@ -100,6 +105,14 @@ class Room:
             exhausted &= self.dimension != self.dimensions.index(UNCOUNTED)
         return exhausted
 
+    def missing(self, row: int) -> int:
+        """MHz or MiB that a row lacks of its exhausted dimension; 0 where that is no amount."""
+        amounts = self._amounts(self.reason(row))
+        if amounts is None:
+            return 0
+        after, capacity = amounts
+        return int(np.ceil(after[row] - capacity[row]))
+
     def shortfalls(self, rows: Bools) -> tuple[Shortfall, ...]:
         """What these rows without room lack, the most frequent dimension first."""
         found = [
@@ -109,25 +122,29 @@ class Room:
         return tuple(sorted(found, key=lambda item: (-item.count, item.dimension)))
 
     def _shortfall(self, dimension: str, rows: NDArray[np.intp]) -> Shortfall:
-        table = self._context.table
-        columns = {
-            "cpu": (self.cpu_after, table.cpu_capacity),
-            "memory": (self.memory_after, table.memory_capacity),
-            "disk": (self._disk_after, table.disk_capacity),
-        }.get(dimension)
         missing: tuple[int, ...] = ()
-        if columns is not None:
-            after, capacity = columns
+        amounts = self._amounts(dimension)
+        if amounts is not None:
+            after, capacity = amounts
             lacking = np.ceil(after[rows] - capacity[rows]).astype(np.int64)
             nearest_first = np.argsort(lacking, kind="stable")
             rows = rows[nearest_first]
             missing = tuple(lacking[nearest_first][:MOST_LISTED].tolist())
         return Shortfall(
-            dimension=_NAMELESS if dimension == UNCOUNTED else dimension,
+            dimension=dimension_name(dimension),
             count=rows.size,
-            node_ids=listed_ids(table, rows),
+            node_ids=listed_ids(self._context.table, rows),
             missing=missing,
         )
+
+    def _amounts(self, dimension: str) -> tuple[Floats, Floats] | None:
+        """What would be used of a dimension, and what there is."""
+        table = self._context.table
+        return {
+            "cpu": (self.cpu_after, table.cpu_capacity),
+            "memory": (self.memory_after, table.memory_capacity),
+            "disk": (self._disk_after, table.disk_capacity),
+        }.get(dimension)
 
     def _judge_all(self) -> None:
         ask, table = self._ask, self._context.table

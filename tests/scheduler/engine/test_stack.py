@@ -7,7 +7,12 @@ from scheduler.engine.stack import ClassReport, SelectOptions
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.constraint import Affinity, Constraint, Spread
-from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
+from scheduler.structs.explanation import (
+    AskedAmounts,
+    GroupExplanation,
+    RefusedNodes,
+    Shortfall,
+)
 from scheduler.structs.job import JobType
 from scheduler.structs.network import NetworkResource, Port
 from scheduler.structs.node import (
@@ -518,7 +523,15 @@ def test_an_explanation_names_every_node_and_the_nearest_miss():
         task_group="web",
         candidates=5,
         with_room=1,
-        refused=(RefusedNodes(reason="${meta.x} is_not_set ", count=1, node_ids=(nodes[3].id,)),),
+        refused=(
+            RefusedNodes(
+                reason="${meta.x} is_not_set ",
+                count=1,
+                node_ids=(nodes[3].id,),
+                check="constraints",
+            ),
+        ),
+        asks=AskedAmounts(cpu=500, memory_mb=1000, disk_mb=group_of().ephemeral_disk.size_mb),
         exhausted=(
             Shortfall(
                 dimension="memory",

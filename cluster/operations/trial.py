@@ -1,0 +1,71 @@
+"""The record with something else in it, for the real engine to decide over; nothing is written.
+
+In: a reader, and whatever is put over it. Out: a snapshot that follows what is put, and what a
+scheduler makes of it when every plan is taken whole.
+"""
+
+import hashlib
+
+from cluster.jobspec.patterns import Re2Matcher
+from scheduler.engine.outcome import Outcome, PlanAnswer
+from scheduler.engine.registry import new_scheduler
+from scheduler.ports import IDSource, Snapshot, StateReader
+from scheduler.state.node_table import NodeTable
+from scheduler.state.nouns import NODE_USES
+from scheduler.state.open_change import OpenChange
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.plan import Plan, PlanResult
+
+MATCHER = Re2Matcher()
+
+
+class TrialSnapshot(OpenChange, Snapshot):
+    """A reader to put things over. Nothing of it is ever committed."""
+
+    def __init__(self, base: StateReader, now: int, table: NodeTable | None = None) -> None:
+        super().__init__(base, now)
+        self._table = node_table_of(base) if table is None else table
+
+    @property
+    def node_table(self) -> NodeTable:
+        """The nodes as they were given, whatever was put over them since."""
+        return self._table
+
+
+def node_table_of(reader: StateReader) -> NodeTable:
+    """All nodes and what is held of them, in two reads."""
+    return NodeTable().with_changes(
+        nodes=reader.nodes(), uses=reader.list_all(NODE_USES), removed=()
+    )
+
+
+def decided(
+    trial: Snapshot, evaluation: Evaluation, *, now: int, ids: IDSource
+) -> tuple[list[Plan], Outcome]:
+    """Every plan that the evaluation's scheduler makes, each taken whole, and how it ends."""
+    scheduler = new_scheduler(
+        evaluation.type, trial, ids=ids, now=now, matcher=MATCHER, seed=seed_for(evaluation.id)
+    )
+    run = scheduler.process(evaluation)
+    plans: list[Plan] = []
+    try:
+        plans.append(next(run))
+        while True:
+            plans.append(run.send(PlanAnswer(result=_everything(plans[-1]))))
+    except StopIteration as end:
+        return plans, end.value
+
+
+def seed_for(text: str) -> int:
+    """What settles ties in a trial: equal for equal ids."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+def _everything(plan: Plan) -> PlanResult:
+    return PlanResult(
+        node_update=plan.node_update,
+        node_allocation=plan.node_allocation,
+        node_preemptions=plan.node_preemptions,
+        deployment=plan.deployment,
+        deployment_updates=plan.deployment_updates,
+    )
