@@ -15,6 +15,7 @@ from dashboard.feeds.deployments import DeploymentFeed, DeploymentsFeed
 from dashboard.feeds.drains import DrainFeed, DrainsFeed
 from dashboard.feeds.evaluation import EvaluationFeed
 from dashboard.feeds.evaluations import EvaluationsFeed
+from dashboard.feeds.explain import ExplainFeed
 from dashboard.feeds.feed import Feed, Panel, PanelQuery, Parts, RowContext, RowList
 from dashboard.feeds.governance import PoolsFeed
 from dashboard.feeds.jobs import JobsFeed
@@ -32,6 +33,7 @@ from dashboard.queries import (
     drains,
     evaluation,
     evaluations,
+    explain,
     job,
     launching,
     namespaces,
@@ -56,6 +58,7 @@ class Names(Enum):
     ALLOCATION = "an allocation"
     EVALUATION = "an evaluation, collected or not"
     DEPLOYMENT = "a deployment"
+    EXPLAINED = "a group of an evaluation, as `<evaluation>/<group>`"
 
 
 class Followed(NamedTuple):
@@ -90,6 +93,7 @@ def _evaluation_row(
 
 _TOLD = (Topic.EVALUATION, Topic.LIFECYCLE)
 _DECIDED = (*_TOLD, Topic.ALLOCATION)
+_EXPLAINED = (Topic.EVALUATION, Topic.EXPLANATION)
 _VERSIONS = (Topic.JOB, Topic.JOB_VERSION, Topic.DEPLOYMENT)
 _COUNTED = (Topic.JOB, Topic.JOB_SUMMARY)
 _LAUNCHED = (*_COUNTED, Topic.PERIODIC_LAUNCH)
@@ -174,6 +178,14 @@ FOLLOWED: Mapping[str, Followed] = {
             ),
             _panel("decision", "_decision.html", evaluation.decision_panel, *_DECIDED),
             _panel("raw", "_raw.html", evaluation.raw_panel, *_TOLD),
+        ),
+    ),
+    "explain": Followed(
+        Names.EXPLAINED,
+        ExplainFeed,
+        panels=(
+            _panel("explain-head", "_explain_head.html", explain.explain_panel, *_EXPLAINED),
+            _panel("explain-then", "_explain_then.html", explain.explain_panel, *_EXPLAINED),
         ),
     ),
     "chain": Followed(Names.EVALUATION, ChainFeed, panels=_CHAIN_PANELS),

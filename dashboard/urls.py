@@ -79,6 +79,7 @@ urlpatterns = [
     path("evaluations/", evaluations.evaluations, name="evaluations"),
     path("evaluations/<str:eval_id>/", evaluations.evaluation, name="evaluation"),
     path("evaluations/<str:eval_id>/capsule.json", evaluations.capsule, name="capsule"),
+    path("explain/<str:eval_id>/", evaluations.explain, name="explain"),
     path("help/states/", glossary.states, name="states"),
     path("inside/", inside.inside, name="inside"),
     path("inside/collect/", inside.collect, name="inside-collect"),

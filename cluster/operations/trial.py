@@ -11,10 +11,11 @@ from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.registry import new_scheduler
 from scheduler.ports import IDSource, Snapshot, StateReader
 from scheduler.state.node_table import NodeTable
-from scheduler.state.nouns import NODE_USES
+from scheduler.state.nouns import NAMESPACE_USES, NODE_USES
 from scheduler.state.open_change import OpenChange
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.quota import QuotaAmounts
 
 MATCHER = Re2Matcher()
 
@@ -25,11 +26,21 @@ class TrialSnapshot(OpenChange, Snapshot):
     def __init__(self, base: StateReader, now: int, table: NodeTable | None = None) -> None:
         super().__init__(base, now)
         self._table = node_table_of(base) if table is None else table
+        self._namespace_uses: dict[str, QuotaAmounts] | None = None
 
     @property
     def node_table(self) -> NodeTable:
         """The nodes as they were given, whatever was put over them since."""
         return self._table
+
+    def namespace_use(self, namespace: str) -> QuotaAmounts:
+        """As the record has it, read at once for all: a quota may be shared by many."""
+        if self._puts[NAMESPACE_USES].get(namespace) is not None:
+            return super().namespace_use(namespace)
+        if self._namespace_uses is None:
+            rows = self._base.list_all(NAMESPACE_USES)
+            self._namespace_uses = {row.namespace: row.used for row in rows}
+        return self._namespace_uses.get(namespace, QuotaAmounts())
 
 
 def node_table_of(reader: StateReader) -> NodeTable:

@@ -122,5 +122,7 @@ def _namespace_of(names: Names, key: str, reader: RecordReader) -> str | None:
     if names is Names.ALLOCATION:
         alloc = reader.allocation(key)
         return alloc.namespace if alloc is not None else None
+    if names is Names.EXPLAINED:
+        key = key.partition("/")[0]
     row = reader.evaluation(key) or reader.evaluation_stub(key)
     return row.namespace if row is not None else None

@@ -73,7 +73,7 @@ def decision(
     """What it decided, in a sentence, and node by node."""
     placed = _placed(reader, evaluation)
     shown = placed[:MAX_PLACEMENTS]
-    found = _found(reader, evaluation, has_placed=bool(placed))
+    found = kept_for(reader, evaluation, has_placed=bool(placed))
     names = _node_names(reader, evaluation, shown, found)
     explained = [_explained(alloc, names) for alloc in shown]
     return {
@@ -117,7 +117,9 @@ def _placed(reader: RecordReader, evaluation: Evaluation) -> list[Allocation]:
     return sorted(placed, key=lambda alloc: (alloc.task_group, len(alloc.name), alloc.name))
 
 
-def _found(reader: RecordReader, evaluation: Evaluation, *, has_placed: bool) -> KeptExplanations:
+def kept_for(
+    reader: RecordReader, evaluation: Evaluation, *, has_placed: bool
+) -> KeptExplanations:
     """Its own explanations; for one that waits, else the newest ones of its job."""
     own = _kept(reader, evaluation.id)
     if own.groups:

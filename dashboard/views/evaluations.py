@@ -8,6 +8,7 @@ from dashboard.page import document, page, read, shown
 from dashboard.queries.capsule import capsule_file
 from dashboard.queries.evaluation import evaluation_page
 from dashboard.queries.evaluations import EvaluationFilter, evaluations_page
+from dashboard.queries.explain import ExplainAsk, explain_page
 from dashboard.viewer import Viewer
 
 
@@ -24,6 +25,13 @@ async def evaluation(request: HttpRequest, viewer: Viewer, eval_id: str) -> Http
     """One evaluation; a collected one answers 404 with what its stub kept."""
     query = partial(evaluation_page, eval_id=eval_id)
     return await shown(request, viewer, "dashboard/evaluation.html", query)
+
+
+@page
+async def explain(request: HttpRequest, viewer: Viewer, eval_id: str) -> HttpResponse:
+    """Why one group of it waits, node by node, then and now."""
+    query = partial(explain_page, eval_id=eval_id, asked=ExplainAsk.from_query(request.GET))
+    return await shown(request, viewer, "dashboard/explain.html", query)
 
 
 @document

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.engine.context import EvalContext
-from scheduler.engine.feasibility import CHECKS
+from scheduler.engine.feasibility import CLASS_CHECKS, NODE_CHECKS
 from scheduler.engine.feasibility.check import FeasibilityAsk
 from scheduler.engine.feasibility.readiness import DATACENTER, POOL, READY, left_out, unreadiness
 from scheduler.engine.measure.fit import exceeds_max_allocs
@@ -175,7 +175,7 @@ def _place_checks(standing: Standing, row: int) -> Iterator[CheckResult]:
 
 
 def _lasting_checks(standing: Standing, row: int) -> Iterator[CheckResult]:
-    for check in CHECKS:
+    for check in (*CLASS_CHECKS, *NODE_CHECKS):
         against = (item.reason for item in check.refusals(standing.ask) if bool(item.rows[row]))
         reason = next(against, "")
         yield CheckResult(check.name, not reason, reason.rstrip())

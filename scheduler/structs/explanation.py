@@ -37,7 +37,7 @@ class RefusedNodes(Wire, frozen=True):
     #: How many nodes; `node_ids` may list fewer.
     count: int = 0
     node_ids: tuple[str, ...] = ()
-    #: What the check is called, as in `CHECKS`; "" where that was not kept.
+    #: What the check is called, as in `CLASS_CHECKS`; "" where that was not kept.
     check: str = ""
 
 

@@ -1,4 +1,4 @@
-"""Whatever the cluster is like: one verdict per node, sums that add up, shortfalls that are true."""
+"""Whatever the cluster is like: one verdict per node, sums that add up, shortfalls that hold."""
 
 from collections import Counter
 

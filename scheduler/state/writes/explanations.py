@@ -55,6 +55,24 @@ def kept_runs(
     return kept
 
 
+def worth_told(runs: Sequence[ExplainedRun], waiting: Collection[str], eval_id: str) -> str:
+    """Why a run stays explained, for people; "" for one that does not."""
+    run = next((run for run in runs if run.eval_id == eval_id), None)
+    if run is None:
+        return ""
+    if eval_id in waiting:
+        return "as long as it waits"
+    if run.ended is RunEnd.FAILED:
+        return "as one that failed"
+    if run == runs[0]:
+        return "as the newest run"
+    if run in firsts_of_versions(runs):
+        return f"as the first of version {run.job_version}"
+    if run.ended is RunEnd.WAITS:
+        return "as one that waited"
+    return "as one of the newest runs"
+
+
 def firsts_of_versions(runs: Sequence[ExplainedRun]) -> list[ExplainedRun]:
     """The oldest of each version among them, the newest of these first."""
     first = {run.job_version: run for run in runs}

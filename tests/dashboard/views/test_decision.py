@@ -187,7 +187,7 @@ def test_an_older_evaluation_says_that_only_counts_are_left(store, browser, newe
     write(store, DECIDED, other, explained=[stored(other, WHOLE)] if newer else [])
     told = page(browser, DECIDED)
     assert "Counts only." in told
-    assert ("this one is older than those" in told) is newer
+    assert ("this one is not among them" in told) is newer
     assert ("Which node failed which check was not kept." in told) is not newer
     assert "3 nodes exhausted: <strong>memory</strong>" in told
     assert (f'<a class="button" href="/evaluations/{other.id}/">' in told) is newer

@@ -34,6 +34,8 @@ PATHS = {
     "search": "/search/?q=web",
     "evaluations": "/evaluations/",
     "evaluation": f"/evaluations/{SHOWN.id}/",
+    "explain": f"/explain/{SHOWN.id}/",
+    "explain against now": f"/explain/{SHOWN.id}/?view=both&node=node",
     "chain": f"/chains/{SHOWN.id}/",
     "nodes": "/nodes/",
     "node": f"/nodes/{NODE.id}/",

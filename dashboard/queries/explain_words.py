@@ -1,0 +1,77 @@
+"""The sentences of the page that explains a group: from what was found, and nothing else.
+
+In: an explanation and names of nodes. Out: words. Counts add up as the explanation's do.
+"""
+
+from collections.abc import Mapping
+
+from cluster.store.ports import RecordReader
+from dashboard.graphs.node_matrix import UNITS, nearest_node
+from dashboard.outcomes import OutcomeSentence
+from dashboard.wording import amount, count_of, dimension_word, number, short_id
+from scheduler.state.writes.explanations import worth_told
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.explanation import GroupExplanation
+
+
+def explain_title(job_id: str, *, waits: int) -> str:
+    """What the page answers."""
+    return f"Why does {job_id} wait?" if waits else f"Where could {job_id} run?"
+
+
+def found_sentence(
+    found: GroupExplanation | None, waits: int, names: Mapping[str, str]
+) -> OutcomeSentence:
+    """What kept the group waiting, how many nodes each kind of reason kept out, who came near."""
+    told = f"{count_of(waits, 'allocation')} {'waits' if waits == 1 else 'wait'}"
+    if found is None:
+        strong = f"{told}." if waits else "Nothing of it waits."
+        return OutcomeSentence(strong=strong, rest="Which node failed which check was not kept.")
+    if found.quota_exhausted:
+        strong = f"The quota is reached, whatever the node: {'; '.join(found.quota_exhausted)}"
+    elif not found.with_room:
+        strong = "No node has room for one more"
+    else:
+        have = "has" if found.with_room == 1 else "have"
+        strong = f"{count_of(found.with_room, 'node')} {have} room for one more"
+    rest = " ".join(part for part in (_counts(found), _nearest(found, names)) if part)
+    return OutcomeSentence(strong=f"{strong}{f': {told}' if waits else ''}.", rest=rest)
+
+
+def kept_told(reader: RecordReader, evaluation: Evaluation, eval_id: str) -> str:
+    """Why what was found is still kept."""
+    blocked = reader.blocked_evaluations(evaluation.job_key)
+    waiting = {row.id for row in blocked} | {row.previous_eval for row in blocked}
+    return worth_told(reader.explained_runs(evaluation.job_key), waiting, eval_id)
+
+
+def _counts(found: GroupExplanation) -> str:
+    exhausted = sum(item.count for item in found.exhausted)
+    refused = sum(item.count for item in found.refused)
+    not_asked = sum(item.count for item in found.not_asked)
+    total = found.candidates + not_asked
+    if not total:
+        return "There is no node."
+    parts = [
+        text
+        for count, text in (
+            (exhausted, f"{number(exhausted)} {'has' if exhausted == 1 else 'have'} no room"),
+            (refused, f"{number(refused)} could never run it"),
+            (not_asked, f"{number(not_asked)} {'was' if not_asked == 1 else 'were'} not asked"),
+            (found.with_room, f"{number(found.with_room)} with room"),
+        )
+        if count
+    ]
+    return f"Of {count_of(total, 'node')} {', '.join(parts)}."
+
+
+def _nearest(found: GroupExplanation, names: Mapping[str, str]) -> str:
+    if found.with_room:
+        return ""
+    short = next((item for item in found.exhausted if item.missing), None)
+    if short is None:
+        return ""
+    node_id = nearest_node(found) or short.node_ids[0]
+    lacks = amount(short.missing[0], UNITS.get(short.dimension, ""))
+    word = dimension_word(short.dimension)
+    return f"The nearest, {names.get(node_id) or short_id(node_id)}, lacked {lacks} of {word}."
