@@ -12,6 +12,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from cluster.management.commands.runagent import variable_of
+from cluster.versions import VERSION
 from dashboard.rights import TOPICS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -280,3 +281,21 @@ def test_the_settings_tell_the_numbers_that_are_used():
             told = told * len(wanted) if cells[2].strip().endswith("each") else told
             wrong += [line] if told != wanted else []
     assert (wrong, seen > 15) == ([], True)
+
+
+def test_the_changelog_leads_to_the_version_that_is_told():
+    heads = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    released = [head for head in heads if not head.endswith("- unreleased")]
+    assert heads[-len(released) :] == released
+    assert len(heads) <= len(released) + 1
+    assert released[0] == f"{VERSION} ({released[0].partition('(')[2]}"
+
+
+def test_the_list_of_decisions_is_of_the_pages_that_are_there():
+    folder = ROOT / "docs" / "decisions"
+    pages = {page.name for page in folder.glob("0*.md")}
+    listed = dict(re.findall(r"\[(.+)\]\((0\d{3}-.+?\.md)\)", (folder / "README.md").read_text()))
+    assert set(listed.values()) == pages
+    for page in pages:
+        text = (folder / page).read_text()
+        assert re.search(r"^Decided \d{4}-\d\d-\d\d\.$", text, re.MULTILINE), page

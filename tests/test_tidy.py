@@ -242,6 +242,38 @@ def test_sql_is_written_in_the_store_only():
     assert sql_in(store / "statements.py"), "it is recognised where it is"
 
 
+#: Who writes to the record beside operations, and what.
+WRITERS = {
+    "cluster/runtime/leader_desk.py": "outcomes of runs, many in one write",
+    "cluster/runtime/plan_drainer.py": "plans, under two leases",
+    "scheduler/plan_applier.py": "plans",
+    "cluster/control_plane/plane.py": "outcomes of runs, in simulations and rehearsals",
+    "cluster/bench/density.py": "a record of its own",
+    "cluster/bench/rush_load.py": "a record of its own",
+    "cluster/bench/offline.py": "a record of its own",
+}
+
+
+def writes_in(path: Path) -> list[str]:
+    """Calls of `write` on a store."""
+    return [
+        ast.unparse(node.func)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and re.search(r"store(\(\))?\.a?write$", ast.unparse(node.func))
+    ]
+
+
+def test_the_record_is_written_by_operations_and_few_others():
+    operations = ROOT / "cluster" / "operations"
+    writing = {path for path in SOURCES if writes_in(path)}
+    others = {
+        path.relative_to(ROOT).as_posix() for path in writing if operations not in path.parents
+    }
+    assert others == set(WRITERS)
+    assert len(writing - {ROOT / name for name in others}) > 10
+
+
 def test_no_public_class_has_a_name_that_another_one_has():
     found: dict[str, list[str]] = {}
     for path in SOURCES:
