@@ -14,7 +14,7 @@ from scheduler.broker.eval_broker import EvalBroker
 from scheduler.broker.intake import Intake
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.broker.lifecycle import Lifecycles
-from scheduler.broker.plan_desk import PlanDesk, Settled, Submission
+from scheduler.broker.plan_exchange import PlanExchange
 from scheduler.broker.worker_roll import HeldDelivery, WorkerRoll
 from scheduler.commands import (
     CancelEvaluations,
@@ -23,7 +23,7 @@ from scheduler.commands import (
     RecordSteps,
     WakeWorkers,
 )
-from scheduler.errors import NotOutstanding, RequestRefused, TokenMismatch
+from scheduler.errors import NotOutstanding, TokenMismatch
 from scheduler.leader_stats import LeaderStats
 from scheduler.messages import (
     Delivery,
@@ -70,9 +70,8 @@ class Leader:
         self._intake = Intake(self.broker, self.blocked, self._lives, self._workers)
         self._core = CoreTimers(self.broker, ids, collection)
         self._applier = ApplierRoll(self.settings)
-        self._desk = PlanDesk()
+        self._plans = PlanExchange(self.broker, self._lives, self._workers, self._intake)
         self._reaper = Reaper(self.broker, self.blocked, self.settings, ids, chance)
-        self._replies: list[PlanReply] = []
         self._last_unblock_failed = 0.0
         self._last_prune = 0.0
 
@@ -80,7 +79,7 @@ class Leader:
         """Start from the record, forgetting everything: old deliveries and plans are void."""
         self.index = reader.index
         self._last_unblock_failed = self._last_prune = moment.monotonic
-        self._settle(self._desk.flush(), moment)
+        self._plans.flush(moment)
         self._workers.forget_deliveries()
         self._intake.restore(reader, moment)
         self._core.restore(reader, moment)
@@ -101,9 +100,10 @@ class Leader:
         assert frame.index == self.index + 1, f"frame {frame.index} follows {self.index}"
         self.index = frame.index
         self._intake.observe(frame, moment)
+        self._plans.observe(frame, moment)
         self._core.observe(frame)
         if not self.broker.enabled:
-            self._settle(self._desk.flush(), moment)
+            self._plans.flush(moment)
         for watcher in self.watchers:
             watcher.observe(frame, moment)
 
@@ -153,20 +153,7 @@ class Leader:
         more. Whether its job still exists is for the applier to say.
         """
         self._workers.heard(process, moment.monotonic)
-        if self._desk.knows(plan.id):
-            return
-        if not plan.job_id:
-            raise RequestRefused("cannot submit plan without job info")
-        self.broker.pause_nack_timeout(plan.eval_id, plan.eval_token, monotonic=moment.monotonic)
-        self._workers.begun(process, (plan.eval_id,))
-        self._desk.submit(process, plan, size)
-        self._lives.note(
-            plan.eval_id,
-            Step.PLAN_SUBMITTED,
-            moment.now,
-            actor=f"worker {process}",
-            plan_id=plan.id,
-        )
+        self._plans.submit(process, plan, size, moment)
 
     def check_finish(self, process: str, request: FinishRequest, moment: Moment) -> FinishWrite:
         """What to commit for this request, perhaps nothing; then call `finished`.
@@ -232,7 +219,7 @@ class Leader:
 
     def _nack(self, eval_id: str, token: str, reason: str, *, monotonic: float) -> None:
         """Nack a delivery; while the applier holds its plan, only once that is answered."""
-        if not self._desk.abandon(eval_id):
+        if not self._plans.abandon(eval_id):
             self.broker.nack(eval_id, token, monotonic=monotonic, reason=reason)
         self._workers.returned(eval_id)
 
@@ -242,12 +229,7 @@ class Leader:
         Whoever asks has ended with what was taken before. Observe the frames up to now first.
         """
         self._applier.asked(moment.monotonic)
-        self._settle(self._desk.unanswered(), moment)
-        queued = []
-        for submission in self._desk.take(limit):
-            submission.steps = self.take_steps(submission.plan.eval_id)
-            queued.append(QueuedPlan(plan=submission.plan, steps=submission.steps))
-        return tuple(queued)
+        return self._plans.next(limit, moment)
 
     def applier_sent_away(self) -> None:
         """The applier was told that there is nothing, and sleeps until it is woken."""
@@ -255,48 +237,15 @@ class Leader:
 
     def take_applier_wake(self, monotonic: float) -> bool:
         """Whether the applier must be woken now; it counts as woken."""
-        return self._applier.take_wake(self._desk.open_count, monotonic)
+        return self._applier.take_wake(self._plans.open_count, monotonic)
 
     def plans_done(self, outcomes: Sequence[PlanOutcome], moment: Moment) -> None:
         """Plans were judged and committed; the answers wait in `take_replies`."""
-        self._settle(self._desk.done(outcomes), moment)
+        self._plans.done(outcomes, moment)
 
     def take_replies(self) -> tuple[PlanReply, ...]:
         """Answers to submitted plans, to be sent now."""
-        replies, self._replies = self._replies, []
-        return tuple(replies)
-
-    def _settle(self, settled: Sequence[Settled], moment: Moment) -> None:
-        for submission, outcome in ((entry.submission, entry.outcome) for entry in settled):
-            plan = submission.plan
-            result = outcome.result
-            if result is None or not result.alloc_index:
-                self.put_back(submission.steps)
-            self._lives.note(
-                plan.eval_id,
-                Step.PLAN_ANSWERED,
-                moment.now,
-                actor="applier",
-                plan_id=plan.id,
-                nodes=result.rejected_nodes if result else (),
-                reason=outcome.reason,
-            )
-            if self.broker.outstanding(plan.eval_id) == plan.eval_token:
-                self._resume(submission, monotonic=moment.monotonic)
-            if not submission.orphaned:
-                self._replies.append(
-                    PlanReply(process=submission.process, eval_id=plan.eval_id, outcome=outcome)
-                )
-        self._intake.record_notes(moment.now)
-
-    def _resume(self, submission: Submission, *, monotonic: float) -> None:
-        plan = submission.plan
-        if submission.orphaned:
-            self.broker.nack(
-                plan.eval_id, plan.eval_token, monotonic=monotonic, reason="worker lost"
-            )
-        else:
-            self.broker.resume_nack_timeout(plan.eval_id, plan.eval_token, monotonic=monotonic)
+        return self._plans.take_replies()
 
     def take_hints(self) -> tuple[LifecycleStep, ...]:
         """Steps that were not published yet."""
@@ -392,8 +341,8 @@ class Leader:
             index=self.index,
             broker=self.broker.stats(),
             blocked=self.blocked.stats(),
-            plan_queue_depth=self._desk.depth,
-            plans_taken=self._desk.taken_count,
+            plan_queue_depth=self._plans.depth,
+            plans_taken=self._plans.taken_count,
             worker_processes=workers,
             busy_worker_processes=busy,
         )

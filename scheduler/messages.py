@@ -18,7 +18,7 @@ from scheduler.structs.wire import Nanoseconds, Wire
 
 #: Moves on when workers of before can no longer read what the leader hands out, or it what they
 #: hand in.
-SCHEDULER_VERSION = 1
+SCHEDULER_VERSION = 2
 
 
 def check_dequeue(types: Sequence[str], version: int) -> None:
@@ -127,6 +127,8 @@ class QueuedPlan(Wire, frozen=True):
     plan: Plan
     #: Steps of the evaluation that are not recorded yet, to ride in the plan's commit.
     steps: tuple[LifecycleStep, ...] = ()
+    #: The evaluation's newest step, recorded or not: what the commit adds comes after it.
+    newest_step: LifecycleStep | None = None
 
 
 class PlanOutcome(Wire, frozen=True):
@@ -137,6 +139,8 @@ class PlanOutcome(Wire, frozen=True):
     error: str = ""
     #: Everything was committed, and `result` leaves out what the submitter knows of its own plan.
     is_whole: bool = False
+    #: The plan's ending is committed too: its evaluation is over, and so is the delivery.
+    has_ended: bool = False
 
     def without(self, plan: Plan) -> "PlanOutcome":
         """As it travels: a plan that was committed whole need not be said again."""

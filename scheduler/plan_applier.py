@@ -17,10 +17,20 @@ from scheduler.ports import Change, Fence, IDSource
 from scheduler.rejected_nodes import RejectedNodes
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import LIFECYCLE_STEPS
+from scheduler.state.writes.evaluations import write_outcomes
+from scheduler.state.writes.explanations import write_explanations
 from scheduler.state.writes.plans import commit_plan
 from scheduler.state.writes.story_roots import preemption_story
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
+from scheduler.structs.evaluation import (
+    Cause,
+    CauseKind,
+    EvalTrigger,
+    Evaluation,
+    LifecycleStep,
+    Step,
+)
+from scheduler.structs.explanation import ExplainedBounds
 from scheduler.structs.moment import Moment
 from scheduler.structs.node import NodeEligibility
 from scheduler.structs.plan import Plan, PlanResult
@@ -56,8 +66,15 @@ class BrokenPlan(PlanRefused):
 class PlanApplier:
     """Checks and commits plans, one group after another (evaluations.md 9)."""
 
-    def __init__(self, ids: IDSource, rejected_nodes: RejectedNodes | None = None) -> None:
+    def __init__(
+        self,
+        ids: IDSource,
+        rejected_nodes: RejectedNodes | None = None,
+        explained: ExplainedBounds | None = None,
+    ) -> None:
         self._ids = ids
+        #: How much of each job stays explained.
+        self._explained = explained
         self._rejected_nodes = rejected_nodes or RejectedNodes()
 
     def apply(
@@ -104,10 +121,10 @@ class PlanApplier:
         outcomes = []
         for entry in queued:
             outcome = self._apply_one(change, entry.plan, monotonic)
-            outcomes.append(outcome)
             if outcome.result is not None and outcome.result.alloc_index:
-                for step in entry.steps:
-                    change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
+                _write_steps(change, entry.steps)
+                outcome = self._end(change, entry, outcome)
+            outcomes.append(outcome)
         return outcomes
 
     def _apply_one(self, change: Change, plan: Plan, monotonic: float) -> PlanOutcome:
@@ -123,6 +140,24 @@ class PlanApplier:
         except Exception as error:
             raise BrokenPlan(plan.id, str(error) or type(error).__name__) from error
         return PlanOutcome(plan_id=plan.id, result=committed)
+
+    def _end(self, change: Change, entry: QueuedPlan, outcome: PlanOutcome) -> PlanOutcome:
+        """Commit what the run leaves as well, if all of its plan was: then it is over."""
+        plan, result = entry.plan, outcome.result
+        assert result is not None, "only what was committed may end"
+        if plan.ending is None or result.refresh_index or not result.is_full_commit_of(plan):
+            return outcome
+        before = change.evaluation(plan.eval_id)
+        if before is None or before.is_terminal:
+            # It was ended by somebody else meanwhile: the run will hear of it when it finishes.
+            return outcome
+        try:
+            write_outcomes(change, plan.ending.evaluations)
+            write_explanations(change, plan.ending.explanations, self._explained)
+            _write_steps(change, _last_steps(entry, change.now))
+        except Exception as error:
+            raise BrokenPlan(plan.id, str(error) or type(error).__name__) from error
+        return msgspec.structs.replace(outcome, has_ended=True)
 
     def _judge(self, change: Change, plan: Plan, monotonic: float) -> PlanResult:
         if change.evaluation(plan.eval_id) is None:
@@ -149,6 +184,37 @@ class PlanApplier:
                 if tracker.may_close(closed + len(ineligible), len(nodes)):
                     ineligible.append(node_id)
         return msgspec.structs.replace(result, ineligible_nodes=tuple(ineligible))
+
+
+def _last_steps(entry: QueuedPlan, now: int) -> Iterable[LifecycleStep]:
+    """The plan's answer and the end of its evaluation, numbered on from the leader's steps."""
+    plan, newest = entry.plan, entry.newest_step
+    assert plan.ending is not None, "only what ends has last steps"
+    ended = plan.ending.evaluations[-1]
+    number = newest.number if newest else 0
+    yield LifecycleStep(
+        eval_id=plan.eval_id,
+        number=number + 1,
+        step=Step.PLAN_ANSWERED,
+        at=now,
+        duration_ns=max(0, now - newest.at) if newest else 0,
+        actor="applier",
+        plan_id=plan.id,
+    )
+    yield LifecycleStep(
+        eval_id=plan.eval_id,
+        number=number + 2,
+        step=Step(ended.status.value),
+        at=now,
+        # The worker decided it when it submitted the plan.
+        actor=newest.actor if newest else "applier",
+        reason=ended.status_description,
+    )
+
+
+def _write_steps(change: Change, steps: Iterable[LifecycleStep]) -> None:
+    for step in steps:
+        change.put(LIFECYCLE_STEPS, msgspec.structs.replace(step, index=change.index))
 
 
 def _refreshed(outcomes: list[PlanOutcome]) -> list[PlanOutcome]:

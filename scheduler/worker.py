@@ -14,13 +14,13 @@ from scheduler.collection.core_scheduler import CoreRun, CoreScheduler
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.registry import Scheduler, new_scheduler
 from scheduler.errors import SchedulerError
+from scheduler.finishing import Stamp, finish_request
 from scheduler.messages import Delivery, FinishRequest, PlanOutcome, Reaped, ReapRequest
 from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, Snapshot
 from scheduler.state.pending_use import PendingUse, View
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.evaluation import EvalStatus, Evaluation
-from scheduler.structs.explanation import RunEnd, StoredExplanation, pack
-from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.plan import Plan, PlanResult, RunEnding
 
 #: A snapshot at or after the index; raises StaleSnapshot when there is none in time.
 SnapshotSupplier = Callable[[int], MirroredSnapshot]
@@ -120,7 +120,10 @@ class Batch:
             return Turn()
         result = outcome.together_with(plan).result
         self._settle(plan, result)
-        if result is None:
+        if outcome.has_ended:
+            self._close(plan.eval_id)
+            turn = Turn()
+        elif result is None:
             turn = self._nack(plan.eval_id, SchedulerError(outcome.error))
         else:
             turn = self._go_on(plan.eval_id, result)
@@ -173,6 +176,7 @@ class Batch:
             matcher=self._tools.matcher,
             seed=seed_of(evaluation),
         )
+        work.scheduler = scheduler
         work.run = scheduler.process(evaluation)
         return self._advance(work, None)
 
@@ -239,6 +243,7 @@ class Batch:
             eval_id=work.eval_id,
             eval_token=delivery.token,
             snapshot_index=stamp.start_index,
+            ending=self._ending(work, stamp),
         )
         self._out[plan.id] = plan
         self._pending.add(plan, work.seen_index)
@@ -250,24 +255,25 @@ class Batch:
             return Turn()
         return self._finish(work, stamp, outcome)
 
+    def _ending(self, work: "_Work", stamp: "Stamp") -> RunEnding | None:
+        """What is left to be written if the plan just made is committed whole.
+
+        Not for a run that is to wait for room: whether it must may hang on other plans, and what
+        goes back to the tracker of blocked evaluations goes through the leader.
+        """
+        assert work.scheduler is not None, "a run that made a plan has its scheduler"
+        outcome = work.scheduler.outcome_if_whole()
+        if outcome.waits_for_room:
+            return None
+        finish = finish_request(work.delivery, stamp, outcome, work.promised)
+        assert finish.update is not None, "only what is reblocked has none"
+        return RunEnding(
+            evaluations=(*finish.created, finish.update), explanations=finish.explanations
+        )
+
     def _finish(self, work: "_Work", stamp: "Stamp", outcome: Outcome) -> Turn:
         self._close(work.eval_id)
-        delivery = work.delivery
-        update = outcome.evaluation and stamp.on_update(outcome.evaluation)
-        if update is not None and work.promised and not update.next_eval:
-            update = update.changed(next_eval=work.promised[-1].id)
-        return Turn(
-            finishes=(
-                FinishRequest(
-                    eval_id=work.eval_id,
-                    token=delivery.token,
-                    update=update,
-                    created=(*work.promised, *map(stamp.on_creation, outcome.created)),
-                    reblocked=outcome.reblocked and stamp.on_update(outcome.reblocked),
-                    explanations=_packed(delivery.evaluation, outcome),
-                ),
-            )
-        )
+        return Turn(finishes=(finish_request(work.delivery, stamp, outcome, work.promised),))
 
     def _nack(self, eval_id: str, error: Exception) -> Turn:
         work = self._works.get(eval_id)
@@ -292,6 +298,7 @@ class _Work:
 
     def __init__(self, delivery: Delivery) -> None:
         self.delivery = delivery
+        self.scheduler: Scheduler | None = None
         self.run: Generator[Plan, PlanAnswer, Outcome] | None = None
         #: The run of a core evaluation, which makes no plans.
         self.core: CoreRun | None = None
@@ -330,60 +337,12 @@ class _Work:
         self.holds += 1
 
 
-class Stamp:
-    """What a worker writes on the evaluations of a run (evaluations.md 7.5).
-
-    The instant is that of the run's beginning, where the scheduler's clock stood still: so the
-    record says what a capsule of the run must say.
-    """
-
-    def __init__(self, start_index: int, now: int, counted_evals: tuple[str, ...] = ()) -> None:
-        self.start_index = start_index
-        self._now = now
-        self._counted_evals = counted_evals
-
-    def on_update(self, evaluation: Evaluation) -> Evaluation:
-        """The processed evaluation, with the snapshot its run began with."""
-        return evaluation.changed(
-            snapshot_index=self.start_index,
-            modify_time=max(self._now, evaluation.create_time + 1),
-            counted_evals=self._counted_evals,
-        )
-
-    def on_creation(self, evaluation: Evaluation) -> Evaluation:
-        """A new evaluation."""
-        return evaluation.changed(
-            snapshot_index=self.start_index, create_time=self._now, modify_time=self._now
-        )
-
-
 def _joined(turns: Iterable[Turn]) -> Turn:
     kept = [*turns]
     return Turn(
         plans=tuple(plan for turn in kept for plan in turn.plans),
         finishes=tuple(request for turn in kept for request in turn.finishes),
         reaps=tuple(request for turn in kept for request in turn.reaps),
-    )
-
-
-def _packed(evaluation: Evaluation, outcome: Outcome) -> tuple[StoredExplanation, ...]:
-    written = outcome.evaluation
-    if written is not None and written.status is EvalStatus.FAILED:
-        ended = RunEnd.FAILED
-    else:
-        is_short = any(explanation.failed for explanation in outcome.explanations.values())
-        ended = RunEnd.WAITS if is_short else RunEnd.PLACED
-    return tuple(
-        StoredExplanation(
-            eval_id=evaluation.id,
-            task_group=name,
-            namespace=evaluation.namespace,
-            job_id=evaluation.job_id,
-            job_version=explanation.job_version,
-            ended=ended,
-            packed=pack(explanation),
-        )
-        for name, explanation in outcome.explanations.items()
     )
 
 

@@ -239,13 +239,25 @@ def event_form(frame: EventFrame, event: StateEvent, caller: Caller) -> dict[str
         payload["Deleted"] = True
     return {
         "Topic": str(event.topic),
-        "Type": _TYPES.get(frame.kind, str(frame.kind)),
+        "Type": _type_of(frame, event),
         "Key": event.key,
         "Namespace": "" if event.topic in _WITHOUT_NAMESPACE else event.namespace,
         "FilterKeys": None if keys is None else list(keys),
         "Index": frame.index,
         "Payload": payload,
     }
+
+
+def _type_of(frame: EventFrame, event: StateEvent) -> str:
+    """What the write is called, for one of its rows.
+
+    An evaluation that ends with its plan has the name it would have in a write of its own: clients
+    wait for that.
+    """
+    kind = frame.kind
+    if kind == WriteKind.PLAN_RESULT and isinstance(event.value, Evaluation):
+        kind = WriteKind.EVALUATION_UPDATED if event.value.is_terminal else kind
+    return _TYPES.get(kind, str(kind))
 
 
 def _value_form(value: msgspec.Struct, caller: Caller) -> dict[str, Any]:

@@ -148,6 +148,7 @@ class CarriedPlan(Wire, frozen=True):
 
     plan: msgspec.Raw
     steps: tuple[LifecycleStep, ...] = ()
+    newest_step: LifecycleStep | None = None
 
 
 class PlansDoneBody(msgspec.Struct, frozen=True):

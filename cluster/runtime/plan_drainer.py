@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from django.conf import settings
 
+from cluster.operations.finishes import explained_bounds
 from cluster.runtime.calm_collector import calm_collector
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.leader_channel import (
@@ -63,7 +64,9 @@ class PlanDrainer:
         self.process = process_name("applier")
         self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
         self.store = mirrored_store()
-        self.applier = PlanApplier(RandomIDs(), RejectedNodes(rejection_settings()))
+        self.applier = PlanApplier(
+            RandomIDs(), RejectedNodes(rejection_settings()), explained_bounds()
+        )
         self.keeper = LeaseKeeper("applier", self.process, is_dead=is_known_dead)
         self._clock = SystemClock()
         self._stepped_at = float("-inf")

@@ -319,6 +319,10 @@ def _sentence(
         return f"The plan does not fit: {fits}", rest
     if told:
         return f"The plan fits: {told}.", ""
+    if planned.stops:
+        # No group counts what goes with its node.
+        ended = count_of(len(planned.stops), "allocation", "allocations")
+        return "Nothing would be started.", f"{ended} on nodes that are lost would be given up."
     if planned.job_modify_index == 0:
         return "Nothing would be started.", "Running it only stores the job."
     if planned.diff.type != DiffType.NONE:

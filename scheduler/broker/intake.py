@@ -14,7 +14,7 @@ from scheduler.broker.worker_roll import WorkerRoll
 from scheduler.errors import RequestRefused
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent
-from scheduler.structs.evaluation import EvalStatus, Evaluation, Step
+from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep, Step
 from scheduler.structs.identity import JobKey
 from scheduler.structs.moment import Moment
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -71,6 +71,9 @@ class Intake:
         """Take in one frame: who waited for the capacity it brings runs before who is new."""
         released = self._capacity.observe(frame, moment.monotonic)
         self.enqueue_released(released, moment)
+        for event in frame.events:
+            if isinstance(event.value, LifecycleStep) and not event.deleted:
+                self._lives.adopt(event.value)
         for event in frame.events:
             if isinstance(event.value, Evaluation):
                 self._observe_evaluation(frame, event, event.value, monotonic=moment.monotonic)

@@ -78,6 +78,17 @@ class Lifecycles:
         self._await_commit(eval_id)
         self._hints.append(noted)
 
+    def adopt(self, step: LifecycleStep) -> None:
+        """Know of a recorded step that somebody else has numbered."""
+        life = self._lives.get(step.eval_id)
+        if life is not None and (life.last is None or life.last.number < step.number):
+            life.last = step
+
+    def newest(self, eval_id: str) -> LifecycleStep | None:
+        """The newest step of an evaluation, written or not."""
+        life = self._lives.get(eval_id)
+        return life.last if life else None
+
     def _await_commit(self, eval_id: str) -> None:
         if eval_id not in self._unwritten:
             self._unwritten[eval_id] = None

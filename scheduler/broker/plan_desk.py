@@ -93,6 +93,10 @@ class PlanDesk:
             if outcome.plan_id in self._submissions
         ]
 
+    def ended(self, plan_id: str) -> Submission | None:
+        """The record says that this plan was committed whole, with its ending; None: not known."""
+        return self._submissions.pop(plan_id, None)
+
     def unanswered(self) -> list[Settled]:
         """Give up what an applier took before: the one that asks for more will not answer it.
 

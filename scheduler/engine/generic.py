@@ -14,7 +14,7 @@ from scheduler.engine.reconcile import reasons
 from scheduler.engine.reconcile.cluster import reconcile_cluster
 from scheduler.engine.reconcile.results import ReconcileResults
 from scheduler.engine.reconcile.situation import Situation, UpdateKind
-from scheduler.engine.run import Run
+from scheduler.engine.run import Run, committed_whole
 from scheduler.engine.stack import ClassReport, ServiceStack
 from scheduler.engine.update_check import in_deployment, judge_update
 from scheduler.errors import MissingRefresh
@@ -42,7 +42,8 @@ class GenericScheduler:
         self._is_batch = is_batch
         self._deployment: Deployment | None = None
         self._followups: tuple[Evaluation, ...] = ()
-        self._last: Attempt | None = None
+        #: The run, and the plan of it that waits for an answer.
+        self._asked: tuple[Run, Plan] | None = None
         self._classes = ClassReport(
             has_escaped=False, eligibility={}, missing_resources=(), quota_limit_reached=""
         )
@@ -61,6 +62,7 @@ class GenericScheduler:
             plan = self._attempt(run)
             if plan is None:
                 break
+            self._asked = run, plan
             answer = yield plan
             if self._is_done(run, plan, answer):
                 break
@@ -72,7 +74,15 @@ class GenericScheduler:
                 f"maximum attempts reached ({limit})",
                 deployment_id=self._deployment_id,
             )
-        if evaluation.status is EvalStatus.BLOCKED and run.failed:
+        return self._end(run)
+
+    def outcome_if_whole(self) -> Outcome:
+        """What `process` returns if the plan it has yielded last is committed whole."""
+        assert self._asked is not None, "a plan was yielded"
+        return self._end(committed_whole(*self._asked))
+
+    def _end(self, run: Run) -> Outcome:
+        if run.is_blocked and run.failed:
             return run.reblock(self._snapshot, self._classes)
         return run.finish(EvalStatus.COMPLETE, deployment_id=self._deployment_id)
 

@@ -20,6 +20,9 @@ class Scheduler(Protocol):
     def process(self, evaluation: Evaluation) -> Generator[Plan, PlanAnswer, Outcome]:
         """Yield each plan to submit, take its answer, return what is left to write."""
 
+    def outcome_if_whole(self) -> Outcome:
+        """What `process` returns if the plan it has yielded last is committed whole."""
+
 
 class UnknownSchedulerType(SchedulerError):
     """No scheduler works evaluations of this type off."""

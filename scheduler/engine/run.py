@@ -4,6 +4,8 @@ In: attempts and answers. Out: the evaluations to create and the final write of 
 Every scheduler shares it; none of their rules is here.
 """
 
+from copy import copy
+
 from scheduler.engine.attempt import Attempt, Tools
 from scheduler.engine.explain import Asked, Explainer, explained
 from scheduler.engine.outcome import Outcome, PlanAnswer
@@ -187,3 +189,10 @@ class Run:
             group in queued and queued[group] != counts.queued
             for group, counts in summary.summary.items()
         )
+
+
+def committed_whole(run: Run, plan: Plan) -> Run:
+    """The run as it will stand once all of the plan is committed; the run itself goes on."""
+    ahead = copy(run)
+    ahead.count_committed(plan, PlanResult(node_allocation=plan.node_allocation))
+    return ahead

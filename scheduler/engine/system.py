@@ -13,7 +13,7 @@ from scheduler.engine.reconcile import reasons
 from scheduler.engine.reconcile.node import reconcile_node
 from scheduler.engine.reconcile.node_results import NodeResults, NodeSituation
 from scheduler.engine.reconcile.update_kind import must_be_replaced
-from scheduler.engine.run import Run
+from scheduler.engine.run import Run, committed_whole
 from scheduler.engine.stack import SystemStack
 from scheduler.engine.system_placing import SystemPlacer
 from scheduler.engine.system_rollout import settle_deployment
@@ -55,6 +55,8 @@ class SystemScheduler:
         self._tools = tools
         self._is_sysbatch = is_sysbatch
         self._deployment: Deployment | None = None
+        #: The run, and the plan of it that waits for an answer.
+        self._asked: tuple[Run, Plan] | None = None
 
     def process(self, evaluation: Evaluation) -> Generator[Plan, PlanAnswer, Outcome]:
         """Work the evaluation off; see `outcome` for the protocol."""
@@ -68,6 +70,7 @@ class SystemScheduler:
             plan = self._attempt(run)
             if plan is None:
                 break
+            self._asked = run, plan
             answer = yield plan
             run.count_committed(plan, answer.result)
             if answer.snapshot is None and answer.result.is_full_commit_of(plan):
@@ -78,6 +81,11 @@ class SystemScheduler:
         else:
             return self._finish(run, EvalStatus.FAILED, f"maximum attempts reached ({limit})")
         return self._finish(run, EvalStatus.COMPLETE)
+
+    def outcome_if_whole(self) -> Outcome:
+        """What `process` returns if the plan it has yielded last is committed whole."""
+        assert self._asked is not None, "a plan was yielded"
+        return self._finish(committed_whole(*self._asked), EvalStatus.COMPLETE)
 
     def _is_news(self, plan: Plan) -> bool:
         """Whether the plan's deployment says more than the one stored before."""

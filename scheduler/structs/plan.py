@@ -4,12 +4,23 @@ from msgspec.structs import replace
 
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment, DeploymentStatusUpdate
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.explanation import StoredExplanation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.plan_annotations import PlanAnnotations
 from scheduler.structs.wire import Wire
 
 #: Node id to allocations.
 ByNode = dict[str, tuple[Allocation, ...]]
+
+
+class RunEnding(Wire, frozen=True):
+    """What a run leaves to be written once its plan is committed whole: then it is over."""
+
+    #: What it created, and at last the evaluation with its final status.
+    evaluations: tuple[Evaluation, ...] = ()
+    #: Why nodes were not chosen, one per task group; their index is still to be set.
+    explanations: tuple[StoredExplanation, ...] = ()
 
 
 class Plan(Wire, frozen=True):
@@ -36,6 +47,8 @@ class Plan(Wire, frozen=True):
     annotations: PlanAnnotations | None = None
     #: Index of the snapshot the evaluation started with, never a refreshed one.
     snapshot_index: int = 0
+    #: To be committed in the same write if all of the plan is; None: the run goes on then.
+    ending: RunEnding | None = None
 
     @property
     def job_key(self) -> JobKey:
@@ -60,6 +73,7 @@ class Plan(Wire, frozen=True):
             deployment=None,
             deployment_updates=(),
             annotations=None,
+            ending=None,
         )
 
     @property

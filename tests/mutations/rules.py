@@ -206,7 +206,7 @@ _TEXTS: dict[str, list[tuple[str, str]]] = {
     "generic.py": [
         ("if not run.evaluation.wait_until:", "if True:"),
         ("_SERVICE_ATTEMPTS = 5", "_SERVICE_ATTEMPTS = 4"),
-        ("if evaluation.status is EvalStatus.BLOCKED and run.failed:", "if False:"),
+        ("if run.is_blocked and run.failed:", "if False:"),
     ],
     "run.py": [
         (

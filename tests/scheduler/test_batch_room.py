@@ -24,7 +24,14 @@ from scheduler.structs.resources import (
     Resources,
 )
 from scheduler.worker import Batch, Turn
-from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
+from tests.builders import (
+    make_allocation,
+    make_evaluation,
+    make_job,
+    make_node,
+    make_task,
+    make_task_group,
+)
 from tests.simulation.world import World
 
 WORKER = "worker"
@@ -171,8 +178,15 @@ class Fruitless:
         for _ in range(5):
             alloc = make_allocation(id=f"{next(NUMBERS):036d}", create_index=0)
             yield Plan(node_allocation={make_node().id: (alloc,)})
-        waiting = replace(evaluation, id=f"{next(NUMBERS):036d}", status=EvalStatus.BLOCKED)
-        return Outcome(evaluation=evaluation, created=(waiting,))
+        return _waiting(evaluation)
+
+    def outcome_if_whole(self) -> Outcome:
+        return _waiting(make_evaluation(1))
+
+
+def _waiting(evaluation: Evaluation) -> Outcome:
+    waiting = replace(evaluation, id=f"{next(NUMBERS):036d}", status=EvalStatus.BLOCKED)
+    return Outcome(evaluation=evaluation, created=(waiting,))
 
 
 NUMBERS = itertools.count()

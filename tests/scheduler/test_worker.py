@@ -8,7 +8,7 @@ from scheduler.messages import Delivery, FinishRequest, PlanOutcome
 from scheduler.ports import IDSource, PatternMatcher, Snapshot
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.evaluation import EvalStatus, Evaluation
-from scheduler.structs.plan import Plan, PlanResult
+from scheduler.structs.plan import Plan, PlanResult, RunEnding
 from scheduler.worker import Batch, Turn, WorkerTools, seed_of
 from tests.builders import SECOND, SOME_MOMENT, CountingIDs, make_evaluation
 from tests.simulation.world import Patterns
@@ -21,7 +21,14 @@ class Scripted:
     """A scheduler that does what the job's id says."""
 
     def __init__(self, script: Callable[[Evaluation], Run]) -> None:
-        self.process = script
+        self._script = script
+
+    def process(self, evaluation: Evaluation) -> Run:
+        self._evaluation = evaluation
+        return self._script(evaluation)
+
+    def outcome_if_whole(self) -> Outcome:
+        return Outcome(evaluation=self._evaluation.changed(status=EvalStatus.COMPLETE))
 
 
 def submit_once(evaluation: Evaluation) -> Run:
@@ -90,6 +97,12 @@ def committed(plan: Plan) -> PlanOutcome:
     return PlanOutcome(plan_id=plan.id, result=PlanResult(alloc_index=7))
 
 
+def ended(number: int, script: str = "once") -> Evaluation:
+    return make_evaluation(
+        number, type=script, status=EvalStatus.COMPLETE, snapshot_index=1, modify_time=NOW
+    )
+
+
 def test_plans_of_a_batch_are_handed_out_together() -> None:
     deliveries = [make_delivery(n, "once") for n in (1, 2)]
     batch = make_batch(*deliveries)
@@ -101,6 +114,7 @@ def test_plans_of_a_batch_are_handed_out_together() -> None:
                 eval_id=make_evaluation(number).id,
                 eval_token=f"t{number}",
                 snapshot_index=1,
+                ending=RunEnding(evaluations=(ended(number),)),
             )
             for number in (1, 2)
         )
@@ -113,14 +127,19 @@ def test_90_an_answered_run_goes_on_to_its_end_with_what_it_saw() -> None:
     batch = make_batch(make_delivery(1, "once"), asked=asked)
     (plan,) = batch.begin_all(now=NOW).plans
     turn = batch.answer(committed(plan), now=NOW)
-    done = make_evaluation(
-        1, type="once", status=EvalStatus.COMPLETE, snapshot_index=1, modify_time=NOW
-    )
-    finish = FinishRequest(eval_id=done.id, token="t1", update=done)
+    finish = FinishRequest(eval_id=plan.eval_id, token="t1", update=ended(1))
     assert turn == Turn(finishes=(finish,))
     assert asked == [3]
     assert batch.is_done
     assert batch.answer(committed(plan), now=NOW) == Turn()
+
+
+def test_a_run_whose_ending_was_committed_with_its_plan_is_over() -> None:
+    batch = make_batch(make_delivery(1, "once"))
+    (plan,) = batch.begin_all(now=NOW).plans
+    outcome = PlanOutcome(plan_id=plan.id, result=PlanResult(alloc_index=7), has_ended=True)
+    assert batch.answer(outcome, now=NOW) == Turn()
+    assert batch.is_done
 
 
 def test_a_run_that_breaks_is_nacked_and_the_others_go_on() -> None:

@@ -1,4 +1,4 @@
-"""Ending, promoting and continuing a deployment, with the evaluation each of it makes.
+"""RunEnding, promoting and continuing a deployment, with the evaluation each of it makes.
 
 In: an open change, the stored deployment, a fresh id. Out: rows put and what was done. Whether it
 is time, and who may ask, was decided before (control-plane.md 6.1, 6.3, 6.6).

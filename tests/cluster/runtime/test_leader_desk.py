@@ -96,7 +96,7 @@ def test_31_who_waits_gets_the_most_urgent_of_what_comes_in_together(office):
     [
         pytest.param(
             {"version": 0},
-            "dequeue disallowed: calling scheduler version is 0; leader version is 1",
+            "dequeue disallowed: calling scheduler version is 0; leader version is 2",
             id="85-another-version",
         ),
         pytest.param(

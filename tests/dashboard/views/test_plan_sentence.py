@@ -3,20 +3,23 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.jobspec.diff_structs import JobDiff
-from cluster.jobspec.parse import parse_text
+from cluster.jobspec.parse import parse_job, parse_text
 from cluster.operations.job_plan import PlannedJob
 from cluster.operations.jobs import JobRegistration, register_job
-from dashboard.queries.submission import _group_change, _sentence, _sentence_of_child
+from dashboard.queries.submission import _group_change, _sentence, _sentence_of_child, review
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import ParameterizedJob, Periodic
+from scheduler.structs.node import NodeStatus
 from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
-from tests.builders import SOME_MOMENT, make_allocation, make_job
+from tests.builders import SOME_MOMENT, CountingIDs, make_allocation, make_job
 from tests.callers import MANAGER
+from tests.properties.histories import History
 
 TEXT = """job "web" {
   group "web" {
@@ -147,3 +150,22 @@ def sentence(updates):
 )
 def test_a_job_that_runs_as_its_children_is_not_said_to_start(kind, unplaced, told):
     assert _sentence_of_child(make_job(**kind), 2, unplaced) == told
+
+
+def test_what_goes_with_lost_nodes_is_not_nothing() -> None:
+    history = History()
+    history.submit(2)
+    history.settle()
+    for node in history.record.nodes():
+        history.world.put_nodes(replace(node, status=NodeStatus.DOWN))
+    told = review(
+        history.record.snapshot(),
+        parse_job(history.document("logs", 2)),
+        by=MANAGER,
+        now=history.now,
+        ids=CountingIDs(prefix="c"),
+    )
+    assert (told.strong, told.rest) == (
+        "Nothing would be started.",
+        "3 allocations on nodes that are lost would be given up.",
+    )

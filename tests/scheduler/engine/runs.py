@@ -99,14 +99,21 @@ class Cluster:
             seed=1,
         )
         run = scheduler.process(evaluation)
+        foretold: Outcome | None = None
         try:
             plan = next(run)
             while True:
                 self.plans.append(plan)
                 assert len(self.plans) < 20, "the run does not end"
-                plan = run.send(self._answer(plan, now))
+                outcome = scheduler.outcome_if_whole()
+                answer = self._answer(plan, now)
+                is_whole = answer.snapshot is None and answer.result.is_full_commit_of(plan)
+                foretold = outcome if is_whole else None
+                plan = run.send(answer)
         except StopIteration as end:
-            return end.value
+            ended: Outcome = end.value
+        assert foretold in (None, ended), "a run ends as it said before its plan was judged"
+        return ended
 
     def _answer(self, plan: Plan, now: int) -> PlanAnswer:
         applier = PlanApplier(CountingIDs(prefix="e"))
