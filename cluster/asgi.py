@@ -43,12 +43,15 @@ if connection.vendor == "postgresql":
 application = ProtocolTypeRouter(
     {
         "http": Gate(
-            PathRouter({"/v1/": programs, "/static/": StaticFiles()}, default=pages),
+            PathRouter(
+                {"/v1/": programs, "/.well-known/": programs, "/static/": StaticFiles()},
+                default=pages,
+            ),
             MAX_BODY,
             larger={"/v1/operator/snapshot": settings.BIVOUAC_SNAPSHOT_BYTES},
         ),
         "websocket": PathRouter(
-            {"/v1/fleet/channel": AgentChannel.as_asgi()},
+            {"/v1/fleet/channel": AgentChannel.as_asgi(SystemClock().now)},
             default=OriginCheck(
                 AuthMiddlewareStack(
                     StepHints(

@@ -26,6 +26,8 @@ BIVOUAC_PORT = env_int("BIVOUAC_PORT", 4646, low=1, high=65535)
 BIVOUAC_PUBLIC_URL = env_origin("BIVOUAC_PUBLIC_URL", f"http://{BIVOUAC_HOST}:{BIVOUAC_PORT}")
 BIVOUAC_REDIS_URL = env_text("REDIS_URL", "redis://127.0.0.1:6379/0")
 BIVOUAC_REGION = env_text("BIVOUAC_REGION", "global")
+#: Under which address others find the keys that sign identities; empty: it is told to nobody.
+BIVOUAC_TOKEN_ISSUER = env_address("BIVOUAC_TOKEN_ISSUER")
 #: Whom people without rights are told to ask; empty: administrators by name.
 BIVOUAC_ACCESS_CONTACT = env_text("BIVOUAC_ACCESS_CONTACT")
 #: Sign-in of people by an OpenID provider; without an issuer there is none.

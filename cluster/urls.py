@@ -14,6 +14,7 @@ admin.site.site_url = None
 urlpatterns = [
     path("v1/fleet/", include("cluster.agent.urls")),
     path("v1/", include("cluster.api.urls")),
+    path(".well-known/", include("cluster.api.well_known")),
     re_path(r"^ui(?:/(?P<rest>[\s\S]*))?\Z", follow_link),
     path("admin/", admin.site.urls),
     path("", include("dashboard.urls")),

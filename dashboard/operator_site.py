@@ -73,6 +73,7 @@ GROUPS: dict[str, dict[str, Right]] = {
         "AclBindingRuleRow": EVERYTHING,
         "ProviderAccount": EVERYTHING,
         "AclBootstrapRow": EVERYTHING,
+        "RootKeyRow": READ_OPERATOR,
         "AuditRow": READ_OPERATOR,
     },
     INSIDE: {

@@ -101,6 +101,11 @@ WRITE_OPERATOR = Right(
     told="change the scheduler's settings",
     holds=lambda access: access.writes("operator"),
 )
+ROTATE_KEYS = Right(
+    word="keyring-rotate",
+    told="rotate the root key",
+    holds=lambda access: access.allows_operator("keyring-rotate"),
+)
 ENTER_ADMIN = Right(
     word=NODE_WRITE,
     told="enter the admin",

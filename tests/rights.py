@@ -154,8 +154,8 @@ ALLOCATIONS = [
     Row("GET", f"client/stats?node_id={NODE}", "node:read"),
     Row("GET", f"client/metadata?node_id={NODE}", "node:read"),
     Row("POST", "client/metadata", "node:write", {"NodeID": NODE, "Meta": {"a": "b"}}),
-    Row("GET", "client/identity", "node:read"),
-    Row("PUT POST PATCH DELETE", "client/identity", "node:write"),
+    Row("GET", f"client/identity?node_id={NODE}", "node:read"),
+    Row("PUT", "client/identity/renew", "node:write", {"NodeID": NODE}),
     Row(_ALL, "client/gc", "node:write"),
 ]  # fmt: skip
 
@@ -313,7 +313,7 @@ SERVERS = [
     Row("GET", "operator/autopilot/x", "operator:read", name="/x"),
     Row("PUT POST PATCH DELETE", "operator/autopilot/x", "operator:write", name="/x"),
     Row("GET", "operator/keyring/keys", "keyring-read | operator:read"),
-    Row("PUT POST PATCH", "operator/keyring/rotate", "keyring-rotate"),
+    Row("PUT", "operator/keyring/rotate", "keyring-rotate"),
     Row("DELETE", "operator/keyring/key/x", "keyring-delete", name="/x"),
     Row(_ALL, "operator/upgrade-check/x", "operator:read", name="/x"),
     *(
@@ -352,6 +352,7 @@ ACCESS = [
     Row("GET", "acl/binding-rules", MANAGEMENT),
     Row("PUT", "acl/binding-rule", MANAGEMENT, {"AuthMethod": "m"}),
     Row("GET PUT DELETE", f"acl/binding-rule/{_TOKEN}", MANAGEMENT, name=_TOKEN),
+    Row("PUT", "acl/identity/client-introduction-token", "node:write", {"TTL": "1m"}),
     Row("PUT", "acl/login", ANYBODY),
     Row("PUT", "acl/oidc/auth-url", ANYBODY),
     Row("PUT", "acl/oidc/complete-auth", ANYBODY),

@@ -28,6 +28,7 @@ from cluster.agent.fingerprint import (
     resources_of_machine,
 )
 from cluster.agent.means import Means
+from cluster.agent.node_identity import NodeIdentity
 from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.self_watch import SelfWatch
 from cluster.agent.server_link import ServerLink
@@ -56,7 +57,10 @@ class Agent:
         )
         launcher = TaskLauncher(lambda: self.node, process_environment(), means.ids)
         self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits)
-        self.link = ServerLink(config.server, node_id, secret, now=means.clock.now)
+        self.identity = NodeIdentity(secret, self.storage, means.clock.now)
+        self.link = ServerLink(
+            config.server, node_id, secret, now=means.clock.now, identity=self.identity
+        )
         self.client = NodeClient(
             self.link,
             self.host,
@@ -66,9 +70,13 @@ class Agent:
         )
         self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)
         self.metadata = NodeMetadata(config.meta, self.storage, self.client.node_changed)
-        answers = Answers(self.host, self.storage, means.clock, self.metadata)
+        self.identity.wants_beat = self.client.beat_now
+        answers = Answers(self.host, self.storage, means.clock, self.metadata, self.identity)
         self.channel = ChannelClient(
-            config.server, {node_id: secret}, {node_id: answers}, means.chance
+            config.server,
+            lambda: {node_id: self.identity.shown},
+            {node_id: answers},
+            means.chance,
         )
         self.client.contacted = self._reached
         self.collector = Collector(self.host, config.gc_max_allocs, config.alloc_dir)

@@ -69,6 +69,12 @@ class Storage(Protocol):
     def load_metadata(self) -> dict[str, str | None]:
         """The changes kept."""
 
+    def save_identity(self, token: str) -> None:
+        """Keep this identity instead of the one before; "": none."""
+
+    def load_identity(self) -> str:
+        """The identity kept; "": none."""
+
     def directories(self, alloc_id: str) -> AllocDirectories | None:
         """Its directories; None on a node without files."""
 
@@ -95,6 +101,13 @@ class NoStorage:
     def load_metadata(self) -> dict[str, str | None]:
         """Nothing was ever stored."""
         return {}
+
+    def save_identity(self, token: str) -> None:
+        """Nothing is kept."""
+
+    def load_identity(self) -> str:
+        """Nothing was ever stored."""
+        return ""
 
     def directories(self, alloc_id: str) -> AllocDirectories | None:
         """None: nothing lies on a disk."""
@@ -123,6 +136,7 @@ class DiskStorage:
         self._database.execute(
             "CREATE TABLE IF NOT EXISTS metadata (key TEXT PRIMARY KEY, value TEXT)"
         )
+        self._database.execute("CREATE TABLE IF NOT EXISTS identity (token TEXT NOT NULL)")
 
     def close(self) -> None:
         """Let go of the files."""
@@ -152,6 +166,19 @@ class DiskStorage:
     def load_metadata(self) -> dict[str, str | None]:
         """The changes kept; a new directory has none."""
         return dict(self._database.execute("SELECT key, value FROM metadata"))
+
+    def save_identity(self, token: str) -> None:
+        """One row, or none."""
+        with self._database:
+            self._database.execute("BEGIN")
+            self._database.execute("DELETE FROM identity")
+            if token:
+                self._database.execute("INSERT INTO identity VALUES (?)", (token,))
+
+    def load_identity(self) -> str:
+        """The newest one; a new directory has none."""
+        row = self._database.execute("SELECT token FROM identity").fetchone()
+        return str(row[0]) if row else ""
 
     def directories(self, alloc_id: str) -> AllocDirectories:
         """Below the allocation directory."""

@@ -15,6 +15,7 @@ from cluster.agent.collector import collect_now, collectable
 from cluster.agent.file_answers import FileAnswers
 from cluster.agent.log_rotation import log_numbers
 from cluster.agent.log_stream import Window, framed, plain, read_logs
+from cluster.agent.node_identity import NO_IDENTITY, NodeIdentity
 from cluster.agent.node_metadata import MetadataRefused, NodeMetadata
 from cluster.agent.statistics import allocation_usage, host_statistics
 from cluster.operations.agent_calls import NOT_STARTED
@@ -70,8 +71,14 @@ class Answers:
     """The answers of one node."""
 
     def __init__(
-        self, host: AllocHost, storage: Storage, clock: Clock, metadata: NodeMetadata
+        self,
+        host: AllocHost,
+        storage: Storage,
+        clock: Clock,
+        metadata: NodeMetadata,
+        identity: NodeIdentity | None = None,
     ) -> None:
+        self.identity = identity
         self.host = host
         self.storage = storage
         self.clock = clock
@@ -87,6 +94,8 @@ class Answers:
             "host.stats": self._host_statistics,
             "metadata.read": self._read_metadata,
             "metadata.change": self._change_metadata,
+            "identity.read": self._read_identity,
+            "identity.renew": self._renew_identity,
             **self.files.verbs,
         }
 
@@ -141,6 +150,18 @@ class Answers:
     async def _change_metadata(self, body: Body) -> AsyncIterator[bytes]:
         self.metadata.change(msgspec.convert(body, MetadataCall).meta)
         yield msgspec.json.encode(self.metadata.told)
+
+    async def _read_identity(self, _body: Body) -> AsyncIterator[bytes]:
+        claims = self.identity.claims if self.identity else None
+        if claims is None:
+            raise AnswerRefused(NO_IDENTITY, 400)
+        yield msgspec.json.encode({"Claims": claims})
+
+    async def _renew_identity(self, _body: Body) -> AsyncIterator[bytes]:
+        if self.identity is None:
+            raise AnswerRefused(NO_IDENTITY, 400)
+        self.identity.renew()
+        yield b"{}"
 
     async def _logs(self, body: Body) -> AsyncIterator[bytes]:
         call = msgspec.convert(body, LogCall)

@@ -1,6 +1,6 @@
 """The server end of an agent's websocket: numbered calls out, streamed answers back.
 
-In: frames of agents that proved their nodes' secrets. Out: an `AgentLink` for `call_agent`. An
+In: frames of agents that proved their nodes. Out: an `AgentLink` for `call_agent`. An
 answer comes as fast as its reader takes it: the agent sends no more frames than it has credit.
 """
 
@@ -24,7 +24,7 @@ from cluster.agent.protocol import (
     ServerCall,
 )
 from cluster.operations.agent_calls import LINKS, AgentRefused, NoPathToNode
-from cluster.operations.nodes import holds_secret
+from cluster.operations.node_identities import why_not
 from cluster.store.access import the_store
 from cluster.store.beats import write_channels
 from scheduler.ports import StateReader
@@ -53,18 +53,20 @@ class ChannelClosed(Exception):
 class AgentChannel:
     """One websocket; may carry several nodes."""
 
-    def __init__(self, receive: Receive, send: Send) -> None:
+    def __init__(self, receive: Receive, send: Send, now: Callable[[], int]) -> None:
+        """`now` is the wall clock, ns."""
+        self._now = now
         self._receive = receive
         self._send = send
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Queue[_Frame]] = {}
 
     @classmethod
-    def as_asgi(cls) -> Callable[[Any, Receive, Send], Awaitable[None]]:
+    def as_asgi(cls, now: Callable[[], int]) -> Callable[[Any, Receive, Send], Awaitable[None]]:
         """The ASGI application: one channel per connection."""
 
         async def application(_scope: Any, receive: Receive, send: Send) -> None:
-            await cls(receive, send).serve()
+            await cls(receive, send, now).serve()
 
         return application
 
@@ -122,9 +124,15 @@ class AgentChannel:
         if not isinstance(hello, Hello):
             raise PermissionError
 
+        now = self._now()
+
         def proven(reader: StateReader) -> tuple[str, ...]:
-            nodes = ((reader.node(node_id), secret) for node_id, secret in hello.nodes.items())
-            return tuple(node.id for node, secret in nodes if node and holds_secret(node, secret))
+            nodes = ((reader.node(node_id), shown) for node_id, shown in hello.nodes.items())
+            return tuple(
+                node.id
+                for node, shown in nodes
+                if node and not why_not(reader, node, shown, now=now)
+            )
 
         accepted = await the_store().aread(proven)
         if not accepted:

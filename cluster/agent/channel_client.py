@@ -58,12 +58,13 @@ class ChannelClient:
     def __init__(
         self,
         server: str,
-        secrets: Mapping[str, str],
+        secrets: Callable[[], Mapping[str, str]],
         answerers: Mapping[str, Answerer],
         chance: Callable[[], float],
     ) -> None:
         self.url = f"ws{server.removeprefix('http').rstrip('/')}/v1/fleet/channel"
-        self.secrets = dict(secrets)
+        #: What each node proves itself with at the moment, by its id.
+        self.secrets = secrets
         self.answerers = answerers
         self.chance = chance
         #: One of how many channels it is, as far as is known: they do not all come back at once.
@@ -110,7 +111,7 @@ class _Connection:
 
     async def serve(self) -> None:
         try:
-            await self._say(Hello(nodes=self._client.secrets))
+            await self._say(Hello(nodes=dict(self._client.secrets())))
             async for data in self._socket:
                 if isinstance(data, bytes):
                     self._take(msgspec.msgpack.decode(data, type=FromServer))

@@ -82,6 +82,7 @@ class NodeClient:
         self._changed_node = asyncio.Event()
         self._reached = Cue()
         self._awaits_more = asyncio.Event()
+        self._beat_wanted = Cue()
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -97,6 +98,10 @@ class NodeClient:
     def node_changed(self) -> None:
         """The fingerprint is another one now: register again soon."""
         self._changed_node.set()
+
+    def beat_now(self) -> None:
+        """The server is to be told, or asked, something that goes with a beat."""
+        self._beat_wanted.give()
 
     async def emit(self, *events: NodeEvent) -> None:
         """Add lines to the node's history; lost when the server cannot be reached."""
@@ -130,7 +135,7 @@ class NodeClient:
         failures = 0
         ever = False
         while True:
-            await asyncio.sleep(pause)
+            await self._beat_wanted.pause(pause)
             try:
                 answer = await self.link.beat()
             except CallFailed as problem:

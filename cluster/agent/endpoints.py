@@ -39,8 +39,13 @@ from cluster.agent.report_batch import REPORTS
 from cluster.operations.allocations import NodeReport
 from cluster.operations.audit import note_refused
 from cluster.operations.errors import Conflict, NotAllowed, NotFound, OperationRefused
-from cluster.operations.nodes import (
+from cluster.operations.node_identities import (
     NODE_NOT_FOUND,
+    is_identity_due,
+    is_introduced,
+    issue_node_identity,
+)
+from cluster.operations.nodes import (
     NodeWritten,
     add_node_events,
     register_node,
@@ -107,7 +112,7 @@ async def take_registration(call: NodeRequest) -> Registered:
     asked = call.body(Register)
     if asked.node.id != call.node_id:
         raise NotAllowed("the node in the body is not the one that calls")
-    joins = await _joins(call)
+    joins = await _joins(call, asked.node)
     written = await the_store().awrite_call(
         register_node,
         asked.node,
@@ -118,6 +123,7 @@ async def take_registration(call: NodeRequest) -> Registered:
         ids=call.ids,
     )
     # The leader hears of a registration, and of a status, through the record itself.
+    identity = await _identity(call, written.node.id) if asked.takes_identity else ""
     return Registered(
         heartbeat_ttl=_heard(call, written.node.status)[0],
         node_modify_index=written.node.modify_index,
@@ -125,6 +131,7 @@ async def take_registration(call: NodeRequest) -> Registered:
         num_nodes=BEATS.node_count,
         scheduling_eligibility=written.node.scheduling_eligibility,
         index=written.index,
+        identity=identity,
     )
 
 
@@ -155,6 +162,29 @@ async def take_beat(call: NodeRequest) -> BeatAnswer:
         scheduling_eligibility=written.node.scheduling_eligibility,
         eval_ids=written.eval_ids,
         num_nodes=BEATS.node_count,
+        identity=await _identity_due(call, beat),
+    )
+
+
+async def _identity_due(call: NodeRequest, beat: Beat) -> str:
+    """Another identity where one is wanted, or the present one ends soon; "": neither."""
+    if not beat.takes_identity:
+        return ""
+    is_due = beat.renews_identity or await the_store().aread(
+        lambda reader: is_identity_due(reader, call.secret, now=call.now)
+    )
+    return await _identity(call, call.node_id) if is_due else ""
+
+
+async def _identity(call: NodeRequest, node_id: str) -> str:
+    return await the_store().awrite_call(
+        issue_node_identity,
+        node_id,
+        by=call.caller,
+        secret=call.secret,
+        region=settings.BIVOUAC_REGION,
+        now=call.now,
+        ids=call.ids,
     )
 
 
@@ -264,10 +294,17 @@ async def take_events(call: NodeRequest) -> Reported:
     return Reported(index=index)
 
 
-async def _joins(call: NodeRequest) -> bool:
+async def _joins(call: NodeRequest, node: Node) -> bool:
     """Whether an unknown node may join; a known one uses up no token."""
-    if await the_store().aread(lambda reader: reader.node(call.node_id)) is not None:
-        return False
+    now = call.now
+
+    def look(reader: StateReader) -> tuple[bool, bool]:
+        is_known = reader.node(call.node_id) is not None
+        return is_known, is_introduced(reader, node, call.join_token, now=now)
+
+    is_known, introduced = await the_store().aread(look)
+    if is_known or introduced:
+        return introduced
     return await the_store().acall(
         lambda: use_join_token(call.join_token, call.node_id, now=call.now)
     )

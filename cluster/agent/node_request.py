@@ -1,6 +1,6 @@
 """One call of an agent: which node it is, what it proves, what it sends.
 
-In: a Django request. Out: its parts, typed; the node, once its secret is proven.
+In: a Django request. Out: its parts, typed; the node, once it is proven.
 """
 
 from typing import TypeVar
@@ -10,11 +10,11 @@ from django.http import HttpRequest
 from cluster.agent.protocol import JOIN_HEADER, JSON, MAX_BODY, MSGPACK, NODE_HEADER, decode
 from cluster.client_address import address_of
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused, TooLarge
-from cluster.operations.nodes import NODE_NOT_FOUND, NOT_ITS_OWN, holds_secret
+from cluster.operations.node_identities import NODE_NOT_FOUND, why_not
 from cluster.presented_secrets import hidden, secrets_of
 from cluster.store.access import the_store
 from scheduler.access.caller import Caller, CallerKind
-from scheduler.ports import Clock, IDSource
+from scheduler.ports import Clock, IDSource, StateReader
 from scheduler.structs.node import Node
 
 Message = TypeVar("Message")
@@ -29,6 +29,7 @@ class NodeRequest:
         self.node_id = request.headers.get(NODE_HEADER, "")
         self.join_token = request.headers.get(JOIN_HEADER, "")
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        #: Its secret, or the identity it was given.
         self.secret = secret.strip() if scheme == "Bearer" else ""
         #: Set by the middleware.
         self.clock: Clock = request.clock  # type: ignore[attr-defined] # set by the middleware
@@ -80,10 +81,16 @@ class NodeRequest:
         return value
 
     async def node(self) -> Node:
-        """The caller's node. Raises NotFound for an unknown one, NotAllowed without its secret."""
-        node = await the_store().aread(lambda reader: reader.node(self.node_id))
+        """The caller's node. Raises NotFound for an unknown one, NotAllowed for one not proven."""
+        now = self.now
+
+        def look(reader: StateReader) -> tuple[Node | None, str]:
+            node = reader.node(self.node_id)
+            return node, why_not(reader, node, self.secret, now=now) if node else ""
+
+        node, reason = await the_store().aread(look)
         if node is None:
             raise NotFound(NODE_NOT_FOUND)
-        if not holds_secret(node, self.secret):
-            raise NotAllowed(NOT_ITS_OWN)
+        if reason:
+            raise NotAllowed(reason)
         return node

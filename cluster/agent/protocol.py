@@ -1,7 +1,8 @@
 """The messages that agents and servers exchange under `/v1/fleet/`; both ends import this file.
 
 Bodies are JSON or msgpack by their content type. Every call names its node in a header and proves
-it with the node's secret; only a node's first registration also needs a join token.
+it with the node's secret or the identity it was given; a registration takes the secret alone, and
+a node's first one a join token or an introduction as well.
 """
 
 from typing import TypeVar
@@ -35,6 +36,8 @@ class Register(Wire, frozen=True):
     """Here I am: the node as its agent sees it. Fields that the server owns are ignored."""
 
     node: Node
+    #: Whether it has a use for an identity; simulated nodes have none.
+    takes_identity: bool = False
 
 
 class Registered(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTTL")):
@@ -46,6 +49,8 @@ class Registered(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTT
     num_nodes: int = 0
     scheduling_eligibility: str = ""
     index: int = 0
+    #: A new identity; "": what it has goes on.
+    identity: str = ""
 
 
 class Beat(Wire, frozen=True):
@@ -54,6 +59,10 @@ class Beat(Wire, frozen=True):
     status: str = "ready"
     #: By the node's clock, ns; 0: it does not say.
     sent_at: Nanoseconds = 0
+    #: As in `Register`.
+    takes_identity: bool = False
+    #: Give me another one, however long the present one holds.
+    renews_identity: bool = False
 
 
 class BeatAnswer(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTTL")):
@@ -66,6 +75,8 @@ class BeatAnswer(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTT
     eval_ids: tuple[str, ...] = ()
     #: By it nodes know how far to spread their calls after a failure; 0: not counted yet.
     num_nodes: int = 0
+    #: As in `Registered`.
+    identity: str = ""
 
 
 class Pulled(Wire, frozen=True):
@@ -187,9 +198,9 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
-    """First message of a channel: the nodes that listen on it, each with its secret."""
+    """First message of a channel: the nodes that listen on it, each with its proof."""
 
-    #: Node id to secret.
+    #: Node id to secret or identity.
     nodes: dict[str, str]
 
 

@@ -9,7 +9,9 @@ from typing import TypeVar
 
 import httpx
 import msgspec
+from msgspec.structs import replace
 
+from cluster.agent.node_identity import NodeIdentity
 from cluster.agent.protocol import (
     JOIN_HEADER,
     MSGPACK,
@@ -32,12 +34,14 @@ from cluster.agent.protocol import (
 )
 
 Answer = TypeVar("Answer")
+Told = TypeVar("Told", Registered, BeatAnswer)
 
 TIMEOUT_S = 15.0
 #: Shorter, so that a heartbeat that is lost on its way is followed by others within the grace.
 BEAT_TIMEOUT_S = 5.0
 #: On top of what a blocking call asked to wait.
 WAIT_MARGIN_S = 20.0
+_FORBIDDEN = 403
 
 
 class CallFailed(Exception):
@@ -59,8 +63,13 @@ class ServerLink:
         *,
         now: Callable[[], int] = lambda: 0,
         tls: ssl.SSLContext | None = None,
+        identity: NodeIdentity | None = None,
     ) -> None:
-        """`now` is the node's clock; without one the server cannot say whether it is right."""
+        """`now` is the node's clock; without one the server cannot say whether it is right.
+
+        With `identity`, the node shows one wherever it has one.
+        """
+        self.identity = identity
         self._now = now
         self.node_id = node_id
         self.secret = secret
@@ -68,7 +77,6 @@ class ServerLink:
             base_url=f"{server.rstrip('/')}/v1/fleet/",
             headers={
                 NODE_HEADER: node_id,
-                "Authorization": f"Bearer {secret}",
                 "Content-Type": MSGPACK,
             },
             timeout=TIMEOUT_S,
@@ -80,12 +88,22 @@ class ServerLink:
     async def register(self, message: Register, join_token: str) -> Registered:
         """Join, or say what has changed."""
         headers = {JOIN_HEADER: join_token} if join_token else {}
-        return await self._post("register", message, Registered, headers)
+        headers["Authorization"] = f"Bearer {self.secret}"
+        if self.identity is not None:
+            message = replace(message, takes_identity=True)
+        answer = await self._post("register", message, Registered, headers)
+        return self._taken(answer)
 
     async def beat(self) -> BeatAnswer:
         """Say that the node lives."""
-        body = encode(Beat(sent_at=self._now()))
-        return await self._call("POST", "beat", BeatAnswer, content=body, timeout=BEAT_TIMEOUT_S)
+        beat = Beat(sent_at=self._now())
+        if self.identity is not None:
+            asked = self.identity.renewal_asked
+            beat = replace(beat, takes_identity=True, renews_identity=asked)
+        answer = await self._call(
+            "POST", "beat", BeatAnswer, content=encode(beat), timeout=BEAT_TIMEOUT_S
+        )
+        return self._taken(answer)
 
     async def pull(self, index: int, wait_s: float, *, known: int) -> Pulled:
         """Which allocations the node has.
@@ -130,16 +148,35 @@ class ServerLink:
     async def _call(
         self, method: str, path: str, answer: type[Answer], **options: object
     ) -> Answer:
-        try:
-            response = await self._client.request(method, path, **options)  # type: ignore[arg-type] # httpx's own words
-        except httpx.HTTPError as problem:
-            raise CallFailed(f"{type(problem).__name__}: {problem}") from problem
+        shown = self.identity.shown if self.identity is not None else self.secret
+        response = await self._sent(method, path, shown, options)
+        if response.status_code == _FORBIDDEN and self.identity and self.identity.refused(shown):
+            response = await self._sent(method, path, self.secret, options)
         if response.status_code >= 400:
             raise CallFailed(_reason(response), response.status_code)
         try:
             return decode(response.content, answer)
         except msgspec.MsgspecError as problem:
             raise CallFailed(f"not an answer of the server: {problem}") from problem
+
+    async def _sent(
+        self, method: str, path: str, shown: str, options: dict[str, object]
+    ) -> httpx.Response:
+        given = options.get("headers")
+        headers = {
+            "Authorization": f"Bearer {shown}",
+            **(given if isinstance(given, dict) else {}),
+        }
+        try:
+            return await self._client.request(method, path, **{**options, "headers": headers})  # type: ignore[arg-type] # httpx's own words
+        except httpx.HTTPError as problem:
+            raise CallFailed(f"{type(problem).__name__}: {problem}") from problem
+
+    def _taken(self, answer: Told) -> Told:
+        """The answer, once the identity in it is in use."""
+        if self.identity is not None:
+            self.identity.take(answer.identity)
+        return answer
 
 
 def _tls(server: str) -> bool:

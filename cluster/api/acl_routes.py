@@ -3,7 +3,7 @@
 Out: patterns with their views; the second table is for callers whose token nobody looks at.
 """
 
-from cluster.api import acl_auth, acl_policies, acl_roles, acl_sign_in, acl_tokens
+from cluster.api import acl_auth, acl_policies, acl_roles, acl_sign_in, acl_tokens, keyring
 from cluster.api.request import View
 
 _SEGMENT = r"[^/]*"
@@ -11,6 +11,7 @@ _ANY = r"[\s\S]*"
 
 #: In the order in which they are tried.
 ACL_ROUTES: dict[str, dict[str, View]] = {
+    r"acl/identity/client-introduction-token": {"PUT": keyring.introduce},
     # Before those whose last part is a name.
     r"acl/policy/self": {"GET": acl_policies.list_own_policies},
     r"acl/tokens": {"GET": acl_tokens.list_tokens},

@@ -121,6 +121,23 @@ async def change_metadata(call: Call) -> HttpResponse:
     return answer_json(call.request, told)
 
 
+async def read_identity(call: Call) -> HttpResponse:
+    """GET /v1/client/identity?node_id=."""
+    require_reads(call.caller, "node")
+    node_id = await _node_id(call, call.query.get("node_id", ""), OperationRefused)
+    return answer_json(call.request, await operations.node_identity(node_id, by=call.caller))
+
+
+async def renew_identity(call: Call) -> HttpResponse:
+    """PUT /v1/client/identity/renew."""
+    require_writes(call.caller, "node")
+    asked = call.optional_body("NodeIdentityRenewReq").text("NodeID")
+    asked = asked or call.query.get("node_id", "")
+    node_id = await _node_id(call, asked, OperationRefused)
+    await operations.renew_node_identity(node_id, by=call.caller, now=call.now)
+    return answer_json(call.request, {})
+
+
 async def collect(call: Call, alloc_id: str) -> HttpResponse:
     """GET /v1/client/allocation/<id>/gc: its agent deletes the files of an ended allocation."""
     alloc = await _allocation(call, alloc_id)

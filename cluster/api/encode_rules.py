@@ -26,6 +26,7 @@ from scheduler.structs.node import DriverInfo, Node, NodePool, NodeResources
 from scheduler.structs.plan_annotations import PlanAnnotations
 from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import AllocatedResources
+from scheduler.structs.root_key import RootKey
 from scheduler.structs.task_group import Task
 
 #: Types whose zero-valued fields are not written (http-api.md 1.5).
@@ -65,6 +66,8 @@ KEPT_EMPTY: frozenset[tuple[type, str]] = frozenset(
 LEFT_OUT: frozenset[tuple[type, str]] = frozenset(
     {
         (Node, "secret_id"),
+        (RootKey, "sealed"),
+        (RootKey, "public_key"),
         (Allocation, "job_version"),
         (Allocation, "job_create_index"),
         (Allocation, "job_type"),
@@ -103,7 +106,7 @@ CONSTANTS: dict[type, dict[str, Any]] = {
         "VaultConfiguration": None,
         "ConsulConfiguration": None,
     },
-    Node: {"SecretID": "", "IdentitySigningKeyID": "", "GCVolumesOnNodeGC": False},
+    Node: {"SecretID": "", "GCVolumesOnNodeGC": False},
     PlanAnnotations: {"PreemptedAllocs": None},
     TaskEvent: _OLD_EVENT_FIELDS,
     TaskState: {"Paused": ""},

@@ -10,7 +10,6 @@ from cluster.api.request import Call
 from cluster.operations.errors import NotAllowed
 from cluster.operations.rights import (
     require_management,
-    require_operator,
     require_reads,
     require_writes,
 )
@@ -53,15 +52,6 @@ def _raft_or_autopilot(call: Call) -> None:
         require_management(call.caller)
     else:
         _either(_reading("operator"), _writing("operator"))(call)
-
-
-def _root_keys(call: Call) -> None:
-    if call.request.method == "GET":
-        if not call.caller.access.reads("operator"):
-            require_operator(call.caller, "keyring-read")
-    else:
-        deletes = call.request.method == "DELETE"
-        require_operator(call.caller, "keyring-delete" if deletes else "keyring-rotate")
 
 
 _VARIABLE = {"GET": "read", "DELETE": "destroy"}
@@ -124,14 +114,12 @@ RIGHTS: dict[str, Right] = {
     r"agent/keyring/.*": _writing("agent"),
     r"agent/reload": _writing("agent"),
     r"agent/schedulers": _reading("agent"),
-    r"client/identity(?:/renew)?": _either(_reading("node"), _writing("node")),
     r"client/allocation/[^/]*/exec": _of_namespace("alloc-exec"),
     r"client/allocation/[^/]*/pause": _either(
         _of_namespace("read-job"), _of_namespace("submit-job", "pause-allocation")
     ),
     r"job/.*/action": _of_namespace("alloc-exec"),
     r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
-    r"operator/keyring/.*": _root_keys,
     r"operator/upgrade-check/.*": _reading("operator"),
     r"plugin/csi/.*": _plugin,
     r"service/.*": _either(

@@ -18,6 +18,7 @@ from cluster.api import (
     job_versions,
     job_writes,
     jobs,
+    keyring,
     node_pools,
     nodes,
     operator,
@@ -135,6 +136,8 @@ _ALLOCATIONS = [
         rf"client/allocation/{_SEGMENT}/{_ANY}", GET=outside.no_resource, PUT=outside.no_resource
     ),
     _route("client/stats", GET=client_proxy.host_stats),
+    _route("client/identity", GET=client_proxy.read_identity),
+    _route("client/identity/renew", PUT=client_proxy.renew_identity),
     _route("client/metadata", GET=client_proxy.read_metadata, POST=client_proxy.change_metadata),
     _route(
         rf"client/fs/(?P<verb>logs|ls|stat|cat|readat|stream)/(?P<alloc_id>{_ANY})",
@@ -190,6 +193,9 @@ _SERVER = [
         GET=operator.read_scheduler_settings,
         PUT=operator.write_scheduler_settings,
     ),
+    _route("operator/keyring/keys", GET=keyring.list_keys),
+    _route("operator/keyring/rotate", PUT=keyring.rotate),
+    _route(rf"operator/keyring/key/(?P<key_id>{_SEGMENT})", DELETE=keyring.remove),
     _route("operator/snapshot", GET=snapshots.save, PUT=snapshots.restore),
     _only_put("system/gc", operator.collect_garbage),
     _only_put("system/reconcile/summaries", operator.reconcile_summaries),

@@ -48,7 +48,7 @@ class Fleet:
         self._dice = np.random.default_rng(faults.seed)
         self._channel = ChannelClient(
             server,
-            {node.node.id: node.secret for node in self.nodes},
+            lambda: {node.node.id: node.secret for node in self.nodes},
             {node.node.id: node.answers for node in self.nodes},
             means.chance,
         )

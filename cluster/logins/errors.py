@@ -9,9 +9,5 @@ class ClaimsUnreadable(Exception):
     """The token is good, but what it says cannot be used; the message names the claim."""
 
 
-class SealBroken(Exception):
-    """What was sealed does not open; the message says why."""
-
-
 class IssuerUnreachable(Exception):
     """What would prove it could not be had from elsewhere; the message names the address."""

@@ -23,6 +23,7 @@ from cluster.models.job import (
     JobVersionRow,
     PeriodicLaunchRow,
 )
+from cluster.models.keyring import RootKeyRow
 from cluster.models.lease import LeaseRow
 from cluster.models.lifecycle import LifecycleRow
 from cluster.models.namespace import NamespaceRow, NamespaceUseRow, QuotaRow
@@ -80,6 +81,7 @@ __all__ = [
     "OneTimeTokenRow",
     "PeriodicLaunchRow",
     "QuotaRow",
+    "RootKeyRow",
     "ScalingEventRow",
     "ScalingPolicyRow",
     "SchedulerSettingsRow",

@@ -8,14 +8,13 @@ from msgspec.structs import replace
 
 from cluster.jobspec.durations import duration_text
 from cluster.jobspec.problems import error_text
-from cluster.logins.errors import SealBroken
-from cluster.logins.seals import opened_secret, sealed_secret
 from cluster.logins.verify import ALGORITHMS
 from cluster.operations.acl_policies import LONGEST_DESCRIPTION, NAME
 from cluster.operations.acl_tokens import token_limits
 from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_expression import READ_FAILED, compile_filter
 from cluster.operations.rights import require_management
+from cluster.seals import SealBroken, opened_secret, sealed_secret
 from scheduler.access.caller import Caller
 from scheduler.ports import Change, IDSource, StateStore
 from scheduler.state.nouns import ACL_AUTH_METHODS, ACL_BINDING_RULES

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from cluster.jobspec.problems import error_text
 from cluster.logins.claims import Claims, mapped_claims
-from cluster.logins.errors import ClaimsUnreadable, IssuerUnreachable, LoginRefused, SealBroken
+from cluster.logins.errors import ClaimsUnreadable, IssuerUnreachable, LoginRefused
 from cluster.logins.provider import Ask, Provider, claims_of_code, provider_of, sign_in_address
-from cluster.logins.seals import opened_in_time, opened_secret, sealed_for_a_while
 from cluster.operations.acl_login import NotProved
 from cluster.operations.errors import OperationRefused
+from cluster.seals import SealBroken, opened_in_time, opened_secret, sealed_for_a_while
 from scheduler.ports import StateReader
 from scheduler.state.nouns import ACL_AUTH_METHODS
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, AuthType

@@ -141,6 +141,19 @@ async def change_node_metadata(
     return told
 
 
+async def node_identity(node_id: str, *, by: Caller) -> object:
+    """What the identity of a node says, as its agent holds it."""
+    require_reads(by, "node")
+    return await whole_answer(send_call(node_id, "identity.read", {}))
+
+
+async def renew_node_identity(node_id: str, *, by: Caller, now: Nanoseconds) -> None:
+    """Have the agent of a node ask for another identity; told to the audit once it does."""
+    require_writes(by, "node")
+    await whole_answer(send_call(node_id, "identity.renew", {}))
+    note_done(the_store(), actor_of(by), Act("renew identity", "node", node_id), at=now)
+
+
 async def collect_on_node(node_id: str, *, by: Caller, now: Nanoseconds) -> None:
     """Have a node's agent delete the files of all that has ended there."""
     require_writes(by, "node")

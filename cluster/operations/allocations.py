@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
-from cluster.operations.nodes import NOT_ITS_OWN, holds_secret
+from cluster.operations.node_identities import require_proof
 from cluster.operations.rights import require, require_management
 from scheduler.access.caller import Caller
 from scheduler.ports import Change, Fence, IDSource, StateStore
@@ -36,7 +36,7 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     """What one node reports of its allocations."""
 
     node_id: str
-    #: The node's own; managers need none.
+    #: What it proves itself with: its secret or its identity; managers need none.
     secret: str = ""
     allocations: tuple[Allocation, ...]
 
@@ -175,8 +175,10 @@ def _refusal(change: Change, report: NodeReport, by: Caller) -> OperationRefused
     node = change.node(report.node_id)
     if node is None:
         return NotFound(f"node {report.node_id} not found")
-    if not by.access.is_management and not holds_secret(node, report.secret):
-        return NotAllowed(NOT_ITS_OWN)
+    try:
+        require_proof(change, node, report.secret, by=by, now=change.now)
+    except NotAllowed as refused:
+        return refused
     if node.status in _SILENCED:
         return OperationRefused(
             f"node {node.id} is not allowed to update allocs while in status {node.status.value}"

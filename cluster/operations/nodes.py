@@ -4,14 +4,18 @@ In: a store, what is asked, `now`, ids, and the leader's fence where a watcher a
 the answer, or `OperationRefused` with nothing written. The evaluations ride in the same write.
 """
 
-import hashlib
-import hmac
 from collections.abc import Callable
 
 import msgspec
 from msgspec.structs import replace
 
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
+from cluster.operations.node_identities import (
+    NODE_NOT_FOUND,
+    hash_secret,
+    holds_secret,
+    require_proof,
+)
 from cluster.operations.node_registration import check_registration
 from cluster.operations.rights import require_management, require_writes
 from scheduler.access.caller import Caller
@@ -50,9 +54,6 @@ from scheduler.structs.story import StoryKind
 #: What a new node may say of its own status; everything else is decided by the server.
 _FIRST_STATUSES = frozenset({NodeStatus.INITIALIZING, NodeStatus.READY})
 
-NODE_NOT_FOUND = "node not found"
-NOT_ITS_OWN = "node secret ID does not match"
-
 
 class NodeWritten(msgspec.Struct, frozen=True, kw_only=True):
     """What a write to a node left behind. `index` is 0 when there was nothing to write."""
@@ -79,16 +80,6 @@ class DrainRequest(msgspec.Struct, frozen=True, kw_only=True):
     action: str = ""
 
 
-def hash_secret(secret: str) -> str:
-    """What the record keeps of a node's secret."""
-    return hashlib.sha256(b"bivouac node secret\0" + secret.encode()).hexdigest()
-
-
-def holds_secret(node: Node, secret: str) -> bool:
-    """Whether the secret is this node's own."""
-    return bool(secret) and hmac.compare_digest(node.secret_id, hash_secret(secret))
-
-
 def register_node(  # noqa: PLR0913 - what an agent shows of itself
     store: StateStore,
     node: Node,
@@ -108,6 +99,7 @@ def register_node(  # noqa: PLR0913 - what an agent shows of itself
     told = replace(
         node,
         secret_id=hash_secret(secret),
+        identity_signing_key_id="",
         status=node.status if node.status in _FIRST_STATUSES else NodeStatus.INITIALIZING,
         events=(),
         drain_strategy=None,
@@ -144,7 +136,7 @@ def update_status(  # noqa: PLR0913 - what an agent says of its node
 
     def work(change: Change) -> NodeWritten:
         before = _known(change, node_id)
-        _require_own(before, secret, by)
+        require_proof(change, before, secret, by=by, now=now)
         after = update_node_status(change, node_id, status, event)
         if after is before:
             return NodeWritten(node=after)
@@ -300,18 +292,12 @@ def add_node_events(
     """Lines that the agent adds to its node's history; returns the index."""
 
     def work(change: Change) -> None:
-        _require_own(_known(change, node_id), secret, by)
+        require_proof(change, _known(change, node_id), secret, by=by, now=now)
         for event in events:
             add_node_event(change, node_id, event)
 
     index, _ = store.write(WriteKind.NODE_STREAM_EVENT, work, now=now, by=by)
     return index
-
-
-def _require_own(node: Node, secret: str, by: Caller) -> None:
-    """Refuse whoever neither holds the node's secret nor manages everything."""
-    if not by.access.is_management and not holds_secret(node, secret):
-        raise NotAllowed(NOT_ITS_OWN)
 
 
 def _known(change: Change, node_id: str) -> Node:

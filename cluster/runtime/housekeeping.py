@@ -10,7 +10,8 @@ from functools import partial
 from django.conf import settings
 from django.db import connections
 
-from cluster.runtime.clock import SystemClock
+from cluster.operations.keyring import keep_keyring
+from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.store import audit
 from cluster.store.access import the_store
 from cluster.store.beats import forget_beats
@@ -26,6 +27,7 @@ from cluster.store.retention import (
     trim_stubs,
 )
 from cluster.store.tokens import forget_expired
+from scheduler.access.caller import CLUSTER
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class Housekeeping:
 
     def __init__(self) -> None:
         self._clock = SystemClock()
+        self._ids = RandomIDs()
         self._stopped = threading.Event()
         self._stories_seen = FIRST_STORY
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
@@ -53,6 +56,7 @@ class Housekeeping:
 
     def _run(self) -> None:
         trimmed_at = self._clock.monotonic()
+        self._keep_keyring()
         while not self._stopped.wait(CHECKPOINT_S):
             try:
                 checkpoint(the_store())
@@ -65,8 +69,16 @@ class Housekeeping:
                 log.exception("action=housekeeping failed")
         connections.close_all()
 
+    def _keep_keyring(self) -> None:
+        """Agents get no identities until there is a key: the first comes with the first leader."""
+        try:
+            keep_keyring(the_store(), by=CLUSTER, now=self._clock.now(), ids=self._ids)
+        except Exception:
+            log.exception("action=keyring failed")
+
     def _trim(self) -> None:
         now = self._clock.now()
+        self._keep_keyring()
         forget_expired(the_store(), now=now)
         forget_beats(the_store())
         self._trim_audit(now)

@@ -12,6 +12,7 @@ from scheduler.state import columns
 from scheduler.state.collection_noun import COLLECTION_OVERRIDES
 from scheduler.state.events import Topic
 from scheduler.state.explanation_noun import EXPLANATIONS
+from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import AnyNoun, Index, Noun, Owner
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
@@ -378,6 +379,7 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         ACL_AUTH_METHODS,
         ACL_BINDING_RULES,
         ACL_BOOTSTRAP,
+        ROOT_KEYS,
     ),
 )
 

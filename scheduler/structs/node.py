@@ -166,6 +166,8 @@ class Node(
     id: str = ""
     #: The agent's secret, hashed in the record. Never leaves the server.
     secret_id: str = ""
+    #: The root key of its newest identity; "": it has none.
+    identity_signing_key_id: str = ""
     datacenter: str = "dc1"
     name: str = ""
     cgroup_parent: str = ""

@@ -18,7 +18,7 @@ class Site:
         self.stack = stack
         self.agents: dict[str, SideProcess] = {}
 
-    def add(self, name: str) -> SideProcess:
+    def add(self, name: str, **settings: str) -> SideProcess:
         join_token = (self.stack.data_dir / "join-token").read_text().strip()
         self.agents[name] = beside(
             self.stack,
@@ -26,11 +26,11 @@ class Site:
             *MANAGE,
             "runagent",
             BIVOUAC_NODE_NAME=name,
-            BIVOUAC_JOIN_TOKEN=join_token,
             BIVOUAC_AGENT_DIR=str(self.stack.data_dir / name),
             BIVOUAC_RAW_EXEC="1",
             BIVOUAC_CPU_MHZ="4000",
             BIVOUAC_MEMORY_MB="4000",
+            **{"BIVOUAC_JOIN_TOKEN": join_token, **settings},
         )
         return self.agents[name]
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tests.live.side_process import until
+from tests.live.side_process import running, until
 from tests.live.sites import SECOND, site
 
 pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(600)]
@@ -109,6 +109,42 @@ def test_metadata_said_while_a_node_runs_lets_work_in_and_outlives_the_agent():
         until(lambda: _answers(dynamic), 40, "the agent is back")
         assert dynamic() == {"colour": "green"}
         assert cluster.node("n1")["Meta"] == {"colour": "green"}
+
+
+def test_an_agent_joins_by_an_introduction_and_renews_the_identity_it_is_given():
+    quick = {"BIVOUAC_MIN_HEARTBEAT_TTL": "0.5", "BIVOUAC_HEARTBEAT_GRACE": "20"}
+    with site(0, **quick) as cluster:
+        brief = {"Name": "brief", "NodeIdentityTTL": "4s"}
+        with cluster.stack.client() as client:
+            assert client.put("/v1/node/pool/brief", json=brief).is_success
+        asked = {"NodePool": "brief", "NodeName": "n1"}
+        introduce = "/v1/acl/identity/client-introduction-token"
+        token = cluster.put(introduce, asked)["JWT"]
+        agent = cluster.add("n1", BIVOUAC_JOIN_TOKEN=token, BIVOUAC_NODE_POOL="brief")
+        with running(agent):
+            listed = lambda: [each["Status"] for each in cluster.get("/v1/nodes")]  # noqa: E731
+            until(lambda: listed() == ["ready"], 20, "it has joined")
+            node_id = cluster.node("n1")["ID"]
+
+            def identity() -> dict:
+                return cluster.get(f"/v1/client/identity?node_id={node_id}")["Claims"]
+
+            until(lambda: _answers(identity), 20, "it has an identity")
+            first, old = identity()["jti"], cluster.node("n1")["IdentitySigningKeyID"]
+            until(lambda: identity()["jti"] != first, 10, "it renews it in time")
+            key = cluster.put("/v1/operator/keyring/rotate", {})["Key"]["KeyID"]
+            cluster.put("/v1/client/identity/renew", {"NodeID": node_id})
+            until(lambda: cluster.node("n1")["IdentitySigningKeyID"] == key, 10, "by the new key")
+            with cluster.stack.client() as client:
+                assert client.delete(f"/v1/operator/keyring/key/{old}").is_success
+                # Whatever it was signed with is void, and the secret is left.
+                second = cluster.put("/v1/operator/keyring/rotate", {})["Key"]["KeyID"]
+                forced = client.delete(f"/v1/operator/keyring/key/{key}?force=true")
+                assert forced.is_success
+            node = lambda: cluster.node("n1")  # noqa: E731 - asked twice
+            until(lambda: node()["IdentitySigningKeyID"] == second, 10, "it is given another one")
+            assert node()["Status"] == "ready"
+            assert identity()["nomad_node_pool"] == "brief"
 
 
 def test_drains_move_services_a_few_at_a_time_and_spare_what_they_are_told_to():

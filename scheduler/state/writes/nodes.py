@@ -115,6 +115,7 @@ def _kept(before: Node, node: Node) -> Node:
         scheduling_eligibility=before.scheduling_eligibility,
         drain_strategy=before.drain_strategy,
         last_drain=before.last_drain,
+        identity_signing_key_id=before.identity_signing_key_id,
         last_missed_heartbeat_index=max(
             before.last_missed_heartbeat_index, node.last_missed_heartbeat_index
         ),

@@ -16,6 +16,7 @@ from cluster.operations.agent_calls import (
     send_call,
     whole_answer,
 )
+from tests.cluster.agent.callers import NOW
 from tests.cluster.agent.deadline import until
 from tests.patience import PATIENCE_S
 
@@ -66,7 +67,7 @@ async def server(port=0, sockets=None):
             elif message["type"] == "websocket.close":
                 await socket.close(message["code"])
 
-        await AgentChannel.as_asgi()({"type": "websocket"}, receive, send)
+        await AgentChannel.as_asgi(lambda: NOW)({"type": "websocket"}, receive, send)
 
     async with serve(handle, "127.0.0.1", port) as running:
         yield f"http://127.0.0.1:{running.sockets[0].getsockname()[1]}"
@@ -76,7 +77,9 @@ async def server(port=0, sockets=None):
 async def held(secrets, answers, sockets=None, channel_count=1):
     """A node end that holds its channel."""
     async with server(sockets=sockets) as address:
-        client = ChannelClient(address, secrets, dict.fromkeys(secrets, answers), lambda: 0.0)
+        client = ChannelClient(
+            address, lambda: secrets, dict.fromkeys(secrets, answers), lambda: 0.0
+        )
         client.channel_count = channel_count
         running = asyncio.create_task(client.run())
         try:
@@ -165,7 +168,7 @@ async def test_a_heartbeat_that_was_answered_ends_a_long_pause(agent, unused_tcp
 
     address = f"http://127.0.0.1:{unused_tcp_port}"
     secrets = {agent.node.id: agent.secret}
-    client = ChannelClient(address, secrets, {agent.node.id: Answers()}, chance)
+    client = ChannelClient(address, lambda: secrets, {agent.node.id: Answers()}, chance)
     running = asyncio.create_task(client.run())
 
     def has_come():

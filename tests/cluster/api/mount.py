@@ -2,4 +2,7 @@
 
 from django.urls import include, path
 
-urlpatterns = [path("v1/", include("cluster.api.urls"))]
+urlpatterns = [
+    path("v1/", include("cluster.api.urls")),
+    path(".well-known/", include("cluster.api.well_known")),
+]

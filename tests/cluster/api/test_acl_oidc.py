@@ -4,8 +4,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from cluster.logins.seals import opened_in_time, sealed_for_a_while
 from cluster.runtime.clock import SystemClock
+from cluster.seals import opened_in_time, sealed_for_a_while
 from tests.cluster.api.clients import Client
 from tests.oidc_process import fields_of, provider, provider_process
 from tests.oidc_provider import CLIENT, SECRET

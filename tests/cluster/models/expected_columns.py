@@ -160,6 +160,10 @@ EXPECTED = {
     models.NamespaceUseRow: lambda value: plain(value, "namespace"),
     models.NodeRow: of_node,
     models.NodeUseRow: lambda value: plain(value, "node_id"),
+    models.RootKeyRow: lambda value: plain(value, "key_id", "state") | {
+        "created_at": moment(value.create_time),
+        "published_at": moment(value.publish_time),
+    },
     models.ScalingEventRow: of_scaling_event,
     models.ScalingPolicyRow: of_scaling_policy,
     models.PeriodicLaunchRow: lambda value: plain(value, "namespace", "job_id", "launched") | {

@@ -15,6 +15,7 @@ from scheduler.access.caller import ANONYMOUS, CLUSTER
 from scheduler.messages import Reap
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.nouns import (
     ACL_AUTH_METHODS,
@@ -37,6 +38,7 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace, ParameterizedJob, Periodic, VersionTag
 from scheduler.structs.node import DrainStrategy, NodeEvent, NodePool, NodeStatus
 from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.root_key import RootKeyState
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import (
     SOME_MOMENT,
@@ -47,6 +49,7 @@ from tests.builders import (
     make_node,
 )
 from tests.callers import MANAGER
+from tests.root_keys import root_key
 
 PACKAGE = Path(inspect.getfile(operations)).parent
 MODULES = sorted(file.stem for file in PACKAGE.glob("*.py") if file.stem != "__init__")
@@ -176,6 +179,10 @@ def arguments_of(world):
         "evaluate_node": ((node.id,), {}),
         "purge_node": ((node.id,), {}),
         "add_node_events": ((node.id, (NodeEvent(message="hello"),)), {}),
+        "keep_keyring": ((), {}),
+        "rotate_root_key": ((), {}),
+        "delete_root_key": (("old",), {}),
+        "issue_node_identity": ((node.id,), {}),
         "set_scheduler_settings": ((SchedulerSettings(),), {}),
     }
 
@@ -215,6 +222,8 @@ def world():
         change.put(ACL_ROLES, AclRole(id="r1", name="other"))
         change.put(ACL_AUTH_METHODS, METHOD)
         change.put(ACL_BINDING_RULES, replace(RULE, id="b1"))
+        change.put(ROOT_KEYS, root_key("new"))
+        change.put(ROOT_KEYS, root_key("old", state=RootKeyState.REKEYING))
 
     store.write(WriteKind.JOB_REGISTERED, fill_first, now=SOME_MOMENT)
     store.write(WriteKind.PLAN_RESULT, fill, now=SOME_MOMENT)

@@ -32,6 +32,7 @@ from cluster.store.tokens import create_login
 from dashboard.operator_site import GROUPS
 from scheduler.state import nouns
 from scheduler.state.events import WriteKind
+from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORIES, STORY_NODES
@@ -43,6 +44,7 @@ from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
 from scheduler.structs.job import JobSubmission, JobSummary
 from scheduler.structs.periodic_launch import PeriodicLaunch
+from scheduler.structs.root_key import RootKey
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.story import Story, StoryKind, StoryNode
@@ -50,6 +52,7 @@ from scheduler.structs.task_group import ScalingPolicy
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import accessor_of, make_token
 
+SEALED = "what opens under the secret key alone"
 CLIENT_SECRET = "what the provider knows us by"
 SECRET = "11111111-2222-3333-4444-555555555555"
 MODELS = [
@@ -101,6 +104,7 @@ def full(store, desk):
             (SCALING_EVENTS, ScalingEvent(job_id="web", task_group="web", time=SOME_MOMENT)),
             (nouns.SCHEDULER_SETTINGS, SchedulerSettings()),
             (nouns.COLLECTION_OVERRIDES, CollectionOverrides(job_age=60)),
+            (ROOT_KEYS, RootKey(key_id="k1", sealed=SEALED)),
             (nouns.ACL_ROLES, AclRole(id="r1", name="deployers")),
             (nouns.ACL_BINDING_RULES, BindingRule(id="b1", auth_method="some")),
             (
@@ -142,7 +146,7 @@ def full(store, desk):
     write_channels(store, [make_node().id], "http://10.0.0.1:4646")
     write_sign(store, "web-1", 7, now=SOME_MOMENT)
     LeaseKeeper("leader", "host/1", store.alias).step(1.0)
-    secrets = [make_token(store, "ci"), SECRET, "join me", CLIENT_SECRET]
+    secrets = [make_token(store, "ci"), SECRET, "join me", CLIENT_SECRET, SEALED]
     secrets.append(
         create_one_time_token(store, accessor_of("ci"), secrets[0], expires=SOME_MOMENT)
     )

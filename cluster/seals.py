@@ -12,11 +12,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from cluster.logins.errors import SealBroken
-
 #: Of texts kept for long; one without it was written before they were sealed.
 _MARK = "sealed:"
 _SECOND = 1_000_000_000
+
+
+class SealBroken(Exception):
+    """What was sealed does not open; the message says why."""
 
 
 def sealed_secret(text: str) -> str:
