@@ -55,6 +55,10 @@ _ACTS = {
     ("PUT", "system gc"): "collect garbage",
     ("PUT", "system reconcile summaries"): "reconcile job summaries",
     ("PUT", "search"): "search",
+    ("PUT", "operator keyring rotate"): "rotate root key",
+    ("DELETE", "operator keyring key"): "delete root key",
+    ("PUT", "client identity renew"): "renew identity",
+    ("PUT", "acl identity client-introduction-token"): "introduce node",
     ("GET", "operator snapshot"): "save snapshot",
     ("PUT", "operator snapshot"): "restore snapshot",
 }
@@ -120,7 +124,7 @@ def act_of(request: HttpRequest) -> Act:
 def words_of(route: str) -> str:
     """The words of a route, without what stands for names: `job evaluate`."""
     parts = route.removeprefix("v1/").removeprefix("^").removesuffix(r"\Z").split("/")
-    return " ".join(found.group() for part in parts if (found := _WORD.match(part)))
+    return " ".join(found.group() for part in parts if (found := _WORD.match(part.lstrip("^."))))
 
 
 def _target(words: str, path: dict[str, str]) -> tuple[str, str]:

@@ -9,12 +9,16 @@ from cluster.api.request import Call
 from cluster.api.respond import Found, answer_json, answer_write, refusal
 from cluster.api.watches import watch_table
 from cluster.keyring.root_keys import SIGNING, public_document
+from cluster.operations.audit import note_done
 from cluster.operations.errors import OperationRefused
 from cluster.operations.keyring import delete_root_key, root_keys, rotate_root_key
 from cluster.operations.node_identities import introduce_node
 from cluster.operations.rights import require_operator, require_writes
+from cluster.store.access import the_store
+from cluster.store.audit_entries import Act, actor_of
 from cluster.store.ports import RecordReader
 from scheduler.state.keyring_noun import ROOT_KEYS
+from scheduler.structs.identity import DEFAULT_NODE_POOL
 
 _TABLE = ROOT_KEYS.table_index
 _MINUTE_NS = 60 * 1_000_000_000
@@ -117,6 +121,10 @@ async def introduce(call: Call) -> HttpResponse:
         )
 
     token = await call.read(work)
+    act = Act(
+        "introduce node", "node pool", pool or DEFAULT_NODE_POOL, detail=name and f"as {name}"
+    )
+    note_done(the_store(), actor_of(call.caller), act, at=call.now)
     return answer_json(call.request, {"JWT": token})
 
 

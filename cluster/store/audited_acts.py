@@ -11,6 +11,7 @@ from cluster.store.audit_entries import Act, AuditEntry, actor_of, entry_of
 from scheduler.access.caller import Caller, CallerKind
 from scheduler.state.collection_noun import COLLECTION_OVERRIDES
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
+from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.nouns import NOUNS
 from scheduler.state.scaling_nouns import SCALING_EVENTS
 from scheduler.structs.collection import CollectionOverrides
@@ -235,6 +236,12 @@ def _collection_set(frame: EventFrame) -> Act | None:
     return Act("change collection settings", detail=told or "all by the environment")
 
 
+def _key_rotated(frame: EventFrame) -> Act | None:
+    """The new key is the last of those that it changed."""
+    keys = [event for event in frame.events if event.topic == ROOT_KEYS.topic]
+    return Act("rotate root key", "root key", keys[-1].key) if keys else None
+
+
 def _of_noun(frame: EventFrame) -> Act | None:
     """A write that puts or deletes rows of a plain noun and is named by it."""
     for noun in NOUNS:
@@ -280,6 +287,7 @@ _TOLD: dict[str, Callable[[EventFrame], Act | None]] = {
     WriteKind.JOB_LAUNCH_DECIDED: _job_launched,
     WriteKind.JOB_DEREGISTERED: _job_deregistered,
     SCALING_EVENTS.upserted: _scaling_noted,
+    ROOT_KEYS.upserted: _key_rotated,
     WriteKind.EVALUATION_UPDATED: _evaluated,
     WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS: _allocations_stopped,
     WriteKind.DEPLOYMENT_STATUS_UPDATE: _deployment_changed,

@@ -10,6 +10,7 @@ from cluster.keyring.root_keys import public_half
 from cluster.keyring.tokens import signed, unproved
 from cluster.operations.agent_calls import LINKS
 from cluster.runtime.clock import SystemClock
+from cluster.store.audit import AuditFilter, read_audit
 from scheduler.structs.root_key import RootKeyState
 from tests.builders import SOME_MOMENT, make_node
 from tests.cluster.api.clients import put
@@ -165,6 +166,26 @@ async def test_an_introduction_that_cannot_be_made(api, body, words):
     refused = await api.put(INTRODUCE, body)
     assert refused.status == 400
     assert words in refused.text
+
+
+async def audited(store):
+    def read():
+        store.audit.flush()
+        return read_audit(store, AuditFilter(), limit=100).rows
+
+    return [(row.act, row.target_kind, row.target_id) for row in await store.acall(read)][::-1]
+
+
+@pytest.mark.usefixtures("keys")
+async def test_the_audit_tells_who_made_what_opens_doors(api, store):
+    new = (await api.put(ROTATE)).json["Key"]["KeyID"]
+    await api.delete(f"{KEY}/first")
+    await api.put(INTRODUCE, {"NodePool": "gpu"})
+    assert await audited(store) == [
+        ("rotate root key", "root key", new),
+        ("delete root key", "root key", "first"),
+        ("introduce node", "node pool", "gpu"),
+    ]
 
 
 @pytest.fixture
