@@ -73,6 +73,7 @@ _SILENT = frozenset[str](
         WriteKind.COLLECTED,
         WriteKind.COLLECTION_DEMANDED,
         WriteKind.COLLECTION_OVERRIDDEN,
+        WriteKind.ROOT_KEY_ROTATED,
         WriteKind.SUMMARIES_RECONCILED,
     }
 )

@@ -14,6 +14,7 @@ from cluster.operations.rights import require_management, require_operator
 from cluster.seals import SealBroken
 from scheduler.access.caller import Caller
 from scheduler.ports import Change, IDSource, StateReader, StateStore
+from scheduler.state.events import WriteKind
 from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.structs.root_key import RootKey, RootKeyState
 
@@ -91,7 +92,7 @@ def rotate_root_key(
         change.put(ROOT_KEYS, key)
         return key
 
-    return store.write(ROOT_KEYS.upserted, work, now=now, by=by)
+    return store.write(WriteKind.ROOT_KEY_ROTATED, work, now=now, by=by)
 
 
 def delete_root_key(

@@ -287,7 +287,7 @@ _TOLD: dict[str, Callable[[EventFrame], Act | None]] = {
     WriteKind.JOB_LAUNCH_DECIDED: _job_launched,
     WriteKind.JOB_DEREGISTERED: _job_deregistered,
     SCALING_EVENTS.upserted: _scaling_noted,
-    ROOT_KEYS.upserted: _key_rotated,
+    WriteKind.ROOT_KEY_ROTATED: _key_rotated,
     WriteKind.EVALUATION_UPDATED: _evaluated,
     WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS: _allocations_stopped,
     WriteKind.DEPLOYMENT_STATUS_UPDATE: _deployment_changed,

@@ -71,6 +71,7 @@ class WriteKind(StrEnum):
     COLLECTED = "Collected"
     COLLECTION_DEMANDED = "CollectionDemanded"
     COLLECTION_OVERRIDDEN = "CollectionOverridden"
+    ROOT_KEY_ROTATED = "RootKeyRotated"
     SUMMARIES_RECONCILED = "SummariesReconciled"
 
 

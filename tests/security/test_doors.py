@@ -13,11 +13,15 @@ from tests.security.world import NODE_SECRET, addresses, rows, samples
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 #: What a browser without a session may see.
 OPEN = {"/login/", "/admin/jsi18n/"}
+#: Answered without the middleware of pages.
+OF_PROGRAMS = ("/v1/", "/.well-known/")
 #: What every program may know, whatever token it shows (access.md 8.7).
 OPEN_TO_PROGRAMS = {
     "/v1/status/leader", "/v1/status/peers", "/v1/regions", "/v1/agent/health",
     # Asked before one signs in; and who one is without a token.
     "/v1/acl/auth-methods", "/v1/acl/token/self",
+    # Whoever is shown a signed token may check it.
+    "/.well-known/jwks.json",
 }  # fmt: skip
 #: Lists that leave out what their reader may not see: a stranger's are empty (access.md 9.1).
 EMPTY_TO_STRANGERS = {
@@ -41,11 +45,12 @@ async def answers(client, where, methods=METHODS, **options):
 
 
 def of_api(world, namespace="default"):
-    return [path for path in addresses(samples(world, namespace)) if path.startswith("/v1/")]
+    return [path for path in addresses(samples(world, namespace)) if path.startswith(OF_PROGRAMS)]
 
 
 def of_pages(world, namespace="default"):
-    return [path for path in addresses(samples(world, namespace)) if not path.startswith("/v1/")]
+    every = addresses(samples(world, namespace))
+    return [path for path in every if not path.startswith(OF_PROGRAMS)]
 
 
 def statuses(found):
