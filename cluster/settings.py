@@ -28,6 +28,8 @@ BIVOUAC_REDIS_URL = env_text("REDIS_URL", "redis://127.0.0.1:6379/0")
 BIVOUAC_REGION = env_text("BIVOUAC_REGION", "global")
 #: Under which address others find the keys that sign identities; empty: it is told to nobody.
 BIVOUAC_TOKEN_ISSUER = env_address("BIVOUAC_TOKEN_ISSUER")
+#: What tells of a node which rack it stands in; the first of these that any node has counts.
+BIVOUAC_RACK_KEYS = env_words("BIVOUAC_RACK_KEYS", "meta.rack,attr.rack,attr.platform.rack")
 #: Whom people without rights are told to ask; empty: administrators by name.
 BIVOUAC_ACCESS_CONTACT = env_text("BIVOUAC_ACCESS_CONTACT")
 #: Sign-in of people by an OpenID provider; without an issuer there is none.

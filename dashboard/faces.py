@@ -3,7 +3,10 @@
 In: structs as events bring them. Out: the same faces that a reader gives of all (`ports`).
 """
 
-from cluster.store.ports import AllocFace, JobFace, NodeFace
+from collections.abc import Sequence
+
+from cluster.store.ports import AllocFace, JobFace, NodeFace, NodePlace, label_of
+from scheduler.state import columns
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.job import Job, JobType
 from scheduler.structs.node import Node, NodeEligibility, NodeStatus
@@ -29,6 +32,23 @@ def face_of(node: Node) -> NodeFace:
         node.scheduling_eligibility.value,
         is_draining=node.drain_strategy is not None,
         since=0 if node.status is NodeStatus.READY else node.status_updated_at * SECOND,
+    )
+
+
+def place_of(node: Node, keys: Sequence[str]) -> NodePlace:
+    """Where a changed node stands, and what it can give; `labels` are its values of `keys`."""
+    return NodePlace(
+        id=node.id,
+        name=node.name,
+        datacenter=node.datacenter,
+        pool=node.node_pool,
+        node_class=node.node_class,
+        status=node.status.value,
+        eligibility=node.scheduling_eligibility.value,
+        is_draining=node.drain_strategy is not None,
+        cpu_mhz=columns.node_cpu_mhz(node),
+        memory_mb=columns.node_memory_mb(node),
+        labels=tuple(label_of(node.meta, node.attributes, key) for key in keys),
     )
 
 

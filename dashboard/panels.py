@@ -23,6 +23,7 @@ from dashboard.feeds.navigation import NavigationFeed
 from dashboard.feeds.nodes import NodesFeed
 from dashboard.feeds.overview import OverviewFeed
 from dashboard.feeds.subjects import AllocationFeed, JobFeed, NodeFeed
+from dashboard.feeds.topology import TopologyFeed
 from dashboard.queries import (
     allocation,
     allocations,
@@ -51,7 +52,7 @@ class Names(Enum):
     """What the key of a topic names."""
 
     NAMESPACE = "a namespace, or `*` for all that one may see"
-    NODES = "nothing, or one node"
+    NODES = "nothing, one node, or a view of all"
     NODE = "a node"
     GOVERNANCE = "nothing, or a namespace, pool or quota by its name"
     JOB = "a job, as `<namespace>/<id>`"
@@ -222,6 +223,7 @@ FOLLOWED: Mapping[str, Followed] = {
         ),
     ),
     "nodes": Followed(Names.NODES, NodesFeed),
+    "topology": Followed(Names.NODES, TopologyFeed),
     "node": Followed(
         Names.NODE,
         NodeFeed,

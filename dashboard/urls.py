@@ -25,6 +25,7 @@ from dashboard.views import (
     search,
     submit,
     tokens,
+    topology,
     version_actions,
 )
 
@@ -117,6 +118,7 @@ urlpatterns = [
     path("quotas/", governance.quotas, name="quotas"),
     path("quotas/<str:name>/", governance.quota, name="quota"),
     path("search/", search.find, name="search"),
+    path("topology/", topology.topology, name="topology"),
     path("login/", login.sign_in, name="login"),
     path("login/once/<str:secret>", login.sign_in_once, name="login-once"),
     path("logout/", login.sign_out, name="logout"),

@@ -59,6 +59,37 @@ class NodeFace(NamedTuple):
     since: int = 0
 
 
+class NodePlace(NamedTuple):
+    """What a picture of all nodes needs of one: where it stands, and what it can give."""
+
+    id: str
+    name: str
+    datacenter: str
+    pool: str
+    node_class: str
+    status: str
+    eligibility: str
+    is_draining: bool
+    cpu_mhz: int
+    memory_mb: int
+    #: The values of the keys that were asked for; empty where the node has none.
+    labels: tuple[str, ...] = ()
+
+
+def label_of(meta: Mapping[str, str], attributes: Mapping[str, str], key: str) -> str:
+    """The value of `meta.<name>` or `attr.<name>`; empty where a node has none."""
+    kind, _, name = key.partition(".")
+    return (meta if kind == "meta" else attributes).get(name, "")
+
+
+class NodeSum(NamedTuple):
+    """What allocations hold of a node until it is done with them."""
+
+    cpu_mhz: int = 0
+    memory_mb: int = 0
+    allocations: int = 0
+
+
 class JobFace(NamedTuple):
     """What is told of one of many jobs beside its counts."""
 
@@ -272,6 +303,15 @@ class RecordReader(StateReader, Protocol):
 
     def node_faces(self) -> list[NodeFace]:
         """All nodes, in no order."""
+
+    def node_places(self, keys: Sequence[str]) -> list[NodePlace]:
+        """All nodes, in no order, with their values of these keys: `meta.rack`, `attr.rack`."""
+
+    def node_sums(self) -> dict[str, NodeSum]:
+        """What is held of each node that anything was ever placed on, by its id."""
+
+    def held_places(self, key: JobKey) -> dict[str, str]:
+        """The node of each allocation of a job that it still holds, by the allocation's id."""
 
     def job_faces(self, namespaces: Namespaces) -> list[JobFace]:
         """All jobs, in no order."""

@@ -12,6 +12,7 @@ from cluster.store import (
     event_log,
     frame_codec,
     holders,
+    places,
     statements,
     story_figures,
     story_lists,
@@ -27,6 +28,8 @@ from cluster.store.ports import (
     Listing,
     Namespaces,
     NodeFace,
+    NodePlace,
+    NodeSum,
     PoolFace,
     RecordReader,
     RoomHeld,
@@ -166,6 +169,16 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
     def node_faces(self) -> list[NodeFace]:
         """See RecordReader; no node is decoded."""
         return tallies.node_faces(self)
+
+    def node_places(self, keys: Sequence[str]) -> list[NodePlace]:
+        return places.node_places(self, keys)
+
+    def node_sums(self) -> dict[str, NodeSum]:
+        return places.node_sums(self)
+
+    def held_places(self, key: JobKey) -> dict[str, str]:
+        """See RecordReader; no allocation is decoded."""
+        return places.held_places(self, key)
 
     def job_faces(self, namespaces: Namespaces) -> list[JobFace]:
         return tallies.job_faces(self, namespaces)

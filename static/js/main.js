@@ -7,6 +7,7 @@ import { attachKeyboard } from "./controllers/keyboard.js";
 import { attachLogs } from "./controllers/logs.js";
 import { attachMenus } from "./controllers/menu.js";
 import { attachNewer } from "./controllers/newer.js";
+import { attachRacks } from "./controllers/racks.js";
 import { attachReplay } from "./controllers/replay.js";
 import { refreshTimes } from "./controllers/relative_time.js";
 import { attachStandstill } from "./controllers/standstill.js";
@@ -26,6 +27,7 @@ const ATTACH = [
   ["form[data-filter-form]", attachFilterForm],
   ["[data-logs]", attachLogs],
   ["[data-newer]", attachNewer],
+  ["[data-racks]", attachRacks],
   ["[data-replay]", attachReplay],
 ];
 const attached = new WeakMap();

@@ -31,6 +31,8 @@ FACES = (
     ("/chains/{eval_id}/?view=timeline", "#chain-timeline table"),
     ("/chains/{eval_id}/?layout=tidy", '[data-graph^="chain-tidy-"]'),
     ("/jobs/default/rolling/", "#job-rollout table"),
+    ("/topology/?job=seen&node={node_id}", "#topology-selected dl"),
+    ("/topology/?view=table", "#topology-map table"),
     ("/jobs/default/seen/?tab=versions", "#job-versions table"),
     ("/evaluations/{waiting_id}/", "#decision .verdicts details:not([open])"),
 )

@@ -171,14 +171,21 @@ async def test_no_page_takes_text_for_markup(poisoned, site, staff):
     assert shown.count("&lt;img") > 10, "the texts are on the pages"
 
 
-async def test_no_live_frame_takes_text_for_markup(poisoned, store, staff):
+@pytest.mark.parametrize(
+    "followed",
+    [
+        pytest.param(
+            ["overview", "jobs", "nodes", "evaluations", "allocations", "drains"], id="lists"
+        ),
+        pytest.param(["topology", "deployments", f"deployment:{ROLLOUT}"], id="newer"),
+    ],
+)
+async def test_no_live_frame_takes_text_for_markup(poisoned, store, staff, followed):
     from cluster.asgi import application
 
     HUB.wire(StoreFrames(store), FixedClock())
     topics = ",".join(
-        ["overview", "jobs", "nodes", "evaluations", "allocations", "drains",
-         f"node:{poisoned['node_id']}", f"evaluation:{poisoned['eval_id']}",
-         "deployments", f"deployment:{ROLLOUT}",
+        [*followed, f"node:{poisoned['node_id']}", f"evaluation:{poisoned['eval_id']}",
          f"chain:{poisoned['eval_id']}", f"allocation:{poisoned['alloc_id']}"]
     )  # fmt: skip
     cookies = "; ".join(f"{name}={value}" for name, value in staff.cookies.items())

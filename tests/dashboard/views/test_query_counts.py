@@ -48,6 +48,7 @@ PATHS = {
     "audit": "/audit/",
     "deployments": "/deployments/",
     "deployment": "/deployments/d1/",
+    "topology": f"/topology/?job=web&node={NODE.id}",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",
     "states": "/help/states/",

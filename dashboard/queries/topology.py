@@ -1,0 +1,178 @@
+"""The page of the topology: the map of all nodes, and what is selected on it.
+
+In: a reader and a TopologyView. Out: the context of `topology.html`, in seven reads whatever the
+number of nodes: their places, what is held of each, where the lit job runs, what is selected.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.utils.safestring import mark_safe
+from msgspec.structs import replace
+
+from cluster.page_addresses import job_url
+from cluster.store.ports import Listing, NodePlace, NodeSum, RecordReader
+from dashboard.graphs.racks import racks_html
+from dashboard.queries.allocations import state_of
+from dashboard.queries.nodes import capacities, node_state
+from dashboard.subscription import topic_text
+from dashboard.topology import (
+    GROUPS,
+    MEASURES,
+    NO_SUM,
+    MappedNodes,
+    MapRack,
+    TopologyMap,
+    TopologyView,
+    map_of,
+    rack_label,
+    state_of_place,
+)
+from dashboard.viewer import Viewer
+from dashboard.wording import number
+from scheduler.state import nouns
+from scheduler.structs.identity import DEFAULT_NAMESPACE
+from scheduler.structs.job import Job
+
+#: Allocations of the selected node that are shown, those that hold most memory first.
+MAX_ALLOCATIONS = 8
+#: Jobs of one id in several namespaces that are looked through.
+_NAMESAKES = 20
+
+
+def topology_page(reader: RecordReader, viewer: Viewer, *, wanted: TopologyView) -> dict[str, Any]:
+    """The context of the page."""
+    view, missing = _with_job(reader, viewer, wanted)
+    fleet = read_fleet(reader, view)
+    return {
+        "view": view,
+        "wanted_job": wanted.job,
+        "missing_job": missing,
+        "groups": GROUPS,
+        "measures": MEASURES,
+        "rack_key": rack_keys()[fleet.rack_label] if fleet.rack_label >= 0 else "",
+        "rack_keys": ", ".join(rack_keys()),
+        "map_url": view.address(view=""),
+        "table_url": view.address(view="table"),
+        "live_topics": topic_text("topology", view.text),
+        "namespace": view.namespace,
+        "job_url": job_url(view.lit) if view.lit else "",
+        **shown_map(fleet, view),
+        **selected_parts(reader, fleet, view, viewer.namespaces),
+    }
+
+
+def rack_keys() -> tuple[str, ...]:
+    """What tells of a node which rack it stands in, in the order of their preference."""
+    keys: tuple[str, ...] = settings.BIVOUAC_RACK_KEYS
+    return keys
+
+
+def _with_job(
+    reader: RecordReader, viewer: Viewer, wanted: TopologyView
+) -> tuple[TopologyView, bool]:
+    """The view with the lit job's namespace; whether a job was asked for that is not there."""
+    if not wanted.job:
+        return replace(wanted, namespace=""), False
+    namespaces = viewer.namespaces
+    if wanted.namespace:
+        is_seen = viewer.sees(wanted.namespace)
+        namespaces = frozenset({wanted.namespace}) if is_seen else frozenset()
+    listing = Listing(
+        prefix=wanted.job, namespaces=namespaces, equals={}, limit=_NAMESAKES, by_id=True
+    )
+    jobs = [job for job in reader.page(nouns.JOBS, listing) if job.id == wanted.job]
+    if not jobs:
+        return replace(wanted, job="", namespace=""), True
+    found: Job = min(jobs, key=lambda job: (job.namespace != DEFAULT_NAMESPACE, job.namespace))
+    return replace(wanted, namespace=found.namespace), False
+
+
+def read_fleet(reader: RecordReader, view: TopologyView) -> MappedNodes:
+    """Everything the map is made of, in two reads, three where a job is lit."""
+    places = {each.id: each for each in reader.node_places(rack_keys())}
+    lit: dict[str, int] | None = None
+    if view.lit is not None:
+        lit = {}
+        for node_id in reader.held_places(view.lit).values():
+            lit[node_id] = lit.get(node_id, 0) + 1
+    return MappedNodes(places, reader.node_sums(), rack_label(places.values()), lit)
+
+
+def shown_map(fleet: MappedNodes, view: TopologyView) -> dict[str, Any]:
+    """The map with its markup."""
+    drawn = map_of(fleet, view)
+    return {
+        "map": drawn,
+        "view": view,
+        "place_racks": [
+            {"place": place, "html": mark_safe(racks_html(rack.drawing for rack in place.racks))}  # noqa: S308 - graphs.racks escapes every name
+            for place in drawn.places
+        ]
+        if not view.view
+        else (),
+        "is_lit": view.lit is not None,
+        "measure_word": MEASURES[view.by or "memory"],
+    }
+
+
+def selected_parts(
+    reader: RecordReader,
+    fleet: MappedNodes,
+    view: TopologyView,
+    namespaces: frozenset[str] | None,
+) -> dict[str, Any]:
+    """The rack and the node that are selected; nothing of what is not there any more."""
+    rack = _selected_rack(map_of(fleet, replace(view, node="")), view) if view.rack else None
+    node = reader.node(view.node) if view.node else None
+    context: dict[str, Any] = {"view": view, "rack": rack, "node": None}
+    if rack is not None:
+        context["rack_rows"] = [_node_row(each, fleet, view) for each in rack.nodes]
+    if node is None:
+        return context
+    allocs = [each for each in reader.allocations_by_node(node.id) if not each.is_client_terminal]
+    seen = [each for each in allocs if namespaces is None or each.namespace in namespaces]
+    seen.sort(key=lambda alloc: (-_memory(alloc), alloc.name, alloc.id))
+    place = fleet.places.get(node.id)
+    alike = sum(each.node_class == node.node_class for each in fleet.places.values())
+    use = reader.node_use(node.id)
+    return {
+        **context,
+        "node": node,
+        "node_state": node_state(node),
+        "capacities": capacities(node, use),
+        "alike": alike if node.node_class else 0,
+        "class_url": view.address(node_class=node.node_class, rack="", node=""),
+        "rack_name": place.labels[fleet.rack_label] if place and fleet.rack_label >= 0 else "",
+        "alloc_count": len(allocs),
+        "hidden": len(allocs) - len(seen),
+        "allocs": [
+            {"alloc": each, "state": state_of(each), "memory": _memory(each)}
+            for each in seen[:MAX_ALLOCATIONS]
+        ],
+    }
+
+
+def _memory(alloc: Any) -> int:
+    tasks = alloc.allocated_resources.tasks.values()
+    return sum(task.memory.memory_mb for task in tasks)
+
+
+def _selected_rack(drawn: TopologyMap, view: TopologyView) -> MapRack | None:
+    racks = (rack for place in drawn.places for rack in place.racks)
+    return next((rack for rack in racks if rack.key == view.rack), None)
+
+
+def _node_row(place: NodePlace, fleet: MappedNodes, view: TopologyView) -> Mapping[str, Any]:
+    held: NodeSum = fleet.sums.get(place.id, NO_SUM)
+    return {
+        "place": place,
+        "state": place.status if state_of_place(place) == "lost" else state_of_place(place),
+        "held": held,
+        "lit": (fleet.lit or {}).get(place.id, 0),
+        "url": f"{view.address(node=place.id)}#selected",
+        "is_selected": place.id == view.node,
+        "memory_told": f"{number(held.memory_mb)} of {number(place.memory_mb)}",
+        "cpu_told": f"{number(held.cpu_mhz)} of {number(place.cpu_mhz)}",
+    }

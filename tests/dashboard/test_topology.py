@@ -1,0 +1,187 @@
+"""The map of all nodes, from where they stand and what is held of them."""
+
+import re
+
+import pytest
+
+from cluster.store.ports import NodePlace, NodeSum
+from dashboard.graphs.racks import rack_html
+from dashboard.topology import MappedNodes, TopologyView, map_of, natural, rack_label
+
+READY = NodePlace(
+    id="n1", name="a-1", datacenter="dc1", pool="default", node_class="compute", status="ready",
+    eligibility="eligible", is_draining=False, cpu_mhz=1000, memory_mb=1000, labels=("r1",),
+)  # fmt: skip
+
+
+def node(number, **fields):
+    return READY._replace(id=f"n{number}", name=f"a-{number}", **fields)
+
+
+def fleet(*nodes, sums=None, lit=None):
+    places = {each.id: each for each in nodes}
+    return MappedNodes(places, sums or {}, rack_label(nodes), lit)
+
+
+def racks(drawn):
+    return [rack for place in drawn.places for rack in place.racks]
+
+
+def told(drawn):
+    return f"{drawn.strong} {drawn.rest}".strip()
+
+
+def test_names_are_ordered_as_people_count():
+    assert sorted(["r10", "r2", "web-1-10", "web-1-9", ""], key=natural) == [
+        "", "r2", "r10", "web-1-9", "web-1-10",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        pytest.param("", ["dc1: r2 r10", "dc2: r1"], id="rack"),
+        pytest.param("class", ["compute: r1 r10", "memory: r2"], id="class"),
+        pytest.param("pool", ["default: r1 r2 r10"], id="pool"),
+        pytest.param("datacenter", ["dc1: compute memory", "dc2: compute"], id="datacenter"),
+    ],
+)
+def test_nodes_stand_in_racks_and_racks_in_places(group, expected):
+    nodes = (
+        node(1, labels=("r10",)),
+        node(2, labels=("r2",), node_class="memory"),
+        node(3, datacenter="dc2"),
+    )
+    drawn = map_of(fleet(*nodes), TopologyView(group=group))
+    assert [
+        f"{place.name}: {' '.join(rack.name for rack in place.racks)}" for place in drawn.places
+    ] == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "label"),
+    [
+        pytest.param([("", "x"), ("", "")], 1, id="second"),
+        pytest.param([("", "x"), ("y", "")], 0, id="first-that-any-has"),
+        pytest.param([("", "")], -1, id="none"),
+        pytest.param([], -1, id="no-node"),
+    ],
+)
+def test_a_rack_is_told_by_the_first_key_that_any_node_has(labels, label):
+    assert rack_label([node(number, labels=each) for number, each in enumerate(labels)]) == label
+
+
+def test_nodes_without_a_rack_are_drawn_in_parts():
+    nodes = [node(number, labels=("",)) for number in range(100)]
+    drawn = map_of(fleet(*nodes), TopologyView())
+    assert [(rack.name, len(rack.nodes)) for rack in racks(drawn)] == [
+        ("no rack 1", 40), ("no rack 2", 40), ("no rack 3", 20),
+    ]  # fmt: skip
+    assert racks(drawn)[0].nodes[9].name == "a-9"
+
+
+@pytest.mark.parametrize(
+    ("fields", "held", "looks"),
+    [
+        pytest.param({}, 0, ("h1",), id="empty"),
+        pytest.param({}, 399, ("h2",), id="a-fifth"),
+        pytest.param({}, 1000, ("h5",), id="full"),
+        pytest.param({}, 2000, ("h5",), id="overfull"),
+        pytest.param({"is_draining": True}, 500, ("h3", "ring"), id="draining"),
+        pytest.param({"eligibility": "ineligible"}, 0, ("h1", "hole"), id="closed"),
+        pytest.param({"status": "initializing"}, 0, ("h1", "hole"), id="silent-yet"),
+        pytest.param({"status": "down"}, 500, ("gone",), id="lost"),
+        pytest.param({"status": "disconnected"}, 500, ("gone",), id="cut-off"),
+        pytest.param({"memory_mb": 0}, 5, ("h1",), id="nothing-to-give"),
+    ],
+)
+def test_a_square_says_how_full_its_node_is_and_what_lies_over_it(fields, held, looks):
+    drawn = map_of(fleet(node(1, **fields), sums={"n1": NodeSum(0, held, 1)}), TopologyView())
+    assert racks(drawn)[0].drawing.looks == (looks,)
+
+
+@pytest.mark.parametrize(
+    ("by", "look"),
+    [pytest.param("", "h1", id="memory"), pytest.param("cpu", "h5", id="cpu"),
+     pytest.param("fullest", "h5", id="fullest")],
+)  # fmt: skip
+def test_darkness_means_what_was_asked_for(by, look):
+    drawn = map_of(fleet(READY, sums={"n1": NodeSum(900, 100, 1)}), TopologyView(by=by))
+    assert racks(drawn)[0].drawing.looks == ((look,),)
+
+
+def test_a_lit_job_is_counted_rack_by_rack():
+    nodes = [node(number, labels=("r1" if number < 3 else "r2",)) for number in range(5)]
+    view = TopologyView(job="web", namespace="default")
+    drawn = map_of(fleet(*nodes, lit={"n0": 2, "n1": 1}), view)
+    assert [rack.drawing.mark for rack in racks(drawn)] == ["3", "\N{EN DASH}"]
+    assert racks(drawn)[0].drawing.looks == (("lit",), ("lit",), ("h1",))
+    assert drawn.strong == "3 of web on 2 nodes."
+    assert "3 of web there" in racks(drawn)[0].drawing.label
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sums", "sentence"),
+    [
+        pytest.param([], {}, "No node has joined yet.", id="none"),
+        pytest.param(
+            [node(1), node(2, eligibility="ineligible")], {"n1": NodeSum(500, 250, 1)},
+            "1 of 2 nodes takes new work. Memory is 12 % allocated and CPU 25 %; the largest hole"
+            " takes 750 MiB.", id="some-closed",
+        ),
+        pytest.param(
+            [node(1), node(2, labels=("r2",), status="down")], {"n2": NodeSum(900, 900, 3)},
+            "1 of 2 nodes takes new work. Memory is 0 % allocated and CPU 0 %; the largest hole"
+            " takes 1\N{NARROW NO-BREAK SPACE}000 MiB. r2 is lost as a whole.", id="rack-lost",
+        ),
+        pytest.param(
+            [node(1), node(2), node(3, status="down")], {},
+            "2 of 3 nodes take new work. Memory is 0 % allocated and CPU 0 %; the largest hole"
+            " takes 1\N{NARROW NO-BREAK SPACE}000 MiB. 1 node is lost.", id="one-lost",
+        ),
+        pytest.param(
+            [node(1, eligibility="ineligible")], {},
+            "0 of 1 node take new work. Memory is 0 % allocated and CPU 0 %; no node takes new"
+            " work.", id="all-closed",
+        ),
+        pytest.param(
+            [node(1, status="down")], {},
+            "0 of 1 node take new work. r1 is lost as a whole.", id="all-lost",
+        ),
+    ],
+)  # fmt: skip
+def test_the_sentence_is_made_of_the_sums(nodes, sums, sentence):
+    assert told(map_of(fleet(*nodes, sums=sums), TopologyView())) == sentence
+
+
+def test_the_largest_hole_is_on_a_node_that_takes_new_work():
+    nodes = (node(1), node(2, memory_mb=9000, is_draining=True), node(3, memory_mb=2000))
+    totals = map_of(fleet(*nodes, sums={"n3": NodeSum(0, 500, 1)}), TopologyView()).totals
+    assert (totals.hole.id, totals.hole_memory, totals.hole_cpu) == ("n3", 1500, 1000)
+
+
+def test_squares_of_one_look_are_one_path():
+    nodes = [node(number, status="down" if number == 4 else "ready") for number in range(40)]
+    (rack,) = racks(map_of(fleet(*nodes), TopologyView()))
+    markup = rack_html(rack.drawing)
+    assert re.findall(r'<path class="(\w+)"', markup) == ["h1", "gone"]
+    assert markup.count("M") == 40
+    assert 'viewBox="0 0 64 40"' in markup
+
+
+def test_5000_nodes_are_some_75_kilobytes():
+    nodes = [
+        node(number, labels=(f"r{number // 40}",), is_draining=number % 97 == 0)
+        for number in range(5000)
+    ]
+    sums = {f"n{number}": NodeSum(number % 1000, number % 1000, 1) for number in range(5000)}
+    drawn = map_of(fleet(*nodes, sums=sums), TopologyView())
+    size = sum(len(rack_html(rack.drawing)) for rack in racks(drawn))
+    assert len(racks(drawn)) == 125
+    assert size < 125_000
+
+
+def test_a_view_is_the_same_in_an_address_and_in_a_topic():
+    view = TopologyView(group="class", by="cpu", job='a&b="', namespace="x/y", rack="r", node="n")
+    assert TopologyView.from_text(view.text) == view
+    assert TopologyView.from_query({"group": "wrong", "by": "?", "view": "x"}) == TopologyView()
