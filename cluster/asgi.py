@@ -23,6 +23,7 @@ from cluster.runtime.clock import SystemClock
 from cluster.runtime.free_memory import begin_trimming
 from cluster.runtime.frozen_record import FrozenRecord, Pulse, ask_database
 from cluster.runtime.health_watch import HealthWatch
+from cluster.runtime.rehearsal_desk import RehearsalDesk
 from cluster.runtime.sign_of_life import SignOfLife
 from cluster.runtime.step_hints import StepHints
 from cluster.store.access import the_store
@@ -31,6 +32,7 @@ from dashboard import wiring
 show_hints = wiring.follow(the_store(), SystemClock())
 begin_trimming()
 SignOfLife(HealthWatch(settings.BIVOUAC_REDIS_URL)).begin_with_server()
+RehearsalDesk().begin_with_server()
 
 pages: Any = get_asgi_application()
 programs: Any = LeanHandler(answer_fault)

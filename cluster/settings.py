@@ -97,6 +97,11 @@ BIVOUAC_EVENT_BYTES = env_int("BIVOUAC_EVENT_BYTES", 2 * 1024**3, low=1024**2, h
 #: Of each job: how many runs stay explained, and within how many bytes.
 BIVOUAC_EXPLAINED_RUNS = env_int("BIVOUAC_EXPLAINED_RUNS", 20, low=1, high=1000)
 BIVOUAC_EXPLAINED_BYTES = env_int("BIVOUAC_EXPLAINED_BYTES", 256 * 1024, low=1024, high=2**40)
+#: Of one rehearsal: how long it may take, and how much memory; how many are kept, and how long.
+BIVOUAC_REHEARSAL_SECONDS = env_float("BIVOUAC_REHEARSAL_SECONDS", 60, low=1, high=3600)
+BIVOUAC_REHEARSAL_MEMORY_MIB = env_int("BIVOUAC_REHEARSAL_MEMORY_MIB", 2048, low=256, high=2**20)
+BIVOUAC_REHEARSALS = env_int("BIVOUAC_REHEARSALS", 50, low=1, high=1000)
+BIVOUAC_REHEARSAL_HOURS = env_float("BIVOUAC_REHEARSAL_HOURS", 24, low=0.01, high=24 * 365)
 #: Drivers whose tasks run without isolation: only who has `submit-privileged-job` may use them.
 BIVOUAC_PRIVILEGED_DRIVERS = env_words("BIVOUAC_PRIVILEGED_DRIVERS", "raw_exec")
 #: Requests a second of each token, account and unknown address, and how many at once; 0: no limit.

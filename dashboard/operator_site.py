@@ -79,6 +79,7 @@ GROUPS: dict[str, dict[str, Right]] = {
     INSIDE: {
         "EventRow": EVERYTHING,
         "CollectionRow": READ_OPERATOR,
+        "RehearsalRow": EVERYTHING,
         "LeaseRow": READ_OPERATOR,
         "ListenerRow": READ_OPERATOR,
         "NodeBeatRow": READ_NODES,

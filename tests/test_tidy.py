@@ -251,6 +251,7 @@ WRITERS = {
     "cluster/bench/density.py": "a record of its own",
     "cluster/bench/rush_load.py": "a record of its own",
     "cluster/bench/offline.py": "a record of its own",
+    "cluster/bench/rehearse_record.py": "a record of its own",
 }
 
 

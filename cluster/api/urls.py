@@ -25,6 +25,7 @@ from cluster.api import (
     outside,
     plain_nouns,
     quotas,
+    rehearsals,
     scaling,
     search,
     server_facts,
@@ -203,6 +204,10 @@ _SERVER = [
     _route("quota", PUT=quotas.write_quota),
     _route("quota-usages", GET=quotas.list_usages),
     _route(rf"quota/usage/(?P<name>{_SEGMENT})", GET=quotas.read_usage),
+    _route("rehearsals", GET=rehearsals.list_all, PUT=rehearsals.ask),
+    _route(
+        rf"rehearsal/(?P<rehearsal_id>{_SEGMENT})", GET=rehearsals.read, DELETE=rehearsals.cancel
+    ),
     _route("scaling/policies", GET=scaling.list_policies),
     _route(rf"scaling/policy/(?P<policy_id>{_SEGMENT})", GET=scaling.read_policy),
     _route("search", PUT=search.search),

@@ -35,6 +35,7 @@ from cluster.models.node import (
     NodeRow,
     NodeUseRow,
 )
+from cluster.models.rehearsal import RehearsalRow
 from cluster.models.scaling import ScalingEventRow, ScalingPolicyRow
 from cluster.models.scheduler_settings import (
     CollectionOverridesRow,
@@ -81,6 +82,7 @@ __all__ = [
     "OneTimeTokenRow",
     "PeriodicLaunchRow",
     "QuotaRow",
+    "RehearsalRow",
     "RootKeyRow",
     "ScalingEventRow",
     "ScalingPolicyRow",

@@ -46,6 +46,8 @@ class RehearsalLimits:
     #: Real time.
     seconds: float = 60.0
     evaluations: int = 200_000
+    #: Real time of its beginning, where that was before; None: now.
+    began: float | None = None
     #: Virtual time.
     horizon: float = 7 * 24 * 3600.0
 
@@ -86,7 +88,7 @@ class Rehearsal:
         under_way: tuple[Allocation, ...] = (),
         tell: Callable[[RehearsalProgress], None] | None = None,
     ) -> None:
-        """`seconds` is real time, `tell` is told how far it is and may raise to end it."""
+        """`seconds` is real time; `tell` is told how far it is, and may raise to end it."""
         self.store = BranchStore(snapshot)
         self.clock = VirtualClock(wall=now)
         self.begin = now
@@ -94,7 +96,8 @@ class Rehearsal:
         self.was_paused = False
         self._limits = limits or RehearsalLimits()
         self._seconds, self._tell = seconds, tell
-        self._began = seconds()
+        began = self._limits.began
+        self._began = seconds() if began is None else began
         self._unpause()
         ids = CountedIDs(prefix=PREFIX)
         self.plane = RehearsedPlane(clock=self.clock, store=self.store, ids=ids)

@@ -46,6 +46,7 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.RootKeyRow: keyring.RootKeyAdmin,
     models.OneTimeTokenRow: access.OneTimeTokenAdmin,
     models.EventRow: inside.EventAdmin,
+    models.RehearsalRow: inside.RehearsalAdmin,
     models.CollectionRow: inside.CollectionAdmin,
     models.ListenerRow: inside.ListenerAdmin,
     models.NodeBeatRow: inside.BeatAdmin,

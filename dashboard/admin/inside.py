@@ -40,6 +40,20 @@ class EventAdmin(ReadOnlyAdmin):
         return True
 
 
+class RehearsalAdmin(ReadOnlyAdmin):
+    """Rehearsals that were asked for, the newest first."""
+
+    list_display = ("id", "status", "asked_at")
+    list_filter = ("status", ("asked_at", SinceFilter))
+    search_fields = ("id__startswith",)
+    ordering = ("-asked_at",)
+
+    def told(self, row: Any) -> object:
+        """All but what was found, which the API tells."""
+        value = msgspec.to_builtins(row.value)
+        return value | {"Packed": f"{len(row.value.packed)} bytes"}
+
+
 class BeatAdmin(ReadOnlyAdmin):
     """When nodes were last heard."""
 

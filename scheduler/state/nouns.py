@@ -16,6 +16,7 @@ from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import AnyNoun, Index, Noun, Owner
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.structs.acl_auth import AuthMethod, BindingRule
@@ -373,6 +374,7 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         SCHEDULER_SETTINGS,
         COLLECTIONS,
         COLLECTION_OVERRIDES,
+        REHEARSALS,
         ACL_POLICIES,
         ACL_ROLES,
         ACL_TOKENS,

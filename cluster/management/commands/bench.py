@@ -14,6 +14,7 @@ from cluster.bench import (
     latency,
     memory,
     pixel,
+    rehearse,
     soak,
     sockets,
     storm,
@@ -37,6 +38,7 @@ SCENARIOS = {
     "pixel": pixel.run,
     "sockets": sockets.run,
     "soak": soak.run,
+    "rehearse": rehearse.run,
 }
 
 
@@ -48,7 +50,8 @@ class Command(BaseCommand):
         "Measure: latency (register to placed), storm (nodes flap), c100k (100,170 allocations),"
         " fleet (cost at rest), engine (120 cases of one evaluation), density (nodes used),"
         " memory (bytes per allocation), pixel (commit to drawn in a browser),"
-        " sockets (200 open pages in a storm), soak (memory over 30 minutes of mixed use)."
+        " sockets (200 open pages in a storm), soak (memory over 30 minutes of mixed use),"
+        " rehearse (a drain of ten nodes, foretold)."
         " Prints one JSON line and a table."
     )
 

@@ -169,6 +169,9 @@ EXPECTED = {
     models.PeriodicLaunchRow: lambda value: plain(value, "namespace", "job_id", "launched") | {
         "last_launch": moment(value.launch)
     },
+    models.RehearsalRow: lambda value: plain(value, "id", "status") | {
+        "asked_at": moment(value.asked_at)
+    },
     models.CollectionOverridesRow: lambda _: {"name": "collection"},
     models.StoryRow: of_story,
     models.StoryNodeRow: of_story_node,

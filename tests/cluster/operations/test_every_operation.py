@@ -27,6 +27,7 @@ from scheduler.state.nouns import (
     NODE_POOLS,
     QUOTAS,
 )
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.writes.jobs import name_version, write_job
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
@@ -38,6 +39,7 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace, ParameterizedJob, Periodic, VersionTag
 from scheduler.structs.node import DrainStrategy, NodeEvent, NodePool, NodeStatus
 from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 from scheduler.structs.root_key import RootKeyState
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import (
@@ -184,6 +186,12 @@ def arguments_of(world):
         "delete_root_key": (("old",), {}),
         "issue_node_identity": ((node.id,), {}),
         "set_scheduler_settings": ((SchedulerSettings(),), {}),
+        "ask_rehearsal": (("{}",), {"keep": 5, "keep_for": 10**18}),
+        "begin_rehearsal": (("waits", "web"), {}),
+        "note_rehearsal": ((StoredRehearsal(id="runs"),), {}),
+        "end_rehearsal": ((StoredRehearsal(id="runs", status=RehearsalStatus.COMPLETE),), {}),
+        "cancel_rehearsal": (("waits",), {}),
+        "fail_silent_rehearsals": ((), {}),
     }
 
 
@@ -197,6 +205,8 @@ def world():
     def fill_first(change):
         write_job(change, TWICE)
         name_version(change, TWICE.key, 0, VersionTag(name="first"))
+        change.put(REHEARSALS, StoredRehearsal(id="waits"))
+        change.put(REHEARSALS, StoredRehearsal(id="runs", status=RehearsalStatus.RUNNING))
 
     def fill(change):
         write_job(change, replace(TWICE, priority=60))

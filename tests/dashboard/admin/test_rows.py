@@ -34,6 +34,7 @@ from scheduler.state import nouns
 from scheduler.state.events import WriteKind
 from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
@@ -44,6 +45,7 @@ from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
 from scheduler.structs.job import JobSubmission, JobSummary
 from scheduler.structs.periodic_launch import PeriodicLaunch
+from scheduler.structs.rehearsal import StoredRehearsal
 from scheduler.structs.root_key import RootKey
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -105,6 +107,7 @@ def full(store, desk):
             (nouns.SCHEDULER_SETTINGS, SchedulerSettings()),
             (nouns.COLLECTION_OVERRIDES, CollectionOverrides(job_age=60)),
             (ROOT_KEYS, RootKey(key_id="k1", sealed=SEALED)),
+            (REHEARSALS, StoredRehearsal(id="h1", asked_at=SOME_MOMENT)),
             (nouns.ACL_ROLES, AclRole(id="r1", name="deployers")),
             (nouns.ACL_BINDING_RULES, BindingRule(id="b1", auth_method="some")),
             (

@@ -1,0 +1,110 @@
+"""What a rehearsal found, in lines for a terminal.
+
+In: a result. Out: lines; counts first, then what hurts, then each allocation.
+"""
+
+from collections.abc import Iterator
+
+from cluster.jobspec.durations import duration_text
+from cluster.rehearsal.result import (
+    Assumption,
+    RehearsalEnd,
+    Rehearsed,
+    RehearsedAllocation,
+    RehearsedGroup,
+    RehearsedOutcome,
+)
+
+_SECOND = 1_000_000_000
+#: Allocations and groups that are printed; the whole is in the JSON form.
+_MOST = 40
+ASSUMED = {
+    Assumption.BATCH_RUNS_ON: "batch work that has begun is taken to run on",
+    Assumption.TASKS_START: "tasks are taken to start at once and to become healthy",
+    Assumption.NOT_PAUSED: "the scheduler is paused; it was rehearsed as if it ran",
+    Assumption.NOT_PROMOTED: "a rollout waits until somebody promotes it",
+}
+ENDED = {
+    RehearsalEnd.QUIET: "",
+    RehearsalEnd.HORIZON: "It goes on later than is looked; what is told holds until then.",
+    RehearsalEnd.TIME: "Stopped after its time; what is told holds up to there.",
+    RehearsalEnd.EVALUATIONS: "Stopped after too many evaluations; what is told holds so far.",
+}
+
+
+def told(result: Rehearsed) -> Iterator[str]:
+    """What a terminal shows of it, line by line."""
+    totals = result.totals
+    yield (
+        f"{totals.placed} of {totals.need_place} find a place on {totals.destinations} nodes;"
+        f" {totals.waits} wait, {totals.held} are held up."
+    )
+    others = [
+        f"{count} {word}"
+        for count, word in (
+            (totals.finishes, "left to finish"),
+            (totals.stopped, "stop"),
+            (totals.updated, "stay where they are"),
+        )
+        if count
+    ]
+    if others:
+        yield f"{', '.join(others)}."
+    yield (
+        f"{totals.end_below} groups end below their count, {totals.fall_below} fall below it."
+        f" All is quiet after {span(result.lasts)}."
+    )
+    yield (
+        f"Rehearsed at index {result.index} in {result.took / _SECOND:.1f} s,"
+        f" {totals.evaluations} evaluations."
+    )
+    if ENDED[result.ending]:
+        yield ENDED[result.ending]
+    yield from (f"Note: {ASSUMED[each]}." for each in result.assumptions)
+    yield from _groups([each for each in result.groups if _hurts(each)])
+    moving = [each for each in result.allocations if each.outcome is not RehearsedOutcome.UPDATED]
+    yield from _allocations(moving)
+
+
+def span(nanoseconds: int) -> str:
+    """A span of time without more than a second's tenths."""
+    tenth = _SECOND // 10
+    return duration_text(round(nanoseconds / tenth) * tenth)
+
+
+def _hurts(group: RehearsedGroup) -> bool:
+    return group.after < group.count or group.lowest < min(group.before, group.count)
+
+
+def _groups(groups: list[RehearsedGroup]) -> Iterator[str]:
+    if groups:
+        yield ""
+        yield f"{'Job':40} {'wanted':>6} {'lowest':>6} {'end':>6} {'waits':>6}  below for"
+    for group in groups[:_MOST]:
+        name = f"{group.job_id}.{group.task_group}"
+        yield (
+            f"{name:40} {group.count:6} {group.lowest:6} {group.after:6} {group.waits:6}"
+            f"  {span(group.below_for)}"
+        )
+    if len(groups) > _MOST:
+        yield f"and {len(groups) - _MOST} more"
+
+
+def _allocations(allocations: list[RehearsedAllocation]) -> Iterator[str]:
+    if allocations:
+        yield ""
+        yield f"{'Allocation':40} {'from':20} {'to':20} {'score':>6}  after"
+    for each in allocations[:_MOST]:
+        yield f"{each.name:40} {each.from_node_name or '-':20} {_fate(each)}"
+    if len(allocations) > _MOST:
+        yield f"and {len(allocations) - _MOST} more; --json prints all"
+
+
+def _fate(each: RehearsedAllocation) -> str:
+    if each.outcome is RehearsedOutcome.PLACED:
+        score = "" if each.score is None else f"{each.score:.3f}"
+        return f"{each.to_node_name:20} {score:>6}  {span(max(0, each.started_at))}"
+    if each.waiting is None:
+        return each.outcome.value
+    where = f" on {each.waiting.node_name}" if each.waiting.node_name else ""
+    return f"{each.outcome.value}: {each.waiting.text or each.waiting.reason + where}"
