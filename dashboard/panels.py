@@ -22,6 +22,7 @@ from dashboard.feeds.jobs import JobsFeed
 from dashboard.feeds.navigation import NavigationFeed
 from dashboard.feeds.nodes import NodesFeed
 from dashboard.feeds.overview import OverviewFeed
+from dashboard.feeds.stories import StoriesFeed, StoryFeed
 from dashboard.feeds.subjects import AllocationFeed, JobFeed, NodeFeed
 from dashboard.feeds.topology import TopologyFeed
 from dashboard.queries import (
@@ -41,6 +42,7 @@ from dashboard.queries import (
     nodes,
     pools,
     scale,
+    stories,
     versions,
 )
 from dashboard.subscription import Subscription
@@ -60,6 +62,7 @@ class Names(Enum):
     EVALUATION = "an evaluation, collected or not"
     DEPLOYMENT = "a deployment"
     EXPLAINED = "a group of an evaluation, as `<evaluation>/<group>`"
+    STORY = "a story; after `/` the fold of it that is open"
 
 
 class Followed(NamedTuple):
@@ -112,6 +115,22 @@ _CHAIN_PANELS = (
     _panel("chain-rows", "_chain_rows.html", chain.chain_panel, *_TOLD),
     _panel("chain-facts", "_chain_facts.html", chain.chain_panel, *_TOLD),
 )
+
+#: A story is told from one look at it: its feed renders all of these at once.
+_STORY_TOPICS = frozenset(
+    {Topic.STORY, Topic.STORY_NODE, *_TOLD, Topic.DEPLOYMENT, Topic.ALLOCATION, Topic.NODE}
+)
+_STORY_PARTS = {
+    "story-head": "_story_head.html",
+    "story-counted": "_story_counted.html",
+    "tree": "_story_tree.html",
+    "story-replay": "_story_replay.html",
+    "story-waits": "_story_waits.html",
+    "phases": "_story_phases.html",
+    "story-cells": "_story_cells.html",
+    "story-facts": "_story_facts.html",
+}
+_LISTED = (Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT)
 
 FOLLOWED: Mapping[str, Followed] = {
     "overview": Followed(Names.NAMESPACE, OverviewFeed, lists=(_evaluation_rows("newest"),)),
@@ -198,6 +217,22 @@ FOLLOWED: Mapping[str, Followed] = {
             _panel("chain-sentence", "_chain_sentence.html", chain.chain_timeline_panel, *_TOLD),
             _panel("chain-timeline", "_timeline.html", chain.chain_timeline_panel, *_TOLD),
             _panel("chain-facts", "_chain_facts.html", chain.chain_timeline_panel, *_TOLD),
+        ),
+    ),
+    "stories": Followed(
+        Names.NAMESPACE,
+        StoriesFeed,
+        panels=(
+            _panel("stories-told", "_stories_told.html", stories.stories_panel, *_LISTED),
+            _panel("stories-list", "_stories_list.html", stories.stories_panel, *_LISTED),
+        ),
+    ),
+    "story": Followed(
+        Names.STORY,
+        StoryFeed,
+        panels=tuple(
+            _panel(target, partial_name, stories.stories_panel, *_STORY_TOPICS)
+            for target, partial_name in _STORY_PARTS.items()
         ),
     ),
     "allocations": Followed(

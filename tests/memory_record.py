@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import (
     AllocFace,
     JobFace,
@@ -298,6 +299,32 @@ class MemoryRecord(MemoryStateStore, RecordReader):
             and story.modify_time >= wanted.since
             and story.id.startswith(wanted.prefix)
         )
+
+    def story_faces(self, story_id, namespaces=None):
+        return [
+            EvaluationFace(
+                item.id,
+                item.namespace,
+                item.job_id,
+                str(item.triggered_by),
+                item.status.value,
+                item.previous_eval,
+                item.create_index,
+                item.modify_index,
+                item.create_time // 1000 * 1000,
+                item.modify_time // 1000 * 1000,
+                is_stub=is_collected,
+            )
+            for item, is_collected in self.story_evaluations(story_id, namespaces=namespaces)
+        ]
+
+    def evaluations_among(self, eval_ids):
+        found = [item for item in self.evaluations() if item.id in eval_ids]
+        return sorted(found, key=lambda item: (item.create_index, item.id))
+
+    def deployments_of_stories(self, story_ids):
+        found = [item for item in self.deployments() if item.story_id in story_ids]
+        return sorted(found, key=lambda item: (item.create_index, item.id))
 
     def token_names(self, accessor_ids):
         return {}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from cluster.store.evaluation_face import EvaluationFace
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent
 from scheduler.state.noun import AnyKey, Noun
@@ -360,6 +361,15 @@ class RecordReader(StateReader, Protocol):
 
         `after` is inclusive: index and id of the first one of the page.
         """
+
+    def story_faces(self, story_id: str, namespaces: Namespaces = None) -> list[EvaluationFace]:
+        """All evaluations of a story, collected ones among them, by creation."""
+
+    def evaluations_among(self, eval_ids: Collection[str]) -> list[Evaluation]:
+        """Those of these evaluations that are there, by creation."""
+
+    def deployments_of_stories(self, story_ids: Collection[str]) -> list[Deployment]:
+        """The rollouts of these stories, by creation."""
 
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         """The names of those of these API tokens that are there, by their accessor ids."""

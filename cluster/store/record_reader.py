@@ -19,6 +19,7 @@ from cluster.store import (
     tallies,
 )
 from cluster.store import listing as lists
+from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import (
     AllocFace,
     JobFace,
@@ -46,6 +47,7 @@ from scheduler.state import nouns
 from scheduler.state.events import EventFrame, StateEvent
 from scheduler.state.noun import Noun
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSummary
@@ -223,6 +225,16 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
         namespaces: Namespaces = None,
     ) -> list[ToldEvaluation]:
         return story_lists.evaluations(self, story_id, after, limit, namespaces)
+
+    def story_faces(self, story_id: str, namespaces: Namespaces = None) -> list[EvaluationFace]:
+        """See RecordReader; nothing is decoded."""
+        return story_lists.faces(self, story_id, namespaces)
+
+    def evaluations_among(self, eval_ids: Collection[str]) -> list[Evaluation]:
+        return story_lists.evaluations_among(self, eval_ids)
+
+    def deployments_of_stories(self, story_ids: Collection[str]) -> list[Deployment]:
+        return story_lists.deployments(self, story_ids)
 
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         return tallies.token_names(self, accessor_ids)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from cluster.store import listing as lists
+from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import (
     ListedStory,
     Listing,
@@ -21,9 +22,9 @@ from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
 from cluster.store.tallies import within
 from cluster.store.timestamps import instant, timestamp
-from scheduler.state.nouns import EVALUATION_STUBS, EVALUATIONS
+from scheduler.state.nouns import DEPLOYMENTS, EVALUATION_STUBS, EVALUATIONS
 from scheduler.state.story_nouns import STORIES
-from scheduler.structs.deployment import DEPLOYMENT_ACTIVE
+from scheduler.structs.deployment import DEPLOYMENT_ACTIVE, Deployment
 from scheduler.structs.evaluation import Evaluation
 
 _ACTIVE = ", ".join(f"'{status.value}'" for status in sorted(DEPLOYMENT_ACTIVE))
@@ -43,6 +44,9 @@ _OF_JOB = (
     " UNION SELECT story_id FROM evaluation WHERE namespace = %s AND job_id = %s"
     " UNION SELECT story_id FROM evaluation_stub WHERE namespace = %s AND job_id = %s"
 )
+
+#: Databases bound how many parameters a statement may have.
+_KEYS_AT_ONCE = 500
 
 _Condition = tuple[str, list[Any]]
 
@@ -138,6 +142,44 @@ def evaluations(
     )
     merged = list(told)
     return merged[: limit + 1] if limit else merged
+
+
+def faces(
+    reader: DjangoStateReader, story_id: str, namespaces: Namespaces
+) -> list[EvaluationFace]:
+    """All evaluations of a story by creation, from their columns."""
+    where, parameters = within(namespaces, "story_id = %s")
+    found = []
+    for table, is_stub in (("evaluation", False), ("evaluation_stub", True)):
+        rows = reader.rows(
+            "SELECT id, namespace, job_id, triggered_by, status, previous_eval, create_index,"  # noqa: S608 - names of our own tables only
+            f" modify_index, created_at, modified_at FROM {table}{where}",
+            (story_id, *parameters),
+        )
+        found += [
+            EvaluationFace(*row[:8], instant(row[8]), instant(row[9]), is_stub)  # type: ignore[call-arg]  # eight columns
+            for row in rows
+        ]
+    return sorted(found, key=lambda face: (face.create_index, face.id))
+
+
+def evaluations_among(reader: DjangoStateReader, eval_ids: Collection[str]) -> list[Evaluation]:
+    """Those that are there, by creation."""
+    ids = sorted(eval_ids)
+    found: list[Evaluation] = []
+    for start in range(0, len(ids), _KEYS_AT_ONCE):
+        some = ids[start : start + _KEYS_AT_ONCE]
+        found += reader.select(EVALUATIONS, f"id IN ({placeholders(len(some))})", some)
+    return sorted(found, key=lambda item: (item.create_index, item.id))
+
+
+def deployments(reader: DjangoStateReader, story_ids: Collection[str]) -> list[Deployment]:
+    """The rollouts of stories, by creation."""
+    ids = sorted(story_ids)
+    if not ids:
+        return []
+    where = f"story_id IN ({placeholders(len(ids))})"
+    return reader.select(DEPLOYMENTS, where, ids, "create_index, id")
 
 
 def _creation(told: ToldEvaluation) -> tuple[int, str]:

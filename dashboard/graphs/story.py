@@ -113,7 +113,8 @@ def _bands(
     bands, y = [], TOP
     for lane in lanes:
         rows = shapes[lane.key]
-        tall = EVENT_ROW if lane.event else LONE_ROW
+        # A root takes as much room as an event, though it belongs to no lane.
+        tall = EVENT_ROW if lane.event or (drawing.root and len(lanes) == 1) else LONE_ROW
         height = max(tall, ROW * len(rows) + 14.0)
         first = y + (height - ROW * max(len(rows), 1)) / 2 + (ROW - HEIGHT) / 2
         places = tuple(

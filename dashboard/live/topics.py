@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import RecordReader
 from dashboard.panels import FOLLOWED, Names
+from dashboard.queries.story import may_see
 from dashboard.rights import NODE_READ, QUOTA_READ, TOPICS, Opens, actions_in, node_actions
 from dashboard.subscription import Subscription, topic_parts
 from scheduler.access.access import Access
@@ -72,6 +73,8 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     if names is Names.NAMESPACE:
         narrowed = _narrowed(key, looker.namespaces)
         return Subscription(kind, key, narrowed, _counted(kind, looker.access))
+    if names is Names.STORY:
+        return _story(kind, key, looker, reader)
     namespace = _namespace_of(names, key, reader)
     if namespace is None or (looker.namespaces is not None and namespace not in looker.namespaces):
         raise BadTopic(f"{kind} {key} is unknown here")
@@ -89,6 +92,15 @@ def _governed(kind: str, key: str, looker: Looker) -> Subscription:
     return Subscription(kind, key, looker.namespaces, may)
 
 
+def _story(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscription:
+    """One of a namespace, or of the cluster: then of what is in it, the looker's namespaces."""
+    story = reader.story(key.partition("/")[0])
+    reads_nodes = looker.access.reads("node")
+    if story is None or not may_see(story, looker.namespaces, reads_nodes=reads_nodes):
+        raise BadTopic(f"{kind} {key} is unknown here")
+    return Subscription(kind, key, looker.namespaces)
+
+
 def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
     """The buttons that live frames render."""
     if FOLLOWED[kind].names in (Names.JOB, Names.DEPLOYMENT):
@@ -101,7 +113,7 @@ def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
 def _counted(kind: str, access: Access) -> frozenset[str]:
     """Whether nodes are counted, where a topic of namespaces counts them too."""
     seen = node_actions(access) & {NODE_READ}
-    return seen if kind in {"navigation", "overview"} else frozenset()
+    return seen if kind in {"navigation", "overview", "stories"} else frozenset()
 
 
 def _narrowed(key: str, namespaces: frozenset[str] | None) -> frozenset[str] | None:

@@ -106,7 +106,14 @@ def evaluations_page(
         "matches": wanted.matches,
         "older_url": wanted.address(),
         "live_topics": f"evaluations:{wanted.namespace or '*'}",
+        "tabs": evaluation_tabs("/evaluations/"),
     }
+
+
+def evaluation_tabs(current: str) -> list[dict[str, Any]]:
+    """What is told by its cause, and every evaluation by itself."""
+    views = (("/stories/", "Stories"), ("/evaluations/", "Every evaluation"))
+    return [{"word": word, "url": url, "is_current": url == current} for url, word in views]
 
 
 def evaluation_rows(

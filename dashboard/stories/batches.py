@@ -54,7 +54,7 @@ def phases_of(
     """The phases, in order; `until` is the instant at which allocations are looked at."""
     canaries = _canaries(rollout.deployment)
     steps = sorted(evaluations.values(), key=lambda item: (item.create_index, item.id))
-    promotion = next((item for item in steps if _promotes(item)), None)
+    promotion = next((item for item in steps if promotes(item)), None)
     phases: list[RolloutPhase] = []
     first = [alloc for alloc in rollout.allocations if _is_canary(alloc, rollout.deployment)]
     if canaries:
@@ -74,7 +74,8 @@ def _canaries(deployment: Deployment) -> int:
     return sum(group.desired_canaries for group in deployment.task_groups.values())
 
 
-def _promotes(evaluation: Evaluation) -> bool:
+def promotes(evaluation: Evaluation) -> bool:
+    """Whether the promotion of canaries made it."""
     return evaluation.cause is not None and evaluation.cause.text.startswith(_PROMOTED)
 
 

@@ -116,6 +116,7 @@ def _phase_row(
             " ".join(phase.event[:-1]),
             count_of(blocked, "evaluation waits", "evaluations wait") if blocked else "",
             _done(inside),
+            "" if inside or phase.is_to_come else "placed with the phase before",
             phase.expects,
         )
         if part

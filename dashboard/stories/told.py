@@ -39,8 +39,10 @@ class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     running: int = 0
     blocked: int = 0
     failed: int = 0
-    #: What plans did, by its word; empty where not every evaluation is known.
+    #: What plans did, by its word.
     done: dict[str, int] = {}
+    #: Every evaluation was read: what is not in `done` was not done.
+    is_read: bool = False
     #: Allocations that wait, and what most of them lack.
     waiting: int = 0
     lacking: str = ""
@@ -54,6 +56,8 @@ class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 0
     collected: int = 0
     is_drain: bool = False
+    #: The record says that something of it is still to come.
+    is_running: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -63,7 +67,7 @@ class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
             "paused",
             "pending",
         )
-        return bool(self.running or self.blocked or moves or self.draining)
+        return bool(self.running or self.blocked or moves or self.draining or self.is_running)
 
 
 def standing_of(facts: StoryFacts) -> str:
@@ -94,8 +98,8 @@ def outcome_of(facts: StoryFacts) -> OutcomeSentence:
 
 
 def short_outcome(facts: StoryFacts) -> OutcomeSentence:
-    """The same in a row of a list: without full stops where there is a rest."""
-    told = outcome_of(facts)
+    """The same in a row of a list, which has a column for how long it took."""
+    told = outcome_of(msgspec.structs.replace(facts, ended=0))
     return OutcomeSentence(strong=told.strong.rstrip(".:"), rest=told.rest.rstrip("."))
 
 
@@ -111,8 +115,10 @@ def _strong(facts: StoryFacts) -> str:
         return f"{number(facts.failed)} of {count_of(facts.evaluations, 'evaluation')} failed"
     if facts.collected:
         return f"{count_of(facts.evaluations, 'evaluation')}, {number(facts.collected)} collected"
-    if facts.done or facts.evaluations == 1:
+    if facts.is_read:
         return "Nothing had to change"
+    if facts.evaluations == 1:
+        return "1 evaluation, which has ended"
     return f"{count_of(facts.evaluations, 'evaluation')}, all ended"
 
 

@@ -252,9 +252,12 @@ def graph(value: Graph, css_class: str = "graph-map", name: str = "graph") -> di
 
 @register.inclusion_tag("dashboard/partials/_nav_link.html", takes_context=True)
 def nav_link(
-    context: template.Context, url: str, icon_name: str, word: str, key: str
+    context: template.Context, url: str, icon_name: str, word: str, key: str, also: str = ""
 ) -> dict[str, Any]:
-    """One entry of the navigation: marked when the page lies under it; count from `nav_counts`."""
+    """One entry of the navigation: marked when the page lies under it; count from `nav_counts`.
+
+    `also`: beginnings of further addresses that lie under it.
+    """
     request = context.get("request")
     path = getattr(request, "path", "")
     counts = context.get("nav_counts") or {}
@@ -263,7 +266,7 @@ def nav_link(
         "icon": icon_name,
         "word": word,
         "key": key,
-        "is_current": path == url or (url != "/" and path.startswith(url)),
+        "is_current": path == url or (url != "/" and path.startswith((url, *also.split()))),
         "count": counts.get(word),
         "lost": counts.get(f"{word} lost"),
     }

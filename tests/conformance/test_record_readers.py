@@ -31,7 +31,13 @@ def fill(change):
         change.put_job(make_job(namespace=key.namespace, id=key.job_id, create_index=place))
         change.put(nouns.JOB_SUMMARIES, JobSummary(namespace=key.namespace, job_id=key.job_id))
         change.put_deployment(
-            Deployment(id=f"d{place}", namespace=key.namespace, job_id=key.job_id, create_index=9)
+            Deployment(
+                id=f"d{place}",
+                namespace=key.namespace,
+                job_id=key.job_id,
+                create_index=9,
+                story_id=f"{place}{place:035x}",
+            )
         )
         for turn, status in enumerate(STATUSES):
             number = 10 * place + turn
@@ -225,6 +231,12 @@ QUESTIONS = {
     "progress-in-a-namespace": lambda r: r.progress_of([f"3{3:035x}"], ("team",)),
     "figures": lambda r: r.story_figures([f"{place:x}{place:035x}" for place in range(9)]),
     "figures-in-a-namespace": lambda r: r.story_figures([f"3{3:035x}"], ("team",)),
+    "story-faces": lambda r: r.story_faces(f"2{2:035x}"),
+    "story-faces-in-a-namespace": lambda r: r.story_faces(f"3{3:035x}", ("team",)),
+    "evaluations-among": lambda r: r.evaluations_among(IDS),
+    "deployments-of-stories": lambda r: r.deployments_of_stories(
+        [f"{place:x}{place:035x}" for place in range(9)]
+    ),
     "restarting": lambda r: sorted(r.restarting_among(KEYS, 1)),
     "oldest-event": lambda r: r.oldest_event,
     "frames-after": lambda r: r.frames_after(1, 10),

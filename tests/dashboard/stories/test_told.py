@@ -31,6 +31,7 @@ FACTS = st.builds(
     blocked=COUNTS,
     failed=COUNTS,
     done=DONE,
+    is_read=st.booleans(),
     waiting=COUNTS,
     lacking=st.sampled_from(["", "memory", "CPU"]),
     jobs=COUNTS,
@@ -93,4 +94,5 @@ def test_a_rollout_is_told_by_its_version_and_what_keeps_it():
 
 def test_a_story_that_needed_nothing_says_so():
     assert outcome_of(StoryFacts()).strong == "No evaluation was needed."
-    assert outcome_of(StoryFacts(evaluations=1, jobs=1)).strong == "Nothing had to change."
+    assert outcome_of(StoryFacts(evaluations=1, is_read=True)).strong == "Nothing had to change."
+    assert outcome_of(StoryFacts(evaluations=1)).strong == "1 evaluation, which has ended."

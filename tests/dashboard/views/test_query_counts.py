@@ -9,18 +9,23 @@ from django.db.backends.utils import CursorWrapper
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
+from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodePool
 from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.story import Story, StoryKind
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 
 BASELINE = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
 SHOWN = make_evaluation(status=EvalStatus.COMPLETE, create_index=2)
 NODE = make_node()
 ALLOCATION = make_allocation(number=1)
+STORY = Story(
+    id="5" * 36, kind=StoryKind.ROLLOUT, namespace="default", job_id="web", create_index=2
+)
 PATHS = {
     "now": "/",
     "jobs": "/jobs/",
@@ -37,6 +42,8 @@ PATHS = {
     "explain": f"/explain/{SHOWN.id}/",
     "explain against now": f"/explain/{SHOWN.id}/?view=both&node=node",
     "chain": f"/chains/{SHOWN.id}/",
+    "stories": "/stories/",
+    "story": f"/stories/{STORY.id}/",
     "nodes": "/nodes/",
     "node": f"/nodes/{NODE.id}/",
     "namespaces": "/namespaces/",
@@ -81,6 +88,7 @@ def fill(store, first, last):
         change.put(QUOTAS, QuotaSpec(name="small"))
         change.put(NAMESPACES, Namespace(name="default", quota="small"))
         change.put(NODE_POOLS, NodePool(name="default"))
+        change.put(STORIES, STORY)
         for number in range(first, last):
             change.put(NAMESPACES, Namespace(name=f"team-{number}", quota="small"))
             put_found(change, make_node(number))
@@ -95,6 +103,7 @@ def fill(store, first, last):
                     job_id="web" if number == 1 else f"job-{number}",
                     status=EvalStatus.COMPLETE if number % 2 else EvalStatus.BLOCKED,
                     create_index=2,
+                    story_id=STORY.id,
                 ),
             )
 

@@ -20,12 +20,14 @@ from dashboard.viewer import visible_namespaces
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
+from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodePool
 from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.story import Story, StoryKind
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.dashboard.views.conftest import Browser
 from tests.people import KINDS, account
@@ -69,7 +71,11 @@ PAGES = {
     "evaluation": EVERYBODY,
     "capsule": LOOKERS,
     "chain": EVERYBODY,
+    "explain": EVERYBODY,
     "chain-file": EVERYBODY,
+    "stories": EVERYBODY,
+    "story": EVERYBODY,
+    "story-file": EVERYBODY,
     "deployments": EVERYBODY,
     "deployment": EVERYBODY,
     "allocations": EVERYBODY,
@@ -139,8 +145,11 @@ FOLLOWS = {
     "evaluations": EVERYBODY,
     "evaluation": EVERYBODY,
     "chain": EVERYBODY,
+    "explain": EVERYBODY,
     "tidy": EVERYBODY,
     "timeline": EVERYBODY,
+    "stories": EVERYBODY,
+    "story": EVERYBODY,
     "deployments": EVERYBODY,
     "deployment": EVERYBODY,
     "allocations": EVERYBODY,
@@ -156,7 +165,7 @@ FOLLOWS = {
 #: Addresses that name a thing of a namespace.
 OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
-    "allocation", "allocation-logs", "namespace", "deployment",
+    "allocation", "allocation-logs", "namespace", "deployment", "story", "story-file", "explain",
 }  # fmt: skip
 #: Buttons that name none.
 OF_NO_NAMESPACE = {
@@ -165,6 +174,7 @@ OF_NO_NAMESPACE = {
     "account-token-revoke", "access-token-make", "access-token-revoke", "access-role-save",
     "access-role-delete", "access-join-make", "access-join-revoke",
 }  # fmt: skip
+STORY = Story(kind=StoryKind.ROLLOUT, job_id="web")
 #: What pages of plain names are asked for; others name a namespace.
 NAMES = {"access-policy": "viewer", "pool": "default", "quota": "small"}
 #: Refused, sent to sign in, or told that there is no such thing.
@@ -186,6 +196,10 @@ def world(store):
             put_found(change, EVALUATIONS[place])
             put_found(change, ALLOCATIONS[place])
             put_found(change, Deployment(id=f"d-{place}", namespace=place, job_id="web"))
+            change.put(
+                STORIES,
+                Story(id=f"s-{place}", namespace=place, kind=StoryKind.ROLLOUT, job_id="web"),
+            )
 
     store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
 
@@ -203,6 +217,7 @@ def address(name, place="default"):
         "job_id": "web", "namespace": place, "node_id": NODE.id, "form": "json",
         "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
         "name": NAMES.get(name, place), "deployment_id": f"d-{place}",
+        "story_id": f"s-{place}",
     }  # fmt: skip
     route = str(pattern)
     for word, value in values.items():
@@ -276,7 +291,8 @@ def test_a_topic_is_followed_by_those_of_its_line_and_by_nobody_else(world, stor
     key = {
         Names.NAMESPACE: ALL, Names.NODES: "", Names.GOVERNANCE: "",
         Names.NODE: NODE.id, Names.JOB: "default/web",
-        Names.DEPLOYMENT: "d-default",
+        Names.DEPLOYMENT: "d-default", Names.STORY: "s-default",
+        Names.EXPLAINED: f"{EVALUATIONS['default'].id}/web",
         Names.ALLOCATION: ALLOCATIONS["default"].id, Names.EVALUATION: EVALUATIONS["default"].id,
     }[names]  # fmt: skip
     followed = set()

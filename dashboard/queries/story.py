@@ -1,0 +1,211 @@
+"""A story's page: what happened, told whole, as it is or as it was at an index.
+
+In: a reader, a story's id, how it is to be shown. Out: the context of `story.html` and of its
+panels, in a number of reads that does not grow with the story.
+"""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from cluster.store.ports import Namespaces, RecordReader
+from dashboard.chains import Chain
+from dashboard.outcomes import short_outcome, waiting_for, why_waiting
+from dashboard.queries.progress import took
+from dashboard.queries.timeline import timeline_context
+from dashboard.stories.cells import cells_of
+from dashboard.stories.names import KINDS, cause_of, file_name, nodes_told, title_of
+from dashboard.stories.replay import Track
+from dashboard.stories.told import outcome_of, standing_of
+from dashboard.stories.tree import story_tree
+from dashboard.stories.whole import Whole, counted, later_told, past_told, whole_of
+from dashboard.subscription import topic_text
+from dashboard.viewer import Absent, Viewer, crumbs
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.story import Story
+
+#: Rows of the table; the graph folds, and the files tell every one.
+MAX_ROWS = 300
+#: Of what waits, so many are told one by one.
+MAX_WAITING = 12
+SPEEDS = (1, 10, 100)
+VIEWS = {"lanes": "Lanes", "timeline": "Timeline", "list": "List", "table": "Table"}
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """How a story is looked at."""
+
+    view: str = "lanes"
+    #: An index of the past; None: now.
+    at: int | None = None
+    #: The fold whose members are drawn each.
+    opened: str = ""
+
+    def address(self, **changes: str) -> str:
+        """The same page with these fields changed."""
+        fields = {
+            "view": "" if self.view == "lanes" else self.view,
+            "open": self.opened,
+            "at": "" if self.at is None else str(self.at),
+        }
+        return "?" + urlencode({key: text for key, text in (fields | changes).items() if text})
+
+
+def story_page(
+    reader: RecordReader, viewer: Viewer, *, story_id: str, shown: Shown
+) -> dict[str, Any]:
+    """The context of the page; raises Absent for a story that may not be seen."""
+    story, namespaces = story_for(reader, viewer, story_id)
+    whole = whole_of(
+        reader, story, viewer.now, namespaces=namespaces, at=shown.at, opened=shown.opened
+    )
+    key = f"{story.id}/{shown.opened}" if shown.opened else story.id
+    return {
+        **story_panel(reader, whole, shown),
+        "views": [
+            {
+                "word": word,
+                "url": shown.address(view="" if name == "lanes" else name),
+                "is_current": name == shown.view,
+            }
+            for name, word in VIEWS.items()
+        ],
+        "crumbs": crumbs(
+            ("Evaluations", "/evaluations/"),
+            ("Stories", "/stories/"),
+            (title_of(story, whole.names).plain, ""),
+        ),
+        # The past does not change: nothing is followed.
+        "live_topics": topic_text("story", key) if shown.at is None else "",
+        "file": f"/stories/{story.id}",
+        "file_name": file_name(story, whole.names),
+        "file_query": "" if shown.at is None else f"?at={shown.at}",
+        "close_url": shown.address(open=""),
+        "timeline_now_url": shown.address(at=""),
+        **_viewed(reader, whole, shown.view),
+    }
+
+
+def story_for(reader: RecordReader, viewer: Viewer, story_id: str) -> tuple[Story, Namespaces]:
+    """The story and the namespaces whose evaluations it may show; raises Absent."""
+    story = reader.story(story_id)
+    reads_nodes = viewer.access.reads("node")
+    if story is None or not may_see(story, viewer.namespaces, reads_nodes=reads_nodes):
+        raise Absent
+    return story, viewer.namespaces
+
+
+def story_panel(reader: RecordReader, whole: Whole, shown: Shown) -> dict[str, Any]:
+    """What page and frames tell of a story."""
+    story, facts, track = whole.story, whole.facts, whole.track
+    names = whole.names
+    until = facts.ended or whole.gathered.at
+    return {
+        "story": story,
+        "title": title_of(story, names),
+        "kind": KINDS[story.kind],
+        "cause": cause_of(story, names),
+        "facts": facts,
+        "standing": standing_of(facts),
+        "outcome": outcome_of(facts),
+        "lasted": max(until - story.create_time, 0),
+        "graph": whole.graph,
+        "counted": counted(facts, whole.graph),
+        "tree": story_tree(whole),
+        "lanes": whole.lanes.rows,
+        "past": whole.gathered.past,
+        "later": whole.gathered.later,
+        "past_told": past_told(whole),
+        "later_told": later_told(whole),
+        "waits": _waits(whole),
+        "more_waits": max(facts.blocked - MAX_WAITING, 0),
+        "deployment": whole.rollout.deployment if whole.rollout is not None else None,
+        "at_once": whole.rollout.at_once if whole.rollout is not None else 0,
+        "cells": cells_of(whole),
+        "nodes": [{"id": key, "name": name} for key, name in names.items()],
+        "more_nodes": nodes_told(story),
+        "page_index": reader.index,
+        "shown": shown,
+        "track": track,
+        "now_url": shown.address(at="") or "?",
+        **(_replayed(track, shown) if track is not None else {}),
+    }
+
+
+def _replayed(track: Track, shown: Shown) -> dict[str, Any]:
+    """What the replay's buttons lead to without script, and what the script goes by."""
+    return {
+        "track_stops": msgspec.json.encode(track.stops).decode(),
+        "track_problems": msgspec.json.encode(track.problems).decode(),
+        "track_last": len(track.stops) - 1,
+        "back_url": shown.address(at=str(track.back)),
+        "on_url": shown.address(at=str(track.on)),
+        "problem_url": shown.address(at=str(track.next_problem)),
+        "speeds": SPEEDS,
+    }
+
+
+def _waits(whole: Whole) -> list[dict[str, Any]]:
+    """What waits for room, oldest first, and why."""
+    rows = []
+    for item in whole.blocked[:MAX_WAITING]:
+        count, lacking = waiting_for(item)
+        rows.append(
+            {
+                "evaluation": item,
+                "count": count,
+                "lacking": lacking or "room",
+                "why": why_waiting(item.failed_task_groups.values()),
+            }
+        )
+    return rows
+
+
+def _viewed(reader: RecordReader, whole: Whole, view: str) -> dict[str, Any]:
+    """What only one way of looking needs."""
+    if view == "table":
+        return _rows(reader, whole)
+    if view == "timeline" and whole.gathered.past is None:
+        shown = _newest(reader, whole)
+        chain = Chain({item.id: item for item in shown}, {})
+        return timeline_context(reader, chain, eval_id="", now=whole.gathered.at)
+    return {}
+
+
+def _newest(reader: RecordReader, whole: Whole) -> list[Evaluation]:
+    ids = [face.id for face in whole.gathered.faces if not face.is_stub][-MAX_ROWS:]
+    return reader.evaluations_among(ids)
+
+
+def _rows(reader: RecordReader, whole: Whole) -> dict[str, Any]:
+    faces = whole.gathered.faces
+    shown = [face for face in faces if not face.is_stub][-MAX_ROWS:]
+    known = whole.gathered.evaluations
+    missing = [face.id for face in shown if face.id not in known]
+    bodies = known | {item.id: item for item in reader.evaluations_among(missing)}
+    newest = reader.newest_steps_of([face.id for face in shown])
+    members = {face.id: whole.gathered.member(face) for face in shown}
+    return {
+        "rows": [
+            {
+                "evaluation": bodies[face.id],
+                "state": members[face.id].state,
+                "is_selected": False,
+                "made_by": bodies[face.id].previous_eval or members[face.id].cause_eval,
+                "event": " ".join(members[face.id].event_lines[:2]),
+                "told": short_outcome(bodies[face.id]),
+                "took": took(bodies[face.id], newest.get(face.id)),
+            }
+            for face in shown
+            if face.id in bodies
+        ],
+        "hidden": len(faces) - len(shown),
+    }
+
+
+def may_see(story: Story, namespaces: Namespaces, *, reads_nodes: bool) -> bool:
+    """Whether a story exists for somebody: by its namespace, or as one of the cluster's."""
+    if not story.namespace:
+        return namespaces is None or reads_nodes
+    return namespaces is None or story.namespace in namespaces

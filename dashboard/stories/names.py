@@ -1,0 +1,135 @@
+"""What a story is called: the thing that set all going, as a person would name it.
+
+In: a story. Out: its kind in a word with an icon, its title with what of it is a link, what its
+first circle says, the name of its files.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from cluster.page_addresses import job_url
+from dashboard.graphs.story_lanes import LaneEvent
+from dashboard.wording import clipped, clock_time, count_of
+from scheduler.structs.story import Story, StoryKind
+
+
+class KindWord(NamedTuple):
+    """A kind in the list and its chips."""
+
+    word: str
+    icon: str
+    #: Which sets of words its lanes have.
+    harm: str = ""
+
+
+KINDS: Mapping[StoryKind, KindWord] = {
+    StoryKind.ROLLOUT: KindWord("Rollout", "deployment"),
+    StoryKind.DRAIN: KindWord("Drain", "draining", "drain"),
+    StoryKind.LOSS: KindWord("Loss", "lost", "loss"),
+    StoryKind.RETURN: KindWord("Return", "return"),
+    StoryKind.CRASH_LOOP: KindWord("Crash loop", "loop"),
+    StoryKind.PREEMPTION: KindWord("Preemption", "preempt"),
+    StoryKind.SCALING: KindWord("Scaling", "scale"),
+    StoryKind.STOP: KindWord("Stop", "stop"),
+    StoryKind.DISPATCH: KindWord("Dispatch", "play"),
+    StoryKind.LAUNCH: KindWord("Launch", "delayed"),
+    StoryKind.EVALUATION: KindWord("By hand", "user"),
+    StoryKind.COLLECTION: KindWord("Collection", "deleted"),
+    StoryKind.CONFIGURATION: KindWord("Change", "settings"),
+    StoryKind.NODE_CHANGE: KindWord("Node", "node"),
+}
+_NAME = re.compile(r"[^a-z0-9]+")
+
+
+class Title(NamedTuple):
+    """`Rollout of `, `shop v2` with its address, and what comes after."""
+
+    before: str
+    linked: str = ""
+    url: str = ""
+    after: str = ""
+
+    @property
+    def plain(self) -> str:
+        """All of it."""
+        return f"{self.before}{self.linked}{self.after}"
+
+
+def harm_of(story: Story) -> str:
+    """Which words the lanes of its jobs have."""
+    return KINDS[story.kind].harm
+
+
+def title_of(story: Story, names: Mapping[str, str] | None = None) -> Title:
+    """Its headline; `names`: of nodes, by their ids, where they are known."""
+    url = job_url(story.job_key) if story.job_id else ""
+    match story.kind:
+        case StoryKind.ROLLOUT:
+            return Title("Rollout of ", f"{story.job_id} v{story.job_version}", url)
+        case StoryKind.CRASH_LOOP:
+            return Title("Crash loop of ", story.alloc_name or story.job_id, url)
+        case StoryKind.EVALUATION:
+            return Title("Evaluation of " if story.job_id else "Evaluation by hand", *_job(story))
+        case StoryKind.STOP if story.alloc_name:
+            return Title("Stop of ", story.alloc_name, url)
+        case StoryKind.PREEMPTION:
+            return Title("Preemption by ", story.job_id, url)
+        case StoryKind.COLLECTION:
+            return Title("Collection of what is over")
+        case StoryKind.CONFIGURATION:
+            return Title(f"Change: {story.text}" if story.text else "Change of the settings")
+        case StoryKind.DRAIN | StoryKind.LOSS | StoryKind.RETURN | StoryKind.NODE_CHANGE:
+            return _of_nodes(story, names or {})
+    return Title(f"{KINDS[story.kind].word} of ", *_job(story))
+
+
+def _job(story: Story) -> tuple[str, str]:
+    return (story.job_id, job_url(story.job_key)) if story.job_id else ("", "")
+
+
+def _of_nodes(story: Story, names: Mapping[str, str]) -> Title:
+    count = max(story.node_count, len(story.node_ids))
+    first = story.node_ids[0] if story.node_ids else ""
+    if count == 1:
+        linked, url = names.get(first) or "1 node", f"/nodes/{first}/"
+    else:
+        linked, url = count_of(count, "node"), ""
+    if story.kind is StoryKind.DRAIN:
+        by = f" by {story.actor}" if story.actor else ""
+        reason = f": {story.reason}" if story.reason else ""
+        return Title("Drain of ", linked, url, f"{by}{reason}")
+    word = {StoryKind.LOSS: "lost", StoryKind.RETURN: "back"}.get(story.kind, "changed")
+    when = f" {clock_time(story.create_time)}" if story.kind is StoryKind.LOSS else ""
+    return Title("", linked, url, f" {word}{when}")
+
+
+def cause_of(story: Story, names: Mapping[str, str] | None = None) -> str:
+    """What began, in the record's words, else in those of its kind."""
+    return story.text or title_of(story, names).plain
+
+
+def event_of(story: Story, names: Mapping[str, str] | None = None) -> LaneEvent:
+    """What the first circle of its drawing says."""
+    when = clock_time(story.create_time)
+    title = title_of(story, names)
+    if story.kind is StoryKind.ROLLOUT:
+        lines = (title.linked, story.actor, when) if story.actor else (title.linked, when)
+    elif story.kind in (StoryKind.LOSS, StoryKind.RETURN, StoryKind.NODE_CHANGE):
+        lines = (title.linked, title.after.split()[0], when)
+    elif title.linked:
+        lines = (KINDS[story.kind].word, title.linked, when)
+    else:
+        lines = (KINDS[story.kind].word, when)
+    return LaneEvent(lines=lines, name=f"Cause: {title.plain}, {when}", href=title.url)
+
+
+def file_name(story: Story, names: Mapping[str, str] | None = None) -> str:
+    """`rollout-shop-v2`, for the files that are saved of it."""
+    plain = _NAME.sub("-", title_of(story, names).plain.lower()).strip("-")
+    return clipped(plain, 60).rstrip("\N{HORIZONTAL ELLIPSIS}-") or "story"
+
+
+def nodes_told(story: Story) -> int:
+    """How many nodes it has beyond those it names."""
+    return max(story.node_count - len(story.node_ids), 0)

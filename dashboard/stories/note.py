@@ -1,0 +1,130 @@
+"""A story as an incident note: what, when, who, path, figures, links, in Markdown.
+
+In: a Whole and the address of the site. Out: text. What people named is quoted, so that no name
+becomes a heading, a link or markup.
+"""
+
+from collections.abc import Iterator
+
+from dashboard.labels import label_for
+from dashboard.outcomes import waiting_for, why_waiting
+from dashboard.stories.lanes import LaneRow
+from dashboard.stories.names import KINDS, cause_of, title_of
+from dashboard.stories.told import outcome_of, standing_of
+from dashboard.stories.whole import Whole, past_told
+from dashboard.wording import count_of, full_time, number, short_id, span
+
+_MARKUP = frozenset("\\`*_{}[]<>#|~&")
+#: Evaluations that wait, told one by one.
+_MOST = 20
+
+
+def incident_note(whole: Whole, site: str) -> str:
+    """The whole note."""
+    return "\n".join(_lines(whole, site)) + "\n"
+
+
+def _lines(whole: Whole, site: str) -> Iterator[str]:
+    story, facts, past = whole.story, whole.facts, whole.gathered.past
+    told = outcome_of(facts)
+    yield f"# {plain(title_of(story, whole.names).plain)}"
+    yield ""
+    if past is not None:
+        then = f"As of {full_time(past.at)}, index {number(past.index)}."
+        yield f"{then} {past_told(whole)}".rstrip()
+        yield ""
+    yield f"**{plain(told.strong)}** {plain(told.rest)}".rstrip()
+    yield ""
+    yield from _table(
+        ("", ""),
+        [
+            ("What", f"{KINDS[story.kind].word}: {cause_of(story, whole.names)}"),
+            ("Stands", label_for("story", standing_of(facts)).word),
+            ("Who", story.actor or "no person"),
+            *([("Reason", story.reason)] if story.reason else []),
+            ("Began", full_time(story.create_time)),
+            ("Ended", full_time(facts.ended) if facts.ended else "not over"),
+            *([("Lasted", span(facts.ended - facts.began))] if facts.ended else []),
+        ],
+    )
+    yield from _path(whole)
+    yield from _figures(whole)
+    yield from _waiting(whole, site)
+    yield "## Links"
+    yield ""
+    address = f"{site}/stories/{story.id}/"
+    yield f"- The story: <{address}>"
+    if past is not None:
+        yield f"- This moment: <{address}?at={past.index}>"
+    for form in ("mmd", "svg", "json"):
+        yield f"- <{site}/stories/{story.id}.{form}>"
+
+
+def _path(whole: Whole) -> Iterator[str]:
+    if not whole.lanes.rows:
+        return
+    yield "## Path"
+    yield ""
+    yield from _table(
+        ("Phase", "State", "Evaluations", "What happened"),
+        [
+            (row.title, label_for("story", row.state).word, number(row.evaluations), _row(row))
+            for row in whole.lanes.rows
+        ],
+    )
+
+
+def _row(row: LaneRow) -> str:
+    healthy = f"{number(row.healthy)} of {number(row.wanted)} healthy" if row.wanted else ""
+    return ", ".join(part for part in (healthy, row.told) if part)
+
+
+def _figures(whole: Whole) -> Iterator[str]:
+    facts = whole.facts
+    figures = [
+        ("Evaluations", facts.evaluations),
+        ("Jobs", facts.jobs),
+        ("On the way", facts.running),
+        ("Wait for room", facts.blocked),
+        ("Failed", facts.failed),
+        ("Collected since", facts.collected),
+        *((f"Allocations {word}", count) for word, count in facts.done.items()),
+    ]
+    yield "## Figures"
+    yield ""
+    yield from _table(
+        ("Of what", "How many"), [(word, number(count)) for word, count in figures if count]
+    )
+
+
+def _waiting(whole: Whole, site: str) -> Iterator[str]:
+    blocked = whole.blocked
+    if not blocked:
+        return
+    yield "## What waits"
+    yield ""
+    for item in blocked[:_MOST]:
+        count, lacking = waiting_for(item)
+        why = why_waiting(item.failed_task_groups.values()) or f"for {lacking or 'room'}"
+        told = f"{number(count)} of " if count else ""
+        yield (
+            f"- {told}{plain(item.job_id)}: {plain(why)}"
+            f" ([{short_id(item.id)}]({site}/evaluations/{item.id}/))"
+        )
+    if whole.facts.blocked > _MOST:
+        yield f"- and {count_of(whole.facts.blocked - _MOST, 'more evaluation')}"
+    yield ""
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(plain(cell) for cell in row)} |"
+    yield ""
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is, in one line."""
+    line = "".join(char if char.isprintable() else " " for char in text)
+    return "".join(f"\\{char}" if char in _MARKUP else char for char in line)

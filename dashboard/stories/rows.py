@@ -1,0 +1,128 @@
+"""Stories in lists: each told in a line, from counts alone.
+
+In: stories, how many evaluations of each are in which state, the deployments of their jobs. Out:
+StoryLines. No evaluation is read.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryProgress
+from dashboard.labels import label_for
+from dashboard.outcomes import OutcomeSentence
+from dashboard.rollouts import progress_of
+from dashboard.stories.batches import goes_back
+from dashboard.stories.names import KINDS, KindWord, Title, harm_of, title_of
+from dashboard.stories.told import RolloutFacts, StoryFacts, short_outcome, standing_of
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.story import Story
+
+_NEEDY = {"failed": "failed", "went-back": "failed", "held-up": "blocked"}
+
+
+class StoryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A story as a row of a list or a strip."""
+
+    story: Story
+    title: Title
+    kind: KindWord
+    facts: StoryFacts
+    standing: str
+    outcome: OutcomeSentence
+
+    @property
+    def is_running(self) -> bool:
+        """The record says that something of it is still to come."""
+        return self.facts.is_running
+
+    @property
+    def tone(self) -> str:
+        """Where it needs somebody."""
+        return _NEEDY.get(self.standing, "")
+
+    @property
+    def icon_tone(self) -> str:
+        """Of the icon before it."""
+        return label_for("story", self.standing).tone
+
+    @property
+    def took(self) -> int:
+        """How long it lasted, ns; 0 while it does."""
+        return max(self.facts.ended - self.facts.began, 0) if self.facts.ended else 0
+
+
+def lines_of(
+    reader: RecordReader, listed: Sequence[ListedStory], namespaces: Namespaces
+) -> list[StoryLine]:
+    """A line for each, in three reads whatever their number."""
+    ids = [row.story.id for row in listed]
+    counts = reader.progress_of(ids, namespaces)
+    deployments = reader.deployments_of_stories(ids)
+    first = {story.node_ids[0] for story, _ in listed if story.node_count == 1 and story.node_ids}
+    reader.preload(nodes=first)
+    names = {node_id: node.name for node_id in first if (node := reader.node(node_id))}
+    return [
+        line_of(row, counts.get(row.story.id), deployment_of(row.story, deployments), names)
+        for row in listed
+    ]
+
+
+def line_of(
+    row: ListedStory,
+    progress: StoryProgress | None,
+    deployment: Deployment | None,
+    names: Mapping[str, str],
+) -> StoryLine:
+    """One story, from what was counted."""
+    facts = _facts(row, progress or StoryProgress({}, 0, 0), deployment)
+    return StoryLine(
+        story=row.story,
+        title=title_of(row.story, names),
+        kind=KINDS[row.story.kind],
+        facts=facts,
+        standing=standing_of(facts),
+        outcome=short_outcome(facts),
+    )
+
+
+def _facts(row: ListedStory, progress: StoryProgress, deployment: Deployment | None) -> StoryFacts:
+    story, counts = row.story, progress.by_status
+    facts = StoryFacts(
+        evaluations=sum(counts.values()),
+        running=counts.get("pending", 0),
+        blocked=counts.get("blocked", 0),
+        failed=counts.get("failed", 0),
+        began=story.create_time,
+        rollout=rollout_facts(deployment) if deployment is not None else None,
+        nodes=max(story.node_count, len(story.node_ids)),
+        collected=counts.get("deleted", 0),
+        is_running=row.is_running,
+        is_drain=harm_of(story) == "drain",
+    )
+    if facts.is_open or not facts.evaluations:
+        return facts
+    ended = max(progress.last, deployment.modify_time if deployment is not None else 0)
+    return msgspec.structs.replace(facts, ended=ended)
+
+
+def deployment_of(story: Story, deployments: Sequence[Deployment]) -> Deployment | None:
+    """The first one of a story, in order of creation: a revert's comes after it."""
+    return next((each for each in deployments if each.story_id == story.id), None)
+
+
+def rollout_facts(deployment: Deployment) -> RolloutFacts:
+    """How far a deployment is, as its own counts say."""
+    progress = progress_of(deployment)
+    groups = deployment.task_groups.values()
+    return RolloutFacts(
+        status=deployment.status.value,
+        version=deployment.job_version,
+        wanted=sum(group.desired_total for group in groups),
+        healthy=sum(min(group.healthy_allocs, group.desired_total) for group in groups),
+        canaries_waiting=progress.waiting_canaries,
+        deadline=progress.deadline,
+        reverts=progress.reverts,
+        went_back=goes_back(deployment),
+        description=deployment.status_description,
+    )

@@ -1,0 +1,289 @@
+"""A whole story: its evaluations, phases, figures and drawing, from one look at the record.
+
+In: a reader, a story, an instant or an index of the past. Out: a Whole, from which page, frames
+and files are told, so that they say the same.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from cluster.store.evaluation_face import EvaluationFace
+from cluster.store.ports import Namespaces, RecordReader
+from dashboard.graphs.geometry import Graph
+from dashboard.graphs.story import StoryDrawing, folded_in, story_graph
+from dashboard.outcomes import waiting_for
+from dashboard.stories.batches import RolloutPhase, WatchedRollout, phases_of
+from dashboard.stories.gathered import (
+    ALL_READ,
+    Gathered,
+    gather,
+    gather_past,
+    stops_of,
+)
+from dashboard.stories.lanes import Told, harm_lanes, rollout_lanes
+from dashboard.stories.names import event_of, harm_of, title_of
+from dashboard.stories.replay import PastMoment, Track, times_of, track_of
+from dashboard.stories.rows import deployment_of, rollout_facts
+from dashboard.stories.told import RolloutFacts, StoryFacts
+from dashboard.wording import count_of, number, short_id
+from scheduler.state.story_nouns import STORY_NODES
+from scheduler.structs.deployment import Deployment, DeploymentStatus
+from scheduler.structs.evaluation import EvalStatus, Evaluation
+from scheduler.structs.story import Story
+
+#: What has happened so far happened before this.
+_EVER = 2**63
+
+
+class Whole(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is told of a story."""
+
+    story: Story
+    gathered: Gathered
+    facts: StoryFacts
+    lanes: Told
+    graph: Graph
+    track: Track | None
+    rollout: WatchedRollout | None = None
+    phases: tuple[RolloutPhase, ...] = ()
+    #: Names of the nodes that it names, by their ids, in its order.
+    names: dict[str, str] = {}
+
+    @property
+    def blocked(self) -> list[Evaluation]:
+        """Those that wait for room and whose body is known, oldest first."""
+        known = self.gathered.evaluations
+        return [
+            known[face.id]
+            for face in self.gathered.faces
+            if face.status == EvalStatus.BLOCKED and not face.is_stub and face.id in known
+        ]
+
+
+def whole_of(
+    reader: RecordReader,
+    story: Story,
+    now: int,
+    *,
+    namespaces: Namespaces = None,
+    at: int | None = None,
+    opened: str = "",
+) -> Whole:
+    """The story now, or `at` an index; of a story of many namespaces, what these may show."""
+    if at is None:
+        gathered = gather(reader, story, now, namespaces)
+    else:
+        gathered = gather_past(reader, story, at, namespaces)
+    rollout = _rollout_of(reader, story, gathered)
+    members = gathered.members()
+    names = _node_names(reader, story)
+    event = event_of(story, names)
+    phases = _phases(rollout, gathered)
+    if rollout is not None:
+        told = rollout_lanes(phases, members, event, gathered.at)
+    else:
+        told = harm_lanes(harm_of(story), members)
+    drawing = StoryDrawing(
+        key=graph_key(story.id, opened),
+        title=title_of(story, names).plain,
+        description="",
+        lanes=told.lanes,
+        root=None if rollout is not None else event,
+        opened=opened,
+        address="?" if at is None else f"?at={at}&",
+    )
+    graph = story_graph(drawing)
+    facts = _facts(reader, gathered, told, rollout)
+    return Whole(
+        story=story,
+        gathered=gathered,
+        facts=facts,
+        lanes=told,
+        graph=msgspec.structs.replace(graph, description=_described(facts, told, graph)),
+        track=_track(reader, story, gathered, phases, at),
+        rollout=rollout,
+        phases=tuple(phases),
+        names=names,
+    )
+
+
+def _node_names(reader: RecordReader, story: Story) -> dict[str, str]:
+    reader.preload(nodes=story.node_ids)
+    found = ((node_id, reader.node(node_id)) for node_id in story.node_ids)
+    return {node_id: node.name if node else short_id(node_id) for node_id, node in found}
+
+
+def graph_key(story_id: str, opened: str = "") -> str:
+    """The name of a story's drawing: one with a fold open is another."""
+    return f"story-{story_id}/{opened}" if opened else f"story-{story_id}"
+
+
+def counted(facts: StoryFacts, graph: Graph) -> str:
+    """`26 evaluations, folded into 4 shapes`, beside the heading of the drawing."""
+    told = count_of(facts.evaluations, "evaluation")
+    folds = folded_in(graph)
+    return f"{told}, some of them folded into {count_of(folds, 'shape')}" if folds else told
+
+
+def _described(facts: StoryFacts, told: Told, graph: Graph) -> str:
+    lanes = ", ".join(lane.title for lane in told.lanes)
+    return f"{counted(facts, graph)}. {lanes}." if lanes else f"{counted(facts, graph)}."
+
+
+def _rollout_of(reader: RecordReader, story: Story, gathered: Gathered) -> WatchedRollout | None:
+    past = gathered.past
+    found = deployment_of(story, reader.deployments_of_stories([story.id]))
+    if found is None or (past is not None and found.create_index > past.index):
+        return None
+    deployment = _as_it_was(found, past)
+    allocations = [
+        alloc
+        for alloc in reader.allocations_by_deployment(deployment.id)
+        if past is None or alloc.create_index <= past.index
+    ]
+    return WatchedRollout(
+        deployment=deployment,
+        allocations=tuple(allocations),
+        at_once=_at_once(reader, deployment),
+    )
+
+
+def _as_it_was(deployment: Deployment, past: PastMoment | None) -> Deployment:
+    if past is None or deployment.modify_index <= past.index:
+        return deployment
+    groups = {
+        name: msgspec.structs.replace(group, require_progress_by=0, promoted=False)
+        for name, group in deployment.task_groups.items()
+    }
+    return msgspec.structs.replace(
+        deployment, status=DeploymentStatus.RUNNING, status_description="", task_groups=groups
+    )
+
+
+def _at_once(reader: RecordReader, deployment: Deployment) -> int:
+    job = reader.job_version(deployment.job_key, deployment.job_version)
+    if job is None:
+        return 0
+    sizes = [
+        group.update.max_parallel if group.update is not None else 0
+        for group in job.task_groups
+        if group.name in deployment.task_groups
+    ]
+    return sum(sizes) if all(sizes) else 0
+
+
+def _phases(rollout: WatchedRollout | None, gathered: Gathered) -> list[RolloutPhase]:
+    if rollout is None:
+        return []
+    until = gathered.at if gathered.past is not None else _EVER
+    return phases_of(rollout, gathered.evaluations, until=until)
+
+
+def _facts(
+    reader: RecordReader, gathered: Gathered, told: Told, rollout: WatchedRollout | None
+) -> StoryFacts:
+    faces = [face for face in gathered.faces if not face.is_stub]
+    blocked = [face for face in faces if face.status == "blocked"]
+    bodies = [gathered.evaluations[face.id] for face in blocked if face.id in gathered.evaluations]
+    waits = [waiting_for(item) for item in bodies]
+    lacking = {word for _, word in waits if word}
+    done: dict[str, int] = {}
+    for member in gathered.members() if gathered.is_whole else ():
+        for word, count in member.work.items():
+            done[word] = done.get(word, 0) + count
+    story = gathered.story
+    draining = _draining(reader, story) if gathered.past is None else 0
+    facts = StoryFacts(
+        evaluations=len(gathered.faces),
+        running=sum(face.status == "pending" for face in faces),
+        blocked=len(blocked),
+        failed=sum(face.status == "failed" for face in faces),
+        done=done,
+        is_read=gathered.is_whole and not gathered.collected,
+        waiting=sum(count for count, _ in waits) if len(bodies) == len(blocked) else 0,
+        lacking=lacking.pop() if len(lacking) == 1 else "",
+        jobs=len({(face.namespace, face.job_id) for face in gathered.faces}),
+        began=story.create_time,
+        rollout=_rollout_facts(rollout, told, gathered) if rollout is not None else None,
+        draining=draining,
+        nodes=max(story.node_count, len(story.node_ids)),
+        collected=gathered.collected,
+        is_drain=harm_of(story) == "drain",
+    )
+    if facts.is_open or not gathered.faces:
+        return facts
+    ends = [face.modify_time for face in gathered.faces]
+    ends += [step.at for step in gathered.newest.values()]
+    if rollout is not None:
+        ends.append(rollout.deployment.modify_time)
+    return msgspec.structs.replace(facts, ended=max(ends))
+
+
+def _draining(reader: RecordReader, story: Story) -> int:
+    if harm_of(story) != "drain":
+        return 0
+    draining = {node.id for node in reader.closed_nodes() if node.drain_strategy is not None}
+    links = reader.list_by(STORY_NODES, "story", story.id)
+    return sum(link.node_id in draining and link.current for link in links)
+
+
+def _rollout_facts(rollout: WatchedRollout, told: Told, gathered: Gathered) -> RolloutFacts:
+    facts = rollout_facts(rollout.deployment)
+    batches = [row for row in told.rows if row.title.startswith("Batch")]
+    begun = [row for row in batches if row.state != "to-come"]
+    facts = msgspec.structs.replace(facts, batch=len(begun), batches=len(batches))
+    if gathered.past is None:
+        return facts
+    healthy = sum(row.healthy for row in told.rows)
+    return msgspec.structs.replace(
+        facts, healthy=min(healthy, facts.wanted), canaries_waiting=0, deadline=0
+    )
+
+
+def _track(
+    reader: RecordReader,
+    story: Story,
+    gathered: Gathered,
+    phases: Sequence[RolloutPhase],
+    at: int | None,
+) -> Track | None:
+    faces = gathered.faces if at is None else reader.story_faces(story.id, gathered.namespaces)
+    lives = {}
+    if len(faces) <= ALL_READ:
+        lives = reader.lives_of([face.id for face in faces if not face.is_stub])
+    moments = stops_of(faces, lives)
+    begun = [(phase.since, phase.title) for phase in phases if not phase.is_to_come]
+    return track_of(moments, dict(_problems(faces)), begun or times_of(moments), at)
+
+
+def _problems(faces: Iterable[EvaluationFace]) -> Iterator[tuple[int, str]]:
+    """What went wrong, by index: what came to wait for room, what failed."""
+    for face in faces:
+        if face.is_stub:
+            continue
+        if face.status == "failed":
+            yield face.modify_index, "failed"
+        elif face.status == "blocked" or face.triggered_by in _WAITED:
+            yield face.create_index, "blocked"
+
+
+_WAITED = ("queued-allocs", "max-plan-attempts")
+
+
+def past_told(whole: Whole) -> str:
+    """What is not known any more of the moment that is shown."""
+    gathered = whole.gathered
+    if not gathered.unknown:
+        return ""
+    one = gathered.unknown == 1
+    return (
+        f"How {count_of(gathered.unknown, 'evaluation')} stood then is not known any more:"
+        f" {'its' if one else 'their'} steps were collected."
+    )
+
+
+def later_told(whole: Whole) -> str:
+    """How many evaluations came after the moment that is shown."""
+    later = whole.gathered.later
+    return f"{number(later)} more came later." if later else ""
