@@ -58,6 +58,11 @@ class DeploymentRow(ReadOnlyRow):
         indexes = [
             models.Index(fields=["namespace", "job_id", "create_index"], name="deployment_of_job"),
             models.Index(fields=["create_index", "id"], name="deployment_by_creation"),
+            models.Index(
+                fields=["story_id"],
+                name="deployment_of_story",
+                condition=~models.Q(story_id=""),
+            ),
         ]
 
     def __str__(self) -> str:
