@@ -59,6 +59,11 @@ class DeploymentRow(ReadOnlyRow):
             models.Index(fields=["namespace", "job_id", "create_index"], name="deployment_of_job"),
             models.Index(fields=["create_index", "id"], name="deployment_by_creation"),
             models.Index(
+                fields=["status"],
+                name="deployment_open",
+                condition=models.Q(status__in=sorted(DEPLOYMENT_ACTIVE)),
+            ),
+            models.Index(
                 fields=["story_id"],
                 name="deployment_of_story",
                 condition=~models.Q(story_id=""),

@@ -74,7 +74,12 @@ class NodeRow(ReadOnlyRow):
     class Meta:
         db_table = "node"
         verbose_name = "node"
-        indexes = [models.Index(fields=["node_pool"], name="node_of_pool")]
+        indexes = [
+            models.Index(fields=["node_pool"], name="node_of_pool"),
+            models.Index(
+                fields=["id"], name="node_draining", condition=models.Q(is_draining=True)
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name or self.id

@@ -22,6 +22,7 @@ from scheduler.ports import Change, IDSource, StateReader, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.state.writes.jobs import has_same_spec, mark_stable, name_version
+from scheduler.state.writes.stories import goes_back
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, VersionTag
 
@@ -83,7 +84,12 @@ def revert_job(  # noqa: PLR0913 - the options of one request
         admitted = admit(change, wanted, judged if is_seen else judge_job(wanted))
         submission = change.get(JOB_SUBMISSIONS, (key, version))
         request = JobRegistration(job=wanted, submission=submission)
-        return register_in(change, request, admitted, NewIds(eval_id, ids))
+        left = change.job(key)
+        written = register_in(change, request, admitted, NewIds(eval_id, ids))
+        back = change.job(key)
+        if left is not None and back is not None and back.version != left.version:
+            goes_back(change, left, back, version)
+        return written
 
     index, written = store.write(WriteKind.JOB_REVERTED, work, now=now, by=by)
     return replace(written, index=index)

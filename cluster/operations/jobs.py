@@ -27,12 +27,14 @@ from scheduler.state.events import WriteKind
 from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.state.writes.jobs import has_same_spec, purge_job, stop_job, write_job
+from scheduler.state.writes.stories import version_story
 from scheduler.state.writes.transitions import mark_transitions
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredTransition
 from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobType
 from scheduler.structs.policies import ReschedulePolicy
+from scheduler.structs.story import StoryKind
 
 DEFAULT_PRIORITY = 50
 LOWEST_PRIORITY = 1
@@ -125,7 +127,9 @@ def deregister_job(  # noqa: PLR0913 - the options of one request
         if purge:
             purge_job(change, key)
         else:
-            stop_job(change, key)
+            stopped = stop_job(change, key)
+            assert stopped is not None, "it was there"
+            version_story(change, stopped, StoryKind.STOP, "job stopped")
         evaluation = _deregister_evaluation(job, eval_id, eval_priority, change, purge=purge)
         return _written(change, evaluation, job_modify_index=change.index)
 
@@ -223,6 +227,8 @@ def register_in(
     if submission is not None:
         _put_submission(change, submission, job)
     evaluation = _register_evaluation(job, ids.eval_id, change, request.eval_priority)
+    if evaluation is None:
+        version_story(change, job, StoryKind.ROLLOUT, f"version {job.version} registered")
     written = _written(change, evaluation, job_modify_index=change.index)
     return replace(written, warnings=told)
 

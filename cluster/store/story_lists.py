@@ -32,9 +32,10 @@ _ACTIVE = ", ".join(f"'{status.value}'" for status in sorted(DEPLOYMENT_ACTIVE))
 _RUNNING = (
     "SELECT story_id FROM evaluation WHERE status IN ('pending', 'blocked')"  # noqa: S608 - our own text
     f" UNION SELECT story_id FROM deployment WHERE status IN ({_ACTIVE})"
-    " UNION SELECT link.story_id FROM node JOIN story_node link ON link.node_id = node.id"
-    " WHERE node.is_draining AND link.kind = 'drain' AND link.linked_index ="
-    " (SELECT MAX(linked_index) FROM story_node WHERE node_id = node.id AND kind = 'drain')"
+    " UNION SELECT link.story_id FROM node CROSS JOIN story_node link"
+    " WHERE node.is_draining AND link.node_id = node.id AND link.kind = 'drain'"
+    " AND link.linked_index = (SELECT MAX(linked_index) FROM story_node"
+    " WHERE node_id = node.id AND kind = 'drain')"
 )
 #: What set a job going, and what it had part in.
 _OF_JOB = (

@@ -60,6 +60,16 @@ def version_story(change: Change, job: Job, kind: StoryKind, text: str, parent: 
     return begin(change, story, is_new=job.job_modify_index == change.index)
 
 
+def goes_back(change: Change, left: Job, back: Job, version: int) -> None:
+    """The rollout that brings an old version back was set going by that of the one it leaves."""
+    story = change.get(STORIES, version_story_id(back.key, back.create_index, back.version))
+    if story is None:
+        return
+    text = f"version {version} came back as version {back.version}"
+    from_ = version_story_id(left.key, left.create_index, left.version)
+    change.put(STORIES, replace(story, text=text, parent_id=from_))
+
+
 def cluster_story(change: Change, kind: StoryKind, text: str) -> str:
     """Something that was done to the whole cluster."""
     return begin(change, Story(id=story_id(kind.value, change.index), kind=kind, text=text))

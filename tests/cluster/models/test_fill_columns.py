@@ -170,8 +170,9 @@ def test_rows_made_before_are_given_their_columns(old_record):
     migrate_to(old_record)
     found, count = differences(old_record)
     assert found == []
-    # The namespace and the pools that every record has, and what the namespace holds.
-    assert count == sum(len(values) for values in VALUES.values()) + 4
+    # The namespace and the pools that every record has, what the namespace holds, and a story for
+    # each evaluation and for the one version that both rollouts are of.
+    assert count == sum(len(values) for values in VALUES.values()) + 4 + 4
     # And the store goes on with it.
     changed = make_evaluation(2, priority=80)
     DjangoStateStore(old_record).write(

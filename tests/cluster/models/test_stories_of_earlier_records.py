@@ -15,7 +15,7 @@ from tests.cluster.models.expected_columns import differences
 from tests.earlier_records import VERSIONS, unpack
 from tests.record_databases import database, migrate, sqlite_settings
 
-migration = importlib.import_module("cluster.migrations.0026_stories_of_earlier_records")
+migration = importlib.import_module("cluster.migrations.0028_stories_of_earlier_records")
 
 #: Tables that it fills or changes.
 TOLD = {"EvaluationRow", "EvaluationStubRow", "DeploymentRow", "StoryRow", "StoryNodeRow"}

@@ -6,16 +6,23 @@ from contextlib import contextmanager
 import pytest
 from django.db import connections
 
-from cluster.store.ports import Listing
+from cluster.store.ports import Listing, StoryFilter
 from scheduler.state.nouns import JOBS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
+from scheduler.state.story_nouns import STORY_NODES
 from scheduler.structs.identity import JobKey
 
 KEY = JobKey("default", "web")
+ENDED = StoryFilter(running=False)
+OF_NODE = StoryFilter(running=False, node_id="n")
 CHANGED = Listing(by_change=True, reverse=True, limit=9, after=(7, "default", "web"))
 #: What a statement was given to look for is gone through, as it must be.
-GIVEN = re.compile(r"CONSTANT ROW|^SCAN wanted$")
+#: Nor is it more than asked for to walk an order to the end of a page, or an index of few rows.
+GIVEN = re.compile(
+    r"CONSTANT ROW|^SCAN wanted$|^SCAN story USING INDEX story_by_creation$"
+    r"|^SCAN node USING (COVERING )?INDEX node_draining$"
+)
 
 
 @contextmanager
@@ -57,6 +64,14 @@ def statements_of(connection):
         pytest.param(lambda reader: reader.list_by(SCALING_EVENTS, "job", KEY), id="scalings"),
         pytest.param(lambda reader: reader.get(PERIODIC_LAUNCHES, KEY), id="launches"),
         pytest.param(lambda reader: reader.page(JOBS, CHANGED), id="jobs-by-change"),
+        pytest.param(lambda reader: reader.progress_of(["a", "b"]), id="progress-of-stories"),
+        pytest.param(lambda reader: reader.story_figures(["a", "b"]), id="figures-of-stories"),
+        pytest.param(lambda reader: reader.story_evaluations("a", 9), id="story"),
+        pytest.param(lambda reader: reader.stories(ENDED, 9), id="stories-that-ended"),
+        pytest.param(lambda reader: reader.stories(OF_NODE, 9), id="stories-of-a-node"),
+        pytest.param(
+            lambda reader: reader.list_by(STORY_NODES, "current", "n"), id="story-of-a-node"
+        ),
         pytest.param(lambda reader: reader.spans_of("default", {"a", "b"}), id="spans"),
         pytest.param(lambda reader: reader.launches_among({KEY}), id="launches-of-jobs"),
     ],

@@ -9,15 +9,19 @@ from django.db import connections
 
 from cluster.store import retention
 from cluster.store.retention import (
+    FIRST_STORY,
     checkpoint,
     trim_events,
     trim_job_stubs,
     trim_sessions,
+    trim_stories,
     trim_stubs,
 )
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import WriteKind
+from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.writes.jobs import write_job
+from scheduler.structs.story import Story, StoryNode
 from tests.builders import SECOND, make_evaluation, make_job, make_node
 
 MUCH = 2**40
@@ -124,6 +128,58 @@ def test_stubs_go_that_are_too_old_or_too_many(record, monkeypatch, fill, trim, 
     counts = [trim(record, now=9 * SECOND, keep_for=SECOND, keep_count=9) for _ in range(3)]
     assert counts == [3, 0, 0]
     assert left() == [8, 9]
+
+
+def tell(store, story_id, *evaluations, at=1):
+    """A story that began at a second, its evaluations collected, and a node of it."""
+
+    def work(change):
+        moment = at * SECOND
+        change.put(STORIES, Story(id=story_id, create_index=at, modify_time=moment))
+        change.put(STORY_NODES, StoryNode(story_id=story_id, node_id="n"))
+        for number in evaluations:
+            row = make_evaluation(number, modify_time=number * SECOND, story_id=story_id)
+            change.put_evaluation(row)
+
+    def drop(change):
+        for number in evaluations:
+            change.delete_evaluation(make_evaluation(number).id)
+
+    store.write(WriteKind.EVALUATION_UPDATED, work, now=1)
+    store.write(WriteKind.COLLECTED, drop, now=1)
+
+
+def stories_left(store):
+    links = store.read(lambda reader: reader.list_all(STORY_NODES))
+    found = store.read(lambda reader: reader.list_all(STORIES))
+    assert {link.story_id for link in links} == {story.id for story in found}
+    return [story.id for story in found]
+
+
+def test_a_story_goes_with_the_last_stub_of_its_evaluations(record):
+    tell(record, "first", 1, 2)
+    tell(record, "second", 3, 9)
+    assert trim_stubs(record, now=9 * SECOND, keep_for=7 * SECOND, keep_count=9) == 1
+    assert stories_left(record) == ["first", "second"]
+    assert trim_stubs(record, now=9 * SECOND, keep_for=5 * SECOND, keep_count=9) == 2
+    assert stories_left(record) == ["second"]
+    # Too many are as good as too old.
+    assert trim_stubs(record, now=9 * SECOND, keep_for=9 * SECOND, keep_count=0) == 1
+    assert stories_left(record) == []
+
+
+def test_a_story_that_never_had_evaluations_goes_by_its_age(record, monkeypatch):
+    tell(record, "old", at=1)
+    tell(record, "older-and-told", 2, at=2)
+    tell(record, "also-old", at=3)
+    tell(record, "young", at=8)
+    monkeypatch.setattr(retention, "BATCH", 2)
+    place = trim_stories(record, now=9 * SECOND, keep_for=5 * SECOND, after=FIRST_STORY)
+    assert (place, stories_left(record)) == (
+        (2, "older-and-told"), ["older-and-told", "also-old", "young"],
+    )  # fmt: skip
+    place = trim_stories(record, now=9 * SECOND, keep_for=5 * SECOND, after=place)
+    assert (place, stories_left(record)) == (FIRST_STORY, ["older-and-told", "young"])
 
 
 def test_sessions_go_when_their_time_is_over(record):

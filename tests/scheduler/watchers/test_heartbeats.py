@@ -1,6 +1,7 @@
 """Silent nodes; numbers are rows of control-plane.md 16.6."""
 
 import pytest
+from msgspec.structs import replace
 
 from scheduler.commands import MarkNodeUnresponsive
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
@@ -175,6 +176,40 @@ def test_n01_in_a_large_fleet_the_unknown_ttl_grows() -> None:
     clinic = Clinic(*(make_node(number) for number in range(1, 1002)))
     clinic.watcher.hear({A.id: (SOME_MOMENT, 0)}, monotonic=0.0)
     assert clinic.until(1, 52) == [(51, A.id)]
+
+
+def test_looks_that_follow_each_other_are_one_and_a_return_keeps_it_open() -> None:
+    clinic = Clinic(A, B)
+
+    def names(*seconds: float) -> list[str]:
+        return [
+            command.look
+            for second in seconds
+            for command in clinic.watcher.tick(
+                clinic.store, Moment(SOME_MOMENT + int(second * SECOND), second)
+            )
+            if isinstance(command, MarkNodeUnresponsive)
+        ]
+
+    quiet = [float(second) for second in range(1, 300)]
+    assert names(*quiet) == []
+    # Both in one look; each is told again until it is written down, for an hour at most.
+    told = names(*map(float, range(301, 4_000)))
+    assert len(set(told[:1_200])) == 1
+    assert len(set(told)) == 2
+    for node in (A, B):
+        clinic.see(replace(node, status=NodeStatus.DOWN, status_updated_at=1), 4_000.0)
+    assert names(*map(float, range(4_001, 4_050))) == []
+    # One comes back within the minute, and falls silent again: it flaps.
+    clinic.see(replace(A, status=NodeStatus.READY, status_updated_at=2), 4_050.0)
+    assert set(names(*map(float, range(4_051, 4_110)))) == {told[-1]}
+    clinic.see(replace(A, status=NodeStatus.DOWN, status_updated_at=3), 4_110.0)
+    assert names(*map(float, range(4_111, 4_300))) == []
+    clinic.see(replace(A, status=NodeStatus.READY, status_updated_at=4), 4_300.0)
+    clinic.see(replace(A, status=NodeStatus.READY, status_updated_at=4), 4_400.0)
+    later = set(names(*map(float, range(4_401, 4_500))))
+    assert len(later) == 1
+    assert later.isdisjoint(told)
 
 
 def test_without_nodes_nothing_is_looked_at() -> None:

@@ -326,5 +326,5 @@ def tell(apps, schema_editor):
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("cluster", "0025_deployments_of_stories")]
+    dependencies = [("cluster", "0027_deployments_of_stories")]
     operations = [migrations.RunPython(tell, migrations.RunPython.noop, elidable=True)]
