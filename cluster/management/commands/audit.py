@@ -2,6 +2,7 @@
 
 import re
 import time
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -53,7 +54,7 @@ class Command(CommandWithExamples):
         parser.add_argument("--door", default="", choices=["", *DOORS], metavar="DOOR",
                             help=", ".join(DOORS))  # fmt: skip
         parser.add_argument("--text", default="", help="somewhere in names, targets, addresses")
-        parser.add_argument("--limit", type=int, default=0, help="at most so many; 0: all")
+        parser.add_argument("--limit", type=_limit, default=0, help="at most so many; 0: all")
         parser.add_argument(
             "--follow", action="store_true", help="go on with new ones; Ctrl-C ends"
         )
@@ -112,7 +113,7 @@ def _instant(text: str, option: str, now: int) -> int:
     if not text:
         return 0
     if age := _AGE.match(text):
-        return now - int(age[1]) * _UNITS[age[2]] * _S
+        return _kept(now - int(age[1]) * _UNITS[age[2]] * _S)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -122,7 +123,18 @@ def _instant(text: str, option: str, now: int) -> int:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp()) * _S
+    return _kept(int(moment.timestamp()) * _S)
+
+
+def _kept(instant: int) -> int:
+    """The nearest instant that a column can hold; never 0, which is none."""
+    return min(max(instant, 1), 2**63 - 1)
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError("at least 0")
+    return int(text)
 
 
 def _as_json(entry: AuditEntry) -> str:
