@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations.capsules import decide_capsule
@@ -58,8 +58,12 @@ def _opened(file: str) -> Iterator[TextIO]:
     if file == "-":
         yield sys.stdin
     else:
-        with Path(file).open(encoding="utf-8") as source:
-            yield source
+        try:
+            # Bytes that are no text are no JSON either.
+            with Path(file).open(encoding="utf-8", errors="backslashreplace") as source:
+                yield source
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}") from error
 
 
 def _decide(text: str, matcher: Re2Matcher) -> tuple[object, bool]:
@@ -76,6 +80,6 @@ def _decide(text: str, matcher: Re2Matcher) -> tuple[object, bool]:
 def _parsed(text: str) -> object:
     try:
         document: object = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise CapsuleError("$", f"not JSON: {error}") from error
     return document

@@ -66,6 +66,8 @@ class Command(CommandWithExamples):
         self._options = options
         if options["seeds"] < 1 or options["length"] < 1:
             raise CommandError("--seeds and --length are at least 1")
+        if options["first"] < 0 or (options["replay"] or 0) < 0:
+            raise CommandError("seeds are at least 0")
         if options["replay"] is not None:
             history = self._history(options["replay"])
             sys.exit(_BROKEN if self._tell(history, _numbers(options["moves"])) else 0)

@@ -33,7 +33,7 @@ def acts(store, monkeypatch):
     """Three acts, an hour apart; it is a minute after the last."""
     for hour, (who, act, result) in enumerate(
         [
-            (KIM, Act("stop job", target_kind="job", target_id="web", namespace="team"), "done"),
+            (KIM, Act("stop job", target_kind="job", target_id="w", namespace="t"), "done"),
             (CI, Act("drain node", target_kind="node", target_id="n1"), "refused"),
             (KIM, Act("sign in"), "done"),
         ]
@@ -49,8 +49,7 @@ def test_the_newest_comes_first_in_a_line_of_its_own():
     assert said().splitlines() == [
         "2025-06-15T17:06:40.000Z  done     kim (person)  sign in  by page from 10.0.0.1",
         "2025-06-15T16:06:40.000Z  refused  ci (token)  drain node n1  by api",
-        "2025-06-15T15:06:40.000Z  done     kim (person)  stop job web in team  by page from"
-        + " 10.0.0.1",
+        "2025-06-15T15:06:40.000Z  done     kim (person)  stop job w in t  by page from 10.0.0.1",
     ]
 
 

@@ -5,7 +5,7 @@ import json
 import sys
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 CAPSULE = {"Name": "empty", "Evaluation": {"ID": "e", "Type": "service", "JobID": "gone",
            "TriggeredBy": "job-deregister"}}  # fmt: skip
@@ -24,6 +24,26 @@ def test_a_capsule_in_a_file_is_decided(tmp_path):
     decision = json.loads(text)
     assert len(text.splitlines()) > 1
     assert (decision["Name"], decision["Evaluation"]["Status"]) == ("empty", "complete")
+
+
+def test_a_file_that_is_no_text_is_no_capsule(tmp_path):
+    file = tmp_path / "capsule.json"
+    file.write_bytes(b'{"Name": "\xff"}')
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("evaluate", str(file), stdout=out)
+    assert ended.value.code == 2
+    assert json.loads(out.getvalue())["Error"]["Message"].startswith("not JSON: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("gone", "gone cannot be read: No such file"), (".", ". cannot be read: Is a directory")],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch, name, told):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CommandError, match=told):
+        evaluate(name)
 
 
 def test_a_capsule_on_standard_input_is_decided_on_one_line(monkeypatch):

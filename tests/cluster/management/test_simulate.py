@@ -60,7 +60,10 @@ def test_a_broken_law_is_told_with_the_moves_that_it_takes(nothing_fails):
     assert "Broken: 'nothing-fails': no allocation ever fails." in told
 
 
-@pytest.mark.parametrize("arguments", [("--seeds", "0"), ("--replay", "1", "--moves", "x")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--seeds", "0"), ("--from", "-1"), ("--replay", "-1"), ("--replay", "1", "--moves", "x")],
+)
 def test_what_makes_no_sense_is_refused(arguments):
-    with pytest.raises(CommandError, match=r"at least 1|are numbers"):
+    with pytest.raises(CommandError, match=r"at least [01]|are numbers"):
         simulate(*arguments)
