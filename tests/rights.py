@@ -126,6 +126,7 @@ EVALUATIONS = [
         Row("GET", f"evaluation/{EVAL}{suffix}", "read-job")
         for suffix in ("", "/allocations", "/lifecycle", "/explanation")
     ),
+    Row("GET", f"evaluation/{EVAL}/unblock", "read-job + node:read"),
     Row("GET", f"evaluation/{EVAL}/capsule", "read-job everywhere"),
 ]
 

@@ -1,5 +1,7 @@
 """Evaluations: lists, one with its relatives, its allocations, its recorded life; deletion."""
 
+from collections.abc import Mapping
+
 import msgspec
 from django.http import HttpResponse
 
@@ -14,10 +16,10 @@ from cluster.api.paging import (
     read_listing_by_uuid,
 )
 from cluster.api.request import Call
-from cluster.api.respond import Found, answer_write, read_meta
+from cluster.api.respond import Found, answer_json, answer_write, read_meta
 from cluster.api.stubs import allocation_stub, evaluation_form, evaluation_stub
 from cluster.api.watches import watch_row, watch_table
-from cluster.operations.errors import NotAllowed, OperationRefused
+from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
 from cluster.operations.evaluations import (
     NOT_FOUND,
     delete_evaluations,
@@ -25,7 +27,8 @@ from cluster.operations.evaluations import (
 )
 from cluster.operations.filter_expression import compile_filter
 from cluster.operations.past_capsules import capsule_of
-from cluster.operations.rights import require, require_management
+from cluster.operations.rights import require, require_management, require_reads
+from cluster.operations.unblock import PATIENCE, seen_by, unblock
 from cluster.store.ports import RecordReader
 from scheduler.state import nouns
 from scheduler.structs.evaluation import Evaluation
@@ -153,6 +156,35 @@ async def evaluation_explanation(call: Call, eval_id: str) -> HttpResponse:
         return Found(index=evaluation.modify_index, body=body)
 
     return await answer_read(call, work, watch_row("evaluations", eval_id))
+
+
+async def evaluation_unblock(call: Call, eval_id: str) -> HttpResponse:
+    """GET /v1/evaluation/<id>/unblock: which single changes would let a `group` be placed.
+
+    The real scheduler confirms each; what time was too short for is counted.
+    """
+    check_uuid(eval_id, f"failed to lookup eval: {_LOOKUP}")
+    clock = call.request.clock  # type: ignore[attr-defined]  # set by the middleware
+
+    def work(reader: RecordReader) -> Mapping[str, object]:
+        evaluation = _readable(call, reader, eval_id)
+        require_reads(call.caller, "node")
+        if evaluation is None:
+            raise NotFound(NOT_FOUND)
+        waiting = evaluation.failed_task_groups
+        group = call.query.get("group", "") or next(iter(waiting), "")
+        until = clock.now() + PATIENCE
+        found = unblock(
+            reader,
+            evaluation.job_key,
+            group,
+            now=call.now,
+            is_late=lambda: clock.now() > until,
+        )
+        told = seen_by(found, reader, lambda namespace: call.allows(namespace, "read-job"))
+        return {"Group": group} | to_plain(told)
+
+    return answer_json(call.request, await call.read(work))
 
 
 async def evaluation_capsule(call: Call, eval_id: str) -> HttpResponse:

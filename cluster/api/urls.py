@@ -115,6 +115,7 @@ _EVALUATIONS = [
     _of_eval("/allocations", GET=evaluations.evaluation_allocations),
     _of_eval("/lifecycle", GET=evaluations.evaluation_lifecycle),
     _of_eval("/explanation", GET=evaluations.evaluation_explanation),
+    _of_eval("/unblock", GET=evaluations.evaluation_unblock),
     _of_eval("/capsule", GET=evaluations.evaluation_capsule),
     _of_eval("", GET=evaluations.read_evaluation),
 ]

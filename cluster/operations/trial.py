@@ -30,8 +30,14 @@ class TrialSnapshot(OpenChange, Snapshot):
 
     @property
     def node_table(self) -> NodeTable:
-        """The nodes as they were given, whatever was put over them since."""
+        """The nodes as they were given, and those that were followed since."""
         return self._table
+
+    def follow_node(self, node_id: str) -> None:
+        """Take a node that was put into the table as well."""
+        node = self.node(node_id)
+        assert node is not None, "only what was put is followed"
+        self._table = self._table.with_changes(nodes=[node])
 
     def namespace_use(self, namespace: str) -> QuotaAmounts:
         """As the record has it, read at once for all: a quota may be shared by many."""

@@ -16,6 +16,7 @@ from django.http import QueryDict
 
 from cluster.operations.errors import NotFound
 from cluster.operations.explain_now import FoundNow, explain_now
+from cluster.operations.unblock import PATIENCE, unblock
 from cluster.store.ports import RecordReader
 from dashboard.graphs.explanation import explanation_view, nodes_named
 from dashboard.graphs.node_matrix import (
@@ -29,17 +30,20 @@ from dashboard.graphs.node_matrix import (
 from dashboard.queries.beside import beside
 from dashboard.queries.decision import KeptExplanations, kept_for
 from dashboard.queries.explain_words import explain_title, found_sentence, kept_told
+from dashboard.queries.unblock import unblock_view
 from dashboard.queries.why_not import node_called, why_not
 from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import number, short_id
+from scheduler.ports import Clock
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.explanation import GroupExplanation
 
 #: How many may ask the engine at once in one process, and how long others wait for their turn.
 _TURNS = BoundedSemaphore(2)
 _PATIENCE_S = 5.0
+_BUSY = "Others are asking at this moment. Ask again in a few seconds."
 
 
 class ExplainAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +107,7 @@ def own_turn() -> Iterator[None]:
 
 
 def explain_page(
-    reader: RecordReader, viewer: Viewer, eval_id: str, asked: ExplainAsk
+    reader: RecordReader, viewer: Viewer, eval_id: str, asked: ExplainAsk, clock: Clock
 ) -> dict[str, Any]:
     """The context of the page; raises Absent for what may not be seen, or is gone."""
     evaluation = reader.evaluation(eval_id)
@@ -126,8 +130,39 @@ def explain_page(
         "found_now": now,
         "why_not": why_not(asked.node, then, now) if asked.node and now else None,
         "beside": beside(reader, evaluation, group, asked.beside),
+        **_unblocking(reader, viewer, evaluation, asked, clock, may_ask=may_ask),
         "live_topics": topic_text("explain", f"{eval_id}/{group}"),
     }
+
+
+def _unblocking(
+    reader: RecordReader,
+    viewer: Viewer,
+    evaluation: Evaluation,
+    asked: ExplainAsk,
+    clock: Clock,
+    *,
+    may_ask: bool,
+) -> dict[str, Any]:
+    """What would unblock it, where that was asked for."""
+    if not asked.unblock or not may_ask:
+        return {"unblocking": None, "unblock_problem": ""}
+    until = clock.now() + PATIENCE
+    try:
+        with own_turn():
+            found = unblock(
+                reader,
+                evaluation.job_key,
+                asked.group,
+                now=viewer.now,
+                is_late=lambda: clock.now() > until,
+            )
+    except NotFound as gone:
+        return {"unblocking": None, "unblock_problem": f"It cannot be asked: {gone}."}
+    except Busy:
+        return {"unblocking": None, "unblock_problem": _BUSY}
+    told = unblock_view(reader, viewer, evaluation, asked.group, found)
+    return {"unblocking": told, "unblock_problem": ""}
 
 
 def explain_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:
@@ -169,7 +204,7 @@ def _asked_now(
     except NotFound as gone:
         return None, f"Now cannot be asked: {gone}."
     except Busy:
-        return None, "Others are asking at this moment. Ask again in a few seconds."
+        return None, _BUSY
 
 
 def _told(

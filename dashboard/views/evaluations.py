@@ -30,7 +30,10 @@ async def evaluation(request: HttpRequest, viewer: Viewer, eval_id: str) -> Http
 @page
 async def explain(request: HttpRequest, viewer: Viewer, eval_id: str) -> HttpResponse:
     """Why one group of it waits, node by node, then and now."""
-    query = partial(explain_page, eval_id=eval_id, asked=ExplainAsk.from_query(request.GET))
+    clock = request.clock  # type: ignore[attr-defined]  # set by request_context
+    query = partial(
+        explain_page, eval_id=eval_id, asked=ExplainAsk.from_query(request.GET), clock=clock
+    )
     return await shown(request, viewer, "dashboard/explain.html", query)
 
 

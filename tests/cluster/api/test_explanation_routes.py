@@ -4,6 +4,7 @@ import pytest
 
 from scheduler.state.found_rows import put_found
 from scheduler.state.writes.explanations import write_explanations
+from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.explanation import (
     GroupExplanation,
@@ -12,8 +13,10 @@ from scheduler.structs.explanation import (
     StoredExplanation,
     pack,
 )
-from tests.builders import make_evaluation, make_node
+from scheduler.structs.node import NodeEligibility
+from tests.builders import make_evaluation, make_job, make_node
 from tests.cluster.api.clients import NOW, put
+from tests.scheduler.engine.scene import group_of, plain_node
 
 EVAL = make_evaluation(1).id
 ABSENT = "dddddddd-0000-0000-0000-000000000001"
@@ -74,13 +77,41 @@ async def test_an_explanation_has_every_group_or_the_one_asked_for(decided):
     assert (await decided.get(f"/v1/evaluation/{EVAL}/explanation", group="cache")).json == []
 
 
+@pytest.fixture
+def waiting(store, api):
+    """An evaluation that left three waiting, beside a node that is held back."""
+    node = plain_node(1, 4000, 5000, scheduling_eligibility=NodeEligibility.INELIGIBLE)
+    job = make_job(task_groups=(group_of(500, 2000, count=3),))
+    waits = {"web": AllocMetric(coalesced_failures=2)}
+
+    def fill(change):
+        put_found(change, node)
+        change.put_job(job)
+        put_found(change, make_evaluation(1, status=EvalStatus.COMPLETE, failed_task_groups=waits))
+
+    put(store, fill)
+    return api
+
+
+async def test_what_would_unblock_a_group_is_told_with_how_many_would_fit(waiting):
+    told = (await waiting.get(f"/v1/evaluation/{EVAL}/unblock")).json
+    assert (told["Group"], told["Waiting"], told["Untried"]) == ("web", 3, 0)
+    best = told["Answers"][0]
+    assert (best["Change"]["Change"], best["Change"]["NodeName"], best["Fits"]) == (
+        "set-eligible",
+        make_node(1).name,
+        2,
+    )
+    assert (await waiting.get(f"/v1/evaluation/{EVAL}/unblock", group="none")).status == 404
+
+
 async def test_a_capsule_tells_no_secret_of_a_node(decided):
     capsule = (await decided.get(f"/v1/evaluation/{EVAL}/capsule")).json
     assert (capsule["Name"], capsule["Now"], capsule["Missing"]) == (EVAL, NOW, [])
     assert [node["SecretID"] for node in capsule["Nodes"]] == [""]
 
 
-@pytest.mark.parametrize("kind", ["explanation", "capsule"])
+@pytest.mark.parametrize("kind", ["explanation", "capsule", "unblock"])
 async def test_nobody_learns_of_an_absent_evaluation(decided, kind):
     answer = await decided.get(f"/v1/evaluation/{ABSENT}/{kind}")
     assert (answer.status, answer.text) == (404, "eval not found")

@@ -24,7 +24,9 @@ from scheduler.structs.explanation import (
 )
 from scheduler.structs.job import Job
 from scheduler.structs.node import NodeEligibility
-from tests.builders import SOME_MOMENT, make_evaluation, make_job
+from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job
+from tests.dashboard.views.conftest import Browser
+from tests.people import account_with
 from tests.scheduler.engine.scene import group_of, plain_node
 
 FULL = plain_node(1, 4000, 1000, name="full")
@@ -35,6 +37,8 @@ CLOSED = plain_node(
 AWAY = plain_node(4, 4000, 8000, name="away", datacenter="dc9")
 NODES = (FULL, NEAR, CLOSED, AWAY)
 JOB = make_job(task_groups=(group_of(500, 2048, count=3),), datacenters=("dc1",))
+LOOKS = 'namespace "default" { capabilities = ["read-job"] }'
+NODES_TOO = ' node { policy = "read" }'
 SKIPPED = "\N{EN DASH}"
 ASKS = AskedAmounts(cpu=500, memory_mb=2048, disk_mb=300)
 WAITS = GroupExplanation(
@@ -189,6 +193,41 @@ def test_two_evaluations_stand_beside_each_other_the_better_value_strong(waiting
     assert '<span class="better">2</span>' in text
     assert "No room 0 2" in panel
     assert "2 + 0 + 0 + 2 = 4; 0 + 2 + 0 + 2 = 4" in panel
+
+
+def test_what_would_unblock_it_is_asked_on_demand_the_best_with_its_button(waiting, browser):
+    assert "Ask" in said(part(open_page(browser), "unblock"))
+    text = part(open_page(browser, "?unblock=1"), "unblock")
+    panel = said(text)
+    assert "1 Set closed eligible free there: 8 000 MiB of memory, 4 000 MHz of CPU" in panel
+    assert "3 of 3 fit Set eligible" in panel
+    assert "2 Allow datacenter dc9 as well 1 more node would be asked 3 of 3 fit Edit job" in panel
+    assert f'action="/nodes/{CLOSED.id}/eligibility"' in text
+    assert "Free 248 MiB of memory on near" in panel
+    assert "1 of 3 fits" in panel
+
+
+def test_what_a_viewer_may_not_do_or_see_is_not_offered(waiting, store):
+    looker = account_with(store, LOOKS, "looker")
+    text = open_page(Browser(looker), "?unblock=1&view=both&node=near")
+    assert "Set closed eligible" not in text
+    assert "node:read" in said(text)
+    both = account_with(store, LOOKS + NODES_TOO)
+    text = part(open_page(Browser(both), "?unblock=1"), "unblock")
+    assert "Set closed eligible" in said(text)
+    assert "<form" not in text
+    assert "Edit job" not in said(text)
+    assert "Copy text" in said(text)
+
+
+def test_names_of_jobs_in_hidden_namespaces_stay_hidden(waiting, store):
+    secret = make_job(id="secret-job", namespace="hidden")
+    alloc = make_allocation(secret, number=5, node_id=FULL.id, name="secret-job.web[0]")
+    write(store, alloc)
+    both = account_with(store, LOOKS + NODES_TOO)
+    text = open_page(Browser(both), "?unblock=1&view=both&node=full")
+    assert "secret" not in text
+    assert alloc.id not in text
 
 
 def test_many_nodes_stand_together_and_each_is_shown_on_demand(store, browser):

@@ -1,0 +1,188 @@
+"""What would unblock a group, in words: each confirmed change with its button, or text to copy.
+
+In: the confirmed changes (`cluster.operations.unblock`), the viewer. Out: lines. Names of jobs
+that the viewer may not read are left out; quantities stay.
+"""
+
+from urllib.parse import quote
+
+import msgspec
+
+from cluster.operations.unblock import UnblockAnswer, Unblocking, seen_by
+from cluster.operations.unblock_changes import ChangeWord, UnblockChange
+from cluster.page_addresses import job_edit_url, job_url
+from cluster.store.ports import RecordReader
+from dashboard.rights import NODE_WRITE
+from dashboard.viewer import Viewer
+from dashboard.wording import amount, count_of, number
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.explanation import AskedAmounts
+
+#: Fields of amounts, how they are called, and their units.
+_AMOUNTS = (("memory_mb", "memory", "MiB"), ("cpu", "CPU", "MHz"), ("disk_mb", "disk", "MiB"))
+
+
+class AnswerLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One change that helps."""
+
+    told: str
+    about: str
+    #: `3 of 3 fit`.
+    fits: str
+    is_whole: bool
+    #: Of its button: where it leads or posts to, its word; "" where there is only text to copy.
+    url: str = ""
+    verb: str = ""
+    #: Fields of a button that posts.
+    post: dict[str, str] = {}
+
+
+class UnblockView(msgspec.Struct, frozen=True, kw_only=True):
+    """The panel, ready to be written."""
+
+    index: int
+    at: int
+    waiting: int
+    answers: tuple[AnswerLine, ...]
+    in_vain: tuple[str, ...]
+    untried: int
+
+
+def unblock_view(
+    reader: RecordReader, viewer: Viewer, evaluation: Evaluation, group: str, found: Unblocking
+) -> UnblockView:
+    """The lines, best first."""
+    found = seen_by(found, reader, viewer.sees)
+    return UnblockView(
+        index=found.index,
+        at=found.at,
+        waiting=found.waiting,
+        answers=tuple(
+            _line(reader, viewer, evaluation, group, answer, found.waiting)
+            for answer in found.answers
+        ),
+        in_vain=tuple(change_told(change, group) for change in found.in_vain),
+        untried=found.untried,
+    )
+
+
+def change_told(change: UnblockChange, group: str) -> str:
+    """What is to be done, as a person would say it."""
+    name = change.node_name or change.node_id[:8]
+    match change.change:
+        case ChangeWord.SET_ELIGIBLE:
+            return f"Set {name} eligible"
+        case ChangeWord.CANCEL_DRAIN:
+            return f"Cancel the drain of {name}"
+        case ChangeWord.FREE:
+            return f"Free {_amounts(change.amounts)} on {name}"
+        case ChangeWord.RAISE_QUOTA:
+            more = [_amounts(change.amounts)] if _amounts(change.amounts) else []
+            more += [count_of(change.count, "allocation")] if change.count else []
+            return f"Raise quota {change.quota} by {' and '.join(more) or 'what is asked'}"
+        case ChangeWord.ASK_LESS:
+            return _less_told(change)
+        case ChangeWord.ADD_DATACENTER:
+            return f"Allow datacenter {change.datacenter} as well"
+        case ChangeWord.DROP_CONSTRAINT:
+            return f"Drop the constraint {change.constraint}"
+        case ChangeWord.ADD_NODE:
+            of_class = f" of class {change.node_class}" if change.node_class else ""
+            return f"Add one node{of_class} like {name}"
+        case ChangeWord.SCALE_DOWN:
+            return f"Scale {group} to {number(change.count)}"
+
+
+def _less_told(change: UnblockChange) -> str:
+    for field, word, unit in _AMOUNTS:
+        now, then = getattr(change.amounts, field), getattr(change.instead_of, field)
+        if now != then:
+            return f"Ask for {amount(now, unit)} of {word} instead of {number(then)}"
+    return "Ask for less"
+
+
+def _amounts(amounts: AskedAmounts) -> str:
+    parts = [
+        f"{amount(value, unit)} of {word}"
+        for field, word, unit in _AMOUNTS
+        if (value := getattr(amounts, field)) > 0
+    ]
+    return ", ".join(parts)
+
+
+def _line(
+    reader: RecordReader,
+    viewer: Viewer,
+    evaluation: Evaluation,
+    group: str,
+    answer: UnblockAnswer,
+    waiting: int,
+) -> AnswerLine:
+    change = answer.change
+    url, verb, post = _button(viewer, evaluation, change)
+    is_whole = answer.fits >= waiting
+    fits = f"{number(answer.fits)} of {number(waiting)} {'fits' if answer.fits == 1 else 'fit'}"
+    if change.change is ChangeWord.SCALE_DOWN:
+        fits = "none would wait"
+    return AnswerLine(
+        told=change_told(change, group),
+        about=_about(reader, change),
+        fits=fits,
+        is_whole=is_whole,
+        url=url,
+        verb=verb,
+        post=post,
+    )
+
+
+def _about(reader: RecordReader, change: UnblockChange) -> str:
+    """What the change rests on."""
+    match change.change:
+        case ChangeWord.SET_ELIGIBLE | ChangeWord.CANCEL_DRAIN:
+            return f"free there: {_amounts(change.amounts) or 'nothing'}"
+        case ChangeWord.FREE:
+            return _example(reader, change)
+        case ChangeWord.ADD_NODE:
+            return f"with {_amounts(change.amounts)}, empty"
+        case ChangeWord.ADD_DATACENTER | ChangeWord.DROP_CONSTRAINT:
+            return f"{count_of(change.nodes, 'more node')} would be asked"
+        case ChangeWord.SCALE_DOWN:
+            return "those that wait are no longer asked for"
+        case ChangeWord.ASK_LESS:
+            return "of each allocation, by its largest task; a new version of the job"
+        case _:
+            return "all its namespaces share it"
+
+
+def _example(reader: RecordReader, change: UnblockChange) -> str:
+    alloc = reader.allocation(change.alloc_id) if change.alloc_id else None
+    if alloc is None:
+        return "no single allocation there that you may see holds as much"
+    memory = sum(task.memory.memory_mb for task in alloc.allocated_resources.tasks.values())
+    held = amount(memory, "MiB")
+    return f"for example by the end of {alloc.name}, {held}, priority {alloc.job_priority}"
+
+
+def _button(
+    viewer: Viewer, evaluation: Evaluation, change: UnblockChange
+) -> tuple[str, str, dict[str, str]]:
+    """Where the change is made, by those who may; nothing for others."""
+    may = viewer.may_in(evaluation.namespace)
+    match change.change:
+        case ChangeWord.SET_ELIGIBLE if NODE_WRITE in viewer.may_with_nodes:
+            url = f"/nodes/{change.node_id}/eligibility"
+            return url, "Set eligible", {"eligibility": "eligible"}
+        case ChangeWord.CANCEL_DRAIN:
+            return f"/drains/{change.node_id}/", "Open the drain", {}
+        case ChangeWord.RAISE_QUOTA if "quota" in viewer.opens:
+            return f"/quotas/{quote(change.quota, safe='')}/", "Open the quota", {}
+        case ChangeWord.FREE if change.alloc_id:
+            return f"/allocations/{change.alloc_id}/", "Open it", {}
+        case ChangeWord.SCALE_DOWN if "scale" in may:
+            return f"{job_url(evaluation.job_key)}#job-scale", "Scale", {}
+        case ChangeWord.ASK_LESS | ChangeWord.ADD_DATACENTER | ChangeWord.DROP_CONSTRAINT if (
+            "plan" in may
+        ):
+            return job_edit_url(evaluation.job_key), "Edit job", {}
+        case _:
+            return "", "", {}
