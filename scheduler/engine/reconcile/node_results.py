@@ -3,43 +3,25 @@
 One entry is one name on one node; the eight lists of a result share no live allocation.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
-from scheduler.ports import IDSource
+from scheduler.engine.reconcile.situation import JobSituation
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment, DeploymentStatusUpdate
-from scheduler.structs.job import Job
 from scheduler.structs.node import Node
 from scheduler.structs.task_group import TaskGroup
 
 
-class NodeSituation(msgspec.Struct, frozen=True, kw_only=True):
+class NodeSituation(JobSituation, frozen=True, kw_only=True):
     """The inputs of one reconciliation of a system or sysbatch job (reconciler.md 20.1)."""
 
-    job: Job | None
     #: Nodes that take new allocations of the job, by id; none for a stopped job.
     ready: Mapping[str, Node]
     #: Other nodes of the job's pool, whatever their datacenter.
     not_ready: frozenset[str]
-    tainted: Mapping[str, Node | None]
-    allocations: Sequence[Allocation]
-    deployment: Deployment | None
-    now: int
-    job_of: Callable[[Allocation], Job | None]
-    ids: IDSource
-
-    @property
-    def is_stopped(self) -> bool:
-        """Nothing of the job may run."""
-        return self.job is None or self.job.stop
-
-    def origin(self, alloc: Allocation) -> TaskGroup | None:
-        """The group an allocation was made from, in its own job version."""
-        job = self.job_of(alloc)
-        return job.task_group(alloc.task_group) if job else None
 
 
 class NodeEntry(msgspec.Struct, frozen=True, kw_only=True):

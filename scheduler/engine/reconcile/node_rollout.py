@@ -7,6 +7,7 @@ its status updates (reconciler.md 20.4).
 import msgspec
 
 from scheduler.engine.reconcile import reasons
+from scheduler.engine.reconcile.new_deployment import new_deployment
 from scheduler.engine.reconcile.node_results import NodeSituation
 from scheduler.engine.reconcile.rollout import cancelled, fresh_state, status_update
 from scheduler.structs.deployment import (
@@ -113,21 +114,9 @@ class NodeRollout:
             self.current = None
 
     def _created(self, job: Job) -> Deployment:
-        now = self._situation.now
-        return Deployment(
-            id=self._situation.ids.next_id(),
-            namespace=job.namespace,
-            job_id=job.id,
-            job_version=job.version,
-            job_modify_index=job.modify_index,
-            job_spec_modify_index=job.job_modify_index,
-            job_create_index=job.create_index,
-            is_multiregion=job.multiregion is not None,
-            status=DeploymentStatus.RUNNING,
-            status_description=reasons.DEPLOYMENT_RUNNING,
-            eval_priority=job.priority,
-            create_time=now,
-            modify_time=now,
+        situation = self._situation
+        return new_deployment(
+            job, situation.ids.next_id(), eval_priority=job.priority, now=situation.now
         )
 
     def _add(self, updates: tuple[DeploymentStatusUpdate, ...]) -> None:

@@ -10,6 +10,7 @@ from scheduler.engine.reconcile import reasons
 from scheduler.engine.reconcile.buckets import classify
 from scheduler.engine.reconcile.group_work import GroupWork, Rollout
 from scheduler.engine.reconcile.history import is_healthy, is_unhealthy
+from scheduler.engine.reconcile.new_deployment import new_deployment
 from scheduler.engine.reconcile.results import Placement
 from scheduler.engine.reconcile.situation import Situation
 from scheduler.structs.allocation import ClientStatus
@@ -160,20 +161,11 @@ def create_deployment(work: GroupWork) -> None:
     if had_running and not is_updating:
         return
     if rollout.current is None:
-        rollout.current = Deployment(
-            id=situation.ids.next_id(),
-            namespace=job.namespace,
-            job_id=job.id,
-            job_version=job.version,
-            job_modify_index=job.modify_index,
-            job_spec_modify_index=job.job_modify_index,
-            job_create_index=job.create_index,
-            is_multiregion=job.multiregion is not None,
-            status=DeploymentStatus.RUNNING,
-            status_description=reasons.DEPLOYMENT_RUNNING,
+        rollout.current = new_deployment(
+            job,
+            situation.ids.next_id(),
             eval_priority=situation.eval_priority,
-            create_time=situation.now,
-            modify_time=situation.now,
+            now=situation.now,
         )
         rollout.is_returned = True
     _attach(work)

@@ -1,4 +1,4 @@
-"""Everything `reconcile_cluster` is given, and the lookups that hang on it.
+"""Everything a reconciliation is given of its job, and the lookups that hang on it.
 
 In: values and three callables. Out: nothing is decided here.
 """
@@ -27,23 +27,18 @@ class UpdateKind(Enum):
 JudgeUpdate = Callable[[Allocation, Job, TaskGroup], Allocation | UpdateKind]
 
 
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs of one reconciliation (reconciler.md 2.1)."""
+class JobSituation(msgspec.Struct, frozen=True, kw_only=True):
+    """What both ways of reconciling are given of a job."""
 
     #: The current version; None when the job was purged.
     job: Job | None
-    job_id: str
-    is_batch: bool
     #: The newest of the job; always None for batch.
     deployment: Deployment | None
     #: All of the job, of every incarnation, terminal ones included.
     allocations: Sequence[Allocation]
-    eval_id: str
-    eval_priority: int
     #: Nodes of the allocations that are down, draining or disconnected; None: the node is gone.
     tainted: Mapping[str, Node | None]
     now: int
-    judge_update: JudgeUpdate
     #: The job version an allocation was made from.
     job_of: Callable[[Allocation], Job | None]
     #: For delayed evaluations and a deployment.
@@ -58,6 +53,16 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         """The group an allocation was made from, in its own job version."""
         job = self.job_of(alloc)
         return job.task_group(alloc.task_group) if job else None
+
+
+class Situation(JobSituation, frozen=True, kw_only=True):
+    """The inputs of one reconciliation (reconciler.md 2.1)."""
+
+    job_id: str
+    is_batch: bool
+    eval_id: str
+    eval_priority: int
+    judge_update: JudgeUpdate
 
     def is_older(self, alloc: Allocation) -> bool:
         """It was made from an earlier version or incarnation of the job."""
