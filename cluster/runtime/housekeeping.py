@@ -18,6 +18,7 @@ from cluster.store.beats import forget_beats
 from cluster.store.retention import (
     BATCH,
     FIRST_STORY,
+    LogSize,
     checkpoint,
     forget_pages,
     trim_events,
@@ -45,6 +46,7 @@ class Housekeeping:
         self._ids = RandomIDs()
         self._stopped = threading.Event()
         self._stories_seen = FIRST_STORY
+        self._log_size = LogSize()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
     def start(self) -> None:
@@ -92,6 +94,7 @@ class Housekeeping:
                 now=now,
                 keep_for=round(settings.BIVOUAC_EVENT_HOURS * _HOUR_NS),
                 keep_bytes=settings.BIVOUAC_EVENT_BYTES,
+                log_size=self._log_size,
             ),
             partial(trim_stubs, now=now, keep_for=stub_age, keep_count=stub_count),
             partial(trim_job_stubs, now=now, keep_for=stub_age, keep_count=stub_count),

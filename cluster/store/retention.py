@@ -14,6 +14,7 @@ from cluster.store.statements import placeholders
 from cluster.store.timestamps import timestamp
 from cluster.store.transactions import (
     give_back,
+    read_transaction,
     waiting_for,
     write_transaction,
     writes_patiently,
@@ -29,10 +30,11 @@ _LONG_LOG_PAGES = 8_192
 _EMPTY_MS = 50
 
 _OLDEST = "SELECT oldest_event FROM state_index WHERE id = 1"
-_SET_OLDEST = "UPDATE state_index SET oldest_event = %s WHERE id = 1"
+_SET_OLDEST = "UPDATE state_index SET oldest_event = %s WHERE id = 1 AND oldest_event = %s"
 _FIRST_YOUNG = 'SELECT MIN("index") FROM event WHERE at >= %s AND "index" < %s'
 _SIZES = 'SELECT "index", size FROM event WHERE "index" < %s ORDER BY "index"'
-_TOTAL = "SELECT COALESCE(SUM(size), 0) FROM event"
+_ADDED = 'SELECT COALESCE(SUM(size), 0), MAX("index") FROM event WHERE "index" > %s'
+_REMOVED = 'SELECT COALESCE(SUM(size), 0) FROM event WHERE "index" < %s'
 _DROP = 'DELETE FROM event WHERE "index" < %s'
 _STUB_COUNT = "SELECT COUNT(*) FROM evaluation_stub"
 _DROP_OLDEST_STUBS = (
@@ -65,28 +67,70 @@ _DROP_SESSIONS = (
 )
 
 
+class LogSize:
+    """How many bytes the event log holds, kept up from one look to the next.
+
+    Adding all of it up reads all of it: through the whole cache, each minute, as it grows.
+    """
+
+    def __init__(self) -> None:
+        self._oldest = self._counted_to = self._total = 0
+
+    def read(self, connection: BaseDatabaseWrapper, oldest: int) -> int:
+        """Its size now, `oldest` being the first index that it holds."""
+        if oldest != self._oldest:
+            # Somebody else removed some, or an older record was restored.
+            self._oldest, self._counted_to, self._total = oldest, 0, 0
+        with connection.cursor() as cursor:
+            cursor.execute(_ADDED, (self._counted_to,))
+            added, newest = cursor.fetchone()
+        self._total += int(added)
+        self._counted_to = int(newest or self._counted_to)
+        return self._total
+
+    def note_removed(self, cut: int, size: int) -> None:
+        """What is below `cut` is gone."""
+        self._oldest, self._total = cut, self._total - size
+
+
 def trim_events(
-    store: DjangoStateStore, *, now: Nanoseconds, keep_for: Duration, keep_bytes: int
+    store: DjangoStateStore,
+    *,
+    now: Nanoseconds,
+    keep_for: Duration,
+    keep_bytes: int,
+    log_size: LogSize | None = None,
 ) -> int:
     """Remove at most a batch of the oldest frames that are too old or too many; returns how many.
 
-    The newest frame always stays. Call it again while it returns `BATCH`.
+    The newest frame always stays. Call it again while it returns `BATCH`; with the same `log_size`
+    only what is new is added up.
     """
+    size = log_size or LogSize()
+    connection = connections[store.alias]
 
-    def trim() -> int:
-        connection = connections[store.alias]
-        with write_transaction(connection):
-            oldest = _number(connection, _OLDEST)
-            limit = _number(connection, "SELECT value FROM state_index WHERE id = 1")
-            cut = min(_cut(connection, now - keep_for, keep_bytes, limit), oldest + BATCH)
-            if cut <= oldest:
-                return 0
-            with connection.cursor() as cursor:
-                cursor.execute(_DROP, (cut,))
-                cursor.execute(_SET_OLDEST, (cut,))
-            return cut - oldest
+    def trim(oldest: int, cut: int) -> int | None:
+        with write_transaction(connection), connection.cursor() as cursor:
+            cursor.execute(_SET_OLDEST, (cut, oldest))
+            if not cursor.rowcount:
+                return None
+            gone = _number(connection, _REMOVED, cut)
+            cursor.execute(_DROP, (cut,))
+            return gone
 
-    return writes_patiently(trim)
+    # Most times there is nothing to do, and no writer has to wait for finding that out.
+    with read_transaction(connection):
+        oldest = _number(connection, _OLDEST)
+        limit = _number(connection, "SELECT value FROM state_index WHERE id = 1")
+        excess = size.read(connection, oldest) - keep_bytes
+        cut = min(_cut(connection, now - keep_for, excess, limit), oldest + BATCH)
+    if cut <= oldest:
+        return 0
+    gone = writes_patiently(lambda: trim(oldest, cut))
+    if gone is None:
+        return 0
+    size.note_removed(cut, gone)
+    return cut - oldest
 
 
 def trim_stubs(
@@ -211,14 +255,12 @@ def _checkpoint(connection: BaseDatabaseWrapper, how: str) -> int:
     return int(pages)
 
 
-def _cut(connection: BaseDatabaseWrapper, since: int, keep_bytes: int, newest: int) -> int:
+def _cut(connection: BaseDatabaseWrapper, since: int, excess: int, newest: int) -> int:
     """The oldest index to keep."""
     with connection.cursor() as cursor:
         cursor.execute(_FIRST_YOUNG, (since, newest))
         by_age = cursor.fetchone()[0]
         cut = newest if by_age is None else int(by_age)
-        cursor.execute(_TOTAL)
-        excess = int(cursor.fetchone()[0]) - keep_bytes
         if excess > 0:
             cursor.execute(_SIZES, (newest,))
             for index, size in cursor:
@@ -229,7 +271,7 @@ def _cut(connection: BaseDatabaseWrapper, since: int, keep_bytes: int, newest: i
     return cut
 
 
-def _number(connection: BaseDatabaseWrapper, statement: str) -> int:
+def _number(connection: BaseDatabaseWrapper, statement: str, *parameters: int) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(statement)
+        cursor.execute(statement, parameters)
         return int(cursor.fetchone()[0])

@@ -10,6 +10,7 @@ from django.db import connections
 from cluster.store import retention
 from cluster.store.retention import (
     FIRST_STORY,
+    LogSize,
     checkpoint,
     trim_events,
     trim_job_stubs,
@@ -65,6 +66,45 @@ def test_a_batch_at_a_time(filled, monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 4)
     counts = [trim_events(filled, now=10**9, keep_for=1, keep_bytes=MUCH) for _ in range(4)]
     assert counts == [4, 4, 1, 0]
+
+
+def stored_size(store):
+    with connections[store.alias].cursor() as cursor:
+        cursor.execute("SELECT SUM(size) FROM event")
+        return cursor.fetchone()[0]
+
+
+def test_the_size_of_the_log_is_kept_up_without_adding_all_of_it_up_again(filled):
+    """As the log grew, reading all of it each minute filled the leader's cache."""
+    connection, size = connections[filled.alias], LogSize()
+    added_from = []
+
+    def hear(execute, statement, parameters, many, context):
+        if "SUM(size)" in statement and ">" in statement:
+            added_from.append(parameters[0])
+        return execute(statement, parameters, many, context)
+
+    def trimmed(keep_for, keep_bytes=MUCH):
+        with connection.execute_wrapper(hear):
+            return trim_events(
+                filled, now=10, keep_for=keep_for, keep_bytes=keep_bytes, log_size=size
+            )
+
+    assert trimmed(MUCH) == 0
+    filled.write(
+        WriteKind.NODE_REGISTRATION, lambda change: change.put_node(make_node(11)), now=10
+    )
+    assert trimmed(MUCH) == 0
+    assert trimmed(MUCH, stored_size(filled) - 1) == 1
+    assert trimmed(keep_for=4) == 5
+    assert trimmed(MUCH) == 0
+    assert added_from == [0, 10, 11, 11, 11]
+    assert size.read(connection, 7) == stored_size(filled)
+    # Somebody else trims as well: all is added up once more.
+    trim_events(filled, now=10, keep_for=2, keep_bytes=MUCH)
+    assert trimmed(keep_for=2) == 0
+    assert added_from[-1] == 0
+    assert size.read(connection, 9) == stored_size(filled)
 
 
 def test_a_reader_at_the_head_is_not_stale_when_all_before_it_is_gone(filled):
