@@ -2,7 +2,7 @@
 
 In: facts of the cluster as they stand. Out: Needs, worst first: nodes lost, jobs that fail again
 and again, rollouts that are stuck or wait for a promotion, drains held up, what waits for room,
-nodes that are silent or closed. Knows no reader.
+nodes that are silent, never reported or are closed. Knows no reader.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -104,16 +104,12 @@ def _nodes_lost(facts: Circumstances) -> Iterator[Need]:
     lost = _sorted(face for face in facts.nodes if face.status in LOST)
     if not lost:
         return
-    cut_off = sum(face.status == NodeStatus.DISCONNECTED for face in lost)
     if len(lost) == 1:
         strong = f"{lost[0].name} is {lost[0].status}"
         text = "it missed its heartbeat"
     else:
         strong = f"{number(len(lost))} of {count_of(len(facts.nodes), 'node')} are lost"
         text = f"{_names(lost)} missed their heartbeats"
-    if cut_off:
-        whose = "its allocations" if len(lost) == 1 else f"what {number(cut_off)} of them hold"
-        text += f"; {whose} may still come back"
     yield Need(
         icon="lost", tone="lost", strong=strong, text=text, action="Show nodes",
         url=f"/nodes/{lost[0].id}/" if len(lost) == 1 else f"/nodes/?status={lost[0].status}",
@@ -238,13 +234,32 @@ def _blocked(facts: Circumstances) -> Iterator[Need]:
 
 
 def _silent(facts: Circumstances) -> Iterator[Need]:
+    """Nodes that missed their heartbeat and whose allocations are not given up."""
+    found = _sorted(face for face in facts.nodes if face.status == NodeStatus.DISCONNECTED)
+    if not found:
+        return
+    if len(found) == 1:
+        strong, url = f"{found[0].name} is silent", f"/nodes/{found[0].id}/"
+        text = "it missed its heartbeat; its unknown allocations may still come back"
+    else:
+        strong, url = f"{number(len(found))} nodes are silent", "/nodes/?status=disconnected"
+        who = _names(found)
+        text = f"{who} missed their heartbeats; their unknown allocations may still come back"
+    yield Need(
+        icon="unknown", tone="unknown", strong=strong, text=text, action="Show nodes", url=url,
+        at=max(face.since for face in found),
+    )  # fmt: skip
+
+
+def _unreported(facts: Circumstances) -> Iterator[Need]:
     found = _sorted(face for face in facts.nodes if face.status == NodeStatus.INITIALIZING)
     if found:
-        verb = "has joined and is" if len(found) == 1 else "have joined and are"
+        verb = "has registered and has" if len(found) == 1 else "have registered and have"
         yield Need(
-            icon="unknown", tone="unknown", action="Show nodes",
-            strong=f"{count_of(len(found), 'node')} {verb} silent since", text=_names(found),
-            url="/nodes/?status=initializing", at=min(face.since for face in found),
+            icon="pending", tone="unknown", action="Show nodes",
+            strong=f"{count_of(len(found), 'node')} {verb} not reported ready",
+            text=_names(found), url="/nodes/?status=initializing",
+            at=min(face.since for face in found),
         )  # fmt: skip
 
 
@@ -270,7 +285,7 @@ def _closed(facts: Circumstances) -> Iterator[Need]:
 
 #: In this order; whoever comes first is the headline.
 _RANK: tuple[Callable[[Circumstances], Iterable[Need]], ...] = (
-    _nodes_lost, _crash_loops, _rollouts, _held_up_drains, _blocked, _silent, _closed,
+    _nodes_lost, _crash_loops, _rollouts, _held_up_drains, _blocked, _silent, _unreported, _closed,
 )  # fmt: skip
 
 

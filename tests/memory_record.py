@@ -19,7 +19,7 @@ from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
-from scheduler.structs.node import NodeEligibility
+from scheduler.structs.node import LOST, NodeEligibility
 
 _BY_ID = {nouns.NODES: ("id",), nouns.JOBS: ("namespace", "id")}
 
@@ -134,7 +134,7 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         return {
             "nodes": len(faces),
             "draining": sum(face.is_draining for face in faces),
-            "lost": sum(face.status in ("down", "disconnected") for face in faces),
+            "lost": sum(face.status in LOST for face in faces),
         }
 
     def node_faces(self):

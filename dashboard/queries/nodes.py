@@ -247,7 +247,9 @@ def _node_sentence(node: Node, use: NodeUse) -> str:
         "draining": f"Drains: {allocs} still to move.",
         "ineligible": f"Ineligible: {allocs} stay, nothing new is placed here.",
         "down": "Down: it missed its heartbeat; its allocations are replaced elsewhere.",
-        "disconnected": "Disconnected: its allocations may still come back.",
+        "disconnected": (
+            "Silent: it missed its heartbeat; its unknown allocations may still come back."
+        ),
         "initializing": "Initializing: it has registered and not reported ready yet.",
     }[node_state(node)]
     if node.clock_off_by_ms:

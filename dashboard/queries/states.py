@@ -66,13 +66,13 @@ EVALUATION_STATES = (
         "failed",
         "stored",
         "worker or leader",
-        "Its attempts are used up. A follow-up tries again later.",
+        "Its attempts are used up. Another evaluation tries again: later, or once there is room.",
     ),
     (
         "canceled",
         "stored",
         "leader",
-        ("A newer evaluation of the same job makes it superfluous. Not the same as finished."),
+        "Another evaluation of the same job made it superfluous. Not the same as finished.",
     ),
     (
         "deleted",
@@ -82,22 +82,34 @@ EVALUATION_STATES = (
     ),
 )
 ALLOCATION_STATES = (
-    ("pending", "Placed; its node has not started it yet."),
+    ("pending", "Placed; none of its tasks runs: its node is to start it, or to start it again."),
     ("running", "At least one of its tasks runs."),
     ("stopping", "Wanted gone; its node has not stopped it yet."),
     ("complete", "Ended as it should."),
-    ("failed", "A task failed for good; a replacement follows the group's rules."),
-    ("lost", "Its node is down or gone."),
-    ("unknown", "Its node is disconnected and may still come back."),
+    (
+        "failed",
+        (
+            "It could not be set up, or a task failed for good; a replacement follows the"
+            " group's rules."
+        ),
+    ),
+    (
+        "lost",
+        "Its node went down, fell silent or is gone; a replacement follows the group's rules.",
+    ),
+    ("unknown", "Its node fell silent and has not told of it since; it may still come back."),
     ("stopped", "Ended because it was no longer wanted here."),
     ("evicted", "Ended to make room for a more important job."),
 )
 NODE_STATES = (
     ("ready", "Answers, and takes new allocations."),
     ("ineligible", "Answers, keeps what it has, takes nothing new."),
-    ("draining", "Everything on it moves elsewhere."),
-    ("disconnected", "Silent, but its allocations may come back."),
-    ("down", "Silent; its allocations are lost and replaced."),
+    ("draining", "Takes nothing new; what is on it moves elsewhere or ends."),
+    (
+        "disconnected",
+        "Silent: it missed its heartbeat. Its unknown allocations may still come back.",
+    ),
+    ("down", "Lost: it missed its heartbeat. Its allocations are lost, too."),
     ("initializing", "Has registered and not reported ready."),
 )
 

@@ -322,7 +322,7 @@ def _sentence(
     if planned.stops:
         # No group counts what goes with its node.
         ended = count_of(len(planned.stops), "allocation", "allocations")
-        return "Nothing would be started.", f"{ended} on nodes that are lost would be given up."
+        return f"{ended} would be given up with the node.", "Nothing would be started."
     if planned.job_modify_index == 0:
         return "Nothing would be started.", "Running it only stores the job."
     if planned.diff.type != DiffType.NONE:

@@ -20,8 +20,9 @@ class NodeStatus(StrEnum):
     DISCONNECTED = "disconnected"
 
 
-#: Of nodes that do not answer any more.
-LOST = frozenset({NodeStatus.DOWN, NodeStatus.DISCONNECTED})
+#: Of nodes whose allocations are given up. One that is silent without being lost is disconnected:
+#: its allocations may still come back.
+LOST = frozenset({NodeStatus.DOWN})
 
 
 class NodeEligibility(StrEnum):

@@ -128,6 +128,7 @@ def test_everything_is_ranked_once_worst_first(told, store):
         make_node(1, status=NodeStatus.DOWN),
         make_node(2),
         make_node(3, status=NodeStatus.INITIALIZING),
+        make_node(5, status=NodeStatus.DISCONNECTED),
         make_node(4, scheduling_eligibility=NodeEligibility.INELIGIBLE),
         job(),
         counted(failed=6),
@@ -146,9 +147,26 @@ def test_everything_is_ranked_once_worst_first(told, store):
         "Rollout of shop version 4 waits for a person",
         "Drain of node-2 is held up",
         "1 evaluation waits for room",
-        "1 node has joined and is silent since",
+        "node-5 is silent",
+        "1 node has registered and has not reported ready",
         "node-4 is closed",
     ]
+
+
+def test_a_silent_node_is_not_a_lost_one(told, store):
+    told.write(
+        make_node(1, status=NodeStatus.DISCONNECTED), make_node(2, status=NodeStatus.DISCONNECTED)
+    )
+    (need,) = told.needs()
+    assert (need.strong, need.text, need.url) == (
+        "2 nodes are silent",
+        "node-1 and node-2 missed their heartbeats; their unknown allocations may still come back",
+        "/nodes/?status=disconnected",
+    )
+    assert store.read(lambda reader: reader.node_tally())["lost"] == 0
+    told.write(make_node(1, status=NodeStatus.DOWN))
+    assert told.strong() == ["node-1 is down", "node-2 is silent"]
+    assert store.read(lambda reader: reader.node_tally())["lost"] == 1
 
 
 def test_a_crash_loop_is_shown_and_its_job_is_not_running(told, store):

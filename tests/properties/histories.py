@@ -96,6 +96,8 @@ class History:
             group["ReschedulePolicy"] = {
                 "Delay": 30 * SECOND, "DelayFunction": "constant", "Unlimited": True,
             }  # fmt: skip
+            if self.versions[name] % 2:
+                group["Disconnect"] = {"LostAfter": 40 * SECOND, "Replace": True}
         return {"ID": name, "Type": TYPES[name], "TaskGroups": [group]}
 
     def submit(self, number: int) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from cluster.jobspec.parse import parse_job
 from cluster.operations.errors import OperationRefused
@@ -37,10 +37,11 @@ from scheduler.state import nouns
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.job import Job
-from scheduler.structs.node import LOST, NodeStatus
+from scheduler.structs.node import LOST, Node, NodeStatus
 from tests.builders import CountingIDs
 from tests.callers import MANAGER
 from tests.properties.histories import JOBS, History, histories
+from tests.properties.states_told import told_of_states
 
 _NUMBER = rf"(\d[\d{NARROW_SPACE}]*)"
 _SHARE = re.compile(rf"\b{_NUMBER} of {_NUMBER}\b")
@@ -82,7 +83,12 @@ def test_a_contradiction_is_caught(text: str, is_caught: bool) -> None:
     assert bool(contradictions(text)) is is_caught
 
 
+#: A system allocation on a node that falls silent: it is given up by the next run.
+SILENT = [("submit", 11), ("lose", 3), ("stop_one", 6), ("submit", 3), ("run", 3), ("lose", 1)]
+
+
 @settings(max_examples=25)
+@example(SILENT)
 @given(histories)
 def test_no_sentence_contradicts_its_facts(acts: list[tuple[str, int]]) -> None:
     history = History()
@@ -103,6 +109,7 @@ class Teller:
         self.index = self.record.index
         #: By evaluation, the allocations it made: who changes one later writes its own id there.
         self.made: dict[str, list[Allocation]] = {}
+        self.were_lost: set[str] = set()
 
     def check(self) -> None:
         self.follow()
@@ -115,6 +122,8 @@ class Teller:
             for event in frame.events:
                 self.followed.take(event, frame.index)
                 value = event.value
+                if isinstance(value, Node) and value.status in _GONE:
+                    self.were_lost.add(value.id)
                 if isinstance(value, Allocation) and value.create_index == frame.index:
                     self.made.setdefault(value.eval_id, []).append(value)
             self.index = frame.index
@@ -133,6 +142,7 @@ class Teller:
         yield from self.decisions()
         yield from self.listed()
         yield from self.found()
+        yield from told_of_states(self.history, self.were_lost)
 
     # Evaluations.
 
@@ -196,6 +206,8 @@ class Teller:
         assert ("blocked" in icons) == bool(blocked)
         assert ("lost" in icons) == bool(lost)
         assert ("canary" in icons) == bool(waiting)
+        silent = [node for node in self.record.nodes() if node.status is NodeStatus.DISCONNECTED]
+        assert any("silent" in need.strong for need in needs) == bool(silent)
         if lost:
             assert icons[0] == "lost"
         if needs:
@@ -408,6 +420,7 @@ class Teller:
             assert states[item.id] == line.status
 
 
+_GONE = LOST | {NodeStatus.DISCONNECTED}
 _MAKES = ("place", "canary", "replace", "migrate")
 
 

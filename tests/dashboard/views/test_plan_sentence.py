@@ -166,6 +166,6 @@ def test_what_goes_with_lost_nodes_is_not_nothing() -> None:
         ids=CountingIDs(prefix="c"),
     )
     assert (told.strong, told.rest) == (
+        "3 allocations would be given up with the node.",
         "Nothing would be started.",
-        "3 allocations on nodes that are lost would be given up.",
     )
