@@ -144,6 +144,10 @@ FOLLOWED: Mapping[str, Followed] = {
                 "job-standing", "_job_standing.html", job.standing_panel,
                 *_LAUNCHED, Topic.EVALUATION, Topic.DEPLOYMENT,
             ),
+            _panel(
+                "stories-strip", "_story_strip.html", job.stories_panel,
+                Topic.EVALUATION, Topic.STORY, Topic.JOB,
+            ),
             _panel("job-actions", "_job_actions.html", job.actions_panel, Topic.JOB),
             _panel(
                 "job-launches", "_job_launches.html", launching.launching_panel, *_LAUNCHED

@@ -104,7 +104,7 @@ def _story(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscri
 def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
     """The buttons that live frames render."""
     if FOLLOWED[kind].names in (Names.JOB, Names.DEPLOYMENT):
-        return actions_in(access, namespace)
+        return actions_in(access, namespace) | node_actions(access) & {NODE_READ}
     if kind == "evaluation" and "capsule" in Opens(access):
         return frozenset({"capsule"})
     return frozenset()

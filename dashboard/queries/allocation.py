@@ -54,6 +54,7 @@ def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict
         "alloc": alloc,
         "tasks": tasks,
         "job_url": job_url(alloc.job_key),
+        "story_id": _story_of(reader, alloc),
         "why": placement_view(alloc.metrics, names, chosen=alloc.node_id),
         "crumbs": crumbs(
             ("Jobs", "/jobs/"), (alloc.job_id, job_url(alloc.job_key)), (alloc.name, "")
@@ -62,6 +63,12 @@ def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict
         "namespace": alloc.namespace,
         "may": viewer.may_in(alloc.namespace),
     }
+
+
+def _story_of(reader: RecordReader, alloc: Allocation) -> str:
+    """The story of the evaluation that placed or changed it last; empty where nobody knows."""
+    made = reader.evaluation(alloc.eval_id) or reader.evaluation_stub(alloc.eval_id)
+    return made.story_id if made is not None else ""
 
 
 def standing_panel(

@@ -13,6 +13,7 @@ from cluster.store.ports import RecordReader
 from dashboard.outcomes import why_waiting
 from dashboard.queries.allocations import state_of
 from dashboard.queries.node_events import told_event
+from dashboard.queries.stories import seen_namespaces, strip_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import age, clock_time, count_of, number, span
@@ -21,6 +22,7 @@ from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
 from scheduler.structs.node import LastDrain, Node
+from scheduler.structs.story import StoryKind
 
 SECOND = 1_000_000_000
 #: Drains that are over, in the list.
@@ -160,6 +162,12 @@ def drain_parts(
     shown = [card for card in cards if namespaces is None or card.alloc.namespace in namespaces]
     return {
         "node": node,
+        **strip_of(
+            reader,
+            seen_namespaces(namespaces, reads_nodes=True),
+            node_id=node_id,
+            kinds=frozenset({StoryKind.DRAIN}),
+        ),
         "last": last,
         "never": node.last_drain is None and node.drain_strategy is None,
         "status": "draining" if node.drain_strategy else last.status or "complete",

@@ -27,7 +27,9 @@ from dashboard.queries.launching import (
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.rollout import acts_of, rollout_of
 from dashboard.queries.scale import ScaleTyped, scale_context
+from dashboard.queries.stories import seen_namespaces, strip_of
 from dashboard.queries.versions import versions_context
+from dashboard.rights import NODE_READ
 from dashboard.rollouts import of_wanted
 from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
@@ -111,9 +113,27 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
         "may": viewer.may_in(key.namespace),
         **standing,
         **(acts_of(reader, standing["rollout"]) if chosen == "overview" else {}),
+        **(
+            _stories(reader, key, reads_nodes=viewer.access.reads("node"))
+            if chosen == "overview"
+            else {}
+        ),
         **_READ[chosen](reader, job, viewer.now, wish),
     }
     return context | {"now": viewer.now}
+
+
+def stories_panel(
+    reader: RecordReader, subscription: Subscription, _now: int
+) -> Mapping[str, Any]:
+    """What was set going by it or had part in it."""
+    key = _key(subscription)
+    return _stories(reader, key, reads_nodes=NODE_READ in subscription.may)
+
+
+def _stories(reader: RecordReader, key: JobKey, *, reads_nodes: bool) -> dict[str, Any]:
+    spaces = seen_namespaces(frozenset({key.namespace}), reads_nodes=reads_nodes)
+    return strip_of(reader, spaces, job=key)
 
 
 def standing_panel(

@@ -12,6 +12,7 @@ import msgspec
 from cluster.store.ports import NodeFace, RecordReader
 from dashboard.queries.allocations import state_of
 from dashboard.queries.node_events import told_event
+from dashboard.queries.stories import seen_namespaces, strip_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number, span
@@ -211,6 +212,7 @@ def node_parts(
     shown = _live_first(allocs)[:MAX_ALLOCATIONS]
     return {
         "node": node,
+        **strip_of(reader, seen_namespaces(namespaces, reads_nodes=True), node_id=node_id),
         "state": node_state(node),
         "capacities": capacities(node, use),
         "count": use.planned.alloc_count,

@@ -5,7 +5,7 @@ reads that does not grow; and the few newest stories of one thing, for its page.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
@@ -14,14 +14,14 @@ from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryFilter
 from dashboard.queries.evaluations import evaluation_tabs
 from dashboard.rights import NODE_READ
-from dashboard.stories.names import KINDS
+from dashboard.stories.names import KINDS, KindWord, Title, title_of
 from dashboard.stories.rows import StoryLine, lines_of
 from dashboard.stories.told import HELD_UP, WAITS
 from dashboard.subscription import Subscription
 from dashboard.viewer import Viewer
 from dashboard.wording import count_of, number
 from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
-from scheduler.structs.story import StoryKind
+from scheduler.structs.story import Story, StoryKind
 
 PAGE_SIZE = 50
 #: What the page of a thing shows of its stories.
@@ -187,6 +187,14 @@ def _node_id(reader: RecordReader, text: str) -> str:
     return next((face.id for face in reader.node_faces() if text in (face.id, face.name)), text)
 
 
+class StripLine(NamedTuple):
+    """A story on the page of a thing: what does not change of it."""
+
+    story: Story
+    title: Title
+    kind: KindWord
+
+
 def strip_of(
     reader: RecordReader,
     namespaces: Namespaces,
@@ -195,11 +203,18 @@ def strip_of(
     node_id: str = "",
     kinds: frozenset[StoryKind] = frozenset(),
 ) -> dict[str, Any]:
-    """The newest stories of a job or a node, for its page."""
+    """The newest stories of a job or a node, for its page; in three reads."""
     asked = StoryFilter(namespaces=namespaces, job=job, node_id=node_id, kinds=kinds)
-    found = reader.stories(asked, IN_A_STRIP)[:IN_A_STRIP]
+    found = [row.story for row in reader.stories(asked, 5 * IN_A_STRIP)]
+    found.sort(key=lambda story: (story.create_index, story.id), reverse=True)
+    shown = found[:IN_A_STRIP]
+    alone = {story.node_ids[0] for story in shown if story.node_count == 1 and story.node_ids}
+    reader.preload(nodes=alone)
+    names = {key: node.name for key in alone if (node := reader.node(key))}
     wish = StoryWish(job="/".join(job) if job is not None else "", node=node_id)
     return {
-        "stories": lines_of(reader, found, namespaces),
+        "stories": [
+            StripLine(story, title_of(story, names), KINDS[story.kind]) for story in shown
+        ],
         "stories_url": wish.address(),
     }

@@ -117,7 +117,8 @@ def gather_past(
             newest[face.id] = steps[-1]
             faces.append(face._replace(status=_status_at(steps[-1])))
         else:
-            unknown += 1
+            # One that is kept and has no step yet was just made.
+            unknown += face.is_stub or not lives.get(face.id)
             faces.append(face if face.is_stub else face._replace(status="pending"))
     at = max([story.create_time, *(_last_moment(face, index) for face in born)], default=0)
     at = max([at, *(step.at for step in newest.values())])

@@ -133,18 +133,27 @@ def _described(facts: StoryFacts, told: Told, graph: Graph) -> str:
 
 def _rollout_of(reader: RecordReader, story: Story, gathered: Gathered) -> WatchedRollout | None:
     past = gathered.past
-    found = deployment_of(story, reader.deployments_of_stories([story.id]))
-    if found is None or (past is not None and found.create_index > past.index):
+    rollout = _rollout_now(reader, story)
+    if rollout is None or past is None:
+        return rollout
+    if rollout.deployment.create_index > past.index:
         return None
-    deployment = _as_it_was(found, past)
-    allocations = [
-        alloc
-        for alloc in reader.allocations_by_deployment(deployment.id)
-        if past is None or alloc.create_index <= past.index
-    ]
+    return msgspec.structs.replace(
+        rollout,
+        deployment=_as_it_was(rollout.deployment, past),
+        allocations=tuple(
+            alloc for alloc in rollout.allocations if alloc.create_index <= past.index
+        ),
+    )
+
+
+def _rollout_now(reader: RecordReader, story: Story) -> WatchedRollout | None:
+    deployment = deployment_of(story, reader.deployments_of_stories([story.id]))
+    if deployment is None:
+        return None
     return WatchedRollout(
         deployment=deployment,
-        allocations=tuple(allocations),
+        allocations=tuple(reader.allocations_by_deployment(deployment.id)),
         at_once=_at_once(reader, deployment),
     )
 
@@ -253,6 +262,12 @@ def _track(
     if len(faces) <= ALL_READ:
         lives = reader.lives_of([face.id for face in faces if not face.is_stub])
     moments = stops_of(faces, lives)
+    if at is not None and phases:
+        # The track is that of the whole story, whatever moment of it is shown.
+        rollout = _rollout_now(reader, story)
+        told = reader.story_evaluations(story.id, ALL_READ, namespaces=gathered.namespaces)
+        known = {row.evaluation.id: row.evaluation for row in told}
+        phases = phases_of(rollout, known, until=_EVER) if rollout is not None else phases
     begun = [(phase.since, phase.title) for phase in phases if not phase.is_to_come]
     return track_of(moments, dict(_problems(faces)), begun or times_of(moments), at)
 
