@@ -35,8 +35,8 @@ class StoryFeed(Feed):
         self.ids: set[str] = set()
         self._story: Story | None = None
         self._fresh: Graph | None = None
-        empty = Graph(key=graph_key(self.story_id, self.opened), title="", view=(0, 0, 0, 0))
-        self._drawn = DrawnGraph(empty)
+        key = graph_key(self.story_id, self.opened)
+        self._drawn = DrawnGraph(Graph(key=key, title="", view=(0, 0, 0, 0), lanes=()))
 
     def load(self, reader: RecordReader) -> None:
         """Read which evaluations it has, and draw it."""

@@ -67,7 +67,7 @@ class DrawnGraph:
         known, self._items = self._items, _layers_of(graph)
         changed, gone = {}, {}
         for layer, items in self._items.items():
-            elements, old = self._elements.setdefault(layer, {}), known.get(layer, {})
+            elements, old = self._elements[layer], known[layer]
             fresh = {
                 key: _element(key, item) for key, item in items.items() if old.get(key) != item
             }
@@ -86,7 +86,9 @@ class DrawnGraph:
 
 
 def _layers_of(graph: Graph) -> _Layers:
-    lanes: _Layers = {"lanes": {lane.key: lane for lane in graph.lanes}} if graph.lanes else {}
+    lanes: _Layers = {}
+    if graph.lanes is not None:
+        lanes["lanes"] = {lane.key: lane for lane in graph.lanes}
     return {
         **lanes,
         "edges": {edge.key: edge for edge in graph.edges},

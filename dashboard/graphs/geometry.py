@@ -21,8 +21,8 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     edges: tuple["GraphEdge", ...] = ()
     labels: tuple["ArrowLabel", ...] = ()
     discs: tuple["Disc", ...] = ()
-    #: Behind all else, from top to bottom.
-    lanes: tuple["GraphLane", ...] = ()
+    #: Behind all else, from top to bottom; None for a drawing that never has any.
+    lanes: tuple["GraphLane", ...] | None = None
 
 
 class GraphLane(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,5 +1,6 @@
 """What a browser has of one graph, and what is in the markup it is told."""
 
+from html import unescape
 from xml.etree import ElementTree as ET
 
 
@@ -21,7 +22,10 @@ class DrawnPage:
 
 
 def _keyed(elements):
-    return {element.partition('data-key="')[2].partition('"')[0]: element for element in elements}
+    def key(element):
+        return unescape(element.partition('data-key="')[2].partition('"')[0])
+
+    return {key(element): element for element in elements}
 
 
 def elements(layers, layer):
