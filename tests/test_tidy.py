@@ -242,6 +242,23 @@ def test_sql_is_written_in_the_store_only():
     assert sql_in(store / "statements.py"), "it is recognised where it is"
 
 
+#: Packages, pages and queues that were called rooms, when room was free capacity already.
+OTHER_ROOMS = re.compile(
+    r"\brooms\b|\b(?:this|that|which|one|each|only) room (?:that|of|is)\b|Room(?:Desk|Form)"
+)
+#: What was, and words of others.
+ROOMS_TOLD = ("CHANGELOG.md", "tests/vectors", "tests/test_tidy.py", "docs/spec")
+
+
+def test_nothing_but_free_capacity_is_called_a_room():
+    def check(path):
+        if path.relative_to(ROOT).as_posix().startswith(ROOMS_TOLD):
+            return []
+        return OTHER_ROOMS.findall(f"{path.stem}\n{path.read_text(errors='ignore')}")
+
+    assert problems_in(FILES, check) == []
+
+
 #: Who writes to the record beside operations, and what.
 WRITERS = {
     "cluster/runtime/leader_desk.py": "outcomes of runs, many in one write",
