@@ -11,6 +11,7 @@ import pytest
 from tests.conformance import chain_processes
 from tests.conformance.chain_outcome import Outcome
 from tests.conformance.test_chains import load
+from tests.conformance.test_seed_stories import EXPORTED, without_chance
 from tests.dashboard.graphs.test_mermaid import CLASSES
 
 pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(900)]
@@ -155,8 +156,8 @@ class e3 quasi
 }  # fmt: skip
 
 
-def exported(played, stack) -> tuple[int, list[str]]:
-    """How many evaluations there are since the first mark, and the texts of their chains."""
+def exported(played, stack) -> tuple[int, list[str], list[str]]:
+    """How many evaluations there are since the first mark; texts of their chains and stories."""
     (_, begin), *_ = played.marks
     names = {identifier[:8]: name for identifier, name in Outcome(played, ()).names.items()}
     short_ids = re.compile("|".join(names))
@@ -172,7 +173,11 @@ def exported(played, stack) -> tuple[int, list[str]]:
             assert answer.status_code == 200, answer.text
             named = short_ids.sub(lambda found: names[found.group()], answer.text)
             texts.add(_TIME.sub("TIME", named))
-    return len(made), sorted(texts)
+        stories = [
+            without_chance(client.get(f"/stories/{story_id}.mmd").text)
+            for story_id in sorted({item.story_id for item in made})
+        ]
+    return len(made), sorted(texts), stories
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -183,6 +188,8 @@ def test_the_exported_chains_of_an_example_are_those_of_the_chapter(
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
     count, chains = EXAMPLES[name]
     with django_db_blocker.unblock(), chain_processes.play(load(name)) as (played, stack):
-        made, texts = exported(played, stack)
+        made, texts, stories = exported(played, stack)
     assert made == count
     assert texts == sorted(chains)
+    if name in EXPORTED:
+        assert stories == [EXPORTED[name]]
