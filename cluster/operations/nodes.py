@@ -244,7 +244,11 @@ def set_node_eligibility(
                 "can not set node's scheduling eligibility to eligible while it is draining"
             )
         after = set_eligibility(change, before, wanted)
-        return _with_evaluations(change, after, ids, needed=wanted is NodeEligibility.ELIGIBLE)
+        if wanted is NodeEligibility.INELIGIBLE:
+            return NodeWritten(node=after)
+        # Told even where it makes no evaluation: it may wake those that wait.
+        story = node_changes(change, after, "opened for allocations")
+        return _with_evaluations(change, after, ids, needed=True, story=story)
 
     return _write(store, WriteKind.NODE_ELIGIBILITY, work, by=by, now=now)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from scheduler.structs.evaluation import EvalTrigger, Evaluation
+from scheduler.structs.evaluation import Cause, EvalTrigger, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
 
@@ -26,6 +26,8 @@ class Released(msgspec.Struct, frozen=True):
     evaluation: Evaluation
     token: str
     reason: str
+    #: What made the room; None where nobody can say.
+    by: Cause | None = None
 
 
 class BlockedStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,15 +109,20 @@ class BlockedEvals:
                 return f"capacity of class {key} appeared meanwhile"
         return ""
 
-    def unblock(self, computed_class: str, index: int, monotonic: float) -> tuple[Released, ...]:
+    def unblock(
+        self, computed_class: str, index: int, monotonic: float, by: Cause | None = None
+    ) -> tuple[Released, ...]:
         """Room appeared on a node of this class."""
         self._record(computed_class, index, monotonic)
         return self._release(
             lambda evaluation: _may_use(evaluation, computed_class),
             f"room on a node of class {computed_class}",
+            by,
         )
 
-    def unblock_quota(self, quota: str, index: int, monotonic: float) -> tuple[Released, ...]:
+    def unblock_quota(
+        self, quota: str, index: int, monotonic: float, by: Cause | None = None
+    ) -> tuple[Released, ...]:
         """A quota was raised or freed."""
         if not quota:
             return ()
@@ -125,10 +132,16 @@ class BlockedEvals:
                 not evaluation.escaped_computed_class and not _waits_for_other(evaluation, quota)
             ),
             f"room in quota {quota}",
+            by,
         )
 
     def unblock_class_and_quota(
-        self, computed_class: str, quota: str, index: int, monotonic: float
+        self,
+        computed_class: str,
+        quota: str,
+        index: int,
+        monotonic: float,
+        by: Cause | None = None,
     ) -> tuple[Released, ...]:
         """An allocation of a namespace with this quota (or "") ended on a node of this class."""
         self._record(computed_class, index, monotonic)
@@ -143,13 +156,15 @@ class BlockedEvals:
                 )
             ),
             f"an allocation ended on a node of class {computed_class}",
+            by,
         )
 
-    def unblock_node(self, node_id: str) -> tuple[Released, ...]:
+    def unblock_node(self, node_id: str, by: Cause | None = None) -> tuple[Released, ...]:
         """Room appeared on a node that system jobs wait for."""
         return self._release(
             lambda evaluation: evaluation.type == JobType.SYSTEM and evaluation.node_id == node_id,
             f"room on node {node_id}",
+            by,
         )
 
     def unblock_failed(self) -> tuple[Released, ...]:
@@ -167,11 +182,13 @@ class BlockedEvals:
         if self.enabled:
             self._unblocked_at[key] = (index, monotonic)
 
-    def _release(self, wanted: Callable[[Evaluation], bool], reason: str) -> tuple[Released, ...]:
+    def _release(
+        self, wanted: Callable[[Evaluation], bool], reason: str, by: Cause | None = None
+    ) -> tuple[Released, ...]:
         freed = [entry for entry in self._tracked.values() if wanted(entry[0])]
         for evaluation, _ in freed:
             self.remove(evaluation.id)
-        return tuple(Released(evaluation, token, reason) for evaluation, token in freed)
+        return tuple(Released(evaluation, token, reason, by) for evaluation, token in freed)
 
     def untrack(self, job_key: JobKey) -> None:
         """The job is fully placed: nothing of it waits any more."""

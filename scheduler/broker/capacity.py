@@ -13,6 +13,7 @@ from scheduler.state.events import EventFrame, StateEvent, WriteKind
 from scheduler.state.nouns import NAMESPACES, QUOTAS
 from scheduler.state.quota_use import raises_some
 from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.evaluation import Cause, CauseKind
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import Node, NodeEligibility, NodeStatus
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
@@ -30,13 +31,21 @@ class KnownNode(NamedTuple):
 
 
 class Freed:
-    """What one frame made available. Sets, so that a large report releases once per class."""
+    """What one frame made available, each with what made it so: the first that did.
 
-    def __init__(self) -> None:
-        self.classes: dict[str, None] = {}
-        self.ended: dict[tuple[str, str], None] = {}
-        self.nodes: dict[str, None] = {}
-        self.quotas: dict[str, None] = {}
+    A large report releases once per class.
+    """
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+        self.classes: dict[str, Cause | None] = {}
+        self.ended: dict[tuple[str, str], Cause | None] = {}
+        self.nodes: dict[str, Cause | None] = {}
+        self.quotas: dict[str, Cause | None] = {}
+
+    def by(self, kind: CauseKind, row_id: str, text: str) -> Cause:
+        """A row of this frame as what made room."""
+        return Cause(kind=kind, id=row_id, index=self._index, text=text)
 
 
 class CapacityHooks:
@@ -57,7 +66,7 @@ class CapacityHooks:
 
     def observe(self, frame: EventFrame, monotonic: float) -> tuple[Released, ...]:
         """What this frame releases; its index is recorded for runs that overlooked it."""
-        freed = Freed()
+        freed = Freed(frame.index)
         for event in frame.events:
             if isinstance(event.value, Node):
                 self._observe_node(frame.kind, event, event.value, freed)
@@ -77,7 +86,7 @@ class CapacityHooks:
         """
         released: list[Released] = []
         for frame in frames:
-            freed = Freed()
+            freed = Freed(frame.index)
             for event in frame.events:
                 if isinstance(event.value, Allocation):
                     self._observe_allocation(frame.kind, event.value, freed)
@@ -92,26 +101,28 @@ class CapacityHooks:
             return
         before = self._nodes.get(node.id)
         self._nodes[node.id] = _known(node)
+        by = freed.by(CauseKind.NODE, node.id, f"node {node.name or node.id}")
         if before is not None and _opened(before, node):
-            freed.classes[node.computed_class] = None
-            freed.nodes[node.id] = None
+            freed.classes.setdefault(node.computed_class, by)
+            freed.nodes.setdefault(node.id, by)
         elif kind == WriteKind.NODE_REGISTRATION and node.status is NodeStatus.READY:
-            freed.classes[node.computed_class] = None
+            freed.classes.setdefault(node.computed_class, by)
 
     def _observe_allocation(self, kind: str, alloc: Allocation, freed: Freed) -> None:
         quota = self._quotas.get(alloc.namespace, "")
+        by = freed.by(CauseKind.ALLOCATION, alloc.id, f"allocation {alloc.name}")
         if kind == WriteKind.PLAN_RESULT and alloc.client_status is ClientStatus.LOST and quota:
             # Its node may still hold it, but the quota counts it no more.
-            freed.quotas[quota] = None
+            freed.quotas.setdefault(quota, by)
         if kind != WriteKind.ALLOCATION_UPDATED or alloc.client_status not in FREEING:
             return
-        freed.nodes[alloc.node_id] = None
+        freed.nodes.setdefault(alloc.node_id, by)
         node = self._nodes.get(alloc.node_id)
         if node is not None:
-            freed.ended[node.computed_class, quota] = None
+            freed.ended.setdefault((node.computed_class, quota), by)
         elif quota:
             # The node is gone; what was taken of the quota is free all the same.
-            freed.quotas[quota] = None
+            freed.quotas.setdefault(quota, by)
 
     def _observe_namespace(self, event: StateEvent, space: Namespace, freed: Freed) -> None:
         before = self._quotas.pop(space.name, "")
@@ -133,14 +144,16 @@ class CapacityHooks:
     def _call_tracker(self, freed: Freed, index: int, monotonic: float) -> tuple[Released, ...]:
         tracker = self._blocked
         released: list[Released] = []
-        for computed_class in freed.classes:
-            released += tracker.unblock(computed_class, index, monotonic)
-        for computed_class, quota in freed.ended:
-            released += tracker.unblock_class_and_quota(computed_class, quota, index, monotonic)
-        for node_id in freed.nodes:
-            released += tracker.unblock_node(node_id)
-        for quota in freed.quotas:
-            released += tracker.unblock_quota(quota, index, monotonic)
+        for computed_class, by in freed.classes.items():
+            released += tracker.unblock(computed_class, index, monotonic, by)
+        for (computed_class, quota), by in freed.ended.items():
+            released += tracker.unblock_class_and_quota(
+                computed_class, quota, index, monotonic, by
+            )
+        for node_id, by in freed.nodes.items():
+            released += tracker.unblock_node(node_id, by)
+        for quota, by in freed.quotas.items():
+            released += tracker.unblock_quota(quota, index, monotonic, by)
         return tuple(released)
 
 

@@ -158,6 +158,7 @@ class Intake:
                 moment.now,
                 actor="leader",
                 reason=freed.reason,
+                woken_by=freed.by,
             )
             self._broker.enqueue(freed.evaluation, monotonic=moment.monotonic, token=freed.token)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.evaluation import Cause, LifecycleStep, Step
 
 #: Ended lives that are still remembered, so that a late step continues their numbers.
 ENDED_KEPT = 4096
@@ -56,6 +56,7 @@ class Lifecycles:
         reason: str = "",
         plan_id: str = "",
         nodes: tuple[str, ...] = (),
+        woken_by: Cause | None = None,
     ) -> None:
         """Record one step. One of an unknown evaluation is left out: its number is not known."""
         life = self._lives.get(eval_id)
@@ -72,6 +73,7 @@ class Lifecycles:
             reason=reason,
             plan_id=plan_id,
             nodes=nodes,
+            woken_by=woken_by,
         )
         life.last = noted
         life.unwritten.append(noted)

@@ -230,3 +230,5 @@ class LifecycleStep(Wire, frozen=True):
     reason: str = ""
     #: The index whose commit carried the step; 0 while it is only a hint.
     index: int = 0
+    #: Of `unblocked`: the node or allocation that made room, and the index at which it did.
+    woken_by: Cause | None = None

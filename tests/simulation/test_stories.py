@@ -17,6 +17,7 @@ from cluster.simulation.catalogue import document
 from scheduler.access.access import MANAGEMENT
 from scheduler.access.caller import CLUSTER, Caller, CallerKind
 from scheduler.state.story_nouns import STORIES, STORY_NODES
+from scheduler.state.waking import waking_story
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.structs.evaluation import EvalTrigger
 from scheduler.structs.node import DrainStrategy
@@ -166,3 +167,42 @@ def test_a_changed_configuration_is_a_story_without_evaluations():
     assert (story.namespace, story.actor, of_story(site, story)) == ("", "kim", [])
     set_scheduler_settings(site.store, SchedulerSettings(), by=CLUSTER, now=site.now)
     assert [each.actor for each in told(site, StoryKind.CONFIGURATION)] == ["kim", ""]
+
+
+def woken(site):
+    """By evaluation that waited: the stories of itself and of what woke it, by kind and job."""
+    told = []
+    for row in site.store.evaluations():
+        for step in site.store.lifecycle(row.id):
+            if step.woken_by is None:
+                continue
+            by = site.store.story(waking_story(site.store, step.woken_by))
+            own = site.store.story(row.story_id)
+            told.append(((own.kind, own.job_id), by and (by.kind, by.job_id)))
+    return told
+
+
+def test_what_waited_keeps_its_story_and_says_whose_room_woke_it():
+    site = Site(1)
+    big = site.settled("high", 2)
+    site.register("web", 4)
+    site.pass_time(5)
+    deregister_job(site.store, big, **site.how)
+    site.pass_time(10)
+    web = (StoryKind.ROLLOUT, "web")
+    assert (web, (StoryKind.STOP, "high")) in woken(site)
+
+
+def test_a_node_that_is_opened_is_what_wakes():
+    site = Site(1)
+    site.pass_time(1)
+    node_id = site.cluster.clients[0].node.id
+    set_node_eligibility(site.store, node_id, "ineligible", **site.how)
+    site.register("web", 1)
+    site.pass_time(5)
+    set_node_eligibility(site.store, node_id, "eligible", **site.how)
+    site.pass_time(5)
+    opened = (StoryKind.NODE_CHANGE, "")
+    assert woken(site) == [((StoryKind.ROLLOUT, "web"), opened)]
+    (story,) = [each for each in told(site, StoryKind.NODE_CHANGE) if each.text]
+    assert (story.node_ids, story.text) == ((node_id,), "opened for allocations")
