@@ -16,6 +16,9 @@ from tests.dashboard.graphs.test_mermaid import CLASSES
 
 pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(900)]
 
+#: Behind its trigger, what an evaluation achieved; and by whom a version was registered.
+_ACHIEVED = re.compile(r", [^<\n]*(?=<br/>ID)")
+_WHO = re.compile(r"(?<=web v1<br/>)[^<]+")
 _TIME = re.compile(r"\b\d\d:\d\d:\d\d\b")
 
 
@@ -156,6 +159,11 @@ class e3 quasi
 }  # fmt: skip
 
 
+def plainly(text: str) -> str:
+    """A story's text without who asked, and without what differs with the moment it is told at."""
+    return _WHO.sub("WHO", _ACHIEVED.sub("", text))
+
+
 def exported(played, stack) -> tuple[int, list[str], list[str]]:
     """How many evaluations there are since the first mark; texts of their chains and stories."""
     (_, begin), *_ = played.marks
@@ -192,4 +200,4 @@ def test_the_exported_chains_of_an_example_are_those_of_the_chapter(
     assert made == count
     assert texts == sorted(chains)
     if name in EXPORTED:
-        assert stories == [EXPORTED[name]]
+        assert list(map(plainly, stories)) == [plainly(EXPORTED[name])]
