@@ -56,9 +56,14 @@ def test_a_reference_that_leads_nowhere_is_noticed(text, fault):
     assert [each for each in found if each] == ([fault] if fault else [])
 
 
+BARE = re.compile(r"[(,;] ?[1-9]\d?\.\d{1,2}(?:\.\d+)*[),;]")
+
+
 def bare_sections(path):
     """Sections in the comments and docstrings of a file that say of no document."""
     text = path.read_text(encoding="utf-8")
+    if not BARE.search(text):
+        return []
     told = [
         token.string
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
@@ -68,7 +73,7 @@ def bare_sections(path):
     return [
         found.group()
         for words in told
-        for found in re.finditer(r"[(,;] ?[1-9]\d?\.\d{1,2}(?:\.\d+)*[),;]", words)
+        for found in BARE.finditer(words)
         if not any(chapter.stem in words[: found.start()] for chapter in CHAPTERS.glob("*.md"))
     ]
 
