@@ -30,6 +30,8 @@ BIVOUAC_REGION = env_text("BIVOUAC_REGION", "global")
 BIVOUAC_TOKEN_ISSUER = env_address("BIVOUAC_TOKEN_ISSUER")
 #: What tells of a node which rack it stands in; the first of these that any node has counts.
 BIVOUAC_RACK_KEYS = env_words("BIVOUAC_RACK_KEYS", "meta.rack,attr.rack,attr.platform.rack")
+#: Whether webhooks may be addresses inside the network.
+BIVOUAC_WEBHOOK_PRIVATE = env_bool("BIVOUAC_WEBHOOK_PRIVATE", default=False)
 #: Whom people without rights are told to ask; empty: administrators by name.
 BIVOUAC_ACCESS_CONTACT = env_text("BIVOUAC_ACCESS_CONTACT")
 #: Sign-in of people by an OpenID provider; without an issuer there is none.

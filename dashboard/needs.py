@@ -9,18 +9,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
+from cluster.notifications.failing import Failing
 from cluster.page_addresses import job_url
-from cluster.store.ports import AllocFace, JobFace, NodeFace
+from cluster.store.ports import AllocFace, NodeFace
 from dashboard.outcomes import why_waiting
 from dashboard.rollouts import RolloutProgress
 from dashboard.wording import clock_time, count_of, number
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import JobStatus, JobSummary, JobType
+from scheduler.structs.job import JobType
 from scheduler.structs.node import LOST, NodeEligibility, NodeStatus
 
-#: So often an allocation is restarted before it counts as one that fails again and again.
-RESTARTS = 2
 #: Names told of many.
 _NAMED = 3
 #: Jobs and rollouts told one by one; what is left of each kind is one row.
@@ -41,17 +40,6 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     at: int = 0
 
 
-class Failing(msgspec.Struct, frozen=True, kw_only=True):
-    """A job some of whose allocations fail and are not running again."""
-
-    job: JobFace
-    done: int
-    wanted: int
-    failed: int
-    #: Allocations that their nodes have restarted several times, and that do not run now.
-    restarting: int = 0
-
-
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What needs are told from."""
 
@@ -62,37 +50,6 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     on_draining: Sequence[AllocFace] = ()
     blocked: Sequence[Evaluation] = ()
     now: int = 0
-
-
-def failing(job: JobFace, summary: JobSummary, restarting: int = 0) -> Failing | None:
-    """The job as one that fails; None for one that has ended or has what it wants.
-
-    Of a job of which something runs, only those count that neither start nor wait for room: old
-    failures are kept for a while, and a job that grows is no failing one.
-    """
-    if job.is_stopped or job.status == JobStatus.DEAD:
-        return None
-    groups = tuple(summary.summary.values())
-    failed = sum(group.failed for group in groups)
-    running = sum(group.running for group in groups)
-    under_way = sum(group.starting + group.queued + group.unknown for group in groups)
-    done = running
-    wanted = job.wanted
-    if job.type in {JobType.SYSTEM, JobType.SYSBATCH}:
-        wanted = running + under_way
-    elif job.type == JobType.BATCH:
-        done += sum(group.complete for group in groups)
-    again = bool(restarting) and done < wanted
-    if not again and not is_failing(failed=failed, done=done, under_way=under_way, wanted=wanted):
-        return None
-    return Failing(job=job, done=done, wanted=wanted, failed=failed, restarting=restarting)
-
-
-def is_failing(*, failed: int, done: int, under_way: int, wanted: int) -> bool:
-    """Whether failures keep a job from what it wants; `under_way`: start or wait for room."""
-    if not failed or done >= wanted:
-        return False
-    return done + under_way < wanted or (not done and failed > 1)
 
 
 def needs_of(facts: Circumstances) -> list[Need]:

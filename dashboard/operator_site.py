@@ -58,6 +58,8 @@ GROUPS: dict[str, dict[str, Right]] = {
         "QuotaRow": READ_OPERATOR,
         "SchedulerSettingsRow": READ_OPERATOR,
         "CollectionOverridesRow": READ_OPERATOR,
+        "WebhookRow": READ_OPERATOR,
+        "WebhookDeliveryRow": READ_OPERATOR,
     },
     ACCESS: {
         "User": EVERYTHING,

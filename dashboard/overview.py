@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from cluster.notifications.failing import RESTARTS, failing
 from cluster.store.ports import AllocFace, JobFace, Listing, NodeFace, RecordReader
 from dashboard.faces import alloc_face, face_of, is_ready, job_face, restarts
 from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
 from dashboard.graphs.machine import EVENT, NEW_BY_TRIGGER, PLACES, TARGET_OF
-from dashboard.needs import RESTARTS, Circumstances, Need, failing, needs_of, stuck_at
+from dashboard.needs import Circumstances, Need, needs_of, stuck_at
 from dashboard.outcomes import TRIGGER_WORDS, why_waiting
 from dashboard.rollouts import progress_of
 from dashboard.wording import clock_time, count_of, number, short_id

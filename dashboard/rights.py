@@ -234,6 +234,7 @@ ADMIN_ACTIONS: Mapping[str, Right] = {
     "cancel_selected": WRITE_NODES,
     "set_eligible": WRITE_NODES,
     "set_ineligible": WRITE_NODES,
+    "test_selected": WRITE_OPERATOR,
 }
 #: Parts of the site beyond our own addresses.
 AREAS: Mapping[str, Right] = {"admin": ENTER_ADMIN}

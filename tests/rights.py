@@ -331,6 +331,12 @@ SERVERS = [
             "operator/license", "operator/utilization", "recommendations", "sentinel/policies",
         )
     ),
+    Row("GET", "webhooks", "operator:read"),
+    Row("GET", "webhook/w", "operator:read", name="/w"),
+    Row("PUT", "webhook/w", "operator:write", {"Name": "w"}, name="/w"),
+    Row("DELETE", "webhook/w", "operator:write", name="/w"),
+    Row("GET", "webhook/w/deliveries", "operator:read", name="/w"),
+    Row("PUT", "webhook/w/test", "operator:write", name="/w"),
     Row("PUT", "system/gc", MANAGEMENT),
     Row("PUT", "system/reconcile/summaries", MANAGEMENT),
 ]  # fmt: skip

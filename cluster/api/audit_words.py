@@ -55,6 +55,7 @@ _ACTS = {
     ("PUT", "system gc"): "collect garbage",
     ("PUT", "system reconcile summaries"): "reconcile job summaries",
     ("PUT", "search"): "search",
+    ("PUT", "webhook test"): "write webhook delivery",
     ("PUT", "operator keyring rotate"): "rotate root key",
     ("DELETE", "operator keyring key"): "delete root key",
     ("PUT", "client identity renew"): "renew identity",

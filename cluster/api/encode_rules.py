@@ -28,6 +28,7 @@ from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import AllocatedResources
 from scheduler.structs.root_key import RootKey
 from scheduler.structs.task_group import Task
+from scheduler.structs.webhook import Webhook
 
 #: Types whose zero-valued fields are not written (http-api.md 1.5).
 OMITS_ZERO: frozenset[type] = frozenset(
@@ -68,6 +69,8 @@ LEFT_OUT: frozenset[tuple[type, str]] = frozenset(
         (Node, "secret_id"),
         (RootKey, "sealed"),
         (RootKey, "public_key"),
+        (Webhook, "sealed_url"),
+        (Webhook, "sealed_secret"),
         (Allocation, "job_version"),
         (Allocation, "job_create_index"),
         (Allocation, "job_type"),

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from django.http import HttpResponse
 
-from cluster.api import acl_auth, acl_policies, node_pools, operator, quotas
+from cluster.api import acl_auth, acl_policies, node_pools, operator, quotas, webhooks
 from cluster.api.acl_callers import own_policies
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
@@ -27,6 +27,7 @@ from cluster.operations.rights import (
     require_pool,
     require_reads,
 )
+from cluster.operations.webhooks import NO_WEBHOOK
 from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
 from scheduler.state.noun import Noun
@@ -38,6 +39,7 @@ from scheduler.state.nouns import (
     NODE_POOLS,
     QUOTAS,
 )
+from scheduler.state.webhook_nouns import WEBHOOKS
 
 
 class PlainNoun(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +112,17 @@ PLAIN_NOUNS = (
         is_listed=lambda caller, pool: caller.access.allows_pool(pool.name, "read"),
         list_writes={"PUT": node_pools.write_pool},
         writes={"PUT": node_pools.write_pool, "DELETE": node_pools.remove_pool},
+    ),
+    PlainNoun(
+        noun=WEBHOOKS,
+        list_path="webhooks",
+        row_path="webhook",
+        missing=NO_WEBHOOK,
+        may_list=lambda caller: require_reads(caller, "operator"),
+        may_read=lambda caller, _name: require_reads(caller, "operator"),
+        stub=webhooks.webhook_form,
+        form=webhooks.webhook_form,
+        writes={"PUT": webhooks.write_webhook, "DELETE": webhooks.remove_webhook},
     ),
     PlainNoun(
         noun=ACL_POLICIES,

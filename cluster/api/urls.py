@@ -31,6 +31,7 @@ from cluster.api import (
     server_facts,
     snapshots,
     stories,
+    webhooks,
 )
 from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
 from cluster.api.not_built import NOT_BUILT, VOLUMES, answer_not_built
@@ -209,6 +210,8 @@ _SERVER = [
     _route(
         rf"rehearsal/(?P<rehearsal_id>{_SEGMENT})", GET=rehearsals.read, DELETE=rehearsals.cancel
     ),
+    _route(rf"webhook/(?P<name>{_SEGMENT})/test", PUT=webhooks.test_webhook),
+    _route(rf"webhook/(?P<name>{_SEGMENT})/deliveries", GET=webhooks.list_deliveries),
     _route("scaling/policies", GET=scaling.list_policies),
     _route(rf"scaling/policy/(?P<policy_id>{_SEGMENT})", GET=scaling.read_policy),
     _route("search", PUT=search.search),

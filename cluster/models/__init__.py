@@ -44,6 +44,7 @@ from cluster.models.scheduler_settings import (
 )
 from cluster.models.state_index import StateIndexRow, TableIndexRow
 from cluster.models.story import StoryNodeRow, StoryRow
+from cluster.models.webhook import WebhookDeliveryRow, WebhookRow
 
 __all__ = [
     "AclAuthMethodRow",
@@ -91,4 +92,6 @@ __all__ = [
     "StoryNodeRow",
     "StoryRow",
     "TableIndexRow",
+    "WebhookDeliveryRow",
+    "WebhookRow",
 ]

@@ -16,6 +16,7 @@ from cluster.runtime.inbox import Inbox
 from cluster.runtime.leader_build import build_leader
 from cluster.runtime.leader_desk import LeaderDesk
 from cluster.runtime.leader_protocol import STEP_HINTS, encoded
+from cluster.runtime.notifier import Notifier
 from cluster.runtime.wake_ups import wake_applier, wake_workers
 from cluster.store.leases import HeldLease, LeaseKeeper
 from scheduler.errors import Fenced, StaleSnapshot
@@ -100,6 +101,7 @@ class Leadership:
         self.inbox = Inbox(redis_url, lease.epoch)
         self.leader, self.beats = build_leader(RandomIDs(), chance)
         self.housekeeping = Housekeeping()
+        self.notifier = Notifier(lease)
         self.desk = LeaderDesk(self.leader, self.inbox, store, lease)
         self._clock = SystemClock()
         hands = Hands(
@@ -115,6 +117,7 @@ class Leadership:
         self._restore()
         self.inbox.start()
         self.housekeeping.start()
+        self.notifier.start()
         while not stopping.is_set():
             self._renew()
             requests = self.inbox.drain(self._patience())
@@ -132,6 +135,7 @@ class Leadership:
 
     def close(self) -> None:
         self.housekeeping.stop()
+        self.notifier.stop()
         self.inbox.stop()
 
     def _restore(self) -> None:

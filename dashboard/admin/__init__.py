@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db.models import Model
 
 from cluster import models
-from dashboard.admin import access, governance, inside, keyring, people, work
+from dashboard.admin import access, governance, inside, keyring, people, webhooks, work
 from dashboard.admin.nodes import NodeAdmin
 from dashboard.admin.rows import ReadOnlyAdmin
 from scheduler.state.nouns import NOUNS
@@ -43,6 +43,8 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.JoinedNodeRow: access.JoinedNodeAdmin,
     models.OneTimeLoginRow: access.LoginAdmin,
     models.AuditRow: access.AuditTableAdmin,
+    models.WebhookRow: webhooks.WebhookAdmin,
+    models.WebhookDeliveryRow: webhooks.WebhookDeliveryAdmin,
     models.RootKeyRow: keyring.RootKeyAdmin,
     models.OneTimeTokenRow: access.OneTimeTokenAdmin,
     models.EventRow: inside.EventAdmin,

@@ -31,7 +31,9 @@ else:
     _ModelAdmin = admin.ModelAdmin
 
 #: Fields of values that stay in the record, by their wire names; and such columns.
-_SECRET_FIELDS = frozenset({"SecretID", "NomadTokenID", "OIDCClientSecret", "Sealed"})
+_SECRET_FIELDS = frozenset(
+    {"SecretID", "NomadTokenID", "OIDCClientSecret", "Sealed", "SealedURL", "SealedSecret"}
+)
 _SECRET_COLUMNS = frozenset({"secret_hash", "sealed"})
 #: Columns that hold the id of a row of another table, and the address part of that table.
 _TABLES = {

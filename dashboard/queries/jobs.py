@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from cluster.jobspec.launch_times import next_due
+from cluster.notifications.failing import is_failing
 from cluster.page_addresses import job_url
 from cluster.store.ports import Listing, RecordReader
 from dashboard.launches import kind_told
-from dashboard.needs import is_failing
 from dashboard.wording import count_of
 from scheduler.state import nouns
 from scheduler.structs.identity import JobKey

@@ -41,8 +41,8 @@ class CoreJob(StrEnum):
     FORCED = "force-gc"
 
 
-#: Known by name, and without work: there are no CSI volumes, root keys or variables here, and
-#: one-time tokens are forgotten with other secrets, outside the index.
+#: Known by name, and without work: there are no CSI volumes or variables here, root keys stay
+#: until somebody deletes them, and one-time tokens are forgotten with other secrets.
 WITHOUT_WORK = frozenset(
     {
         CoreJob.CSI_VOLUME_CLAIMS,

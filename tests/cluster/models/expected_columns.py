@@ -160,6 +160,10 @@ EXPECTED = {
     models.NamespaceUseRow: lambda value: plain(value, "namespace"),
     models.NodeRow: of_node,
     models.NodeUseRow: lambda value: plain(value, "node_id"),
+    models.WebhookDeliveryRow: lambda value: plain(value, "id", "webhook", "state") | {
+        "created_at": moment(value.create_time),
+        "modified_at": moment(value.modify_time),
+    },
     models.RootKeyRow: lambda value: plain(value, "key_id", "state") | {
         "created_at": moment(value.create_time),
         "published_at": moment(value.publish_time),

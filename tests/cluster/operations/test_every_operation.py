@@ -28,6 +28,7 @@ from scheduler.state.nouns import (
     QUOTAS,
 )
 from scheduler.state.rehearsal_noun import REHEARSALS
+from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.state.writes.jobs import name_version, write_job
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
@@ -42,6 +43,7 @@ from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 from scheduler.structs.root_key import RootKeyState
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.webhook import Webhook, WebhookDelivery
 from tests.builders import (
     SOME_MOMENT,
     CountingIDs,
@@ -181,6 +183,11 @@ def arguments_of(world):
         "evaluate_node": ((node.id,), {}),
         "purge_node": ((node.id,), {}),
         "add_node_events": ((node.id, (NodeEvent(message="hello"),)), {}),
+        "put_webhook": ((Webhook(name="w"),), {"url": "https://chat.example/x", "secret": ""}),
+        "delete_webhook": (("w",), {}),
+        "send_test": (("w",), {}),
+        "queue_deliveries": (({"w": (("line",), ("key",))},), {}),
+        "note_attempts": ((), {"attempts": (module("webhooks").SendAttempt(id="d1"),)}),
         "keep_keyring": ((), {}),
         "rotate_root_key": ((), {}),
         "delete_root_key": (("old",), {}),
@@ -232,6 +239,8 @@ def world():
         change.put(ACL_ROLES, AclRole(id="r1", name="other"))
         change.put(ACL_AUTH_METHODS, METHOD)
         change.put(ACL_BINDING_RULES, replace(RULE, id="b1"))
+        change.put(WEBHOOKS, Webhook(name="w"))
+        change.put(WEBHOOK_DELIVERIES, WebhookDelivery(id="d1", webhook="w"))
         change.put(ROOT_KEYS, root_key("new"))
         change.put(ROOT_KEYS, root_key("old", state=RootKeyState.REKEYING))
 

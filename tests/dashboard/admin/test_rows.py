@@ -37,6 +37,7 @@ from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORIES, STORY_NODES
+from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_token import AclRole
 from scheduler.structs.collection import CollectionOverrides
@@ -51,6 +52,7 @@ from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.story import Story, StoryKind, StoryNode
 from scheduler.structs.task_group import ScalingPolicy
+from scheduler.structs.webhook import Webhook, WebhookDelivery
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import accessor_of, make_token
 
@@ -106,6 +108,11 @@ def full(store, desk):
             (SCALING_EVENTS, ScalingEvent(job_id="web", task_group="web", time=SOME_MOMENT)),
             (nouns.SCHEDULER_SETTINGS, SchedulerSettings()),
             (nouns.COLLECTION_OVERRIDES, CollectionOverrides(job_age=60)),
+            (
+                WEBHOOK_DELIVERIES,
+                WebhookDelivery(id="d1", webhook="some", create_time=SOME_MOMENT),
+            ),
+            (WEBHOOKS, Webhook(name="chat", sealed_url=SEALED, sealed_secret=SEALED)),
             (ROOT_KEYS, RootKey(key_id="k1", sealed=SEALED)),
             (REHEARSALS, StoredRehearsal(id="h1", asked_at=SOME_MOMENT)),
             (nouns.ACL_ROLES, AclRole(id="r1", name="deployers")),

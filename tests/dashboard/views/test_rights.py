@@ -350,7 +350,7 @@ def test_every_action_of_the_admin_has_a_line():
 def test_no_address_leads_past_the_table():
     """Everything that is mounted is the API, the agents' door, the admin, links or our pages."""
     assert [str(each.pattern) for each in get_resolver().url_patterns] == [
-        "v1/fleet/", "v1/", r"^ui(?:/(?P<rest>[\s\S]*))?\Z", "admin/", "",
+        "v1/fleet/", "v1/", ".well-known/", r"^ui(?:/(?P<rest>[\s\S]*))?\Z", "admin/", "",
     ]  # fmt: skip
 
 
