@@ -6,6 +6,7 @@ first; counts of their evaluations. Collected evaluations are counted by what is
 
 import heapq
 from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Any
 
 from cluster.store import listing as lists
@@ -151,6 +152,8 @@ def faces(
     """All evaluations of a story by creation, from their columns."""
     where, parameters = within(namespaces, "story_id = %s")
     found = []
+    # Those of one commit share their moments.
+    at = cache(instant)
     for table, is_stub in (("evaluation", False), ("evaluation_stub", True)):
         rows = reader.rows(
             "SELECT id, namespace, job_id, triggered_by, status, previous_eval, create_index,"  # noqa: S608 - names of our own tables only
@@ -158,7 +161,7 @@ def faces(
             (story_id, *parameters),
         )
         found += [
-            EvaluationFace(*row[:8], instant(row[8]), instant(row[9]), is_stub)  # type: ignore[call-arg]  # eight columns
+            EvaluationFace(*row[:8], at(row[8]), at(row[9]), is_stub)  # type: ignore[call-arg]  # eight columns
             for row in rows
         ]
     return sorted(found, key=lambda face: (face.create_index, face.id))

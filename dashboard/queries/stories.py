@@ -151,8 +151,8 @@ def _strong(running: int, held_up: int, total: int) -> str:
     if not running:
         return f"No story runs; {number(total)} told." if total else "No story yet."
     told = count_of(running, "story runs", "stories run")
-    held = count_of(held_up, "is held up", "are held up")
-    return f"{told}, {held}." if held_up else f"{told}."
+    needy = count_of(held_up, "may need a person", "may need a person")
+    return f"{told}; {needy}." if held_up else f"{told}."
 
 
 def _chips(wanted: StoryWish, tally: Mapping[str, int]) -> list[dict[str, Any]]:

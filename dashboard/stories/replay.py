@@ -14,7 +14,7 @@ from dashboard.wording import clock_time
 #: More stops than this are thinned out; the first, the last and every problem stay.
 MOST_STOPS = 400
 #: Ticks nearer than this, in percent, lose their words.
-_APART = 9.0
+_APART = 10.0
 
 
 class PastMoment(msgspec.Struct, frozen=True):

@@ -268,7 +268,9 @@ def _track(
         told = reader.story_evaluations(story.id, ALL_READ, namespaces=gathered.namespaces)
         known = {row.evaluation.id: row.evaluation for row in told}
         phases = phases_of(rollout, known, until=_EVER) if rollout is not None else phases
-    begun = [(phase.since, phase.title) for phase in phases if not phase.is_to_come]
+    begun = [
+        (phase.since, phase.title.partition(" of ")[0]) for phase in phases if not phase.is_to_come
+    ]
     return track_of(moments, dict(_problems(faces)), begun or times_of(moments), at)
 
 

@@ -34,6 +34,9 @@ FACES = (
     ("/topology/?job=seen&node={node_id}", "#topology-selected dl"),
     ("/topology/?view=table", "#topology-map table"),
     ("/jobs/default/seen/?tab=versions", "#job-versions table"),
+    ("/stories/{held_up_id}/", "#story-waits table"),
+    ("/stories/{story_id}/?at=1", "#story-past .notice"),
+    ("/stories/{story_id}/?view=list", "#tree .lane"),
     ("/evaluations/{waiting_id}/", "#decision .verdicts details:not([open])"),
 )
 #: So many that the reason which keeps them out is closed until somebody opens it.
@@ -68,6 +71,7 @@ def ids(world):
         alloc = world.running("seen", 2)[0]
         world.running("rolling", 2)
         rollout = next(each for each in world.get("deployments") if each["JobID"] == "rolling")
+        rolled = world.evaluation("rolling", "job-register", "complete")
         waiting = world.evaluation("waiting", "queued-allocs", "blocked")
         drain = {"DrainSpec": {"Deadline": 60_000_000_000}, "MarkEligible": True}
         assert world.api.put(f"/v1/node/{drained['ID']}/drain", json=drain).is_success
@@ -81,6 +85,8 @@ def ids(world):
             "name": "default",
             "job_id": "seen",
             "waiting_id": waiting["ID"],
+            "story_id": world.get(f"evaluation/{rolled['ID']}")["Story"],
+            "held_up_id": world.get(f"evaluation/{waiting['ID']}")["Story"],
         }
     finally:
         fleet.end(signal.SIGTERM)

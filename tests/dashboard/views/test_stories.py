@@ -172,4 +172,4 @@ def test_what_runs_stands_before_what_has_ended(told, browser):
     context = browser.get("/stories/").context
     assert [line.story.id for line in context["running"]] == [OURS.id]
     assert {line.story.id for line in context["ended"]} == {THEIRS.id, CLUSTER.id}
-    assert context["strong"] == "1 story runs, 1 is held up."
+    assert context["strong"] == "1 story runs; 1 may need a person."
