@@ -228,6 +228,8 @@ FOLLOWED: Mapping[str, Followed] = {
         StoriesFeed,
         panels=(
             _panel("stories-told", "_stories_told.html", stories.stories_panel, *_LISTED),
+            _panel("stories-shown", "_stories_shown.html", stories.stories_panel, *_LISTED),
+            _panel("stories-chips", "_stories_chips.html", stories.stories_panel, *_LISTED),
             _panel("stories-list", "_stories_list.html", stories.stories_panel, *_LISTED),
         ),
     ),

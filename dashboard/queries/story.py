@@ -22,6 +22,7 @@ from dashboard.stories.tree import story_tree
 from dashboard.stories.whole import Whole, counted, later_told, past_told, whole_of
 from dashboard.subscription import topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.wording import clock_time
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.story import Story
 
@@ -139,6 +140,9 @@ def _replayed(track: Track, shown: Shown) -> dict[str, Any]:
         "track_stops": msgspec.json.encode(track.stops).decode(),
         "track_problems": msgspec.json.encode(track.problems).decode(),
         "track_last": len(track.stops) - 1,
+        # As the script says it of every stop.
+        "track_told": f"event {track.position + 1} of {len(track.stops)},"
+        f" {clock_time(track.stops[track.position][1] * 1_000_000)}",
         "back_url": shown.address(at=str(track.back)),
         "on_url": shown.address(at=str(track.on)),
         "problem_url": shown.address(at=str(track.next_problem)),

@@ -74,7 +74,6 @@ export function attachReplay(form) {
   }
 
   const speed = () => Number(form.querySelector('input[name="speed"]:checked')?.value ?? 1);
-  button.hidden = false;
   button.addEventListener("click", () => (timer ? stop() : play()));
   track.addEventListener("input", () => go(place()));
   form.addEventListener("submit", (event) => event.preventDefault());
