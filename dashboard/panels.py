@@ -130,7 +130,7 @@ _STORY_PARTS = {
     "story-cells": "_story_cells.html",
     "story-facts": "_story_facts.html",
 }
-_LISTED = (Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT)
+_LISTED = (Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT, Topic.NODE)
 
 FOLLOWED: Mapping[str, Followed] = {
     "overview": Followed(Names.NAMESPACE, OverviewFeed, lists=(_evaluation_rows("newest"),)),

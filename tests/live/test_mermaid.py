@@ -14,6 +14,8 @@ from dashboard.graphs.geometry import Graph
 from dashboard.graphs.lifecycle import EvaluationLife, MadeEvaluation, lifecycle_graph
 from dashboard.graphs.mermaid import graph_mermaid, placement_mermaid
 from dashboard.graphs.placement import placement_view
+from dashboard.graphs.story import StoryDrawing, story_graph
+from dashboard.graphs.story_lanes import LaneEvent, StoryLane
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.evaluation import LifecycleStep, Step
 from tests.live.mermaid_reader import MAJORS, MermaidReader
@@ -83,6 +85,23 @@ def random_chain(chance: random.Random) -> Graph:
     return layout.graph()
 
 
+def story_of_names(name: str) -> Graph:
+    """A story in which a name stands wherever one can: lanes, folds, what waits, what may come."""
+    members = [
+        ChainMember(
+            id=f"{place:08}", job=name, state=state, trigger=name, outcome=name, created_at=place,
+            previous_eval=f"{place - 1:08}" if place == 1 else "", expects=name,
+        )
+        for place, state in enumerate(("complete", "blocked", *["complete"] * 5))
+    ]  # fmt: skip
+    event = LaneEvent(lines=(name, name), name=name)
+    lanes = (
+        StoryLane(key="a", title=name, subs=(name,), members=tuple(members), event=event),
+        StoryLane(key="b", title=name, expects=name),
+    )
+    return story_graph(StoryDrawing(key="story-x", title=name, description=name, lanes=lanes))
+
+
 def life_of_names(name: str) -> Graph:
     return lifecycle_graph(
         EvaluationLife(
@@ -128,6 +147,13 @@ def expected(graph: Graph) -> dict[str, object]:
 
 def test_no_name_is_more_than_a_name(mermaid):
     graphs = [chain_of_names(name, "plain", name) for name in NASTY]
+    assert mermaid.read([graph_mermaid(graph) for graph in graphs]) == [
+        expected(graph) for graph in graphs
+    ]
+
+
+def test_stories_are_read_as_they_are(mermaid):
+    graphs = [story_of_names(name) for name in NASTY]
     assert mermaid.read([graph_mermaid(graph) for graph in graphs]) == [
         expected(graph) for graph in graphs
     ]
