@@ -19,7 +19,7 @@ NAMESPACE, QUOTA, POOL = (
 
 
 @pytest.fixture
-def desk(store):
+def operator(store):
     """The administrator's browser."""
     client = Client()
     client.force_login(User.objects.create_superuser("kim"))
@@ -49,14 +49,14 @@ def words(answer):
     return " ".join(html.unescape(answer.content.decode()).split())
 
 
-def test_a_namespace_is_made_with_its_rules(desk, store):
+def test_a_namespace_is_made_with_its_rules(operator, store):
     put(store, QUOTAS, QuotaSpec(name="small"))
     fields = {
         "name": "team", "description": "Us", "quota": "small", "meta": "owner = kim\nrack=a=b",
         "enabled_task_drivers": "exec, mock_driver,,exec", "seen": "0",
         "default_pool": "gpu", "allowed_pools": "gpu, cpu-*",
     }  # fmt: skip
-    answer = desk.post(NAMESPACE, fields)
+    answer = operator.post(NAMESPACE, fields)
     assert (answer.status_code, answer.headers["Location"]) == (302, "/namespaces/team/")
     assert said(stored(store, NAMESPACES, "team")) == Namespace(
         name="team",
@@ -68,7 +68,7 @@ def test_a_namespace_is_made_with_its_rules(desk, store):
     )
 
 
-def test_a_form_says_what_is_stored_and_keeps_it(desk, store):
+def test_a_form_says_what_is_stored_and_keeps_it(operator, store):
     space = Namespace(
         name="team",
         description="Us",
@@ -77,22 +77,22 @@ def test_a_form_says_what_is_stored_and_keeps_it(desk, store):
         node_pool_configuration=NamespacePoolRules(default="gpu", allowed=()),
     )
     put(store, NAMESPACES, space)
-    page = desk.get(NAMESPACE, {"name": "team"})
+    page = operator.get(NAMESPACE, {"name": "team"})
     form = page.context["form"]
     sent = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     seen = page.context["seen"]
-    answer = desk.post(f"{NAMESPACE}?name=team", {**sent, "seen": seen})
+    answer = operator.post(f"{NAMESPACE}?name=team", {**sent, "seen": seen})
     assert answer.status_code == 302
     assert said(stored(store, NAMESPACES, "team")) == space
 
 
-def test_a_quota_is_changed(desk, store):
+def test_a_quota_is_changed(operator, store):
     put(store, QUOTAS, QuotaSpec(name="small", limits=QuotaAmounts(cpu=1, disk_mb=7)))
     fields = {
         "description": "", "cpu": "500", "disk_mb": "", "cores": "-1", "memory_max_mb": "9",
         "seen": desk_index(store),
     }  # fmt: skip
-    assert desk.post(f"{QUOTA}?name=small", fields).status_code == 302
+    assert operator.post(f"{QUOTA}?name=small", fields).status_code == 302
     assert said(stored(store, QUOTAS, "small")).limits == QuotaAmounts(
         cpu=500, cores=-1, memory_max_mb=9
     )
@@ -102,14 +102,14 @@ def desk_index(store):
     return stored(store, QUOTAS, "small").modify_index
 
 
-def test_a_pool_has_settings_of_its_own_or_those_of_the_cluster(desk, store):
+def test_a_pool_has_settings_of_its_own_or_those_of_the_cluster(operator, store):
     fields = {"name": "gpu", "scheduler_algorithm": "spread", "memory_oversubscription": "no"}
-    desk.post(POOL, fields)
+    operator.post(POOL, fields)
     pool = stored(store, NODE_POOLS, "gpu")
     assert pool.scheduler_configuration == NodePoolSchedulerConfiguration(
         scheduler_algorithm="spread", memory_oversubscription_enabled=False
     )
-    desk.post(f"{POOL}?name=gpu", {"seen": pool.modify_index})
+    operator.post(f"{POOL}?name=gpu", {"seen": pool.modify_index})
     assert stored(store, NODE_POOLS, "gpu").scheduler_configuration is None
 
 
@@ -139,10 +139,10 @@ def test_a_pool_has_settings_of_its_own_or_those_of_the_cluster(desk, store):
         pytest.param(POOL, {"name": "x", "scheduler_algorithm": "b"}, "choice", id="alg"),
     ],
 )  # fmt: skip
-def test_a_wrong_form_is_told_and_keeps_what_was_typed(desk, store, path, fields, told):
+def test_a_wrong_form_is_told_and_keeps_what_was_typed(operator, store, path, fields, told):
     put(store, NAMESPACES, Namespace(name="default"))
     before = store.read(lambda reader: reader.index)
-    answer = desk.post(path, {"description": "what <b>I</b> typed", **fields})
+    answer = operator.post(path, {"description": "what <b>I</b> typed", **fields})
     assert answer.status_code == 200
     assert told in words(answer)
     assert 'value="what <b>I</b> typed"' in words(answer)
@@ -150,17 +150,17 @@ def test_a_wrong_form_is_told_and_keeps_what_was_typed(desk, store, path, fields
     assert store.read(lambda reader: reader.index) == before
 
 
-def test_what_was_changed_meanwhile_is_not_overwritten(desk, store):
+def test_what_was_changed_meanwhile_is_not_overwritten(operator, store):
     put(store, QUOTAS, QuotaSpec(name="small", description="theirs"))
-    answer = desk.post(f"{QUOTA}?name=small", {"description": "mine", "seen": "1"})
+    answer = operator.post(f"{QUOTA}?name=small", {"description": "mine", "seen": "1"})
     assert "It was changed since you opened it" in words(answer)
     assert stored(store, QUOTAS, "small").description == "theirs"
 
 
-def test_what_is_used_is_not_deleted(desk, store):
+def test_what_is_used_is_not_deleted(operator, store):
     put(store, QUOTAS, QuotaSpec(name="small"))
     put(store, NAMESPACES, Namespace(name="team", quota="small"))
-    answer = desk.post(f"{QUOTA}?name=small", {"_delete": "yes", "description": "x"})
+    answer = operator.post(f"{QUOTA}?name=small", {"_delete": "yes", "description": "x"})
     assert 'quota "small" is used by namespaces: team' in words(answer)
     assert stored(store, QUOTAS, "small") is not None
 
@@ -174,19 +174,19 @@ def test_what_is_used_is_not_deleted(desk, store):
     ],
     ids=["namespace", "quota", "pool"],
 )
-def test_what_nothing_uses_is_deleted(desk, store, path, noun, value):
+def test_what_nothing_uses_is_deleted(operator, store, path, noun, value):
     put(store, noun, value)
-    assert desk.post(f"{path}?name=gone", {"_delete": "yes"}).status_code == 302
+    assert operator.post(f"{path}?name=gone", {"_delete": "yes"}).status_code == 302
     assert stored(store, noun, "gone") is None
 
 
-def test_a_built_in_pool_has_no_form(desk, store):
-    assert desk.get(POOL, {"name": "default"}).status_code == 403
+def test_a_built_in_pool_has_no_form(operator, store):
+    assert operator.get(POOL, {"name": "default"}).status_code == 403
 
 
-def test_what_is_not_there_has_no_form(desk, store):
-    assert desk.get(QUOTA, {"name": "no"}).status_code == 404
-    assert desk.get(QUOTA, {"name": "\x00"}).status_code == 404
+def test_what_is_not_there_has_no_form(operator, store):
+    assert operator.get(QUOTA, {"name": "no"}).status_code == 404
+    assert operator.get(QUOTA, {"name": "\x00"}).status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ TABLE = "/admin/cluster/rootkeyrow/"
 
 
 @pytest.fixture
-def desk(store):
+def operator(store):
     """The administrator's browser."""
     put_keys(store, root_key("first"))
     client = Client()
@@ -24,24 +24,24 @@ def states(store):
     return {key.key_id: key.state for key in store.read(root_keys)}
 
 
-def test_rotation_asks_first_and_then_signs_with_another_key(desk, store):
-    assert f'href="{TABLE}rotate/"' in desk.get(TABLE).content.decode()
-    assert "first" in desk.get(f"{TABLE}rotate/").content.decode()
+def test_rotation_asks_first_and_then_signs_with_another_key(operator, store):
+    assert f'href="{TABLE}rotate/"' in operator.get(TABLE).content.decode()
+    assert "first" in operator.get(f"{TABLE}rotate/").content.decode()
     assert states(store) == {"first": "active"}
 
-    answer = desk.post(f"{TABLE}rotate/", follow=True).content.decode()
+    answer = operator.post(f"{TABLE}rotate/", follow=True).content.decode()
 
     new = next(key for key in states(store) if key != "first")
     assert states(store) == {"first": "inactive", new: "active"}
     assert f"The root key {new} signs from now on." in answer
 
 
-def test_a_full_rotation_is_a_choice(desk, store):
-    desk.post(f"{TABLE}rotate/", {"full": "on"})
+def test_a_full_rotation_is_a_choice(operator, store):
+    operator.post(f"{TABLE}rotate/", {"full": "on"})
     assert states(store)["first"] == "rekeying"
 
 
-def test_who_may_look_may_not_rotate(store, desk):
+def test_who_may_look_may_not_rotate(store, operator):
     looker = Client()
     rules = 'operator { policy = "read" } node { policy = "write" }'
     looker.force_login(account_with(store, rules))

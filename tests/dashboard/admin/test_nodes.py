@@ -1,4 +1,4 @@
-"""The desk: who may, what is asked before a drain, what is logged, where the messages lead."""
+"""Nodes in the admin: who may, what is asked before a drain, what is logged, where one is led."""
 
 import html
 
@@ -24,7 +24,7 @@ OTHER = make_node(2)
 
 
 @pytest.fixture
-def desk(store):
+def operator(store):
     """The administrator's browser."""
     client = Client()
     client.force_login(User.objects.create_superuser("kim"))
@@ -48,20 +48,20 @@ def text_of(answer):
     return html.unescape(answer.content.decode())
 
 
-def drain(desk, nodes, **fields):
+def drain(operator, nodes, **fields):
     answers = {"reason": "kernel update", "deadline": "1h"} | fields
-    return desk.post(f"{LIST}drain/?ids={','.join(nodes)}", answers)
+    return operator.post(f"{LIST}drain/?ids={','.join(nodes)}", answers)
 
 
-def test_the_action_leads_to_the_page_that_asks(desk, nodes):
+def test_the_action_leads_to_the_page_that_asks(operator, nodes):
     chosen = {"action": "drain_selected", "_selected_action": nodes}
-    answer = desk.post(LIST, chosen)
+    answer = operator.post(LIST, chosen)
     assert answer.headers["Location"] == f"{LIST}drain/?ids={','.join(nodes)}"
-    assert "Drain 2 nodes" in text_of(desk.get(answer.headers["Location"]))
+    assert "Drain 2 nodes" in text_of(operator.get(answer.headers["Location"]))
 
 
-def test_looking_at_the_page_drains_nothing(store, desk, nodes):
-    desk.get(f"{LIST}drain/?ids={nodes[0]}")
+def test_looking_at_the_page_drains_nothing(store, operator, nodes):
+    operator.get(f"{LIST}drain/?ids={nodes[0]}")
     assert node_of(store, nodes[0]).drain_strategy is None
 
 
@@ -76,9 +76,9 @@ def test_looking_at_the_page_drains_nothing(store, desk, nodes):
     ],
 )
 def test_what_is_chosen_is_what_is_asked_of_the_node(
-    store, desk, nodes, fields, deadline, ignores
+    store, operator, nodes, fields, deadline, ignores
 ):
-    drain(desk, nodes[:1], **fields)
+    drain(operator, nodes[:1], **fields)
     strategy = node_of(store, nodes[0]).drain_strategy
     assert (strategy.deadline, strategy.ignore_system_jobs) == (deadline, ignores)
 
@@ -93,14 +93,14 @@ def test_what_is_chosen_is_what_is_asked_of_the_node(
         pytest.param({"deadline": "for ever"}, "Select a valid choice", id="no-such-choice"),
     ],
 )
-def test_bad_answers_are_marked_and_drain_nothing(store, desk, nodes, fields, problem):
-    answer = drain(desk, nodes, **fields)
+def test_bad_answers_are_marked_and_drain_nothing(store, operator, nodes, fields, problem):
+    answer = drain(operator, nodes, **fields)
     assert (answer.status_code, problem in text_of(answer)) == (200, True)
     assert node_of(store, nodes[0]).drain_strategy is None
 
 
-def test_a_drain_is_noted_and_logged_with_its_options(store, desk, nodes):
-    answer = drain(desk, nodes[:1], ignore_system_jobs="on")
+def test_a_drain_is_noted_and_logged_with_its_options(store, operator, nodes):
+    answer = drain(operator, nodes[:1], ignore_system_jobs="on")
     assert answer.headers["Location"] == f"/drains/{nodes[0]}/"
     assert node_of(store, nodes[0]).last_drain.meta == {"message": "kernel update", "by": "kim"}
     (entry,) = LogEntry.objects.all()
@@ -110,27 +110,27 @@ def test_a_drain_is_noted_and_logged_with_its_options(store, desk, nodes):
     )
 
 
-def test_several_drain_together_and_the_message_leads_to_each(store, desk, nodes):
-    answer = drain(desk, nodes)
-    told = text_of(desk.get(answer.headers["Location"]))
+def test_several_drain_together_and_the_message_leads_to_each(store, operator, nodes):
+    answer = drain(operator, nodes)
+    told = text_of(operator.get(answer.headers["Location"]))
     assert "2 nodes are draining" in told
     assert all(f'href="/drains/{node_id}/"' in told for node_id in nodes)
     assert all(node_of(store, node_id).drain_strategy for node_id in nodes)
     assert LogEntry.objects.count() == 2
 
 
-def test_a_drain_is_canceled(store, desk, nodes):
-    drain(desk, nodes[:1])
-    desk.post(f"{LIST}cancel-drain/?ids={nodes[0]}", {"mark_eligible": "on"})
+def test_a_drain_is_canceled(store, operator, nodes):
+    drain(operator, nodes[:1])
+    operator.post(f"{LIST}cancel-drain/?ids={nodes[0]}", {"mark_eligible": "on"})
     after = node_of(store, nodes[0])
     assert (after.drain_strategy, after.last_drain.status) == (None, "canceled")
     assert after.scheduling_eligibility is NodeEligibility.ELIGIBLE
 
 
-def test_one_refusal_keeps_the_others_from_nothing(store, desk, nodes):
-    drain(desk, nodes[:1])
+def test_one_refusal_keeps_the_others_from_nothing(store, operator, nodes):
+    drain(operator, nodes[:1])
     chosen = {"action": "set_eligible", "_selected_action": nodes}
-    told = text_of(desk.post(LIST, chosen, follow=True))
+    told = text_of(operator.post(LIST, chosen, follow=True))
     assert (
         "Not changed: node-1, can not set node's scheduling eligibility to eligible while it is"
         in told
@@ -138,12 +138,12 @@ def test_one_refusal_keeps_the_others_from_nothing(store, desk, nodes):
     assert "1 node is eligible now" in told
 
 
-def test_the_list_says_what_each_node_has(store, desk, nodes):
+def test_the_list_says_what_each_node_has(store, operator, nodes):
     alloc = make_allocation(node_id=nodes[0])
     store.write(
         WriteKind.PLAN_RESULT, lambda change: change.put_allocation(alloc), now=SOME_MOMENT
     )
-    told = text_of(desk.get(LIST))
+    told = text_of(operator.get(LIST))
     assert "3\u202f500 of 4\u202f000" in told
     assert "<h1>Nodes</h1>" in told
 
@@ -168,13 +168,13 @@ def test_the_flags_of_accounts_open_nothing_and_the_admin_says_so(store, nodes):
     assert "needs node:write" in text_of(answer)
 
 
-def test_rows_are_read_only_and_keep_secrets(store, desk, nodes):
-    told = text_of(desk.get(f"{LIST}{nodes[0]}/change/"))
+def test_rows_are_read_only_and_keep_secrets(store, operator, nodes):
+    told = text_of(operator.get(f"{LIST}{nodes[0]}/change/"))
     assert '"Name": "node-1"' in told
     assert "SecretID" not in told
-    assert desk.post(f"{LIST}{nodes[0]}/change/", {"name": "other"}).status_code == 403
-    assert desk.get(f"{LIST}add/").status_code == 403
-    assert desk.get(f"{LIST}{nodes[0]}/delete/").status_code == 403
+    assert operator.post(f"{LIST}{nodes[0]}/change/", {"name": "other"}).status_code == 403
+    assert operator.get(f"{LIST}add/").status_code == 403
+    assert operator.get(f"{LIST}{nodes[0]}/delete/").status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ def test_rows_are_read_only_and_keep_secrets(store, desk, nodes):
         pytest.param("allocationrow", id="allocations"),
     ],
 )
-def test_every_table_can_be_looked_at(store, desk, nodes, table):
+def test_every_table_can_be_looked_at(store, operator, nodes, table):
     def work(change):
         change.put_job(make_job())
         change.put_evaluation(make_evaluation())
         change.put_allocation(make_allocation())
 
     store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
-    assert "badge" in text_of(desk.get(f"/admin/cluster/{table}/"))
+    assert "badge" in text_of(operator.get(f"/admin/cluster/{table}/"))

@@ -75,7 +75,7 @@ NAMED = [
 
 
 @pytest.fixture
-def desk(store):
+def operator(store):
     """The administrator's browser."""
     client = Client()
     client.force_login(User.objects.create_superuser("kim"))
@@ -83,7 +83,7 @@ def desk(store):
 
 
 @pytest.fixture
-def full(store, desk):
+def full(store, operator):
     """A row in every table; returns every secret, and every hash of one, that the record knows."""
 
     def work(change):
@@ -178,13 +178,13 @@ def list_of(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_table_is_listed_and_each_row_read_without_secrets(full, desk, model):
+def test_every_table_is_listed_and_each_row_read_without_secrets(full, operator, model):
     assert model.objects.exists(), "the example must fill every table"
-    listed = desk.get(list_of(model))
+    listed = operator.get(list_of(model))
     assert listed.status_code == 200
     pages = [text_of(listed)]
     for address in re.findall(rf'href="({list_of(model)}[^"?]+/change/)', pages[0]):
-        page = desk.get(address)
+        page = operator.get(address)
         assert page.status_code == 200
         pages.append(text_of(page))
     is_list_only = model in (JoinTokenRow, OneTimeLoginRow, OneTimeTokenRow)
@@ -194,25 +194,28 @@ def test_every_table_is_listed_and_each_row_read_without_secrets(full, desk, mod
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_no_table_can_be_edited(full, desk, model):
+def test_no_table_can_be_edited(full, operator, model):
     row = model.objects.first()
-    assert desk.get(f"{list_of(model)}add/").status_code in (403, 404)
+    assert operator.get(f"{list_of(model)}add/").status_code in (403, 404)
     for verb in ("change", "delete"):
-        assert desk.post(f"{list_of(model)}{row.pk}/{verb}/", {"x": "y"}).status_code in (403, 404)
+        assert operator.post(f"{list_of(model)}{row.pk}/{verb}/", {"x": "y"}).status_code in (
+            403,
+            404,
+        )
     chosen = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
-    desk.post(list_of(model), chosen)
+    operator.post(list_of(model), chosen)
     assert model.objects.filter(pk=row.pk).exists()
 
 
 @pytest.mark.parametrize("model", [JoinTokenRow, OneTimeLoginRow])
-def test_rows_under_a_hash_have_no_address(full, desk, model):
+def test_rows_under_a_hash_have_no_address(full, operator, model):
     row = model.objects.get()
     for page in ("change", "history", "delete"):
-        assert desk.get(f"{list_of(model)}{row.pk}/{page}/").status_code == 404
+        assert operator.get(f"{list_of(model)}{row.pk}/{page}/").status_code == 404
 
 
-def test_the_front_page_has_every_table_in_its_group(full, desk):
-    page = text_of(desk.get("/admin/"))
+def test_the_front_page_has_every_table_in_its_group(full, operator):
+    page = text_of(operator.get("/admin/"))
     captions = re.findall(r"<caption>(\w+)</caption>", page)
     # The tables stand in the page and in its sidebar or nowhere twice.
     assert captions[: len(GROUPS)] == ["Work", "Cluster", "Access", "Inside"]
@@ -239,8 +242,8 @@ def test_the_front_page_has_every_table_in_its_group(full, desk):
         pytest.param(EventRow, "at__since=ever", True, id="no-such-age"),
     ],
 )
-def test_lists_are_filtered_and_searched(full, desk, model, query, is_found):
-    answer = desk.get(f"{list_of(model)}?{query}")
+def test_lists_are_filtered_and_searched(full, operator, model, query, is_found):
+    answer = operator.get(f"{list_of(model)}?{query}")
     assert answer.status_code == 200
     assert ("/change/" in text_of(answer)) == is_found
 
@@ -255,50 +258,50 @@ def test_every_table_is_searched_and_filtered_by_what_it_has_for_it(model):
     assert filtered & has_some or not has_some - ENDS, "a status, a yes or no, an instant"
 
 
-def test_times_are_dates(full, desk):
+def test_times_are_dates(full, operator):
     when = "15 Jun 2025 15:06:40 UTC"
     for model in (AllocationRow, EventRow, EvaluationRow):
-        assert when in text_of(desk.get(list_of(model)))
-    assert when in text_of(desk.get(f"{list_of(NodeRow)}{make_node().id}/change/"))
+        assert when in text_of(operator.get(list_of(model)))
+    assert when in text_of(operator.get(f"{list_of(NodeRow)}{make_node().id}/change/"))
 
 
-def test_lists_are_sorted_by_dates(full, desk):
-    page = text_of(desk.get(list_of(AllocationRow)))
+def test_lists_are_sorted_by_dates(full, operator):
+    page = text_of(operator.get(list_of(AllocationRow)))
     assert re.search(r'<th scope="col" class="sortable column-created_at">', page)
 
 
-def test_the_log_tells_every_changed_row(full, desk):
-    page = text_of(desk.get(f"{list_of(EventRow)}2/change/"))
+def test_the_log_tells_every_changed_row(full, operator):
+    page = text_of(operator.get(f"{list_of(EventRow)}2/change/"))
     assert '"Topic": "Node"' in page
     assert '"Name": "node-1"' in page
 
 
-def test_an_explanation_is_unpacked(full, desk):
-    listed = text_of(desk.get("/admin/cluster/explanationrow/"))
+def test_an_explanation_is_unpacked(full, operator):
+    listed = text_of(operator.get("/admin/cluster/explanationrow/"))
     address = re.search(r'href="(/admin/cluster/explanationrow/\d+/change/)', listed).group(1)
-    assert "80 MHz more" in text_of(desk.get(address))
+    assert "80 MHz more" in text_of(operator.get(address))
 
 
-def test_the_page_of_a_package_is_named_after_it(full, desk):
-    page = text_of(desk.get("/admin/cluster/"))
+def test_the_page_of_a_package_is_named_after_it(full, operator):
+    page = text_of(operator.get("/admin/cluster/"))
     assert "<h1>Record</h1>" in page
     assert list_of(EventRow) in page
-    assert "/admin/auth/user/" in text_of(desk.get("/admin/auth/"))
-    assert desk.get("/admin/nothing/").status_code == 404
+    assert "/admin/auth/user/" in text_of(operator.get("/admin/auth/"))
+    assert operator.get("/admin/nothing/").status_code == 404
 
 
-def test_forms_lead_to_the_rows_they_name(full, desk):
+def test_forms_lead_to_the_rows_they_name(full, operator):
     row = AllocationRow.objects.get()
-    page = text_of(desk.get(f"{list_of(AllocationRow)}{row.pk}/change/"))
+    page = text_of(operator.get(f"{list_of(AllocationRow)}{row.pk}/change/"))
     for model, key in ((NodeRow, row.node_id), (EvaluationRow, row.eval_id)):
         assert f'<a href="{list_of(model)}{key}/change/">{key}</a>' in page
 
 
-def test_yes_and_no_are_words(full, desk):
-    page = text_of(desk.get(f"{list_of(NodeRow)}{make_node().id}/change/"))
+def test_yes_and_no_are_words(full, operator):
+    page = text_of(operator.get(f"{list_of(NodeRow)}{make_node().id}/change/"))
     assert '<div class="readonly">no</div>' in page
     assert "icon-no" not in page
 
 
-def test_a_join_token_without_limit_says_so(full, desk):
-    assert ">unlimited<" in text_of(desk.get(list_of(JoinTokenRow)))
+def test_a_join_token_without_limit_says_so(full, operator):
+    assert ">unlimited<" in text_of(operator.get(list_of(JoinTokenRow)))

@@ -18,7 +18,7 @@ def ada(store):
 
 
 @pytest.fixture
-def desk(ada):
+def operator(ada):
     client = Client()
     client.force_login(ada)
     return client
@@ -37,9 +37,9 @@ def form_of(user, **changes):
     }
 
 
-def change(desk, user, **changes):
+def change(operator, user, **changes):
     sent = {name: value for name, value in form_of(user, **changes).items() if value != ""}
-    return desk.post(f"/admin/auth/user/{user.pk}/change/", sent)
+    return operator.post(f"/admin/auth/user/{user.pk}/change/", sent)
 
 
 def entries(store, act=""):
@@ -48,21 +48,21 @@ def entries(store, act=""):
     return [(row.act, row.target_id, row.result, row.reason) for row in rows]
 
 
-def test_the_last_administrator_stays(desk, ada, store):
+def test_the_last_administrator_stays(operator, ada, store):
     group = Group.objects.get(name="administrator")
     user_page, group_page = f"/admin/auth/user/{ada.pk}", f"/admin/auth/group/{group.pk}"
     chosen = {"action": "delete_selected", "_selected_action": [ada.pk], "post": "yes"}
     for send in (
-        lambda: change(desk, ada, groups=[]),
-        lambda: change(desk, ada, is_active=""),
-        lambda: desk.post(f"{user_page}/delete/", {"post": "yes"}),
-        lambda: desk.post(f"{group_page}/delete/", {"post": "yes"}),
-        lambda: desk.post(f"{group_page}/change/", {"name": "administrator"}),
-        lambda: desk.post("/admin/auth/user/", chosen),
+        lambda: change(operator, ada, groups=[]),
+        lambda: change(operator, ada, is_active=""),
+        lambda: operator.post(f"{user_page}/delete/", {"post": "yes"}),
+        lambda: operator.post(f"{group_page}/delete/", {"post": "yes"}),
+        lambda: operator.post(f"{group_page}/change/", {"name": "administrator"}),
+        lambda: operator.post("/admin/auth/user/", chosen),
     ):
         answer = send()
         assert answer.status_code == 302
-        page = desk.get(answer["Location"]).content.decode()
+        page = operator.get(answer["Location"]).content.decode()
         assert LEFT in page, answer["Location"]
         assert "successfully" not in page
         ada.refresh_from_db()
@@ -73,35 +73,35 @@ def test_the_last_administrator_stays(desk, ada, store):
     assert set(entries(store)) == {told}
 
 
-def test_one_of_two_administrators_may_go(desk, ada, store):
+def test_one_of_two_administrators_may_go(operator, ada, store):
     account(store, "administrator", "kim")
-    assert change(desk, ada, groups=[]).status_code == 302
+    assert change(operator, ada, groups=[]).status_code == 302
     assert not ada.groups.exists()
     (entry,) = entries(store)
     assert entry == ("change account", "ada", "done", "-group administrator")
 
 
-def test_an_account_that_is_closed_leaves_nobody_in_charge(desk, ada, store):
+def test_an_account_that_is_closed_leaves_nobody_in_charge(operator, ada, store):
     User.objects.create_superuser("away", is_active=False)
-    answer = change(desk, ada, groups=[])
-    assert LEFT in desk.get(answer["Location"]).content.decode()
+    answer = change(operator, ada, groups=[])
+    assert LEFT in operator.get(answer["Location"]).content.decode()
 
 
-def test_the_audit_tells_what_was_changed_of_accounts(desk, store):
-    made = desk.post(
+def test_the_audit_tells_what_was_changed_of_accounts(operator, store):
+    made = operator.post(
         "/admin/auth/user/add/",
         {"username": "kim", "password1": "staple of a kind", "password2": "staple of a kind"},
     )
     assert made.status_code == 302
     kim = User.objects.get(username="kim")
     viewer = Group.objects.get(name="viewer")
-    change(desk, kim, groups=[viewer.pk], email="kim@example.org")
-    change(desk, kim, username="kimmy", is_superuser="on", is_active="")
-    desk.post(
+    change(operator, kim, groups=[viewer.pk], email="kim@example.org")
+    change(operator, kim, username="kimmy", is_superuser="on", is_active="")
+    operator.post(
         f"/admin/auth/user/{kim.pk}/password/",
         {"password1": "another of a kind", "password2": "another of a kind"},
     )
-    desk.post(f"/admin/auth/user/{kim.pk}/delete/", {"post": "yes"})
+    operator.post(f"/admin/auth/user/{kim.pk}/delete/", {"post": "yes"})
     assert entries(store)[::-1] == [
         ("create account", "kim", "done", ""),
         ("change account", "kim", "done", "+group viewer, new details"),
@@ -115,13 +115,13 @@ def test_the_audit_tells_what_was_changed_of_accounts(desk, store):
     assert "of a kind" not in str(entries(store))
 
 
-def test_the_audit_tells_what_was_changed_of_groups(desk, store):
-    desk.post("/admin/auth/group/add/", {"name": "team", "policies": ["viewer", "submitter"]})
+def test_the_audit_tells_what_was_changed_of_groups(operator, store):
+    operator.post("/admin/auth/group/add/", {"name": "team", "policies": ["viewer", "submitter"]})
     team = Group.objects.get(name="team")
     page = f"/admin/auth/group/{team.pk}"
-    desk.post(f"{page}/change/", {"name": "team", "policies": ["viewer", "*"]})
-    desk.post(f"{page}/change/", {"name": "team", "policies": ["viewer", "*"]})
-    desk.post(f"{page}/delete/", {"post": "yes"})
+    operator.post(f"{page}/change/", {"name": "team", "policies": ["viewer", "*"]})
+    operator.post(f"{page}/change/", {"name": "team", "policies": ["viewer", "*"]})
+    operator.post(f"{page}/delete/", {"post": "yes"})
     assert entries(store)[::-1] == [
         ("create group", "team", "done", "+policy submitter, +policy viewer"),
         ("change group", "team", "done", "+policy *, -policy submitter"),
@@ -129,7 +129,7 @@ def test_the_audit_tells_what_was_changed_of_groups(desk, store):
     ]
 
 
-def test_an_account_is_given_to_a_provider(desk, store, ada):
+def test_an_account_is_given_to_a_provider(operator, store, ada):
     row = {"user": ada.pk, "issuer": "https://sso.example", "subject": "a-1"}
-    assert desk.post("/admin/dashboard/provideraccount/add/", row).status_code == 302
+    assert operator.post("/admin/dashboard/provideraccount/add/", row).status_code == 302
     assert entries(store) == [("change account", "ada", "done", "+provider's a-1")]

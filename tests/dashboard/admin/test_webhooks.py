@@ -16,7 +16,7 @@ URL = "https://chat.example/T0/very-secret"
 
 
 @pytest.fixture
-def desk(store):
+def operator(store):
     """The administrator's browser, and a webhook."""
     put_webhook(
         store, Webhook(name="chat"), url=URL, secret="shh-shh", by=CLUSTER, now=SOME_MOMENT
@@ -35,24 +35,24 @@ def deliveries(store):
     return store.read(lambda reader: reader.list_all(WEBHOOK_DELIVERIES))
 
 
-def test_a_webhook_is_shown_by_its_host(desk):
+def test_a_webhook_is_shown_by_its_host(operator):
     for page in (HOOKS, f"{HOOKS}chat/change/"):
-        text = desk.get(page).content.decode()
+        text = operator.get(page).content.decode()
         assert "https://chat.example" in text
         assert "very-secret" not in text
         assert "shh-shh" not in text
 
 
-def test_a_test_is_sent_by_a_button_and_its_fate_is_shown(desk, store):
-    assert "A test of chat is on its way." in try_it(desk).content.decode()
+def test_a_test_is_sent_by_a_button_and_its_fate_is_shown(operator, store):
+    assert "A test of chat is on its way." in try_it(operator).content.decode()
     (delivery,) = deliveries(store)
     assert (delivery.webhook, delivery.state) == ("chat", "waiting")
-    text = desk.get(DELIVERIES).content.decode()
+    text = operator.get(DELIVERIES).content.decode()
     assert "A test of the webhook chat: nothing is the matter." in text
     assert "not sent yet" in text
 
 
-def test_who_may_only_look_tries_none(desk, store):
+def test_who_may_only_look_tries_none(operator, store):
     looker = Client()
     rules = 'operator { policy = "read" } node { policy = "write" }'
     looker.force_login(account_with(store, rules))

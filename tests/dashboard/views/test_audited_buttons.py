@@ -70,9 +70,9 @@ def test_looking_at_pages_is_no_act(browser, job, told):
 
 
 def test_what_is_done_in_the_admin_says_so(store, node, told):
-    desk = Client()
-    desk.force_login(User.objects.create_superuser("ann"))
-    desk.post(LIST, {"action": "set_ineligible", "_selected_action": [node.id]})
+    operator = Client()
+    operator.force_login(User.objects.create_superuser("ann"))
+    operator.post(LIST, {"action": "set_ineligible", "_selected_action": [node.id]})
     assert told() == [("ann", "admin", "close node", node.id, "done", "")]
 
 

@@ -341,8 +341,8 @@ def test_a_table_of_the_admin_opens_for_those_who_have_its_right(world, store, m
 def test_every_action_of_the_admin_has_a_line():
     actions = {
         str(getattr(action, "__name__", action))
-        for desk in admin.site._registry.values()
-        for action in desk.actions or ()
+        for each in admin.site._registry.values()
+        for action in each.actions or ()
     }
     assert actions == set(ADMIN_ACTIONS)
 
