@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(900)]
 #: Behind its trigger, what an evaluation achieved; and by whom a version was registered.
 _ACHIEVED = re.compile(r", [^<\n]*(?=<br/>ID)")
 _WHO = re.compile(r"(?<=web v1<br/>)[^<]+")
+#: A node of a drawing: its name, and its shape with its text.
+_LABEL = re.compile(r"^(e\d+)(\(.*)$", re.MULTILINE)
 _TIME = re.compile(r"\b\d\d:\d\d:\d\d\b")
 
 
@@ -159,9 +161,16 @@ class e3 quasi
 }  # fmt: skip
 
 
-def plainly(text: str) -> str:
-    """A story's text without who asked, and without what differs with the moment it is told at."""
-    return _WHO.sub("WHO", _ACHIEVED.sub("", text))
+def plainly(text: str) -> list[str]:
+    """The nodes and arrows of a story's text without what differs from one play to another.
+
+    That is who asked, the words of the moment, and the order of branches that fare alike: those of
+    one write stand by their ids.
+    """
+    body, _, _ = _WHO.sub("WHO", _ACHIEVED.sub("", text)).partition("classDef")
+    labels = dict(_LABEL.findall(body))
+    names = re.compile(r"\be\d+\b")
+    return sorted(names.sub(lambda name: labels[name[0]], line) for line in body.splitlines())
 
 
 def exported(played, stack) -> tuple[int, list[str], list[str]]:
