@@ -5,13 +5,16 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python3.13 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up setup test lint setup-dev lock long clean help
+.PHONY: up demo setup test lint setup-dev lock long clean help
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
 up: setup ## Start everything, print the login link, show health; Ctrl-C stops
 	@$(BIN)/python manage.py up
+
+demo: setup ## The same with 60 simulated nodes and scenarios to try, in a data directory of its own
+	@BIVOUAC_DATA_DIR="$${BIVOUAC_DATA_DIR:-.bivouac-demo}" $(BIN)/python manage.py up --demo
 
 setup: $(VENV)/.runtime ## Make the virtual environment; start nothing
 

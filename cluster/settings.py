@@ -50,6 +50,8 @@ BIVOUAC_OIDC_GROUPS = env_pairs("BIVOUAC_OIDC_GROUPS")
 BIVOUAC_OIDC_CA_FILE = env_text("BIVOUAC_OIDC_CA_FILE")
 BIVOUAC_OIDC_SESSION_HOURS = env_float("BIVOUAC_OIDC_SESSION_HOURS", 12, low=0.01, high=24 * 365)
 BIVOUAC_WORKERS = env_int("BIVOUAC_WORKERS", 2, low=1, high=256)
+#: A demo runs beside: the page Now offers its scenarios. `up --demo` sets it.
+BIVOUAC_DEMO = env_bool("BIVOUAC_DEMO", default=False)
 #: Seconds; see control-plane.md 8.
 BIVOUAC_MIN_HEARTBEAT_TTL = env_float("BIVOUAC_MIN_HEARTBEAT_TTL", 10, low=0.1, high=3600)
 BIVOUAC_HEARTBEAT_GRACE = env_float("BIVOUAC_HEARTBEAT_GRACE", 10, low=0.1, high=3600)

@@ -127,6 +127,7 @@ ROUTES: Mapping[str, Right] = {
     "account-token-make": EVERYBODY,
     "account-token-revoke": EVERYBODY,
     "now": LOOK_OR_NODES,
+    "demo-begin": EVERYTHING,
     "search": LOOK_OR_NODES,
     "states": EVERYBODY,
     "jobs": LOOK,

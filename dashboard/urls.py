@@ -8,6 +8,7 @@ from dashboard.views import (
     allocations,
     audit,
     chains,
+    demo_actions,
     deployment_actions,
     deployments,
     evaluations,
@@ -44,6 +45,7 @@ def provider_routes(issuer: str) -> list[URLPattern]:
 
 urlpatterns = [
     path("", overview.now, name="now"),
+    path("demo/<str:name>/", demo_actions.begin, name="demo-begin"),
     path("access/", policies.policies, name="access"),
     path("access/check-policy/", policies.check, name="access-policy-check"),
     path("access/delete-policy/", policies.delete, name="access-policy-delete"),

@@ -40,6 +40,7 @@ class Stack:
         self,
         *,
         agent: bool = False,
+        demo: bool = False,
         workers: int = 2,
         environment: Mapping[str, str] | None = None,
         data_dir: Path | None = None,
@@ -54,7 +55,9 @@ class Stack:
         self.pids: dict[str, int] = {}
         self.lines: list[str] = []
         self._clock = SystemClock()
-        self._arguments = ["up", "--workers", str(workers), *([] if agent else ["--no-agent"])]
+        self._arguments = ["up", "--workers", str(workers)]
+        self._arguments += [] if agent else ["--no-agent"]
+        self._arguments += ["--demo"] if demo else []
         self._environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "cluster.settings",

@@ -94,3 +94,14 @@ def embedded_redis(data_dir: Path) -> EmbeddedRedis:
     return EmbeddedRedis(
         command=(redis_executable(), str(config)), url=f"redis://:{password}@127.0.0.1:{port}/0"
     )
+
+
+def running_redis_url(data_dir: Path) -> str:
+    """Where the Redis that was started last in this directory listens; "" when there was none."""
+    try:
+        lines = (data_dir / "redis" / "redis.conf").read_text().splitlines()
+    except OSError:
+        return ""
+    told = dict(line.split(" ", 1) for line in lines if " " in line)
+    port, password = told.get("port"), told.get("requirepass")
+    return f"redis://:{password}@127.0.0.1:{port}/0" if port and password else ""

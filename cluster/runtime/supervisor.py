@@ -39,6 +39,8 @@ class UpOptions:
 
     agent: bool = True
     workers: int = 2
+    #: With the demo's fleet, and scenarios on the page Now.
+    demo: bool = False
 
 
 def run_up(options: UpOptions, write: Callable[[str], None]) -> None:
@@ -90,6 +92,7 @@ class _Supervisor:
             "PYTHONUNBUFFERED": "1",
             # Celery would check the whole project, pages included, at each start.
             "CELERY_SKIP_CHECKS": "1",
+            **({"BIVOUAC_DEMO": "1"} if self.options.demo else {}),
         }
         if not os.environ.get("REDIS_URL"):
             redis = embedded_redis(self.data_dir)
@@ -167,6 +170,12 @@ class _Supervisor:
                     },
                 )
             )
+        if self.options.demo:
+            told = {
+                "BIVOUAC_ADDR": self.welcome.address,
+                "BIVOUAC_JOIN_TOKEN": self.welcome.join_token,
+            }
+            commands.append(("demo", (python, manage, "rundemo"), told))
         return commands
 
     async def _stop(self) -> None:

@@ -17,8 +17,10 @@ from scheduler.state import nouns
 NEWEST, MAX_NEEDS = 10, 10
 
 
-def overview_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
-    """The context of the page."""
+def overview_page(
+    reader: RecordReader, viewer: Viewer, *, demo: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The context of the page; `demo` where one runs beside."""
     overview = Overview(viewer.namespaces, sees_nodes=viewer.access.reads("node"))
     overview.load(reader)
     newest = Listing(namespaces=viewer.namespaces, limit=NEWEST, reverse=True)
@@ -29,6 +31,7 @@ def overview_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
         "map_mermaid": graph_mermaid(parts["map"]),
         "newest": evaluation_rows(reader, shown, viewer.now),
         "live_topics": "overview:*",
+        "demo": demo,
     }
 
 

@@ -5,12 +5,14 @@ everything escaped. Words, tones and icons come from `dashboard.labels`, the wri
 `wording`.
 """
 
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from django import template
 from django.contrib.staticfiles import finders
+from django.http import HttpRequest
 from django.urls import resolve
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -23,6 +25,7 @@ from dashboard.graphs.drawing import DrawnGraph
 from dashboard.graphs.geometry import Graph
 from dashboard.labels import Label, label_for
 from dashboard.rights import word_of
+from dashboard.tour import TourStep, step_of
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 
@@ -34,6 +37,12 @@ register.filter("short_actor", wording.short_actor)
 register.filter("span", wording.span)
 register.filter("clock_time", wording.clock_time)
 register.filter("full_time", wording.full_time)
+
+
+@register.simple_tag
+def tour_step(request: HttpRequest, opens: Collection[str]) -> TourStep | None:
+    """Where one is on the guided tour; None off it."""
+    return step_of(request.GET.get("tour", ""), opens) if opens else None
 
 
 @register.simple_tag

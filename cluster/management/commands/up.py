@@ -24,6 +24,11 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("--no-agent", action="store_true", help="start no local agent")
         parser.add_argument(
+            "--demo",
+            action="store_true",
+            help="join the demo's simulated fleet, with scenarios on the page Now",
+        )
+        parser.add_argument(
             "--workers",
             type=int,
             default=settings.BIVOUAC_WORKERS,
@@ -34,7 +39,11 @@ class Command(BaseCommand):
         """Run until stopped."""
         try:
             run_up(
-                UpOptions(agent=not options["no_agent"], workers=options["workers"]),
+                UpOptions(
+                    agent=not options["no_agent"],
+                    workers=options["workers"],
+                    demo=options["demo"],
+                ),
                 report(sys.stdout),
             )
         except (CannotStart, NoRedis) as error:

@@ -109,6 +109,7 @@ BUTTONS = {
     "access-role-delete": MANAGERS,
     "access-join-make": MANAGERS,
     "access-join-revoke": MANAGERS,
+    "demo-begin": MANAGERS,
     "account-token-make": SIGNED_IN,
     "account-token-revoke": SIGNED_IN,
     "account-password": SIGNED_IN,

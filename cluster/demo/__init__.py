@@ -1,0 +1,1 @@
+"""The demo: a simulated fleet of three racks, and an author who lets things happen in it."""

@@ -1,0 +1,44 @@
+"""`manage.py demo`: let a scenario happen in a running demo."""
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cluster.demo.asking import NoDemo, Wish, ask, presence
+from cluster.demo.scenarios import BY_NAME, SCENARIOS
+from cluster.runtime.clock import RandomIDs
+from cluster.runtime.embedded import running_redis_url
+
+
+class Command(BaseCommand):
+    """Names the scenarios in its help."""
+
+    help = "Let a scenario happen in a demo that `make demo` has started. " + " ".join(
+        f"{scenario.name}: {scenario.shows}" for scenario in SCENARIOS
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The name of a scenario, as the help lists them."""
+        parser.add_argument("name", choices=[scenario.name for scenario in SCENARIOS])
+
+    def handle(self, *_args: object, **options: object) -> None:
+        """Ask, and say where to watch."""
+        name = str(options["name"])
+        wish = Wish(id=RandomIDs().next_id(), name=name, by="manage.py")
+        try:
+            reply = ask(_redis_url(), wish)
+        except NoDemo as error:
+            raise CommandError(str(error)) from None
+        if not reply.has_begun:
+            raise CommandError(reply.text)
+        address = f"{settings.BIVOUAC_PUBLIC_URL}{BY_NAME[name].path}"
+        self.stdout.write(f"{reply.text}\nWatch it: {address}")
+
+
+def _redis_url() -> str:
+    """Of the demo on this machine: its Redis has another port and password at each start."""
+    for directory in (settings.BIVOUAC_DATA_DIR, settings.BASE_DIR / ".bivouac-demo"):
+        url = running_redis_url(directory)
+        if url and presence(url) is not None:
+            return url
+    return str(settings.BIVOUAC_REDIS_URL)

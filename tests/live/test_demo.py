@@ -1,0 +1,117 @@
+"""The demo as a newcomer meets it: each scenario with the facts that it promises."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from django.conf import settings
+
+from cluster.bench.stack import Stack
+from tests.live.world import until
+
+pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Stack]:
+    with Stack(demo=True) as stack:
+        until(lambda: len(ready(stack)) == 60, "the demo's fleet", limit_s=120)
+        yield stack
+
+
+def get(stack: Stack, path: str) -> list[dict[str, object]]:
+    answer = httpx.get(f"{stack.address}/v1/{path}", headers={"X-Nomad-Token": stack.token})
+    answer.raise_for_status()
+    return answer.json()
+
+
+def ready(stack: Stack) -> list[dict[str, object]]:
+    return [node for node in get(stack, "nodes") if node["Status"] == "ready"]
+
+
+def allocations(stack: Stack, job: str, status: str = "running") -> list[dict[str, object]]:
+    return [
+        each for each in get(stack, f"job/{job}/allocations") if each["ClientStatus"] == status
+    ]
+
+
+def begin(stack: Stack, name: str) -> str:
+    told = subprocess.run(
+        [sys.executable, str(settings.BASE_DIR / "manage.py"), "demo", name],
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "cluster.settings",
+            "BIVOUAC_DATA_DIR": str(stack.data_dir),
+        },
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return told.stdout
+
+
+def test_twelve_allocations_stand_on_three_racks(demo: Stack) -> None:
+    assert "four on each rack" in begin(demo, "fits")
+    until(lambda: len(allocations(demo, "demo-fits")) == 12, "the allocations")
+    racks = {node["ID"]: node["Meta"]["rack"] for node in details(demo)}
+    assert Counter(racks[each["NodeID"]] for each in allocations(demo, "demo-fits")) == {
+        "r1": 4, "r2": 4, "r3": 4,
+    }  # fmt: skip
+
+
+def details(stack: Stack) -> list[dict[str, object]]:
+    return [get(stack, f"node/{node['ID']}") for node in get(stack, "nodes")]
+
+
+def test_what_is_too_big_waits(demo: Stack) -> None:
+    begin(demo, "blocked")
+
+    def waits() -> bool:
+        found = get(demo, "job/demo-blocked/evaluations")
+        return any(each["Status"] == "blocked" for each in found)
+
+    until(waits, "a blocked evaluation")
+
+
+def test_a_broken_version_is_gone_back_from(demo: Stack) -> None:
+    begin(demo, "canary")
+
+    def went_back() -> bool:
+        statuses = [each["Status"] for each in get(demo, "job/demo-canary/deployments")]
+        return "failed" in statuses and len(statuses) == 3
+
+    until(went_back, "the failed rollout and the way back", limit_s=120)
+    until(lambda: len(allocations(demo, "demo-canary")) == 6, "the version before")
+
+
+def test_a_silent_node_loses_its_work_and_comes_back(demo: Stack) -> None:
+    begin(demo, "silent")
+    until(lambda: len(ready(demo)) == 59, "a lost node", limit_s=120)
+    until(lambda: len(allocations(demo, "demo-resident")) == 60, "all work elsewhere", limit_s=60)
+    until(lambda: len(ready(demo)) == 60, "the node's return", limit_s=120)
+
+
+def test_a_full_rack_holds_its_drain_up(demo: Stack) -> None:
+    begin(demo, "drain")
+    until(lambda: any(node["Drain"] for node in get(demo, "nodes")), "the drain", limit_s=90)
+
+    def is_held_up() -> bool:
+        found = get(demo, "job/demo-rack/evaluations")
+        return any(each["Status"] == "blocked" for each in found)
+
+    until(is_held_up, "the allocation that cannot move")
+
+
+def test_an_urgent_job_evicts_what_is_in_its_way(demo: Stack) -> None:
+    begin(demo, "preemption")
+    until(lambda: len(allocations(demo, "demo-urgent")) == 20, "the urgent job", limit_s=90)
+    fillers = get(demo, "job/demo-filler/allocations")
+    assert any(each["PreemptedByAllocation"] for each in fillers)
+
+
+def test_clearing_up_leaves_nothing(demo: Stack) -> None:
+    begin(demo, "clear")
+    until(lambda: get(demo, "jobs") == [], "no job")
+    until(lambda: len(ready(demo)) == 60, "every node")
