@@ -22,7 +22,7 @@ from scheduler.broker.places import (
 from scheduler.errors import NotOutstanding, TokenMismatch
 from scheduler.ports import IDSource
 from scheduler.structs.collection import CORE_TYPE
-from scheduler.structs.evaluation import Evaluation, Step
+from scheduler.structs.evaluation import EvalTrigger, Evaluation, Step
 from scheduler.structs.identity import JobKey
 from scheduler.structs.moment import Moment
 
@@ -109,9 +109,15 @@ class EvalBroker:
     def dequeue(
         self, types: Sequence[str], limit: int = 1, *, monotonic: float
     ) -> list[Outstanding]:
-        """Deliver up to `limit` ready evaluations of these types, of different jobs."""
+        """Deliver up to `limit` ready evaluations of these types, of different jobs.
+
+        Those that one write of the drainer made go together, up to `drained_together` of them:
+        decided one after another, where each goes can be foretold.
+        """
         deliveries: list[Outstanding] = []
-        while len(deliveries) < limit and (queue := self._best_queue(types)) is not None:
+        while (queue := self._best_queue(types)) is not None:
+            if len(deliveries) >= limit and not self._goes_with(deliveries, queue):
+                break
             entry = self._entries[heapq.heappop(self._ready[queue])[-1]]
             entry.place = Place.OUTSTANDING
             entry.token = self._ids.next_id()
@@ -120,6 +126,18 @@ class EvalBroker:
             self._nack_timers.push(entry.evaluation.id, monotonic + self._settings.nack_timeout)
             deliveries.append(Outstanding(entry.evaluation, entry.token, entry.deliveries))
         return deliveries
+
+    def _goes_with(self, deliveries: Sequence[Outstanding], queue: str) -> bool:
+        """Whether the next one was made by the drainer's write that made the last one."""
+        most = self._settings.drained_together
+        if len(deliveries) >= most:
+            return False
+        last = deliveries[-1].evaluation
+        following = self._entries[self._ready[queue][0][-1]].evaluation
+        return (
+            last.triggered_by == following.triggered_by == EvalTrigger.NODE_DRAIN
+            and last.create_index == following.create_index
+        )
 
     def _best_queue(self, types: Sequence[str]) -> str | None:
         heads = [(self._ready[name][0][0], name) for name in types if self._ready.get(name)]

@@ -11,6 +11,8 @@ class LeaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     nack_timeout: float = 60.0
     #: After this many deliveries an evaluation is failed.
     delivery_limit: int = 3
+    #: So many evaluations of one write of the drainer are delivered together at most.
+    drained_together: int = 128
     nack_first_delay: float = 1.0
     #: Times (deliveries - 1), from the second nack on.
     nack_later_delay: float = 20.0

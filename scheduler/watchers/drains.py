@@ -126,10 +126,7 @@ class Drains:
         self._ask_jobs(reader, moment.monotonic)
         commands += self._finish(reader, dict.fromkeys(done, False))
         if self._asked and moment.monotonic >= self._asked_at + BATCH_WAIT:
-            commands += _drain_commands(
-                {alloc_id: transition_of(alloc) for alloc_id, alloc in self._asked.items()}
-            )
-            self._asked = {}
+            commands += _drain_commands(self._take_asked(reader))
         return commands
 
     def _look_everywhere(self, monotonic: float) -> None:
@@ -192,11 +189,7 @@ class Drains:
             if job is None or job.type == JobType.SYSTEM:
                 self._jobs.discard(key)
                 continue
-            allocs = [
-                alloc
-                for alloc in reader.allocations_by_job(key)
-                if alloc.job_create_index == job.create_index
-            ]
+            allocs = _of_job(reader, job)
             if not any(a.node_id in self._tracked and not a.is_client_terminal for a in allocs):
                 self._jobs.discard(key)
                 continue
@@ -208,6 +201,32 @@ class Drains:
                     self._asked_at = monotonic
                 self._asked[alloc.id] = alloc
         self._dirty_jobs.clear()
+
+    def _take_asked(self, reader: StateReader) -> dict[str, DesiredTransition]:
+        """What leaves now, chosen anew from all drains that have begun while it was gathered.
+
+        So it is the same whether nodes were asked to drain at once or one after another. What was
+        let go of a node whose drain has ended meanwhile still goes.
+        """
+        asked, self._asked = self._asked, {}
+        leaving = {
+            key: alloc for key, alloc in asked.items() if alloc.node_id not in self._tracked
+        }
+        keys = {alloc.job_key for key, alloc in asked.items() if key not in leaving}
+        for job in (reader.job(key) for key in sorted(keys)):
+            if job is not None:
+                there = [alloc for alloc in _of_job(reader, job) if alloc.id not in leaving]
+                chosen = drainable(job, there, self._tracked)
+                leaving |= {alloc.id: alloc for alloc in chosen}
+        return {alloc_id: transition_of(alloc) for alloc_id, alloc in leaving.items()}
+
+
+def _of_job(reader: StateReader, job: Job) -> list[Allocation]:
+    return [
+        alloc
+        for alloc in reader.allocations_by_job(job.key)
+        if alloc.job_create_index == job.create_index
+    ]
 
 
 def is_done(allocs: Iterable[Allocation]) -> bool:

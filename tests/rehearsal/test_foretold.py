@@ -8,9 +8,8 @@ import pytest
 from tests.builders import SECOND
 from tests.rehearsal.quiet_cluster import QuietCluster, job_document
 
-#: Share of destinations that must be foretold, by how many workers there are. Three that take one
-#: to four evaluations each, in an order of chance, decide about jobs of one drain at once.
-FORETOLD = {1: 0.99, 3: 0.9}
+#: Share of destinations that must be foretold, however many workers there are.
+FORETOLD = 0.99
 CLUSTERS = 25
 CHANGES = 4
 
@@ -54,7 +53,7 @@ def a_change(chance, cluster, jobs):
             return {"Scale": {"JobID": job["ID"], "Count": group["Count"]}}
 
 
-@pytest.mark.parametrize("workers", FORETOLD)
+@pytest.mark.parametrize("workers", [1, 3])
 def test_what_is_rehearsed_is_what_is_done(workers):
     foretold = all_of_them = 0
     for seed in range(CLUSTERS):
@@ -78,4 +77,4 @@ def test_what_is_rehearsed_is_what_is_done(workers):
             foretold += (rehearsed & done).total()
             all_of_them += max(rehearsed.total(), done.total())
     assert all_of_them > 100
-    assert foretold >= FORETOLD[workers] * all_of_them
+    assert foretold >= FORETOLD * all_of_them

@@ -173,6 +173,15 @@ def test_a_second_drain_within_the_batch_second_lets_nobody_else_go() -> None:
     assert site.tick(1) == [DrainAllocations(transitions={first.id: MIGRATE})]
 
 
+def test_who_leaves_is_the_same_whichever_drain_within_the_batch_second_came_first() -> None:
+    first, second = make_allocs(make_service(1, 2), 2)
+    site = Site(NO_DEADLINE, first.changed(node_id=OTHER.id), second)
+    site._write(lambda change: change.put_job(make_service(1, 2)))
+    assert site.tick() == []
+    site.put_node(make_node(2, drain_strategy=NO_DEADLINE))
+    assert site.tick(1) == [DrainAllocations(transitions={first.id: MIGRATE})]
+
+
 def test_an_allocation_that_ends_while_its_request_waits_completes_the_drain() -> None:
     site = Site(NO_DEADLINE, SERVICE)
     site.tick()
