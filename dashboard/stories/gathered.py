@@ -18,7 +18,7 @@ from dashboard.outcomes import done_by, waiting_for
 from dashboard.stories.batches import promotes
 from dashboard.stories.replay import PastMoment
 from dashboard.wording import count_of
-from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
+from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, LifecycleStep
 from scheduler.structs.story import Story
 
 #: Of a story with more evaluations not every body is read.
@@ -27,6 +27,14 @@ ALL_READ = 500
 SOME_READ = 80
 #: What may be told of an evaluation only with its body, worst first.
 _OPEN = (EvalStatus.BLOCKED, EvalStatus.PENDING, EvalStatus.FAILED)
+#: Words on the arrow from what came before it, where no link was stored.
+_ON_THE_ARROW: dict[str, str] = {
+    EvalTrigger.QUEUED_ALLOCS: "again",
+    EvalTrigger.NODE_UPDATE: "then",
+    EvalTrigger.NODE_DRAIN: "then",
+    EvalTrigger.JOB_REGISTER: "then",
+    EvalTrigger.ALLOC_RESCHEDULE: "replaced",
+}
 _ENDED = ("complete", "failed", "canceled")
 
 
@@ -75,6 +83,7 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
             told = msgspec.structs.replace(
                 told,
                 trigger=_made_by(evaluation, told.cause_text),
+                cause_text=told.cause_text or _ON_THE_ARROW.get(evaluation.triggered_by, ""),
                 outcome=outcome_words(evaluation, told.outcome),
                 work=_work(evaluation),
             )
@@ -181,6 +190,9 @@ def _made_by(evaluation: Evaluation, words: str) -> str:
     """What made it, in the few words that leave room for what it did."""
     if promotes(evaluation):
         return "promoted"
+    if evaluation.status is EvalStatus.BLOCKED:
+        # What it waits for says it.
+        return ""
     return words or evaluation.triggered_by
 
 
