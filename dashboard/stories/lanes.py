@@ -16,12 +16,14 @@ from dashboard.wording import clock_time, count_of, number, span
 _MOVES = ("applying", "scheduling", "pending", "delayed")
 #: How badly a job is off, worst first: the word of a lane, by what a story is about.
 HARM: Mapping[str, Mapping[str, str]] = {
-    "drain": {"failed": "Failed", "blocked": "Held up", "moving": "On the way", "done": "Moved"},
-    "loss": {
-        "failed": "Failed", "blocked": "Wait for room", "moving": "On the way",
-        "done": "Whole again",
+    "drain": {
+        "failed": "Failed", "blocked": "Held up", "moving": "On the way", "over": "Taken over",
+        "done": "Settled",
     },
-    "": {"failed": "Failed", "blocked": "Wait for room", "moving": "On the way", "done": "Done"},
+    "": {
+        "failed": "Failed", "blocked": "Wait for room", "moving": "On the way",
+        "over": "Taken over", "done": "Settled",
+    },
 }  # fmt: skip
 _TONES = {"failed": "failed", "blocked": "blocked"}
 
@@ -168,24 +170,33 @@ def harm_lanes(kind: str, members: Sequence[ChainMember]) -> Told:
         rows.append(
             LaneRow(
                 title=words[degree], state=_STATES[degree], evaluations=len(inside),
-                jobs=jobs[degree], told=_done(inside), is_running=degree != "done",
+                jobs=jobs[degree], is_running=degree in ("blocked", "moving"),
+                told="; ".join(part for part in (_done(inside), _TOLD.get(degree, "")) if part),
             )
         )  # fmt: skip
     return Told(lanes=tuple(drawn), rows=tuple(rows))
 
 
-_STATES = {"failed": "failed", "blocked": "held-up", "moving": "running", "done": "done"}
+_STATES = {
+    "failed": "failed", "blocked": "held-up", "moving": "running", "over": "canceled",
+    "done": "done",
+}  # fmt: skip
+#: What is said of a lane beside what was done in it.
+_TOLD = {"over": "newer evaluations, of other stories, do what was left"}
 
 
 def degree_of(members: Sequence[ChainMember]) -> str:
-    """How badly one job is off: what waits for room, else what moves, else how the last ended."""
+    """How badly one job is off: what waits for room, else what moves, else how the last ended.
+
+    What was canceled last is not settled: a newer evaluation does its work, and may wait with it.
+    """
     states = [member.state for member in members]
     if "blocked" in states:
         return "blocked"
     if any(state in _MOVES for state in states):
         return "moving"
     last = max(members, key=lambda member: (member.created_at, member.id))
-    return "failed" if last.state == "failed" else "done"
+    return {"failed": "failed", "canceled": "over"}.get(last.state, "done")
 
 
 def _done(members: Sequence[ChainMember]) -> str:

@@ -60,7 +60,7 @@ def story(title, text):
 _OF_A = """
 e1(("n1<br/>lost<br/>TIME"))
 e2(["a<br/>node-update, 1 stopped,#8230;<br/>ID<br/>complete"])
-e3(["a<br/>queued-allocs, 1 waits #8230;<br/>ID<br/>blocked"])
+e3(["a<br/>1 waits for room<br/>ID<br/>blocked"])
 e4(["a<br/>when there is room"])
 e5(["b<br/>node-update<br/>ID<br/>failed"])
 """
@@ -68,7 +68,7 @@ e5(["b<br/>node-update<br/>ID<br/>failed"])
 EXPORTED = {
     "seed-node-miss": story("n1 lost TIME", f"""
 {_OF_A.strip()}
-e6(["b<br/>max-plan-attempts, wait#8230;<br/>ID<br/>blocked"])
+e6(["b<br/>waits for room<br/>ID<br/>blocked"])
 e7(["b<br/>when there is room"])
 e8(["sys<br/>node-update, nothing to#8230;<br/>ID<br/>complete"])
 e2 -->|"BlockedEval"| e3
@@ -86,7 +86,7 @@ class e4,e7 idleQuasi
     "seed-node-miss-retried": story("n1 lost TIME", f"""
 {_OF_A.strip()}
 e6(["b<br/>max-plan-attempts<br/>ID<br/>failed"])
-e7(["b<br/>max-plan-attempts, wait#8230;<br/>ID<br/>blocked"])
+e7(["b<br/>waits for room<br/>ID<br/>blocked"])
 e8(["b<br/>when there is room"])
 e9(["sys<br/>node-update, nothing to#8230;<br/>ID<br/>complete"])
 e2 -->|"BlockedEval"| e3
