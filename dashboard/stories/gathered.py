@@ -33,7 +33,6 @@ _ON_THE_ARROW: dict[str, str] = {
     EvalTrigger.NODE_UPDATE: "then",
     EvalTrigger.NODE_DRAIN: "then",
     EvalTrigger.JOB_REGISTER: "then",
-    EvalTrigger.ALLOC_RESCHEDULE: "replaced",
 }
 _ENDED = ("complete", "failed", "canceled")
 
