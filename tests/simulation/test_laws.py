@@ -4,12 +4,15 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.simulation.catalogue import job, machine
-from cluster.simulation.laws import nodes
+from cluster.simulation.laws import evaluations, nodes
 from cluster.simulation.laws.law import LawBroken, Memory, replay
+from scheduler.ports import Change
 from scheduler.state.events import WriteKind
 from scheduler.state.record import Record
+from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.device import DeviceGrant
+from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.network import AllocatedPort
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.resources import (
@@ -19,7 +22,8 @@ from scheduler.structs.resources import (
     AllocatedSharedResources,
     AllocatedTaskResources,
 )
-from tests.builders import make_allocation
+from scheduler.structs.story import Story
+from tests.builders import make_allocation, make_evaluation
 from tests.simulation.world import World
 
 pytestmark = pytest.mark.simulation
@@ -92,3 +96,41 @@ def test_what_is_given_twice_or_kept_is_seen(held: tuple[Allocation, ...], found
         nodes.LAWS.check(replay(record, frame, memory))
     with pytest.raises(LawBroken, match=f"room: node-1 gives .*{found}"):
         nodes.LAWS.check(replay(record, frames[-1], memory))
+
+
+FIRST = make_evaluation(1, story_id="s1", create_index=2)
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        pytest.param(make_evaluation(2, create_index=3), "nobody began", id="without"),
+        pytest.param(FIRST.changed(story_id="s2"), "went over to another", id="another"),
+        pytest.param(
+            make_evaluation(2, story_id="s2", create_index=3, previous_eval=FIRST.id),
+            "another story than what it follows",
+            id="not-its-parents",
+        ),
+        pytest.param(
+            make_evaluation(2, story_id="s2", create_index=1), "before its", id="too-early"
+        ),
+    ],
+)
+def test_an_evaluation_without_its_story_is_seen(row: Evaluation, found: str) -> None:
+    world = World()
+    record = Record()
+    for frame in world.store.frames_since(0):
+        replay(record, frame, Memory())
+
+    def begin(change: Change) -> None:
+        for name in ("s1", "s2"):
+            change.put(STORIES, Story(id=name, create_index=2))
+        change.put_evaluation(FIRST)
+
+    world.store.write(WriteKind.EVALUATION_UPDATED, begin, now=1)
+    world.store.write(WriteKind.EVALUATION_UPDATED, lambda c: c.put_evaluation(row), now=1)
+    before, after = world.store.frames_since(record.index)
+    told = next(law for law in evaluations.LAWS if law.name == "told")
+    told.check(replay(record, before, Memory()))
+    with pytest.raises(LawBroken, match=found):
+        told.check(replay(record, after, Memory()))
