@@ -50,8 +50,8 @@ class StoryDrawing(msgspec.Struct, frozen=True, kw_only=True):
     selected: str = ""
     #: The fold whose members are shown each.
     opened: str = ""
-    #: Where a fold opens: the page's address, ready for `key=value`.
-    address: str = "?"
+    #: Where a fold opens: its key follows.
+    address: str = "?open="
 
 
 class _Place(msgspec.Struct, frozen=True):

@@ -91,7 +91,7 @@ def whole_of(
         lanes=told.lanes,
         root=None if rollout is not None else event,
         opened=opened,
-        address="?" if at is None else f"?at={at}&",
+        address="?open=" if at is None else f"?at={at}&open=",
     )
     graph = story_graph(drawing)
     facts = _facts(reader, gathered, told, rollout)

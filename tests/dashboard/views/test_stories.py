@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from msgspec.structs import replace
 
+from dashboard.stories.gathered import ALL_READ
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
@@ -173,3 +174,38 @@ def test_what_runs_stands_before_what_has_ended(told, browser):
     assert [line.story.id for line in context["running"]] == [OURS.id]
     assert {line.story.id for line in context["ended"]} == {THEIRS.id, CLUSTER.id}
     assert context["strong"] == "1 story runs; 1 may need a person."
+
+
+def test_a_large_story_is_told_from_its_columns_and_unfolds(told, store, browser):
+    loss = Story(id="d" * 8 + "-loss", kind=StoryKind.LOSS, create_time=SOME_MOMENT)
+    count = ALL_READ + 20
+
+    def work(change):
+        change.put(STORIES, loss)
+        for number in range(100, 100 + count):
+            waits = number == 300
+            put_found(
+                change,
+                evaluation(
+                    number,
+                    number // 10,
+                    loss,
+                    job_id=f"job-{number % 7}",
+                    status=EvalStatus.BLOCKED if waits else EvalStatus.COMPLETE,
+                ),
+            )
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    address = f"/stories/{loss.id}/"
+    answer = browser.get(address)
+    nodes = answer.context["graph"].nodes
+    assert answer.context["facts"].evaluations == count
+    assert len(nodes) <= 60
+    assert make_evaluation(300).id in {node.key for node in nodes}
+    fold = next(node for node in nodes if node.is_folded)
+    opened = browser.get(address + fold.href).context["graph"].nodes
+    assert len(opened) > len(nodes)
+    before = browser.get(f"{address}?at=20").context
+    assert before["facts"].evaluations == 110
+    assert before["past"].index == 20
+    assert make_evaluation(300).id not in {node.key for node in before["graph"].nodes}
