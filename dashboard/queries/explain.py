@@ -29,7 +29,12 @@ from dashboard.graphs.node_matrix import (
 )
 from dashboard.queries.beside import beside
 from dashboard.queries.decision import KeptExplanations, kept_for
-from dashboard.queries.explain_words import explain_title, found_sentence, kept_told
+from dashboard.queries.explain_words import (
+    explain_title,
+    found_sentence,
+    kept_told,
+    unblocked_told,
+)
 from dashboard.queries.unblock import unblock_view
 from dashboard.queries.why_not import node_called, why_not
 from dashboard.rights import NODE_READ
@@ -222,6 +227,7 @@ def _told(
         "waits": waits,
         "waits_told": f"{number(waits)} {'waits' if waits == 1 else 'wait'}",
         "sentence": found_sentence(then, waits, _names(reader, then, kept.named)),
+        "unblocked": unblocked_told(reader, evaluation),
         "kept_told": kept_told(reader, evaluation, kept.by or evaluation.id),
         "found_by": kept.by if then is not None else "",
         "found_index": kept.index,

@@ -8,10 +8,21 @@ from collections.abc import Mapping
 from cluster.store.ports import RecordReader
 from dashboard.graphs.node_matrix import UNITS, nearest_node
 from dashboard.outcomes import OutcomeSentence
-from dashboard.wording import amount, count_of, dimension_word, number, short_id
+from dashboard.wording import (
+    amount,
+    clock_time,
+    count_of,
+    dimension_word,
+    number,
+    plain_reason,
+    short_id,
+)
 from scheduler.state.writes.explanations import worth_told
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import EvalTrigger, Evaluation, Step
 from scheduler.structs.explanation import GroupExplanation
+
+#: Of evaluations that wait for room.
+_WAITING = frozenset({EvalTrigger.QUEUED_ALLOCS, EvalTrigger.MAX_PLAN_ATTEMPTS})
 
 
 def explain_title(job_id: str, *, waits: int) -> str:
@@ -43,6 +54,17 @@ def kept_told(reader: RecordReader, evaluation: Evaluation, eval_id: str) -> str
     blocked = reader.blocked_evaluations(evaluation.job_key)
     waiting = {row.id for row in blocked} | {row.previous_eval for row in blocked}
     return worth_told(reader.explained_runs(evaluation.job_key), waiting, eval_id)
+
+
+def unblocked_told(reader: RecordReader, evaluation: Evaluation) -> str:
+    """What last let it run again that waits, or waited, for this evaluation; "" for nothing."""
+    waits = evaluation.triggered_by in _WAITING
+    eval_id = evaluation.blocked_eval or (evaluation.id if waits else "")
+    steps = reader.lifecycle(eval_id) if eval_id else ()
+    freed = [step for step in steps if step.step is Step.UNBLOCKED]
+    if not freed:
+        return ""
+    return f"Looked again at {clock_time(freed[-1].at)}: {plain_reason(freed[-1].reason)}."
 
 
 def _counts(found: GroupExplanation) -> str:

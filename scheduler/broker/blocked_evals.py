@@ -6,6 +6,7 @@ news comes from is not known here (`capacity.py`).
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,6 +31,25 @@ class Released(msgspec.Struct, frozen=True):
     by: Cause | None = None
 
 
+class Made(NamedTuple):
+    """What made room, in words and as a row; empty where nobody can say."""
+
+    told: str = ""
+    by: Cause | None = None
+
+
+UNKNOWN = Made()
+
+
+class _News(NamedTuple):
+    """When something became available, and what happened; "" where that is not known."""
+
+    at_index: int
+    #: Seconds.
+    monotonic: float
+    told: str
+
+
 class BlockedStats(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of evaluations.md 14."""
 
@@ -51,8 +71,8 @@ class BlockedEvals:
     def _clear(self) -> None:
         self._tracked: dict[str, tuple[Evaluation, str]] = {}
         self._slots: dict[Slot, str] = {}
-        #: Class, quota or resource to (index, monotonic seconds) of the newest news about it.
-        self._unblocked_at: dict[str, tuple[int, float]] = {}
+        #: The newest news about a class, quota or resource.
+        self._unblocked_at: dict[str, _News] = {}
         self._duplicates: list[Evaluation] = []
 
     def set_enabled(self, *, enabled: bool) -> None:
@@ -93,46 +113,48 @@ class BlockedEvals:
         seen = evaluation.snapshot_index
         quota = evaluation.quota_limit_reached
         if quota and quota in self._unblocked_at:
-            return (
-                f"quota {quota} changed meanwhile" if seen < self._unblocked_at[quota][0] else ""
-            )
-        newer = [key for key, (index, _) in self._unblocked_at.items() if seen < index]
+            news = self._unblocked_at[quota]
+            told = news.told or f"quota {quota} changed"
+            return f"{told} meanwhile" if seen < news.at_index else ""
+        newer = {
+            key: news.told for key, news in self._unblocked_at.items() if seen < news.at_index
+        }
         if evaluation.escaped_computed_class and newer:
-            return "capacity appeared meanwhile"
+            return f"{[*newer.values()][-1] or 'capacity appeared'} meanwhile"
         if quota:
             return ""
         verdicts = evaluation.class_eligibility
-        for key in newer:
+        for key, told in newer.items():
             if key in evaluation.missing_non_node_resources:
                 return f"{key} became available meanwhile"
             if verdicts.get(key, True):
-                return f"capacity of class {key} appeared meanwhile"
+                return f"{told or f'capacity of class {key} appeared'} meanwhile"
         return ""
 
     def unblock(
-        self, computed_class: str, index: int, monotonic: float, by: Cause | None = None
+        self, computed_class: str, index: int, monotonic: float, made: Made = UNKNOWN
     ) -> tuple[Released, ...]:
         """Room appeared on a node of this class."""
-        self._record(computed_class, index, monotonic)
+        self._record(computed_class, _News(index, monotonic, made.told))
         return self._release(
             lambda evaluation: _may_use(evaluation, computed_class),
             f"room on a node of class {computed_class}",
-            by,
+            made,
         )
 
     def unblock_quota(
-        self, quota: str, index: int, monotonic: float, by: Cause | None = None
+        self, quota: str, index: int, monotonic: float, made: Made = UNKNOWN
     ) -> tuple[Released, ...]:
         """A quota was raised or freed."""
         if not quota:
             return ()
-        self._record(quota, index, monotonic)
+        self._record(quota, _News(index, monotonic, made.told))
         return self._release(
             lambda evaluation: (
                 not evaluation.escaped_computed_class and not _waits_for_other(evaluation, quota)
             ),
             f"room in quota {quota}",
-            by,
+            made,
         )
 
     def unblock_class_and_quota(
@@ -141,12 +163,13 @@ class BlockedEvals:
         quota: str,
         index: int,
         monotonic: float,
-        by: Cause | None = None,
+        made: Made = UNKNOWN,
     ) -> tuple[Released, ...]:
         """An allocation of a namespace with this quota (or "") ended on a node of this class."""
-        self._record(computed_class, index, monotonic)
+        news = _News(index, monotonic, made.told)
+        self._record(computed_class, news)
         if quota:
-            self._record(quota, index, monotonic)
+            self._record(quota, news)
         return self._release(
             lambda evaluation: (
                 evaluation.escaped_computed_class
@@ -156,15 +179,15 @@ class BlockedEvals:
                 )
             ),
             f"an allocation ended on a node of class {computed_class}",
-            by,
+            made,
         )
 
-    def unblock_node(self, node_id: str, by: Cause | None = None) -> tuple[Released, ...]:
+    def unblock_node(self, node_id: str, made: Made = UNKNOWN) -> tuple[Released, ...]:
         """Room appeared on a node that system jobs wait for."""
         return self._release(
             lambda evaluation: evaluation.type == JobType.SYSTEM and evaluation.node_id == node_id,
             f"room on node {node_id}",
-            by,
+            made,
         )
 
     def unblock_failed(self) -> tuple[Released, ...]:
@@ -178,17 +201,18 @@ class BlockedEvals:
         """Let everything run again: nobody can say any more what became free."""
         return self._release(lambda _: True, reason)
 
-    def _record(self, key: str, index: int, monotonic: float) -> None:
+    def _record(self, key: str, news: _News) -> None:
         if self.enabled:
-            self._unblocked_at[key] = (index, monotonic)
+            self._unblocked_at[key] = news
 
     def _release(
-        self, wanted: Callable[[Evaluation], bool], reason: str, by: Cause | None = None
+        self, wanted: Callable[[Evaluation], bool], reason: str, made: Made = UNKNOWN
     ) -> tuple[Released, ...]:
+        told = made.told or reason
         freed = [entry for entry in self._tracked.values() if wanted(entry[0])]
         for evaluation, _ in freed:
             self.remove(evaluation.id)
-        return tuple(Released(evaluation, token, reason, by) for evaluation, token in freed)
+        return tuple(Released(evaluation, token, told, made.by) for evaluation, token in freed)
 
     def untrack(self, job_key: JobKey) -> None:
         """The job is fully placed: nothing of it waits any more."""
@@ -210,7 +234,7 @@ class BlockedEvals:
         """Forget old news of capacity."""
         limit = monotonic - UNBLOCK_MEMORY
         self._unblocked_at = {
-            key: news for key, news in self._unblocked_at.items() if news[1] >= limit
+            key: news for key, news in self._unblocked_at.items() if news.monotonic >= limit
         }
 
     def stats(self) -> BlockedStats:

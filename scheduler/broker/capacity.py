@@ -7,7 +7,7 @@ is needed to see a change (evaluations.md 4.2).
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scheduler.broker.blocked_evals import BlockedEvals, Released
+from scheduler.broker.blocked_evals import BlockedEvals, Made, Released
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent, WriteKind
 from scheduler.state.nouns import NAMESPACES, QUOTAS
@@ -38,10 +38,10 @@ class Freed:
 
     def __init__(self, index: int) -> None:
         self._index = index
-        self.classes: dict[str, Cause | None] = {}
-        self.ended: dict[tuple[str, str], Cause | None] = {}
-        self.nodes: dict[str, Cause | None] = {}
-        self.quotas: dict[str, Cause | None] = {}
+        self.classes: dict[str, Made] = {}
+        self.ended: dict[tuple[str, str], Made] = {}
+        self.nodes: dict[str, Made] = {}
+        self.quotas: dict[str, Made] = {}
 
     def by(self, kind: CauseKind, row_id: str, text: str) -> Cause:
         """A row of this frame as what made room."""
@@ -103,33 +103,39 @@ class CapacityHooks:
         self._nodes[node.id] = _known(node)
         by = freed.by(CauseKind.NODE, node.id, f"node {node.name or node.id}")
         if before is not None and _opened(before, node):
-            freed.classes.setdefault(node.computed_class, by)
-            freed.nodes.setdefault(node.id, by)
+            is_back = before.status is not NodeStatus.READY and node.status is NodeStatus.READY
+            made = Made(f"{by.text} {'is ready' if is_back else 'was set eligible'}", by)
+            freed.classes.setdefault(node.computed_class, made)
+            freed.nodes.setdefault(node.id, made)
         elif kind == WriteKind.NODE_REGISTRATION and node.status is NodeStatus.READY:
-            freed.classes.setdefault(node.computed_class, by)
+            made = Made(f"{by.text} {'joined' if before is None else 'registered again'}", by)
+            freed.classes.setdefault(node.computed_class, made)
 
     def _observe_allocation(self, kind: str, alloc: Allocation, freed: Freed) -> None:
         quota = self._quotas.get(alloc.namespace, "")
         by = freed.by(CauseKind.ALLOCATION, alloc.id, f"allocation {alloc.name}")
         if kind == WriteKind.PLAN_RESULT and alloc.client_status is ClientStatus.LOST and quota:
             # Its node may still hold it, but the quota counts it no more.
-            freed.quotas.setdefault(quota, by)
+            freed.quotas.setdefault(quota, Made(f"an allocation of quota {quota} was lost", by))
         if kind != WriteKind.ALLOCATION_UPDATED or alloc.client_status not in FREEING:
             return
-        freed.nodes.setdefault(alloc.node_id, by)
+        # Whose it was is not for everybody who waits.
+        made = Made(f"an allocation ended on node {alloc.node_name or alloc.node_id}", by)
+        freed.nodes.setdefault(alloc.node_id, made)
         node = self._nodes.get(alloc.node_id)
         if node is not None:
-            freed.ended.setdefault((node.computed_class, quota), by)
+            freed.ended.setdefault((node.computed_class, quota), made)
         elif quota:
             # The node is gone; what was taken of the quota is free all the same.
-            freed.quotas.setdefault(quota, by)
+            freed.quotas.setdefault(quota, made)
 
     def _observe_namespace(self, event: StateEvent, space: Namespace, freed: Freed) -> None:
         before = self._quotas.pop(space.name, "")
         after = "" if event.deleted else space.quota
         # The quota it leaves is no longer in the way of its jobs, nor it in the way of others'.
         if before != after:
-            freed.quotas |= dict.fromkeys(quota for quota in (before, after) if quota)
+            made = Made(f"namespace {space.name} changed its quota")
+            freed.quotas |= dict.fromkeys((quota for quota in (before, after) if quota), made)
         if not event.deleted:
             self._quotas[space.name] = after
 
@@ -138,22 +144,22 @@ class CapacityHooks:
         if event.deleted:
             return
         if before is not None and raises_some(before, quota.limits):
-            freed.quotas[quota.name] = None
+            freed.quotas[quota.name] = Made(f"quota {quota.name} was raised")
         self._limits[quota.name] = quota.limits
 
     def _call_tracker(self, freed: Freed, index: int, monotonic: float) -> tuple[Released, ...]:
         tracker = self._blocked
         released: list[Released] = []
-        for computed_class, by in freed.classes.items():
-            released += tracker.unblock(computed_class, index, monotonic, by)
-        for (computed_class, quota), by in freed.ended.items():
+        for computed_class, made in freed.classes.items():
+            released += tracker.unblock(computed_class, index, monotonic, made)
+        for (computed_class, quota), made in freed.ended.items():
             released += tracker.unblock_class_and_quota(
-                computed_class, quota, index, monotonic, by
+                computed_class, quota, index, monotonic, made
             )
-        for node_id, by in freed.nodes.items():
-            released += tracker.unblock_node(node_id, by)
-        for quota, by in freed.quotas.items():
-            released += tracker.unblock_quota(quota, index, monotonic, by)
+        for node_id, made in freed.nodes.items():
+            released += tracker.unblock_node(node_id, made)
+        for quota, made in freed.quotas.items():
+            released += tracker.unblock_quota(quota, index, monotonic, made)
         return tuple(released)
 
 
@@ -171,12 +177,12 @@ def _recall(value: object, freed: Freed) -> None:
     if isinstance(value, Node):
         is_eligible = value.scheduling_eligibility is NodeEligibility.ELIGIBLE
         if value.status is NodeStatus.READY and is_eligible:
-            freed.classes[value.computed_class] = None
-            freed.nodes[value.id] = None
+            made = Made(f"node {value.name or value.id} is open")
+            freed.classes[value.computed_class] = freed.nodes[value.id] = made
     elif isinstance(value, Namespace) and value.quota:
-        freed.quotas[value.quota] = None
+        freed.quotas[value.quota] = Made(f"namespace {value.name} was written")
     elif isinstance(value, QuotaSpec):
-        freed.quotas[value.name] = None
+        freed.quotas[value.name] = Made(f"quota {value.name} was written")
 
 
 def _known(node: Node) -> KnownNode:

@@ -8,11 +8,13 @@ from msgspec.structs import replace
 
 from dashboard.panels import feed_for
 from dashboard.subscription import Subscription
+from dashboard.wording import clock_time
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.explanations import write_explanations
 from scheduler.structs.alloc_metric import AllocMetric
-from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.evaluation import EvalStatus, EvalTrigger, LifecycleStep, Step
 from scheduler.structs.explanation import (
     AskedAmounts,
     GroupExplanation,
@@ -228,6 +230,29 @@ def test_names_of_jobs_in_hidden_namespaces_stay_hidden(waiting, store):
     text = open_page(Browser(both), "?unblock=1&view=both&node=full")
     assert "secret" not in text
     assert alloc.id not in text
+
+
+def test_what_let_it_run_again_is_told(waiting, store, browser):
+    blocked = make_evaluation(
+        2, status=EvalStatus.BLOCKED, triggered_by=EvalTrigger.QUEUED_ALLOCS, create_index=2
+    )
+
+    def freed(change):
+        put_found(change, blocked)
+        put_found(change, replace(EVALUATION, blocked_eval=blocked.id))
+        step = LifecycleStep(
+            eval_id=blocked.id,
+            number=2,
+            step=Step.UNBLOCKED,
+            at=SOME_MOMENT,
+            reason="node held was set eligible",
+        )
+        change.put(LIFECYCLE_STEPS, step)
+
+    store.write(WriteKind.EVALUATION_UPDATED, freed, now=SOME_MOMENT)
+    told = f"Looked again at {clock_time(SOME_MOMENT)}: node held was set eligible."
+    assert told in said(open_page(browser))
+    assert told in said(open_page(browser, evaluation=blocked))
 
 
 def test_many_nodes_stand_together_and_each_is_shown_on_demand(store, browser):
