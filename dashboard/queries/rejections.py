@@ -1,0 +1,147 @@
+"""Plans that nodes refused, of the newest evaluations: by node, reason, rate and worker.
+
+In: the recorded steps. Out: a line per disputed node, the most refusals first. A bounded number of
+evaluations is looked at, however many there are.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from cluster.store.ports import RecordReader
+from dashboard.wording import clock_time, count_of, number, short_actor
+from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.node import NodeEligibility
+
+#: Evaluations whose steps are read.
+LOOKED_AT = 500
+#: Lines of the panel.
+MOST_NODES = 20
+_HOUR = 3600 * 1_000_000_000
+
+
+class DisputedNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that refused plans."""
+
+    id: str
+    #: The beginning of its id for one that is gone.
+    name: str
+    is_known: bool
+    is_eligible: bool
+    refusals: int
+    #: In words, such as `12 in 4 min`.
+    rate: str
+    #: With how often, the most frequent first.
+    reasons: tuple[tuple[str, int], ...]
+    #: Who had submitted the plans.
+    workers: tuple[str, ...]
+    newest_at: int
+    newest_eval: str
+
+
+class RejectionsView(msgspec.Struct, frozen=True, kw_only=True):
+    """The panel, ready to be written."""
+
+    strong: str
+    rest: str
+    nodes: tuple[DisputedNode, ...]
+    more: int
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    node_id: str
+    reason: str
+    worker: str
+    at: int
+    eval_id: str
+
+
+def rejections(reader: RecordReader) -> RejectionsView:
+    """What the newest evaluations met."""
+    steps = reader.recent_steps(LOOKED_AT)
+    answered = [step for step in steps if step.step is Step.PLAN_ANSWERED]
+    refused = [step for step in answered if step.nodes]
+    found = _refusals(steps, refused)
+    counts = Counter(refusal.node_id for refusal in found)
+    since = min((step.at for step in answered), default=0)
+    until = max((step.at for step in answered), default=0)
+    shown = [node_id for node_id, _ in counts.most_common(MOST_NODES)]
+    reader.preload(nodes=shown)
+    return RejectionsView(
+        strong=_strong(len(refused), len(answered), len(counts)),
+        rest=f"Of the newest {count_of(LOOKED_AT, 'evaluation')}, since {clock_time(since)}."
+        if answered
+        else "",
+        nodes=tuple(
+            _node(
+                reader, node_id, [each for each in found if each.node_id == node_id], until - since
+            )
+            for node_id in shown
+        ),
+        more=max(len(counts) - len(shown), 0),
+    )
+
+
+def _refusals(steps: Sequence[LifecycleStep], refused: Sequence[LifecycleStep]) -> list[_Refusal]:
+    worker_of = {step.plan_id: step.actor for step in steps if step.step is Step.PLAN_SUBMITTED}
+    found = []
+    for step in refused:
+        reasons = _reasons(step)
+        worker = short_actor(worker_of.get(step.plan_id, ""))
+        found += [
+            _Refusal(node_id, reasons.get(node_id, ""), worker, step.at, step.eval_id)
+            for node_id in step.nodes
+        ]
+    return found
+
+
+def _reasons(step: LifecycleStep) -> dict[str, str]:
+    """By node: a reason is `<node>: <why>`, several with `; ` between."""
+    told = {}
+    rest = step.reason
+    places = sorted((rest.find(f"{node_id}: "), node_id) for node_id in step.nodes)
+    known = [(place, node_id) for place, node_id in places if place >= 0]
+    for at, (place, node_id) in enumerate(known):
+        end = known[at + 1][0] if at + 1 < len(known) else len(rest)
+        told[node_id] = rest[place + len(node_id) + 2 : end].removesuffix("; ")
+    return told
+
+
+def _node(
+    reader: RecordReader, node_id: str, found: Sequence[_Refusal], lasted: int
+) -> DisputedNode:
+    node = reader.node(node_id)
+    newest = max(found, key=lambda each: each.at)
+    reasons = Counter(each.reason or "no reason was recorded" for each in found)
+    return DisputedNode(
+        id=node_id,
+        name=node.name if node is not None else node_id[:8],
+        is_known=node is not None,
+        is_eligible=node is not None and node.scheduling_eligibility is NodeEligibility.ELIGIBLE,
+        refusals=len(found),
+        rate=_rate(len(found), lasted),
+        reasons=tuple(reasons.most_common(3)),
+        workers=tuple(sorted({each.worker for each in found if each.worker})),
+        newest_at=newest.at,
+        newest_eval=newest.eval_id,
+    )
+
+
+def _rate(count: int, lasted: int) -> str:
+    """Per hour, over a time that is long enough to say so."""
+    if lasted < _HOUR // 60:
+        return count_of(count, "time")
+    return f"{number(round(count * _HOUR / lasted))} an hour"
+
+
+def _strong(refused: int, answered: int, nodes: int) -> str:
+    if not answered:
+        return "No plan was answered yet."
+    if not refused:
+        return f"No node refused any of {count_of(answered, 'plan')}."
+    were = "was" if refused == 1 else "were"
+    return (
+        f"{number(refused)} of {count_of(answered, 'plan')} {were} refused in part,"
+        f" by {count_of(nodes, 'node')}."
+    )
