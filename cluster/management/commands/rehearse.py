@@ -6,7 +6,7 @@ Reads the record of the environment's database; writes to standard output, and n
 import json
 import os
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from cluster.rehearsal.scenario_form import read_scenario
 from cluster.rehearsal.wire import to_wire
 from cluster.runtime.rehearsing import limit_memory, memory_mib, rehearse
 from cluster.store.access import the_store
-from scheduler.ports import StateReader
+from scheduler.structs.node import Node
 
 Document = dict[str, Any]
 
@@ -118,11 +118,11 @@ def _nodes(given: Document) -> Document:
     if not given["names"]:
         raise CommandError("name nodes, or choose them by --filter")
     names = given["names"]
-    return {"NodeIDs": the_store().read(lambda reader: [_node_id(reader, name) for name in names])}
+    nodes = the_store().read(lambda reader: reader.nodes())
+    return {"NodeIDs": [_node_id(nodes, name) for name in names]}
 
 
-def _node_id(reader: StateReader, name: str) -> str:
-    nodes = reader.nodes()
+def _node_id(nodes: Sequence[Node], name: str) -> str:
     found = [node.id for node in nodes if name in (node.id, node.name)]
     found = found or [node.id for node in nodes if node.id.startswith(name)]
     if len(found) != 1:
