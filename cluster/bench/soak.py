@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from itertools import cycle
 
@@ -25,7 +25,7 @@ from cluster.bench.audience import Audience, Seat
 from cluster.bench.connection import Connection, RequestFailed
 from cluster.bench.job_forms import job_form
 from cluster.bench.processes import Meter
-from cluster.bench.scenario import Figures, Options, target
+from cluster.bench.scenario import Figures, Options, WrongCount, target
 from cluster.bench.target import Target
 from cluster.runtime.clock import SystemClock
 
@@ -44,6 +44,11 @@ MOST_GROWTH = 0.10
 LEAST_MB = 5
 _SAMPLE_S, _JOB_S, _DRAIN_S, _CHANGE_S, _RETURN_S, _PAGE_S = 10.0, 3.0, 20.0, 45.0, 60.0, 0.25
 _COLLECT_S = 60.0
+#: How often each act is done; one that never is makes a soak of something else.
+_EVERY_S = {
+    "jobs": _JOB_S, "changes": _CHANGE_S, "drains": _DRAIN_S, "pages": _PAGE_S,
+    "returns": _RETURN_S, "collections": _COLLECT_S,
+}  # fmt: skip
 _TOPICS = ("evaluations:*", "allocations:*", "jobs:*", "nodes:*", "overview:*")
 _DRAIN = {"DrainSpec": {"Deadline": 20_000_000_000}}
 _CLOCK = SystemClock()
@@ -68,8 +73,16 @@ def run(options: Options) -> Figures:
             use.over.set()
             for thread in threads:
                 thread.join()
-    done = {name: use.done[name] for name in ("jobs", "changes", "drains", "pages", "returns")}
+    done = {name: use.done[name] for name in _EVERY_S}
+    check_done(done, seconds)
     return figures_of(samples, seconds) | done
+
+
+def check_done(done: Mapping[str, int], seconds: float) -> None:
+    """Raises WrongCount where an act was never done though there was time for it."""
+    idle = [name for name, every_s in _EVERY_S.items() if seconds > 2 * every_s and not done[name]]
+    if idle:
+        raise WrongCount(f"never done in {seconds:.0f} s: {', '.join(idle)}")
 
 
 class Use:
@@ -212,9 +225,11 @@ def _drains(use: Use) -> None:
 
 def _collections(use: Use) -> None:
     """What has ended is forgotten, as hours later by itself."""
-    with closing(use.aim.connect()) as connection:
-        while not use.over.wait(_COLLECT_S):
+    while not use.over.wait(_COLLECT_S):
+        # Servers hang up on who says nothing for a minute.
+        with closing(use.aim.connect()) as connection:
             connection.put("/v1/system/gc", {})
+        use.done["collections"] += 1
 
 
 def _pages(use: Use) -> None:
@@ -241,13 +256,16 @@ def _addresses(connection: Connection) -> Iterator[str]:
 def _open_pages(use: Use) -> None:
     """Pages that stay open, and now and then lose their line and come back."""
     cookie = "; ".join(f"{name}={value}" for name, value in use.cookies.items())
+    seats = [Seat(_TOPICS, _index_now(use))] * PAGES
+    with Audience(use.aim.address, cookie, seats) as audience:
+        while not use.over.wait(_RETURN_S):
+            for page in audience.pages:
+                page.arrivals.clear()
+            audience.all_again_from(_index_now(use))
+            use.done["returns"] += 1
+
+
+def _index_now(use: Use) -> int:
     with closing(use.aim.connect()) as connection:
         connection.get("/v1/nodes")
-        seats = [Seat(_TOPICS, connection.index)] * PAGES
-        with Audience(use.aim.address, cookie, seats) as audience:
-            while not use.over.wait(_RETURN_S):
-                for page in audience.pages:
-                    page.arrivals.clear()
-                connection.get("/v1/nodes")
-                audience.all_again_from(connection.index)
-                use.done["returns"] += 1
+        return connection.index

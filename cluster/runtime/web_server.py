@@ -7,6 +7,7 @@ many unfinished ones of an address are kept.
 """
 
 import logging
+from http import HTTPStatus
 from typing import Any
 
 # Before anything else that might install another reactor.
@@ -15,7 +16,7 @@ from daphne.endpoints import build_endpoint_description_strings
 from daphne.http_protocol import HTTPFactory
 from django.conf import settings
 from twisted.internet import reactor as installed_reactor
-from twisted.web.http import HTTPChannel
+from twisted.web.http import RESPONSES, HTTPChannel
 
 from cluster.runtime.file_limit import raise_file_limit
 from cluster.runtime.unfinished import Unfinished
@@ -112,10 +113,17 @@ class PunctualFactory(HTTPFactory):  # type: ignore[misc] # Daphne has no types
         self.protocol = type("Channel", (PunctualChannel,), {"unfinished": unfinished})
 
 
+def name_all_statuses() -> None:
+    """Twisted's own list ends before 429, of which it would say `Unknown Status`."""
+    for status in HTTPStatus:
+        RESPONSES.setdefault(status.value, status.phrase.encode())
+
+
 def serve(application: Any, host: str, port: int) -> bool:
     """Serve until told to stop; False when the server could not listen."""
     limit = raise_file_limit()
     log.info("action=serve host=%s port=%d files=%d", host, port, limit)
+    name_all_statuses()
     # The server makes its factory by this name and offers no other way in.
     daphne.server.HTTPFactory = PunctualFactory
     server = daphne.server.Server(

@@ -63,9 +63,17 @@ def _job_registered(frame: EventFrame) -> Act | None:
         return _scaled(scaled)
     job = _value(frame.events, Topic.JOB, Job)
     if job is None:
-        return _plain(frame, "change job")
+        return _registered_again(frame)
     version = f"version {job.version}"
     return Act("register job", "job", job.id, job.namespace, version)
+
+
+def _registered_again(frame: EventFrame) -> Act | None:
+    """The job as it was: nothing but an evaluation was made."""
+    made = _value(frame.events, Topic.EVALUATION, Evaluation)
+    if made is None:
+        return _plain(frame, "register job")
+    return Act("register job", "job", made.job_id, made.namespace, "as it was")
 
 
 def _scaling_noted(frame: EventFrame) -> Act | None:

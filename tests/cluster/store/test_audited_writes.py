@@ -60,6 +60,15 @@ def test_a_registration_is_told_with_who_from_where_and_its_index(record, at):
     ]  # fmt: skip
 
 
+def test_a_job_that_is_registered_as_it_was_is_told_by_its_name(record, at):
+    for _ in range(2):
+        register_job(record, JobRegistration(job=make_job()), by=KIM, **at)
+    assert told(record, "act", "target_kind", "target_id", "reason") == [
+        ("register job", "job", "web", "version 0"),
+        ("register job", "job", "web", "as it was"),
+    ]
+
+
 def test_each_act_has_its_own_words(record, at):
     register_job(record, JobRegistration(job=make_job()), by=KIM, **at)
     evaluate_job(record, make_job().key, by=KIM, **at)
