@@ -22,6 +22,7 @@ from dashboard.feeds.jobs import JobsFeed
 from dashboard.feeds.navigation import NavigationFeed
 from dashboard.feeds.nodes import NodesFeed
 from dashboard.feeds.overview import OverviewFeed
+from dashboard.feeds.scheduler import SchedulerFeed
 from dashboard.feeds.stories import StoriesFeed, StoryFeed
 from dashboard.feeds.subjects import AllocationFeed, JobFeed, NodeFeed
 from dashboard.feeds.topology import TopologyFeed
@@ -42,6 +43,7 @@ from dashboard.queries import (
     nodes,
     pools,
     scale,
+    scheduler,
     stories,
     versions,
 )
@@ -80,6 +82,14 @@ def _panel(target: str, partial_name: str, query: PanelQuery, *topics: Topic) ->
     return Panel(target, f"dashboard/partials/{partial_name}", query, frozenset(topics))
 
 
+def _parted(
+    page: str, query: PanelQuery, parts: tuple[str, ...], *topics: Topic
+) -> tuple[Panel, ...]:
+    return tuple(
+        _panel(f"{page}-{part}", f"_{page}_{part}.html", query, *topics) for part in parts
+    )
+
+
 def _rows(topic: Topic, container: str, partial_name: str, context: RowContext) -> RowList:
     return RowList(topic, container, f"dashboard/partials/{partial_name}", context)
 
@@ -105,6 +115,7 @@ _ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
 
 _ROLLED = (Topic.DEPLOYMENT, Topic.ALLOCATION, *_TOLD, Topic.JOB, Topic.JOB_VERSION)
+_SCHEDULER_PARTS = ("told", "flow", "workers", "waits", "times", "settings")
 _ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts")
 
 _SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)
@@ -264,6 +275,11 @@ FOLLOWED: Mapping[str, Followed] = {
         ),
     ),
     "nodes": Followed(Names.NODES, NodesFeed),
+    "scheduler": Followed(
+        Names.NAMESPACE,
+        SchedulerFeed,
+        panels=_parted("scheduler", scheduler.scheduler_panel, _SCHEDULER_PARTS),
+    ),
     "topology": Followed(Names.NODES, TopologyFeed),
     "node": Followed(
         Names.NODE,
@@ -294,13 +310,7 @@ FOLLOWED: Mapping[str, Followed] = {
     "deployment": Followed(
         Names.DEPLOYMENT,
         DeploymentFeed,
-        panels=tuple(
-            _panel(
-                f"deployment-{part}", f"_deployment_{part}.html", deployment.deployment_panel,
-                *_ROLLED,
-            )
-            for part in _ROLLOUT_PARTS
-        ),
+        panels=_parted("deployment", deployment.deployment_panel, _ROLLOUT_PARTS, *_ROLLED),
     ),
     "drains": Followed(
         Names.NODES,

@@ -174,6 +174,8 @@ ROUTES: Mapping[str, Right] = {
     "access-join-make": EVERYTHING,
     "access-join-revoke": EVERYTHING,
     "audit": READ_OPERATOR,
+    "scheduler": READ_OPERATOR,
+    "scheduler-change": WRITE_OPERATOR,
     "inside": READ_OPERATOR,
     "inside-collect": EVERYTHING,
     "inside-collection": EVERYTHING,
@@ -228,6 +230,7 @@ TOPICS: Mapping[str, Right] = {
     "namespaces": LOOK,
     "pools": READ_NODES,
     "quotas": READ_QUOTAS,
+    "scheduler": READ_OPERATOR,
 }
 #: What the admin's actions on nodes ask for, and its pages that stand between.
 ADMIN_ACTIONS: Mapping[str, Right] = {

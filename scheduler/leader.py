@@ -126,7 +126,7 @@ class Leader:
         deliveries = []
         for outstanding in self.broker.dequeue(types, limit, monotonic=moment.monotonic):
             evaluation = outstanding.evaluation
-            self._workers.deliver(process, evaluation.id, outstanding.token)
+            self._workers.deliver(process, evaluation.id, outstanding.token, moment.monotonic)
             self._lives.note(evaluation.id, Step.DEQUEUED, moment.now, actor=f"worker {process}")
             deliveries.append(
                 Delivery(
@@ -334,8 +334,8 @@ class Leader:
             self.blocked.prune(moment.monotonic)
             self._intake.prune()
 
-    def stats(self) -> LeaderStats:
-        """Numbers for pages."""
+    def stats(self, monotonic: float = 0.0) -> LeaderStats:
+        """Numbers for pages; `monotonic` is when they are told."""
         workers, busy = self._workers.counts()
         return LeaderStats(
             index=self.index,
@@ -345,4 +345,5 @@ class Leader:
             plans_taken=self._plans.taken_count,
             worker_processes=workers,
             busy_worker_processes=busy,
+            workers=self._workers.told(monotonic),
         )

@@ -2,6 +2,7 @@
 
 from scheduler.broker.blocked_evals import BlockedStats
 from scheduler.broker.places import BrokerStats
+from scheduler.broker.worker_told import WorkerTold
 from scheduler.structs.wire import Wire
 
 
@@ -17,3 +18,5 @@ class LeaderStats(Wire, frozen=True):
     plans_taken: int = 0
     worker_processes: int = 0
     busy_worker_processes: int = 0
+    #: By name.
+    workers: tuple[WorkerTold, ...] = ()

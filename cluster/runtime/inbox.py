@@ -103,6 +103,13 @@ class Inbox:
         except redis.RedisError:
             self._redis.connection_pool.disconnect()
 
+    def leave(self, key: str, payload: bytes, seconds: int) -> None:
+        """A note that lies there for so long; lost when Redis is away."""
+        try:
+            self._redis.set(key, payload, ex=seconds)
+        except redis.RedisError:
+            self._redis.connection_pool.disconnect()
+
     def _is_new(self, request: Request) -> bool:
         if request.id in self._in_work:
             return False

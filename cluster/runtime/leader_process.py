@@ -18,6 +18,8 @@ from cluster.runtime.leader_desk import LeaderDesk
 from cluster.runtime.leader_protocol import STEP_HINTS, encoded
 from cluster.runtime.notifier import Notifier
 from cluster.runtime.wake_ups import wake_applier, wake_workers
+from cluster.store import leader_news
+from cluster.store.leader_news import LeaderNews
 from cluster.store.leases import HeldLease, LeaseKeeper
 from scheduler.errors import Fenced, StaleSnapshot
 from scheduler.ports import StateStore
@@ -28,6 +30,8 @@ log = logging.getLogger(__name__)
 #: How often everybody looks at the index, whether told to or not.
 POLL_S = 0.25
 RENEW_S = 1.0
+#: Pages are told so often what waits where.
+NEWS_S = 1.0
 #: A new leader reads so many commits that nobody heard of; of more it knows only that there were.
 MOST_UNHEARD = 2000
 #: A standby looks at the lease this often.
@@ -109,6 +113,7 @@ class Leadership:
         )
         self.commands = CommandRunner(self.leader, hands)
         self._renewed_at = 0.0
+        self._told_at = 0.0
         #: The newest commit of which every evaluation that waits has heard.
         self._heard_to = keeper.followed_before
 
@@ -132,6 +137,7 @@ class Leadership:
             self.desk.serve_parked()
             self._wake_applier()
             self._publish_hints()
+            self._tell_news()
 
     def close(self) -> None:
         self.housekeeping.stop()
@@ -206,6 +212,16 @@ class Leadership:
     def _wake_applier(self) -> None:
         if self.leader.take_applier_wake(self._clock.monotonic()):
             wake_applier()
+
+    def _tell_news(self) -> None:
+        """Numbers of this memory, for pages, once a second."""
+        moment = self._clock.moment()
+        if moment.monotonic - self._told_at < NEWS_S:
+            return
+        self._told_at = moment.monotonic
+        stats = self.leader.stats(moment.monotonic)
+        news = LeaderNews(at=moment.now, epoch=self.lease.epoch, stats=stats)
+        self.inbox.leave(leader_news.KEY, leader_news.encoded_news(news), leader_news.EXPIRES_S)
 
     def _publish_hints(self) -> None:
         steps = self.leader.take_hints()

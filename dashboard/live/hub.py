@@ -89,7 +89,8 @@ class Hub:
         #: When feeds that must read may do so; None when none must.
         self._reading_due: float | None = None
         #: The instant of the newest commit that was told.
-        self._flushed_at = 0
+        #: When the newest commit was made that a reading has still to tell; 0 for none.
+        self._untold_at = 0
 
     def wire(self, source: FrameSource, clock: Clock) -> None:
         """Name the record and the clock (the composition root does)."""
@@ -283,14 +284,16 @@ class Hub:
     def _flush(self, frames: Sequence[EventFrame]) -> Work:
         """Tell what needs no reader; where the rest does, that is ahead of the frame."""
         now = self.now()
+        if not frames and self._reading_due is None:
+            self._untold_at = 0
         if frames:
-            self.index, self._flushed_at = frames[-1].index, frames[-1].at
+            self.index, self._untold_at = frames[-1].index, frames[-1].at
         told = False
         for group in self.groups.values():
             is_asking, has_told = group.feed.needs_reader, False
             if group.feed.is_light:
                 group.render(None, now)
-                at = _ms(self._flushed_at if frames else now)
+                at = _ms(self._untold_at if frames else now)
                 has_told = group.send_rendered(self.index, at, is_hint=is_asking or not frames)
             if is_asking:
                 self._read_within(READING_DELAY if has_told else 0.0)
@@ -316,8 +319,10 @@ class Hub:
 
         if asking:
             await self._frames().read(render_asking)
+        # What time alone has changed is no older than its reading.
+        at, self._untold_at = self._untold_at or now, 0
         for group in asking:
-            group.send_rendered(self.index, _ms(self._flushed_at), is_hint=False)
+            group.send_rendered(self.index, _ms(at), is_hint=False)
         return bool(asking)
 
     def _beat(self) -> None:

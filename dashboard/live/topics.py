@@ -11,7 +11,15 @@ from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import RecordReader
 from dashboard.panels import FOLLOWED, Names
 from dashboard.queries.story import may_see
-from dashboard.rights import NODE_READ, QUOTA_READ, TOPICS, Opens, actions_in, node_actions
+from dashboard.rights import (
+    NODE_READ,
+    QUOTA_READ,
+    TOPICS,
+    WRITE_OPERATOR,
+    Opens,
+    actions_in,
+    node_actions,
+)
 from dashboard.subscription import Subscription, topic_parts
 from scheduler.access.access import Access
 from scheduler.structs.identity import JobKey
@@ -111,7 +119,9 @@ def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
 
 
 def _counted(kind: str, access: Access) -> frozenset[str]:
-    """Whether nodes are counted, where a topic of namespaces counts them too."""
+    """What a topic of namespaces shows beside them: counts of nodes, buttons of the scheduler."""
+    if kind == "scheduler":
+        return frozenset({WRITE_OPERATOR.word} if WRITE_OPERATOR.holds(access) else ())
     seen = node_actions(access) & {NODE_READ}
     return seen if kind in {"navigation", "overview", "stories"} else frozenset()
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler.broker.leader_settings import LeaderSettings
+from scheduler.broker.worker_told import HeldFor, WorkerTold
 
 
 class HeldDelivery(msgspec.Struct):
@@ -18,6 +19,7 @@ class HeldDelivery(msgspec.Struct):
     token: str
     #: The process has started to schedule it.
     begun: bool = False
+    since: float = 0.0
 
 
 class WorkerProcess(msgspec.Struct):
@@ -53,9 +55,9 @@ class WorkerRoll:
             if eval_id in held:
                 held[eval_id].begun = True
 
-    def deliver(self, process: str, eval_id: str, token: str) -> None:
+    def deliver(self, process: str, eval_id: str, token: str, monotonic: float) -> None:
         """The process holds this delivery from now on."""
-        self._processes[process].held[eval_id] = HeldDelivery(eval_id, token)
+        self._processes[process].held[eval_id] = HeldDelivery(eval_id, token, since=monotonic)
 
     def asked(self, process: str, monotonic: float) -> None:
         """The process asked for work: it is awake."""
@@ -121,6 +123,23 @@ class WorkerRoll:
             deadlines += [at + self._settings.wake_again_after for at in self._wakes]
         # Those that are past have been acted on by the tick before.
         return min((at for at in deadlines if at > monotonic), default=None)
+
+    def told(self, monotonic: float) -> tuple[WorkerTold, ...]:
+        """Each process by name, with what it holds, the longest held first."""
+        return tuple(
+            WorkerTold(
+                process=name,
+                held=tuple(
+                    HeldFor(
+                        eval_id=held.eval_id,
+                        begun=held.begun,
+                        seconds=max(monotonic - held.since, 0.0),
+                    )
+                    for held in sorted(known.held.values(), key=lambda each: each.since)
+                ),
+            )
+            for name, known in sorted(self._processes.items())
+        )
 
     def counts(self) -> tuple[int, int]:
         """Processes known, and those that hold deliveries."""

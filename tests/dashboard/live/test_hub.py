@@ -270,6 +270,30 @@ async def test_what_needs_no_reader_is_shown_before_the_rest_is_read():
     assert (targets(frame), frame["since"], frame["index"]) == ({"head"}, 2, 3)
 
 
+class Ageing(Feed):
+    """Something that only time changes."""
+
+    def __init__(self, subscription, parts):
+        super().__init__(subscription, parts)
+        self.is_over = False
+
+    def is_due(self, now):
+        is_due, self.is_over = not self.is_over, True
+        self._stale |= {panel.target for panel in self.panels if is_due}
+        return is_due
+
+
+async def test_what_time_alone_has_changed_is_as_old_as_its_reading():
+    source = MemoryFrames()
+    record(source)
+    page = Page()
+    head = Panel("head", "dashboard/partials/_empty.html", lambda *_: {}, frozenset())
+    async with hub_with(source, lambda one: Ageing(one, Parts((head,)))) as hub:
+        await hub.join(page, ONE, source.store.index)
+        _, aged = await page.told("frame", 2)
+    assert aged["at"] == FixedClock().now() // 1_000_000
+
+
 async def test_a_frame_says_the_index_although_all_was_told_ahead():
     source = MemoryFrames()
     record(source)

@@ -55,6 +55,7 @@ PATHS = {
     "audit": "/audit/",
     "deployments": "/deployments/",
     "deployment": "/deployments/d1/",
+    "scheduler": "/scheduler/",
     "topology": f"/topology/?job=web&node={NODE.id}",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",

@@ -92,6 +92,7 @@ PAGES = {
     "pool": EVERYBODY,
     "quotas": FEW,
     "quota": FEW,
+    "scheduler": FEW,
     "audit": FEW,
     "inside": FEW,
     "audit-newer": FEW,
@@ -117,6 +118,7 @@ BUTTONS = {
     "account-sessions-end": SIGNED_IN,
     "node-eligibility": FEW,
     "drain-cancel": FEW,
+    "scheduler-change": FEW,
     "job-check": FEW | {"submitter"},
     "inside-collect": MANAGERS,
     "inside-collection": MANAGERS,
@@ -162,6 +164,7 @@ FOLLOWS = {
     "namespaces": EVERYBODY,
     "pools": EVERYBODY,
     "quotas": FEW,
+    "scheduler": FEW,
 }
 #: Addresses that name a thing of a namespace.
 OF_NAMESPACES = {
@@ -170,7 +173,8 @@ OF_NAMESPACES = {
 }  # fmt: skip
 #: Buttons that name none.
 OF_NO_NAMESPACE = {
-    "node-eligibility", "drain-cancel", "access-policy-check", "access-policy-delete",
+    "node-eligibility", "drain-cancel", "scheduler-change", "access-policy-check",
+    "access-policy-delete",
     "account-password", "account-session-end", "account-sessions-end", "account-token-make",
     "account-token-revoke", "access-token-make", "access-token-revoke", "access-role-save",
     "access-role-delete", "access-join-make", "access-join-revoke",

@@ -1,0 +1,275 @@
+"""How the scheduler keeps up, in words and numbers: queue, workers, plans, time per phase.
+
+In: what the leader told last, steps of recent evaluations, settings. Out: sentences and rows. What
+no leader told is never made up: without news only what the record says is said.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from cluster.store.leader_news import LeaderNews
+from dashboard.wording import age, count_of, number, one_of, span
+from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
+from scheduler.structs.scheduler_settings import SchedulerSettings
+
+_SECOND = 1_000_000_000
+#: News older than this are told with their age.
+FRESH = 4 * _SECOND
+#: An evaluation in one pair of hands for so long deserves a look, s.
+LONG = 2.0
+#: Jobs named of one kind of waiting evaluations.
+_NAMED = 2
+#: From which step to which a phase lasts.
+_PHASES = (
+    ("Waits in the queue", "pending", Step.ENQUEUED, Step.DEQUEUED),
+    ("Thinks", "scheduling", Step.DEQUEUED, Step.PLAN_SUBMITTED),
+    ("Plan is checked and written", "applying", Step.PLAN_SUBMITTED, Step.PLAN_ANSWERED),
+    ("Ends", "complete", Step.PLAN_ANSWERED, Step.COMPLETE),
+)
+
+
+class FlowCount(msgspec.Struct, frozen=True, kw_only=True):
+    """One place on the way of evaluations; `count` is empty where nobody told it."""
+
+    key: str
+    word: str
+    tone: str
+    icon: str
+    count: str
+    what: str
+
+
+class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
+    """How long one phase lasts, ns."""
+
+    word: str
+    tone: str
+    runs: int
+    median: int
+    p95: int
+
+    @property
+    def rest(self) -> int:
+        """From the median to the 95th percentile."""
+        return self.p95 - self.median
+
+
+class WorkerLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker process: what it does, and for which evaluation longest."""
+
+    name: str
+    process: str
+    word: str
+    tone: str
+    icon: str
+    held: int
+    eval_id: str = ""
+    evaluation: Evaluation | None = None
+    since: str = ""
+
+
+class WaitingLine(msgspec.Struct, frozen=True, kw_only=True):
+    """Evaluations that wait for a worker, of one trigger."""
+
+    trigger: str
+    count: int
+    told: str
+    jobs: str
+    oldest: int
+
+
+def flow_of(news: LeaderNews | None, plans: Counter[str]) -> tuple[FlowCount, ...]:
+    """Places in the leader's memory, then what became of recent plans, which the record says."""
+    told: dict[str, int] = {}
+    if news is not None:
+        broker = news.stats.broker
+        told = {
+            "waiting": broker.total_pending, "ready": broker.total_ready,
+            "delayed": broker.total_waiting, "hand": broker.total_unacked,
+            "plans": news.stats.plan_queue_depth + news.stats.plans_taken,
+        }  # fmt: skip
+    rows = (
+        ("waiting", "waiting", "pending", "pending", "for another evaluation of their job"),
+        ("ready", "ready", "pending", "pending", "for a worker"),
+        ("delayed", "delayed", "delayed", "delayed", "for their time, or after a failure"),
+        ("hand", "in hand", "scheduling", "scheduling", "of workers"),
+        ("plans", "plan queue", "applying", "applying", "plans that wait or are being checked"),
+    )
+    flow = [
+        FlowCount(
+            key=key, word=word, tone=tone, icon=icon, what=what,
+            count=number(told[key]) if key in told else "",
+        )
+        for key, word, tone, icon, what in rows
+    ]  # fmt: skip
+    return (
+        *flow,
+        FlowCount(
+            key="applied", word="applied", tone="complete", icon="complete",
+            what="recent plans, whole", count=number(plans["whole"]),
+        ),
+        FlowCount(
+            key="part", word="in part", tone="exhausted", icon="blocked",
+            what="recent plans of which nodes refused something", count=number(plans["part"]),
+        ),
+    )  # fmt: skip
+
+
+def plans_of(steps: Iterable[LifecycleStep]) -> Counter[str]:
+    """Answered plans: `whole`, or in `part` where a node refused."""
+    answered = (step for step in steps if step.step is Step.PLAN_ANSWERED)
+    return Counter("part" if step.nodes else "whole" for step in answered)
+
+
+def phase_times(steps: Sequence[LifecycleStep]) -> tuple[PhaseTime, ...]:
+    """Median and 95th percentile of each phase, by steps of whole lives in their order."""
+    spans: dict[str, list[int]] = {word: [] for word, *_ in _PHASES}
+    before: LifecycleStep | None = None
+    for step in steps:
+        if before is not None and before.eval_id == step.eval_id:
+            for word, _, first, last in _PHASES:
+                if (before.step, step.step) == (first, last):
+                    spans[word].append(step.duration_ns)
+        before = step
+    return tuple(
+        PhaseTime(
+            word=word, tone=tone, runs=len(spans[word]),
+            median=_rank(spans[word], 50), p95=_rank(spans[word], 95),
+        )
+        for word, tone, *_ in _PHASES
+    )  # fmt: skip
+
+
+def _rank(values: Sequence[int], percent: int) -> int:
+    if not values:
+        return 0
+    ordered = sorted(values)
+    return ordered[max(-(-len(ordered) * percent // 100) - 1, 0)]
+
+
+def worker_lines(
+    news: LeaderNews | None,
+    known: Mapping[str, Evaluation],
+    newest: Mapping[str, LifecycleStep],
+) -> tuple[WorkerLine, ...]:
+    """Each worker; `known`: evaluations that may be named, by id."""
+    if news is None:
+        return ()
+    lines = []
+    for worker in news.stats.workers:
+        name = worker.process.rpartition("/")[2]
+        if not worker.held:
+            lines.append(
+                WorkerLine(
+                    name=name, process=worker.process, word="idle", tone="canceled",
+                    icon="minus", held=0,
+                )
+            )  # fmt: skip
+            continue
+        first = worker.held[0]
+        word, tone, icon = _doing(newest.get(first.eval_id), first.seconds, begun=first.begun)
+        lines.append(
+            WorkerLine(
+                name=name, process=worker.process, word=word, tone=tone, icon=icon,
+                held=len(worker.held), eval_id=first.eval_id,
+                evaluation=known.get(first.eval_id), since=span(int(first.seconds * _SECOND)),
+            )
+        )  # fmt: skip
+    return tuple(lines)
+
+
+def _doing(step: LifecycleStep | None, seconds: float, *, begun: bool) -> tuple[str, str, str]:
+    if step is not None and step.step is Step.PLAN_SUBMITTED:
+        return "waits for its plan", "applying", "applying"
+    if seconds >= LONG:
+        return "thinks for long", "blocked", "blocked"
+    return ("thinks", "scheduling", "scheduling") if begun else ("begins", "pending", "pending")
+
+
+def waiting_lines(
+    pending: Iterable[Evaluation], held: frozenset[str], namespaces: frozenset[str] | None
+) -> tuple[WaitingLine, ...]:
+    """Those that no worker holds, by trigger, the largest kind first; only seen jobs are named."""
+    kinds: dict[str, list[Evaluation]] = {}
+    for item in pending:
+        if item.id not in held:
+            kinds.setdefault(item.triggered_by, []).append(item)
+    return tuple(
+        _waiting_line(trigger, found, namespaces)
+        for trigger, found in sorted(kinds.items(), key=lambda kind: (-len(kind[1]), kind[0]))
+    )
+
+
+def _waiting_line(
+    trigger: str, found: Sequence[Evaluation], namespaces: frozenset[str] | None
+) -> WaitingLine:
+    low, high = min(item.priority for item in found), max(item.priority for item in found)
+    priorities = str(low) if low == high else f"{low} to {high}"
+    seen = [item.job_id for item in found if namespaces is None or item.namespace in namespaces]
+    jobs = list(dict.fromkeys(seen))
+    left = len({item.job_key for item in found}) - min(len(jobs), _NAMED)
+    named = jobs[:_NAMED]
+    more = [count_of(left, "more job" if named else "job")] if left > 0 else []
+    return WaitingLine(
+        trigger=trigger,
+        count=len(found),
+        told=f"{count_of(len(found), 'evaluation')}, priority {priorities}",
+        jobs=one_of([*named, *more], "and"),
+        oldest=min(item.create_time for item in found),
+    )
+
+
+def sentence_of_scheduler(
+    news: LeaderNews | None, settings: SchedulerSettings, open_counts: Mapping[str, int], now: int
+) -> tuple[str, str]:
+    """Strong clause and rest."""
+    pending = open_counts.get("pending", 0)
+    wait = count_of(pending, "evaluation waits", "evaluations wait")
+    blocked = open_counts.get("blocked", 0)
+    short = f"{number(blocked)} more {'waits' if blocked == 1 else 'wait'} for free capacity."
+    rest = short if blocked else ""
+    if settings.pause_eval_broker:
+        return "Paused: no evaluation is taken.", f"{wait} in the record. {rest}".strip()
+    if news is None:
+        return (
+            "No leader answers.",
+            f"What its memory holds is not known; in the record {wait}. {rest}".strip(),
+        )
+    stats = news.stats
+    workers = count_of(stats.worker_processes, "worker")
+    at_work = stats.busy_worker_processes
+    busy = f"{number(at_work)} of {workers} {'works' if at_work == 1 else 'work'}."
+    stale = f" This is as of {age(news.at, now)} ago." if now - news.at > FRESH else ""
+    queued = stats.broker.total_ready + stats.broker.total_pending
+    if not stats.worker_processes:
+        return "No worker lives: nothing is scheduled.", f"{wait}. {rest}".strip() + stale
+    if not queued and not stats.broker.total_unacked:
+        return "Nothing waits in the queue.", f"{busy} {rest}".strip() + stale
+    strong = f"{count_of(queued, 'evaluation waits', 'evaluations wait')} in the queue."
+    return strong, f"{busy} {rest}".strip() + stale
+
+
+def pause_told(news: LeaderNews | None, open_counts: Mapping[str, int]) -> str:
+    """What pausing does."""
+    pending = open_counts.get("pending", 0)
+    wait = count_of(pending, "open evaluation waits", "open evaluations wait")
+    held = news.stats.broker.total_unacked if news is not None else 0
+    given_up = f" {number(held)} in hand {'is' if held == 1 else 'are'} given up and taken again."
+    return (
+        f"{wait}, and so does everything submitted from now on, until it goes on."
+        f"{given_up if held else ''} Tasks that run are not touched; what is lost is not replaced."
+    )
+
+
+def preemption_told(settings: SchedulerSettings) -> tuple[str, str]:
+    """For which types of jobs lower priorities are moved aside, and for which not."""
+    config = settings.preemption_config
+    kinds = {
+        "service": config.service_scheduler_enabled, "batch": config.batch_scheduler_enabled,
+        "system": config.system_scheduler_enabled, "sysbatch": config.sys_batch_scheduler_enabled,
+    }  # fmt: skip
+    may = [kind for kind, allowed in kinds.items() if allowed]
+    not_for = [kind for kind, allowed in kinds.items() if not allowed]
+    return ", ".join(may) or "none", f"not {one_of(not_for, 'or')}" if not_for else "for all types"

@@ -1,0 +1,91 @@
+"""The page of the scheduler, and the buttons that pause it and change its settings."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from msgspec.structs import replace
+
+from cluster.operations.errors import OperationRefused
+from cluster.operations.scheduler_settings import set_scheduler_settings
+from cluster.store.access import the_store
+from dashboard.acts import note_refusal
+from dashboard.page import action, page, shown
+from dashboard.queries.scheduler import scheduler_page
+from dashboard.viewer import Viewer
+from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSettings
+
+_MOVED_ON = "Nothing was changed: somebody changed the settings since you opened the page."
+_TYPED = "pause"
+
+
+@page
+async def scheduler(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /scheduler/."""
+    return await shown(request, viewer, "dashboard/scheduler.html", scheduler_page)
+
+
+@action
+async def change(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """POST /scheduler/change/: one setting, `act`, while `seen` is the index of those shown."""
+    stored = await the_store().aread(lambda reader: reader.scheduler_settings())
+    wanted, told = _wanted(request, stored)
+    try:
+        if wanted is None:
+            raise OperationRefused(told)
+        written = await the_store().awrite_call(
+            set_scheduler_settings,
+            wanted,
+            expected_index=_index(request.POST.get("seen", "")),
+            by=viewer.caller,
+            now=viewer.now,
+        )
+    except OperationRefused as refusal:
+        note_refusal(request, viewer.caller, refusal)
+        messages.error(request, f"Nothing was changed: {refusal}.")
+        return redirect("scheduler")
+    if written.updated:
+        messages.success(request, told)
+    else:
+        messages.error(request, _MOVED_ON)
+    return redirect("scheduler")
+
+
+def _wanted(
+    request: HttpRequest, stored: SchedulerSettings
+) -> tuple[SchedulerSettings | None, str]:
+    """The settings as the form wants them and what is told then; None with the reason why not."""
+    given = request.POST
+    match given.get("act", ""):
+        case "pause" if given.get("typed", "").strip() != _TYPED:
+            return None, f"type {_TYPED} to confirm"
+        case "pause":
+            return replace(stored, pause_eval_broker=True), "The scheduler is paused."
+        case "resume":
+            return replace(stored, pause_eval_broker=False), "The scheduler goes on."
+        case "algorithm":
+            algorithm = given.get("algorithm", "")
+            told = f"Nodes are filled by {algorithm} from the next evaluation on."
+            return replace(stored, scheduler_algorithm=algorithm), told
+        case "preemption":
+            config = PreemptionConfig(
+                system_scheduler_enabled="system" in given,
+                sys_batch_scheduler_enabled="sysbatch" in given,
+                batch_scheduler_enabled="batch" in given,
+                service_scheduler_enabled="service" in given,
+            )
+            told = "Who may move lower priorities aside is changed."
+            return replace(stored, preemption_config=config), told
+        case "registration":
+            rejects = given.get("reject") == "yes"
+            told = "Jobs are refused until you allow them again." if rejects else "Jobs are taken."
+            return replace(stored, reject_job_registration=rejects), told
+        case "memory":
+            allowed = given.get("allow") == "yes"
+            told = f"Memory {'may' if allowed else 'may not'} be oversubscribed from now on."
+            return replace(stored, memory_oversubscription_enabled=allowed), told
+    return None, "the form names no setting"
+
+
+def _index(text: str) -> int:
+    """-1, which nothing has, for what is no index."""
+    return int(text) if text.isdecimal() and len(text) < 20 else -1
