@@ -239,7 +239,7 @@ def totals_of(nodes: Iterable[NodePlace], sums: Mapping[str, NodeSum]) -> Totals
 
 
 def state_of_place(node: NodePlace) -> str:
-    """`ready`, `draining`, `lost`, or `ineligible`: closed, or not heard since it joined."""
+    """`ready`, `draining`, `lost`, or `ineligible`: closed, silent, or not heard of yet."""
     if node.status in LOST_STATUSES:
         return "lost"
     if node.is_draining:

@@ -108,8 +108,8 @@ BUGS = (
     Bug(
         "a node that is opened has nobody look at its system jobs",
         "cluster/operations/nodes.py",
-        "needed=wanted is NodeEligibility.ELIGIBLE)",
-        "needed=False)",
+        "if wanted is NodeEligibility.INELIGIBLE:",
+        "if wanted:",
     ),
     Bug(
         "a stop makes no evaluation",
@@ -227,7 +227,11 @@ def look(tree: Path, seeds: int, processes: int) -> tuple[int, str] | None:
     ended = subprocess.run(
         [*command, "--processes", str(processes)],
         cwd=tree,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "cluster.settings",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -102,7 +102,7 @@ def test_nodes_that_are_lost_are_told_beside_the_others(write, follow):
     told = follow()
     write(lambda change: write_node(change, make_node()))
     told()
-    for status, lost in (("disconnected", "1 lost"), ("down", None), ("initializing", "")):
+    for status, lost in (("disconnected", None), ("down", "1 lost"), ("initializing", "")):
         write(lambda change, status=status: change.put_node(make_node(status=NodeStatus(status))))
         assert told() == ([] if lost is None else [counts(nodes="1", lost=lost)])
 
