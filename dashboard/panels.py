@@ -115,7 +115,7 @@ _ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
 
 _ROLLED = (Topic.DEPLOYMENT, Topic.ALLOCATION, *_TOLD, Topic.JOB, Topic.JOB_VERSION)
-_SCHEDULER_PARTS = ("told", "flow", "workers", "waits", "times", "settings")
+_SCHEDULER_PARTS = ("told", "flow", "workers", "waits", "disputed", "times", "settings")
 _ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts")
 
 _SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)

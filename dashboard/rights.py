@@ -271,6 +271,12 @@ def node_actions(access: Access) -> frozenset[str]:
     return frozenset(right.word for right in (READ_NODES, WRITE_NODES) if right.holds(access))
 
 
+def scheduler_actions(access: Access) -> frozenset[str]:
+    """What the page of the scheduler shows and offers: its settings, and disputed nodes."""
+    changes = {WRITE_OPERATOR.word} if WRITE_OPERATOR.holds(access) else frozenset[str]()
+    return node_actions(access) | changes
+
+
 def word_of(action: str) -> str:
     """The right that a button asks for, as refusals spell it."""
     return ACTIONS[action][0] if action in ACTIONS else action

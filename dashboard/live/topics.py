@@ -15,10 +15,10 @@ from dashboard.rights import (
     NODE_READ,
     QUOTA_READ,
     TOPICS,
-    WRITE_OPERATOR,
     Opens,
     actions_in,
     node_actions,
+    scheduler_actions,
 )
 from dashboard.subscription import Subscription, topic_parts
 from scheduler.access.access import Access
@@ -121,7 +121,7 @@ def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
 def _counted(kind: str, access: Access) -> frozenset[str]:
     """What a topic of namespaces shows beside them: counts of nodes, buttons of the scheduler."""
     if kind == "scheduler":
-        return frozenset({WRITE_OPERATOR.word} if WRITE_OPERATOR.holds(access) else ())
+        return scheduler_actions(access)
     seen = node_actions(access) & {NODE_READ}
     return seen if kind in {"navigation", "overview", "stories"} else frozenset()
 

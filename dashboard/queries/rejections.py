@@ -1,7 +1,6 @@
 """Plans that nodes refused, of the newest evaluations: by node, reason, rate and worker.
 
-In: the recorded steps. Out: a line per disputed node, the most refusals first. A bounded number of
-evaluations is looked at, however many there are.
+In: the recorded steps. Out: a line per disputed node, the most refusals first.
 """
 
 from collections import Counter
@@ -14,8 +13,6 @@ from dashboard.wording import clock_time, count_of, number, short_actor
 from scheduler.structs.evaluation import LifecycleStep, Step
 from scheduler.structs.node import NodeEligibility
 
-#: Evaluations whose steps are read.
-LOOKED_AT = 500
 #: Lines of the panel.
 MOST_NODES = 20
 _HOUR = 3600 * 1_000_000_000
@@ -30,14 +27,13 @@ class DisputedNode(msgspec.Struct, frozen=True, kw_only=True):
     is_known: bool
     is_eligible: bool
     refusals: int
-    #: In words, such as `12 in 4 min`.
+    #: In words, such as `12 an hour`; "" of too short a time.
     rate: str
     #: With how often, the most frequent first.
     reasons: tuple[tuple[str, int], ...]
     #: Who had submitted the plans.
     workers: tuple[str, ...]
     newest_at: int
-    newest_eval: str
 
 
 class RejectionsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,12 +50,12 @@ class _Refusal(msgspec.Struct, frozen=True):
     reason: str
     worker: str
     at: int
-    eval_id: str
 
 
-def rejections(reader: RecordReader) -> RejectionsView:
-    """What the newest evaluations met."""
-    steps = reader.recent_steps(LOOKED_AT)
+def rejections(
+    reader: RecordReader, steps: Sequence[LifecycleStep], evaluations: int
+) -> RejectionsView:
+    """What the newest so many evaluations met, whose steps these are; one read, of the nodes."""
     answered = [step for step in steps if step.step is Step.PLAN_ANSWERED]
     refused = [step for step in answered if step.nodes]
     found = _refusals(steps, refused)
@@ -70,7 +66,7 @@ def rejections(reader: RecordReader) -> RejectionsView:
     reader.preload(nodes=shown)
     return RejectionsView(
         strong=_strong(len(refused), len(answered), len(counts)),
-        rest=f"Of the newest {count_of(LOOKED_AT, 'evaluation')}, since {clock_time(since)}."
+        rest=f"Of the newest {count_of(evaluations, 'evaluation')}, since {clock_time(since)}."
         if answered
         else "",
         nodes=tuple(
@@ -90,8 +86,7 @@ def _refusals(steps: Sequence[LifecycleStep], refused: Sequence[LifecycleStep]) 
         reasons = _reasons(step)
         worker = short_actor(worker_of.get(step.plan_id, ""))
         found += [
-            _Refusal(node_id, reasons.get(node_id, ""), worker, step.at, step.eval_id)
-            for node_id in step.nodes
+            _Refusal(node_id, reasons.get(node_id, ""), worker, step.at) for node_id in step.nodes
         ]
     return found
 
@@ -112,7 +107,6 @@ def _node(
     reader: RecordReader, node_id: str, found: Sequence[_Refusal], lasted: int
 ) -> DisputedNode:
     node = reader.node(node_id)
-    newest = max(found, key=lambda each: each.at)
     reasons = Counter(each.reason or "no reason was recorded" for each in found)
     return DisputedNode(
         id=node_id,
@@ -123,15 +117,14 @@ def _node(
         rate=_rate(len(found), lasted),
         reasons=tuple(reasons.most_common(3)),
         workers=tuple(sorted({each.worker for each in found if each.worker})),
-        newest_at=newest.at,
-        newest_eval=newest.eval_id,
+        newest_at=max(each.at for each in found),
     )
 
 
 def _rate(count: int, lasted: int) -> str:
-    """Per hour, over a time that is long enough to say so."""
+    """Per hour, over a time that is long enough to say so; else nothing."""
     if lasted < _HOUR // 60:
-        return count_of(count, "time")
+        return ""
     return f"{number(round(count * _HOUR / lasted))} an hour"
 
 

@@ -1,7 +1,7 @@
 """The page of the scheduler: what the leader told last, beside what the record says.
 
-In: a reader, and the leader's news from Redis. Out: the context of `scheduler.html`, in six reads
-whatever waits: at most `MAX_PENDING` evaluations are read to be grouped, the rest is counted.
+In: a reader, and the leader's news from Redis. Out: the context of `scheduler.html`, in seven
+reads whatever waits: at most `MAX_PENDING` evaluations are read to be grouped, the rest counted.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,8 @@ from django.conf import settings
 
 from cluster.store.leader_news import LeaderNews, read_news
 from cluster.store.ports import Listing, RecordReader
-from dashboard.rights import WRITE_OPERATOR
+from dashboard.queries.rejections import rejections
+from dashboard.rights import scheduler_actions
 from dashboard.scheduling import (
     FRESH,
     flow_of,
@@ -34,10 +35,9 @@ MAX_PENDING = 500
 
 def scheduler_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     """The context of the page."""
-    may = _may(writes=viewer.access.writes("operator"))
     return {
         **_parts(reader, viewer.namespaces, viewer.now),
-        "may": may,
+        "may": scheduler_actions(viewer.access),
         "live_topics": "scheduler:*",
     }
 
@@ -51,10 +51,6 @@ def scheduler_panel(
         "may": subscription.may,
         "page_index": reader.index,
     }
-
-
-def _may(*, writes: bool) -> frozenset[str]:
-    return frozenset({WRITE_OPERATOR.word}) if writes else frozenset()
 
 
 def _parts(reader: RecordReader, namespaces: frozenset[str] | None, now: int) -> dict[str, Any]:
@@ -100,6 +96,7 @@ def scheduler_parts(
         "pending_count": open_counts.get("pending", 0),
         "is_cut": open_counts.get("pending", 0) > MAX_PENDING,
         "max_pending": MAX_PENDING,
+        "disputed": rejections(reader, steps, RECENT),
         "phases": phase_times(steps),
         "slowest": max((phase.p95 for phase in phase_times(steps)), default=0),
         "may_move": may_move,

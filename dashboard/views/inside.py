@@ -30,7 +30,6 @@ from dashboard.queries.collection_settings import (
     setting_lines,
 )
 from dashboard.queries.inside import Bounds, Disk, inside_context
-from dashboard.queries.rejections import rejections
 from dashboard.viewer import Viewer
 
 _DAY_S = 24 * 3600
@@ -68,7 +67,6 @@ async def _shown(
         return {
             **context,
             "collections": collection_lines(runs, stored.over(told), viewer.now),
-            "disputed": rejections(reader),
             "collect_text": _COLLECT_TEXT,
             "collection_settings": setting_lines(told, stored, typed),
             "overridden": len(stored.values),

@@ -5,16 +5,33 @@ import re
 
 import pytest
 
+from cluster.store.ports import RecordReader
+from dashboard.panels import feed_for
 from dashboard.queries.rejections import rejections
+from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.structs.evaluation import LifecycleStep, Step
 from scheduler.structs.node import NodeEligibility
 from tests.builders import SOME_MOMENT, make_evaluation, make_node
+from tests.dashboard.views.conftest import Browser
+from tests.people import account_with
 
 LIAR, OTHER, GONE = make_node(1, name="liar"), make_node(2, name="other"), make_node(3)
 MINUTE = 60_000_000_000
+
+
+def told_of(reader: RecordReader):
+    return rejections(reader, reader.recent_steps(300), 300)
+
+
+def panel_in(text):
+    return text.partition('id="scheduler-disputed"')[2].partition("</section>")[0]
+
+
+def words_of(panel):
+    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", panel).split()))
 
 
 def answered(eval_id, number, plan, nodes=(), reason="", minutes=0):
@@ -63,7 +80,7 @@ def disputed(store):
 
 
 def test_each_node_is_told_with_its_reasons_its_rate_and_the_workers(disputed):
-    view = disputed.read(rejections)
+    view = disputed.read(told_of)
     assert view.strong == "3 of 4 plans were refused in part, by 3 nodes."
     liar = view.nodes[0]
     assert (liar.name, liar.refusals, liar.rate) == ("liar", 2, "4 an hour")
@@ -78,7 +95,7 @@ def test_each_node_is_told_with_its_reasons_its_rate_and_the_workers(disputed):
 
 
 def test_without_refusals_it_says_how_many_plans_were_taken_whole(store):
-    assert store.read(rejections).strong == "No plan was answered yet."
+    assert store.read(told_of).strong == "No plan was answered yet."
 
     def work(change):
         put_found(change, make_evaluation(1))
@@ -86,20 +103,41 @@ def test_without_refusals_it_says_how_many_plans_were_taken_whole(store):
             change.put(LIFECYCLE_STEPS, step)
 
     store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
-    view = store.read(rejections)
+    view = store.read(told_of)
     assert (view.strong, view.nodes) == ("No node refused any of 1 plan.", ())
 
 
-def test_the_page_inside_shows_them_with_a_button_that_closes_them(disputed, browser):
-    text = browser.get("/inside/").text
-    start = text.index('id="disputed"')
-    panel = text[start : text.index("</section>", start)]
-    said = html.unescape(" ".join(re.sub(r"<[^>]+>", " ", panel).split()))
+def test_the_page_of_the_scheduler_shows_them_with_a_button_that_closes_them(disputed, browser):
+    text = browser.get("/scheduler/").text
+    panel, said = panel_in(text), words_of(panel_in(text))
     assert "3 of 4 plans were refused in part, by 3 nodes." in said
-    assert "liar 2 4 an hour memory exhausted 2 times" in said
-    assert f'action="/nodes/{LIAR.id}/eligibility"' in panel
-    assert f'action="/nodes/{GONE.id}/eligibility"' not in panel
+    assert "liar memory exhausted 2 times worker a-worker, worker b-worker 2 4 an hour" in said
+    assert f'formaction="/nodes/{LIAR.id}/eligibility"' in panel
+    assert f'formaction="/nodes/{GONE.id}/eligibility"' not in panel
+    assert '<form method="post" id="disputed-form">' in text
     browser.post(f"/nodes/{LIAR.id}/eligibility", eligibility="ineligible")
     closed = disputed.read(lambda reader: reader.node(LIAR.id))
     assert closed.scheduling_eligibility is NodeEligibility.INELIGIBLE
-    assert "Set eligible" in " ".join(browser.get("/inside/").text.split())
+    assert "Set eligible liar" in words_of(panel_in(browser.get("/scheduler/").text))
+
+
+def test_live_they_look_as_the_page_does_and_who_may_not_has_no_button(disputed, browser):
+    rules = 'operator { policy = "read" } node { policy = "read" }'
+    for viewer, may in (
+        (browser, frozenset({"operator:write", "node:write", "node:read"})),
+        (Browser(account_with(disputed, rules)), frozenset({"node:read"})),
+    ):
+        feed = feed_for(Subscription("scheduler", "*", None, may))
+        feed.is_due(SOME_MOMENT)
+        pieces = disputed.read(lambda reader, feed=feed: feed.flush(reader, SOME_MOMENT))
+        live = next(piece.html for piece in pieces if piece.target == "scheduler-disputed")
+        loaded = panel_in(viewer.get("/scheduler/").text)
+        assert panel_in(live).split() == loaded.split()
+        assert (f'formaction="/nodes/{LIAR.id}/eligibility"' in loaded) == ("node:write" in may)
+        assert f'href="/nodes/{LIAR.id}/"' in loaded
+
+
+def test_the_page_inside_leads_there(disputed, browser):
+    text = browser.get("/inside/").text
+    assert 'href="/scheduler/#scheduler-disputed"' in text
+    assert "memory exhausted" not in text
