@@ -244,7 +244,8 @@ def sentence_of_scheduler(
     stale = f" This is as of {age(news.at, now)} ago." if now - news.at > FRESH else ""
     queued = stats.broker.total_ready + stats.broker.total_pending
     if not stats.worker_processes:
-        return "No worker lives: nothing is scheduled.", f"{wait}. {rest}".strip() + stale
+        # Who has nothing to do sleeps, and is not heard of until the leader calls.
+        busy = "No worker has come for it yet." if queued else "The workers sleep."
     if not queued and not stats.broker.total_unacked:
         return "Nothing waits in the queue.", f"{busy} {rest}".strip() + stale
     strong = f"{count_of(queued, 'evaluation waits', 'evaluations wait')} in the queue."

@@ -85,7 +85,7 @@ class ChainLayout(ChainPlaces):
             is_current=member.state in ("scheduling", "applying"),
             href=member.href,
             lines=stadium_lines(
-                (x, y), SIZE, clipped(member.job, 15), sub=clipped(told, 24),
+                (x, y), SIZE, clipped(member.job, 12), sub=clipped(told, 24),
                 right=("id", short_id(member.id)),
             ),
         )  # fmt: skip

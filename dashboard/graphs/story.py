@@ -191,7 +191,7 @@ class _Sheet:
             key=key, state="event", shape=CIRCLE, name=event.name, x=x, y=y, width=2 * RADIUS,
             height=2 * RADIUS, href=event.href,
             lines=circle_lines(
-                x, y, tuple(clipped(line, 12) for line in titles[:2]), (clipped(last, 14),)
+                x, y, tuple(clipped(line, 10) for line in titles[:2]), (clipped(last, 14),)
             ),
         )  # fmt: skip
 
@@ -211,7 +211,7 @@ class _Sheet:
             is_selected=first.id == self.drawing.selected,
             is_current=first.state in ("scheduling", "applying"), href=first.href,
             lines=stadium_lines(
-                (place.x, place.y), SIZE, clipped(first.job, 15), sub=clipped(told, 24),
+                (place.x, place.y), SIZE, clipped(first.job, 12), sub=clipped(told, 24),
                 right=("id", short_id(first.id)),
             ),
         )  # fmt: skip
@@ -226,7 +226,7 @@ class _Sheet:
         else:
             title, right = count_of(count, "evaluation"), ""
         if shape.jobs == 1 and any(band.lane.is_by_job for band in self.bands):
-            title, right = clipped(first.job, 15), f"{TIMES}{number(count)}"
+            title, right = clipped(first.job, 12), f"{TIMES}{number(count)}"
         return GraphNode(
             key=shape.key, state=worst.state,
             name=", ".join(

@@ -63,7 +63,16 @@ def phases_of(
     rest = [alloc for alloc in rollout.allocations if alloc not in first]
     phases += _batches(rollout, rest, evaluations, canaries, until)
     failure = _failure(rollout.deployment, steps)
-    return phases if failure is None else [*_begun(phases), failure]
+    if failure is None:
+        return phases
+    return [*[_cut_off(phase, failure.began) for phase in _begun(phases)], failure]
+
+
+def _cut_off(phase: RolloutPhase, at: int) -> RolloutPhase:
+    """What was not whole when the rollout failed never became it."""
+    if phase.healthy >= phase.wanted:
+        return phase
+    return msgspec.structs.replace(phase, tone="failed", whole_at=at)
 
 
 def _begun(phases: Sequence[RolloutPhase]) -> list[RolloutPhase]:

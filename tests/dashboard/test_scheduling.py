@@ -64,7 +64,11 @@ def test_without_redis_there_are_no_news():
         ),
         pytest.param(
             news(workers=0, busy=0, total_ready=1), RUNNING, {"pending": 1},
-            "No worker lives: nothing is scheduled. 1 evaluation waits.", id="no-worker",
+            "1 evaluation waits in the queue. No worker has come for it yet.", id="no-worker",
+        ),
+        pytest.param(
+            news(workers=0, busy=0), RUNNING, {},
+            "Nothing waits in the queue. The workers sleep.", id="asleep",
         ),
         pytest.param(
             news(at=NOW - 9 * S), RUNNING, {},

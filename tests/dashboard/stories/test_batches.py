@@ -122,3 +122,16 @@ def test_a_rollout_that_failed_ends_with_that_and_nothing_is_to_come():
     stays = "Failed due to progress deadline - not rolling back to stable job version 1"
     phases = phases_of(rollout(*placed, description=stays, **failed), {}, until=LATE)
     assert phases[-1].title == "Failed"
+
+
+def test_what_was_not_whole_when_the_rollout_failed_does_not_run_on():
+    canaries = [alloc(1, 10), alloc(2, 10)]
+    failed = rollout(
+        *canaries,
+        status=DeploymentStatus.FAILED,
+        desired_canaries=2,
+        placed_canaries=tuple(each.id for each in canaries),
+    )
+    first, end = phases_of(failed, {}, until=LATE)
+    assert (first.title, first.tone, first.whole_at) == ("Canary", "failed", LATE)
+    assert end.title == "Failed"
