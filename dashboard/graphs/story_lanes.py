@@ -153,7 +153,9 @@ def _joined_rows(
         rest = jobs[len(alone) :]
         if rest:
             members = [member for job in rest for member in by_job[job]]
-            yield tuple(_shapes(lane, f"{len(rest)} jobs", members, 2, selected))
+            # As many other jobs may be alike in another way.
+            likeness = " ".join(f"{state}.{trigger}" for state, trigger in signature)
+            yield tuple(_shapes(lane, f"{len(rest)} jobs {likeness}", members, 2, selected))
 
 
 def _signature(members: Iterable[ChainMember]) -> tuple[tuple[str, str], ...]:
