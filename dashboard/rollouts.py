@@ -170,7 +170,7 @@ def progress_of(deployment: Deployment) -> RolloutProgress:
 
 
 def of_wanted(count: int, wanted: int, done: str) -> str:
-    """`2 of 5`; of more than are wanted both are told: `6 placed so far, 2 wanted`."""
+    """`2 of 5`; of more than are wanted both are told: `6 placed, 2 wanted`."""
     if count <= wanted:
         return f"{number(count)} of {number(wanted)}"
-    return f"{number(count)} {done} so far, {number(wanted)} wanted"
+    return f"{number(count)} {done}, {number(wanted)} wanted"

@@ -71,7 +71,7 @@ def test_canaries_are_told_by_what_they_wait_for(state, told):
 def test_replacements_are_no_more_of_those_wanted():
     state = GroupRollout(desired_total=2, placed_allocs=6, healthy_allocs=1)
     group = GroupProgress(name="web", state=state)
-    assert (group.placed, group.healthy) == ("6 placed so far, 2 wanted", "1 of 2")
+    assert (group.placed, group.healthy) == ("6 placed, 2 wanted", "1 of 2")
 
 
 def test_a_job_that_was_never_rolled_out_shows_no_rollout(browser, deploy):
