@@ -14,7 +14,7 @@ from cluster.page_addresses import job_url
 from cluster.store.ports import AllocFace, NodeFace
 from dashboard.outcomes import why_waiting
 from dashboard.rollouts import RolloutProgress
-from dashboard.wording import clock_time, count_of, number
+from dashboard.wording import clock_time, count_of, natural, number
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
@@ -150,7 +150,7 @@ def _held_up_drains(facts: Circumstances) -> Iterator[Need]:
     blocked = {item.job_key: item for item in facts.blocked}
     held = sorted(
         (face for face in facts.on_draining if face.is_service and face.job_key in blocked),
-        key=lambda face: (face.node_id, face.name),
+        key=lambda face: (face.node_id, natural(face.name)),
     )
     if not held:
         return

@@ -5,7 +5,6 @@ sums, the sentence. Made anew from 5,000 nodes in some milliseconds; knows no re
 """
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -15,7 +14,7 @@ import msgspec
 
 from cluster.store.ports import NodePlace, NodeSum
 from dashboard.graphs.racks import HOLE, LIT, LOST, RING, RackDrawing
-from dashboard.wording import NONE, count_of, number
+from dashboard.wording import NONE, count_of, natural, number
 from scheduler.structs.identity import JobKey
 from scheduler.structs.node import LOST as LOST_STATUSES
 from scheduler.structs.node import NodeEligibility, NodeStatus
@@ -35,7 +34,6 @@ MEASURES = {
 }
 #: A rack of more nodes is drawn in parts of so many.
 _LARGEST, _PART = 80, 40
-_DIGITS = re.compile(r"(\d+)")
 _NAMED = 3
 NO_SUM = NodeSum()
 
@@ -202,14 +200,6 @@ def map_of(fleet: MappedNodes, view: TopologyView) -> TopologyMap:
         rack_count=sum(len(place.racks) for place in places),
         lit_nodes=len(lit_here), lit_count=sum(lit_here),
     )  # fmt: skip
-
-
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Orders `r2` before `r10`."""
-    parts = _DIGITS.split(name)
-    return tuple(
-        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part
-    )
 
 
 def totals_of(nodes: Iterable[NodePlace], sums: Mapping[str, NodeSum]) -> Totals:

@@ -20,6 +20,7 @@ _DIMENSIONS = {"cpu": "CPU"}
 _FILTERS = {"computed class ineligible": "what refused another node of their class"}
 _APPEARED = re.compile(r"capacity of class v1:\d+ appeared meanwhile")
 _OF_CLASS = re.compile(r"a node of class v1:\d+")
+_DIGITS = re.compile(r"(\d+)")
 _NS = 1_000_000_000
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -28,6 +29,14 @@ def number(value: float) -> str:
     """`48396` becomes `48 396`, with a narrow no-break space; a true minus sign."""
     grouped = f"{abs(value):,}".replace(",", NARROW_SPACE)
     return f"{MINUS}{grouped}" if value < 0 else grouped
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Orders names as people count: `r2` before `r10`, `web[5]` before `web[10]`."""
+    parts = _DIGITS.split(name)
+    return tuple(
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part
+    )
 
 
 def one_of(names: Sequence[str], word: str = "or") -> str:

@@ -20,6 +20,7 @@ from dashboard.graphs.mermaid import placement_mermaid
 from dashboard.graphs.placement import PlacementView, placement_view
 from dashboard.outcomes import outcome_of
 from dashboard.queries.progress import took
+from dashboard.wording import natural
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
 from scheduler.structs.explanation import GroupExplanation
@@ -114,7 +115,7 @@ def _placed(reader: RecordReader, evaluation: Evaluation) -> list[Allocation]:
         for alloc in reader.allocations_by_eval(evaluation.id)
         if alloc.create_index >= evaluation.create_index
     )
-    return sorted(placed, key=lambda alloc: (alloc.task_group, len(alloc.name), alloc.name))
+    return sorted(placed, key=lambda alloc: (alloc.task_group, natural(alloc.name), alloc.id))
 
 
 def kept_for(

@@ -16,7 +16,7 @@ from dashboard.queries.node_events import told_event
 from dashboard.queries.stories import seen_namespaces, strip_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import age, clock_time, count_of, number, span
+from dashboard.wording import age, clock_time, count_of, natural, number, span
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
@@ -283,7 +283,7 @@ def _columns(cards: Sequence[Card]) -> list[dict[str, Any]]:
     for key, title in COLUMNS:
         own = sorted(
             (card for card in cards if card.column == key),
-            key=lambda card: (card.tone != "blocked", card.alloc.name),
+            key=lambda card: (card.tone != "blocked", natural(card.alloc.name)),
         )
         columns.append(
             {

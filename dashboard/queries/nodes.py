@@ -15,7 +15,7 @@ from dashboard.queries.node_events import told_event
 from dashboard.queries.stories import seen_namespaces, strip_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, number, span
+from dashboard.wording import count_of, natural, number, span
 from scheduler.state.node_use import NodeUse, UseSum
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.node import Node, NodeEligibility, NodeStatus
@@ -238,8 +238,13 @@ _NOTE_WORDS = {"message": "Reason", "by": "By"}
 
 
 def _live_first(allocs: Iterable[Allocation]) -> list[Allocation]:
-    newest = sorted(allocs, key=lambda item: (item.create_index, item.name), reverse=True)
-    return sorted(newest, key=lambda item: item.is_client_terminal)
+    """What still runs, then the newest; those made at once by name."""
+    return sorted(
+        allocs,
+        key=lambda item: (
+            item.is_client_terminal, -item.create_index, natural(item.name), item.id,
+        ),
+    )  # fmt: skip
 
 
 def _node_sentence(node: Node, use: NodeUse) -> str:

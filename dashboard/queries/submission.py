@@ -30,9 +30,10 @@ from cluster.store.ports import RecordReader
 from dashboard.graphs.placement import PlacementView, placement_view, reach_below
 from dashboard.outcomes import placed_by
 from dashboard.queries.differences import DiffLine, diff_lines
-from dashboard.wording import count_of, number
+from dashboard.wording import count_of, natural, number
 from scheduler.access.caller import Caller
 from scheduler.ports import IDSource, Snapshot
+from scheduler.structs.allocation import Allocation
 from scheduler.structs.job import Job, JobType
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.plan_annotations import DesiredUpdates
@@ -216,7 +217,7 @@ def review(snapshot: Snapshot, job: Job, *, by: Caller, now: int, ids: IDSource)
         more_placements=max(len(planned.placements) - MAX_PLACEMENTS, 0),
         stops=tuple(
             (alloc.id, alloc.name, names.get(alloc.node_id) or alloc.node_name)
-            for alloc in planned.stops[:MAX_PLACEMENTS]
+            for alloc in sorted(planned.stops, key=_in_turn)[:MAX_PLACEMENTS]
         ),
         lines=diff_lines(planned.diff),
         job_modify_index=planned.job_modify_index,
@@ -230,11 +231,8 @@ def review(snapshot: Snapshot, job: Job, *, by: Caller, now: int, ids: IDSource)
     )
 
 
-def _in_turn(placement: PlannedPlacement) -> tuple[str, int]:
-    """`web[2]` before `web[10]`."""
-    group, _, place = placement.name.rpartition("[")
-    digits = place.removesuffix("]")
-    return group, int(digits) if digits.isdecimal() else 0
+def _in_turn(named: PlannedPlacement | Allocation) -> tuple[tuple[int, int, str], ...]:
+    return natural(named.name)
 
 
 def refusal_findings(refused: OperationRefused) -> tuple[Finding, ...]:

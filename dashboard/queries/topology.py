@@ -30,7 +30,7 @@ from dashboard.topology import (
     state_of_place,
 )
 from dashboard.viewer import Viewer
-from dashboard.wording import number
+from dashboard.wording import natural, number
 from scheduler.state import nouns
 from scheduler.structs.identity import DEFAULT_NAMESPACE
 from scheduler.structs.job import Job
@@ -133,7 +133,7 @@ def selected_parts(
         return context
     allocs = [each for each in reader.allocations_by_node(node.id) if not each.is_client_terminal]
     seen = [each for each in allocs if namespaces is None or each.namespace in namespaces]
-    seen.sort(key=lambda alloc: (-_memory(alloc), alloc.name, alloc.id))
+    seen.sort(key=lambda alloc: (-_memory(alloc), natural(alloc.name), alloc.id))
     place = fleet.places.get(node.id)
     alike = sum(each.node_class == node.node_class for each in fleet.places.values())
     use = reader.node_use(node.id)

@@ -6,7 +6,7 @@ import pytest
 
 from cluster.store.ports import NodePlace, NodeSum
 from dashboard.graphs.racks import rack_html
-from dashboard.topology import MappedNodes, TopologyView, map_of, natural, rack_label
+from dashboard.topology import MappedNodes, TopologyView, map_of, rack_label
 
 READY = NodePlace(
     id="n1", name="a-1", datacenter="dc1", pool="default", node_class="compute", status="ready",
@@ -29,12 +29,6 @@ def racks(drawn):
 
 def told(drawn):
     return f"{drawn.strong} {drawn.rest}".strip()
-
-
-def test_names_are_ordered_as_people_count():
-    assert sorted(["r10", "r2", "web-1-10", "web-1-9", ""], key=natural) == [
-        "", "r2", "r10", "web-1-9", "web-1-10",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import pytest
 
 from dashboard import wording
+from dashboard.wording import natural
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -59,3 +60,9 @@ def test_instants_are_written_in_utc():
 def test_clipped_text_has_no_control_characters():
     assert wording.clipped("a\x00b\nc", 10) == "a b c"
     assert wording.clipped("abcdefgh", 5) == "abcd\N{HORIZONTAL ELLIPSIS}"
+
+
+def test_names_are_ordered_as_people_count():
+    assert sorted(["r10", "r2", "web[10]", "web[5]", "web-1-10", "web-1-9", ""], key=natural) == [
+        "", "r2", "r10", "web-1-9", "web-1-10", "web[5]", "web[10]",
+    ]  # fmt: skip

@@ -1,0 +1,57 @@
+"""Names of allocations in lists stand as people count: `[5]` before `[10]`."""
+
+import re
+
+import pytest
+
+from cluster.operations.nodes import DrainRequest, drain_node
+from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.state.writes.jobs import write_job
+from scheduler.structs.allocation import ClientStatus
+from scheduler.structs.node import DrainStrategy
+from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
+from tests.callers import MANAGER
+
+EVALUATION, NODE = make_evaluation(1), make_node()
+COUNT = 12
+NAMED = [f"[{number}]" for number in range(COUNT)]
+
+
+@pytest.fixture
+def twelve(store, ids):
+    """Of one group, made at once on one node; in the order of their ids they are no row."""
+    job = make_job()
+
+    def work(change):
+        write_job(change, job)
+        for value in (NODE, EVALUATION):
+            put_found(change, value)
+        for number in range(COUNT):
+            alloc = make_allocation(
+                job, number, id=f"bbbbbbbb-0000-0000-0000-{7 * number % COUNT:012x}",
+                eval_id=EVALUATION.id, client_status=ClientStatus.RUNNING,
+            )  # fmt: skip
+            put_found(change, alloc)
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    asked = DrainRequest(strategy=DrainStrategy())
+    drain_node(store, NODE.id, asked, by=MANAGER, now=SOME_MOMENT, ids=ids)
+
+
+@pytest.mark.parametrize(
+    ("path", "begins"),
+    [
+        pytest.param(f"/nodes/{NODE.id}/", 'id="node-body"', id="node"),
+        pytest.param(f"/drains/{NODE.id}/", "<main", id="drain"),
+        pytest.param("/jobs/default/web/", 'class="alloc-grid"', id="job"),
+        pytest.param(f"/evaluations/{EVALUATION.id}/", "<main", id="evaluation"),
+        pytest.param(f"/topology/?node={NODE.id}", 'id="selected-runs"', id="topology"),
+    ],
+)
+def test_the_second_stands_before_the_tenth(twelve, browser, path, begins):
+    text = browser.get(path).text.partition(begins)[2]
+    names = list(dict.fromkeys(re.findall(r"web\.web(\[\d+\])", text)))
+    assert names
+    assert names == NAMED[: len(names)]
+    assert len(names) > 2
