@@ -59,6 +59,7 @@ _NODE = {
     "initializing": Label("initializing", "initializing", "pending"),
     "down": Label("down", "down", "failed"),
     "disconnected": Label("disconnected", "disconnected", "lost"),
+    "silent": Label("silent", "disconnected", "lost", is_quasi=True),
     "draining": Label("draining", "draining", "draining", is_quasi=True),
     "ineligible": Label("ineligible", "ineligible", "canceled", is_quasi=True),
     "eligible": Label("eligible", "ready", "check"),

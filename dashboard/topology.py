@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from cluster.store.ports import NodePlace, NodeSum
-from dashboard.graphs.racks import HOLE, LIT, LOST, RING, RackDrawing
+from dashboard.graphs.racks import HOLE, LIT, LOST, RING, SILENT, RackDrawing
 from dashboard.wording import NONE, count_of, natural, number
 from scheduler.structs.identity import JobKey
 from scheduler.structs.node import LOST as LOST_STATUSES
@@ -122,6 +122,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 0
     ready: int = 0
     lost: int = 0
+    #: They missed their heartbeat; what they hold is not given up yet.
+    silent: int = 0
     draining: int = 0
     closed: int = 0
     cpu_mhz: int = 0
@@ -132,6 +134,15 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     hole: NodePlace | None = None
     hole_memory: int = 0
     hole_cpu: int = 0
+
+    @property
+    def apart(self) -> list[str]:
+        """How many of them take no new work, by why."""
+        counts = (
+            (self.lost, "lost"), (self.silent, "silent"), (self.draining, "draining"),
+            (self.closed, "closed"),
+        )  # fmt: skip
+        return [f"{number(count)} {word}" for count, word in counts if count]
 
     @property
     def memory_share(self) -> int:
@@ -222,16 +233,19 @@ def totals_of(nodes: Iterable[NodePlace], sums: Mapping[str, NodeSum]) -> Totals
                 best = (*left, node)
     return Totals(
         nodes=counts["nodes"], ready=counts["ready"], lost=counts["lost"],
-        draining=counts["draining"], closed=counts["ineligible"], cpu_mhz=cpu, memory_mb=memory,
-        cpu_held=cpu_held, memory_held=memory_held, hole=best[2] if best else None,
+        silent=counts["silent"], draining=counts["draining"], closed=counts["ineligible"],
+        cpu_mhz=cpu, memory_mb=memory, cpu_held=cpu_held, memory_held=memory_held,
+        hole=best[2] if best else None,
         hole_memory=best[0] if best else 0, hole_cpu=best[1] if best else 0,
     )  # fmt: skip
 
 
 def state_of_place(node: NodePlace) -> str:
-    """`ready`, `draining`, `lost`, or `ineligible`: closed, silent, or not heard of yet."""
+    """`ready`, `draining`, `lost`, `silent`, or `ineligible`: closed, or not heard of yet."""
     if node.status in LOST_STATUSES:
         return "lost"
+    if node.status == NodeStatus.DISCONNECTED:
+        return "silent"
     if node.is_draining:
         return "draining"
     is_open = node.eligibility == NodeEligibility.ELIGIBLE and node.status == NodeStatus.READY
@@ -305,7 +319,7 @@ def _looks(node: NodePlace, fleet: MappedNodes, by: str) -> tuple[str, ...]:
     memory, cpu = _step(held.memory_mb, node.memory_mb), _step(held.cpu_mhz, node.cpu_mhz)
     step = {"cpu": cpu, "fullest": max(memory, cpu)}.get(by, memory)
     look = LIT if fleet.lit and fleet.lit.get(node.id) else f"h{step}"
-    over = {"draining": (RING,), "ineligible": (HOLE,)}.get(state, ())
+    over = {"silent": (SILENT,), "draining": (RING,), "ineligible": (HOLE,)}.get(state, ())
     return (look, *over)
 
 
@@ -326,10 +340,7 @@ def _rack_label(name: str, place: str, totals: Totals, view: TopologyView, lit: 
     word = MEASURES[view.by or "memory"]
     parts = [f"{name}, {place}" if place else name, count_of(totals.nodes, "node")]
     parts += [f"{totals.share(view.by)} % {word}"] if totals.lost < totals.nodes else []
-    for count, said in (
-        (totals.lost, "lost"), (totals.draining, "draining"), (totals.closed, "closed"),
-    ):  # fmt: skip
-        parts += [f"{number(count)} {said}"] if count else []
+    parts += totals.apart
     parts += [] if lit is None else [f"{number(lit)} of {view.job} there"]
     return ", ".join(parts)
 
@@ -337,6 +348,7 @@ def _rack_label(name: str, place: str, totals: Totals, view: TopologyView, lit: 
 def _place_told(totals: Totals, racks: int, by: str) -> str:
     parts = [f"{count_of(racks, 'rack')}, {count_of(totals.nodes, 'node')}"]
     parts += [f"{number(totals.lost)} lost"] if totals.lost else []
+    parts += [f"{number(totals.silent)} silent"] if totals.silent else []
     if totals.lost < totals.nodes:
         of_rest = " of the rest" if totals.lost else ""
         parts.append(f"{totals.share(by)} %{of_rest} {MEASURES[by or 'memory']}")
@@ -369,6 +381,8 @@ def _sentence(
         parts.append(_lost_told(lost))
     elif totals.lost:
         parts.append(f"{count_of(totals.lost, 'node is', 'nodes are')} lost.")
+    if totals.silent:
+        parts.append(f"{count_of(totals.silent, 'node is', 'nodes are')} silent.")
     return strong, " ".join(parts)
 
 

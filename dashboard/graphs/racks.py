@@ -14,8 +14,8 @@ import msgspec
 COLUMNS, SIDE = 8, 8
 LOST, LIT = "gone", "lit"
 #: Drawn over the square of a node that is also full to some degree.
-RING, HOLE = "ring", "hole"
-_ORDER = ("h1", "h2", "h3", "h4", "h5", LIT, HOLE, LOST, RING)
+RING, HOLE, SILENT = "ring", "hole", "silent"
+_ORDER = ("h1", "h2", "h3", "h4", "h5", LIT, HOLE, SILENT, LOST, RING)
 
 
 class RackDrawing(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,8 +87,12 @@ def _edge(x: int, y: int) -> str:
     return f"M{x + 1.75} {y + 1.75}h4.5v4.5h-4.5z"
 
 
+def _barred(x: int, y: int) -> str:
+    return f"{_edge(x, y)}M{x + 2.5} {y + 4}h3"
+
+
 def _cross(x: int, y: int) -> str:
     return f"M{x + 2} {y + 2}l4 4m0-4l-4 4"
 
 
-_SHAPES = {LOST: _cross, RING: _edge, HOLE: _edge}
+_SHAPES = {LOST: _cross, RING: _edge, HOLE: _edge, SILENT: _barred}

@@ -34,6 +34,7 @@ from dashboard.wording import natural, number
 from scheduler.state import nouns
 from scheduler.structs.identity import DEFAULT_NAMESPACE
 from scheduler.structs.job import Job
+from scheduler.structs.node import NodeStatus
 
 #: Allocations of the selected node that are shown, those that hold most memory first.
 MAX_ALLOCATIONS = 8
@@ -166,9 +167,11 @@ def _selected_rack(drawn: TopologyMap, view: TopologyView) -> MapRack | None:
 
 def _node_row(place: NodePlace, fleet: MappedNodes, view: TopologyView) -> Mapping[str, Any]:
     held: NodeSum = fleet.sums.get(place.id, NO_SUM)
+    state = state_of_place(place)
+    is_closed = state == "ineligible" and place.status == NodeStatus.READY
     return {
         "place": place,
-        "state": place.status if state_of_place(place) == "lost" else state_of_place(place),
+        "state": state if is_closed or state in {"silent", "draining"} else place.status,
         "held": held,
         "lit": (fleet.lit or {}).get(place.id, 0),
         "url": f"{view.address(node=place.id)}#selected",

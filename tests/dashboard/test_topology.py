@@ -83,10 +83,10 @@ def test_nodes_without_a_rack_are_drawn_in_parts():
         pytest.param({}, 2000, ("h5",), id="overfull"),
         pytest.param({"is_draining": True}, 500, ("h3", "ring"), id="draining"),
         pytest.param({"eligibility": "ineligible"}, 0, ("h1", "hole"), id="closed"),
-        pytest.param({"status": "initializing"}, 0, ("h1", "hole"), id="silent-yet"),
+        pytest.param({"status": "initializing"}, 0, ("h1", "hole"), id="not-heard-of-yet"),
         pytest.param({"status": "down"}, 500, ("gone",), id="lost"),
         # Its allocations may still come back: they hold their room.
-        pytest.param({"status": "disconnected"}, 500, ("h3", "hole"), id="silent"),
+        pytest.param({"status": "disconnected"}, 500, ("h3", "silent"), id="silent"),
         pytest.param({"memory_mb": 0}, 5, ("h1",), id="nothing-to-give"),
     ],
 )
@@ -135,6 +135,12 @@ def test_a_lit_job_is_counted_rack_by_rack():
             " takes 1\N{NARROW NO-BREAK SPACE}000 MiB. 1 node is lost.", id="one-lost",
         ),
         pytest.param(
+            [node(1), node(2, status="disconnected", eligibility="ineligible", is_draining=True)],
+            {"n2": NodeSum(500, 500, 1)},
+            "1 of 2 nodes takes new work. Memory is 25 % allocated and CPU 25 %; the largest hole"
+            " takes 1\N{NARROW NO-BREAK SPACE}000 MiB. 1 node is silent.", id="one-silent",
+        ),
+        pytest.param(
             [node(1, eligibility="ineligible")], {},
             "0 of 1 node take new work. Memory is 0 % allocated and CPU 0 %; no node takes new"
             " work.", id="all-closed",
@@ -153,6 +159,21 @@ def test_the_largest_hole_is_on_a_node_that_takes_new_work():
     nodes = (node(1), node(2, memory_mb=9000, is_draining=True), node(3, memory_mb=2000))
     totals = map_of(fleet(*nodes, sums={"n3": NodeSum(0, 500, 1)}), TopologyView()).totals
     assert (totals.hole.id, totals.hole_memory, totals.hole_cpu) == ("n3", 1500, 1000)
+
+
+def test_a_silent_node_is_counted_as_such_and_as_nothing_else():
+    nodes = (
+        node(1, status="down"), node(2, status="disconnected", eligibility="ineligible"),
+        node(3, is_draining=True), node(4, eligibility="ineligible"), node(5),
+    )  # fmt: skip
+    drawn = map_of(fleet(*nodes), TopologyView())
+    assert drawn.totals.apart == ["1 lost", "1 silent", "1 draining", "1 closed"]
+    (rack,) = racks(drawn)
+    assert rack.drawing.label.endswith(", 1 lost, 1 silent, 1 draining, 1 closed")
+    assert re.findall(r'<path class="(\w+)"', rack_html(rack.drawing)) == [
+        "h1", "hole", "silent", "gone", "ring",
+    ]  # fmt: skip
+    assert "1 silent" in drawn.places[0].told
 
 
 def test_squares_of_one_look_are_one_path():

@@ -100,6 +100,31 @@ def test_a_rack_and_a_node_of_it_are_looked_into(browser, store):
     assert browser.get("/topology/", rack="gone", node="gone").status == 200
 
 
+def test_a_silent_node_is_called_so_in_the_sums_the_legend_and_both_tables(browser, store):
+    fill(store)
+    silent = replace(NODES[0], status=NodeStatus.DISCONNECTED)
+    put(
+        store,
+        silent,
+        replace(NODES[2], id=make_node(5).id, name="n-5", status=NodeStatus.INITIALIZING),
+    )
+    page = browser.get("/topology/")
+    assert "1 silent, 1 closed, in 2 racks" in one_line(page.text)
+    assert "</svg>silent</li>" in page.text
+    assert "1 node is silent." in page.text
+    rack = page.context["map"].places[0].racks[1]
+    answer = browser.get("/topology/", rack=rack.key, view="table")
+    assert [row["state"] for row in answer.context["rack_rows"]] == [
+        "silent",
+        "ready",
+        "initializing",
+    ]
+    table = one_line(
+        answer.text.partition('aria-label="Racks, table"')[2].partition("</table>")[0]
+    )
+    assert 'data-state="disconnected">1</span>' in table
+
+
 def test_the_table_has_a_row_for_each_rack(browser, store):
     fill(store)
     text = browser.get("/topology/", view="table").text
