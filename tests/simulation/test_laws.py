@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.simulation.catalogue import job, machine
-from cluster.simulation.laws import evaluations, nodes
+from cluster.simulation.laws import evaluations, jobs, nodes
 from cluster.simulation.laws.law import LawBroken, Memory, replay
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
@@ -12,7 +12,7 @@ from scheduler.state.record import Record
 from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.device import DeviceGrant
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.network import AllocatedPort
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.resources import (
@@ -134,3 +134,37 @@ def test_an_evaluation_without_its_story_is_seen(row: Evaluation, found: str) ->
     told.check(replay(record, before, Memory()))
     with pytest.raises(LawBroken, match=found):
         told.check(replay(record, after, Memory()))
+
+
+@pytest.mark.parametrize(
+    ("run", "successor", "seen"),
+    [
+        pytest.param(EvalStatus.PENDING, True, False, id="its-node-refused-the-stop"),
+        pytest.param(EvalStatus.COMPLETE, True, True, id="nobody-tries-again"),
+        pytest.param(EvalStatus.PENDING, False, True, id="replaces-another"),
+    ],
+)
+def test_a_name_is_given_twice_only_while_a_refused_stop_is_tried_again(
+    run: EvalStatus, successor: bool, seen: bool
+) -> None:
+    world = World(2)
+    world.put_nodes(*(replace(machine(n), status=NodeStatus.READY) for n in (1, 2)))
+    web = job("web", 0, 2)
+    old = make_allocation(web, 0, node_id=machine(1).id)
+    new = make_allocation(web, 1, name=old.name, node_id=machine(2).id, eval_id=FIRST.id)
+
+    def refuse(change: Change) -> None:
+        change.put_evaluation(FIRST)
+        change.put_evaluation(FIRST.changed(status=run))
+        change.put_allocation(new)
+        change.put_allocation(replace(old, next_allocation=new.id if successor else ""))
+
+    for work in (lambda change: change.put_allocation(old), refuse):
+        world.store.write(WriteKind.PLAN_RESULT, work, now=world.clock.now())
+    *before, last = world.store.frames_since(0)
+    record, memory = Record(), Memory()
+    for frame in before:
+        replay(record, frame, memory)
+    law = next(law for law in jobs.LAWS if law.name == "names")
+    look = replay(record, last, memory)
+    assert bool(list(law.broken(look))) is seen

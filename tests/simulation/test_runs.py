@@ -2,8 +2,12 @@
 evaluations.md 17.
 """
 
-import pytest
+from types import SimpleNamespace
 
+import pytest
+from msgspec.structs import replace
+
+from cluster.simulation.laws import quiet
 from scheduler.broker.blocked_evals import BlockedStats
 from scheduler.broker.places import BrokerStats, Place
 from scheduler.commands import CancelEvaluations
@@ -11,8 +15,9 @@ from scheduler.errors import StaleSnapshot
 from scheduler.ports import Change, MirroredSnapshot
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import JOB_SUMMARIES, SCHEDULER_SETTINGS
+from scheduler.structs.deployment import DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
-from scheduler.structs.job import Job
+from scheduler.structs.job import Job, JobStatus
 from scheduler.structs.node import NodeEligibility
 from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import Resources
@@ -268,6 +273,35 @@ def test_92_what_waits_again_is_written_when_its_job_counts_otherwise(on_record)
     (delivery,) = world.leader.dequeue("worker", TYPES, 4, world.moment)
     assert (delivery.evaluation.id, delivery.evaluation.snapshot_index) == (blocked.id, began)
     assert world.stored(blocked) == again
+
+
+def test_a_rollout_that_what_waits_begins_leaves_its_job_pending() -> None:
+    """Neither its plan nor waiting again looks at the job's status (control-plane.md 13.1)."""
+    world = World()
+    world.register({"Count": 1, "Update": {"MaxParallel": 1}})
+    key = make_job().key
+    world.work_off()
+    (first, waiting) = evaluations_of(world)
+    (over,) = world.store.deployments_by_job(key)
+    status = DeploymentStatus.SUCCESSFUL
+    world.store.write(
+        WriteKind.DEPLOYMENT_STATUS_UPDATE,
+        lambda change: change.put_deployment(replace(over, status=status)),
+        now=world.clock.now(),
+    )
+    world.put_evaluations(first)
+    assert world.store.job(key).status == JobStatus.PENDING
+    world.put_nodes(NODE)
+    world.put_nodes(CLOSED)
+    world.work_off()
+    (rollout,) = (row for row in world.store.deployments_by_job(key) if row.is_active)
+    assert rollout.id != over.id
+    assert world.stored(waiting).status == EvalStatus.BLOCKED
+    assert world.store.job(key).status == JobStatus.PENDING
+    laws_of_rest = {law.name: law for law in quiet.LAWS}
+    assert not list(laws_of_rest["status"].broken(SimpleNamespace(plane=world)))
+    world.put_evaluations(first)
+    assert world.store.job(key).status == JobStatus.RUNNING
 
 
 def test_107_jobs_that_lose_allocations_run_again_by_evaluations_of_their_own(on_record) -> None:

@@ -20,7 +20,7 @@ from scheduler.state.quota_use import with_use
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSummary, JobType, TaskGroupSummary
-from scheduler.structs.node import NodeEligibility, NodeStatus
+from scheduler.structs.node import NodeStatus
 from scheduler.structs.periodic_launch import LaunchOutcome
 from scheduler.structs.quota import QuotaAmounts
 
@@ -68,12 +68,25 @@ def _canaries(look: Written) -> Iterator[str]:
         live = [
             other
             for other in look.record.allocations_by_deployment(rollout.id)
-            if _is_canary(other) and not other.is_terminal and not _is_away(look, other)
+            if _is_canary(other)
+            and not other.is_terminal
+            and not _is_away(look, other)
+            and not _stands_in(look, other)
         ]
         if group is None or alloc.job_type != JobType.SERVICE:
             continue
         if len(live) > group.desired_canaries:
             yield f"{alloc.job_id} has {len(live)} canaries of {group.desired_canaries}"
+
+
+def _stands_in(look: Written, alloc: Allocation) -> bool:
+    """It replaces a canary of a rollout before, whose stop was refused with its node.
+
+    Lost or drained there it is replaced by another canary (reconciler.md 13.1), beside those
+    that the rollout of now asks for.
+    """
+    previous = look.record.allocation(alloc.previous_allocation)
+    return previous is not None and previous.deployment_id != alloc.deployment_id
 
 
 @LAWS.add("replaced-once", "an allocation is replaced by one other, and both say so")
@@ -288,10 +301,15 @@ def _rivals(look: Written, alloc: Allocation) -> Sequence[Allocation]:
 
 
 def _was_to_stop(look: Written, alloc: Allocation, other: Allocation) -> bool:
-    """Its closed node refused its part of the plan, and with it the stop: the run tries again."""
-    node = look.record.node(other.node_id)
-    is_closed = node is None or node.scheduling_eligibility is NodeEligibility.INELIGIBLE
-    return is_closed and other.next_allocation == alloc.id
+    """Its node refused its part of the plan, and with it the stop: the run tries again.
+
+    Closed or full, a node refuses stops with placements (evaluations.md 9.2); what the
+    same plan places elsewhere stays.
+    """
+    if other.next_allocation != alloc.id:
+        return False
+    run = look.record.evaluation(alloc.eval_id)
+    return run is not None and not run.is_terminal
 
 
 def _shares_names(look: Written, alloc: Allocation) -> bool:

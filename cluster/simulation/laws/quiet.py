@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from cluster.simulation.cluster import Cluster
 from cluster.simulation.laws.law import Laws
 from scheduler.ports import StateReader
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.deployment import DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
@@ -94,7 +95,7 @@ def _short_or_over(
     elif job.type == JobType.BATCH:
         done = _done(store.allocations_by_job(job.key), job)
         missing = group.count - len(names.keys() | done)
-        if missing > 0 and not _has_reason(store, job):
+        if missing > 0 and not _has_reason(store, job) and not _ends_collected(store, job):
             yield f"{job.id}.{group.name} lacks {missing} of {group.count}, and nothing says why"
     elif job.type == JobType.SYSTEM and not store.blocked_evaluations(job.key):
         yield from _nodes_without(store, job, group)
@@ -130,6 +131,24 @@ def _done(allocs: Iterable[Allocation], job: Job) -> set[tuple[str, str]]:
         for alloc in allocs
         if alloc.job_create_index == job.create_index and alloc.client_status in ends
     }
+
+
+def _ends_collected(store: StateReader, job: Job) -> bool:
+    """Ends that the job's counts still tell of were collected: of an older version of it.
+
+    Whoever looks at the job next runs those names again (control-plane.md 4.3).
+    """
+    summary = store.get(JOB_SUMMARIES, job.key)
+    there = Counter(
+        (alloc.task_group, alloc.client_status)
+        for alloc in store.allocations_by_job(job.key)
+        if alloc.job_create_index == job.create_index
+    )
+    return summary is not None and any(
+        counts.complete > there[group, ClientStatus.COMPLETE]
+        or counts.failed > there[group, ClientStatus.FAILED]
+        for group, counts in summary.summary.items()
+    )
 
 
 def _has_reason(store: StateReader, job: Job) -> bool:
@@ -186,8 +205,26 @@ def _status(cluster: Cluster) -> Iterator[str]:
             said = JobStatus.PENDING
         else:
             said = JobStatus.DEAD
-        if job.status != said:
+        if job.status != said and not _began_with_nothing(store, job):
             yield f"{job.id} is {job.status}, and should be {said}"
+
+
+def _began_with_nothing(store: StateReader, job: Job) -> bool:
+    """The plan of what waits for room began a rollout and placed nothing of it.
+
+    Neither such a plan nor waiting again with the same counts looks at the status of the job
+    (control-plane.md 13.1): it stays pending until something does.
+    """
+    return (
+        job.status == JobStatus.PENDING
+        and bool(store.blocked_evaluations(job.key))
+        and not store.live_allocation_ids(job.key, 1)
+        and not any(
+            store.allocations_by_deployment(rollout.id)
+            for rollout in store.deployments_by_job(job.key)
+            if rollout.is_active
+        )
+    )
 
 
 @LAWS.add("rollout-of-now", "a rollout that is under way is of the job's newest version")
@@ -226,7 +263,7 @@ def jobs_to_look_at(store: StateReader) -> list[JobKey]:
 
     What failed and is waited for by nobody would be replaced: in a rollout that counted it as
     healthy, and on any node of a system job, which also looks at closed nodes with other eyes
-    once their drain is over.
+    once their drain is over. A batch job some of whose ends were collected would run those again.
     """
     return [
         job.key
@@ -237,6 +274,7 @@ def jobs_to_look_at(store: StateReader) -> list[JobKey]:
         and job.type not in (JobType.SYSTEM, JobType.SYSBATCH)
         and not _failed_in_rollout(store, job)
         and not _is_held(store, job)
+        and not (job.type == JobType.BATCH and _ends_collected(store, job))
     ]
 
 
