@@ -35,7 +35,7 @@ def version_state(version: Job, current: Job, rollout: DeploymentStatus | None) 
         return "stable", "stable"
     if rollout is DeploymentStatus.FAILED:
         return "failed", "failed"
-    return "older", "never stable" if version.type == JobType.SERVICE.value else "older"
+    return "older", "not stable" if version.type == JobType.SERVICE.value else "older"
 
 
 def changes(diff: JobDiff) -> tuple[str, ...]:

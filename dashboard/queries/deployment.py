@@ -161,7 +161,7 @@ def _ways_back(versions: Sequence[Job]) -> dict[str, Any]:
     ways = [
         WayBack(
             job=each,
-            word="stable" if each.stable else "never stable",
+            word="stable" if each.stable else "not stable",
             consequence=going_back(current, each),
         )
         for each in versions[1:]

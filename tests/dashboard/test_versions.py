@@ -34,9 +34,7 @@ def job(version=0, *groups, **fields):
         pytest.param(job(5, stop=True), None, ("stops", "stops the job"), id="stop"),
         pytest.param(job(4, stable=True), None, ("stable", "stable"), id="stable"),
         pytest.param(job(3), DeploymentStatus.FAILED, ("failed", "failed"), id="failed"),
-        pytest.param(
-            job(3), DeploymentStatus.CANCELLED, ("older", "never stable"), id="superseded"
-        ),
+        pytest.param(job(3), DeploymentStatus.CANCELLED, ("older", "not stable"), id="superseded"),
         pytest.param(job(3, type="batch"), None, ("older", "older"), id="batch-is-never-stable"),
     ],
 )

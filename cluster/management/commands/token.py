@@ -17,7 +17,7 @@ from cluster.operations.errors import OperationRefused
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.welcome import BY_COMMAND
 from cluster.store.access import the_store
-from scheduler.state.nouns import ACL_TOKENS
+from scheduler.state.nouns import ACL_POLICIES, ACL_TOKENS
 from scheduler.structs.acl_token import AclToken, RoleLink, TokenType
 
 _HELP = """Make, list and take back tokens of the API.
@@ -91,8 +91,20 @@ def _create(options: dict[str, Any]) -> str:
         f"Secret    {made.secret}",
         f"Expires   {instant_words(made.token.expiration_time)}",
         "The secret is not shown again.",
+        *(
+            f"There is no policy {name}: until there is, the token may do nothing by it."
+            for name in _unknown_policies(made.token)
+        ),
     ]
     return "\n".join(lines)
+
+
+def _unknown_policies(token: AclToken) -> list[str]:
+    # Allowed, as the policy may be written later; a name that is misspelt would go unnoticed.
+    there = {
+        policy.name for policy in the_store().read(lambda reader: reader.list_all(ACL_POLICIES))
+    }
+    return [name for name in token.policies if name not in there]
 
 
 def _list(options: dict[str, Any]) -> str:

@@ -30,6 +30,8 @@ def write_deployment(change: Change, deployment: Deployment, eval_id: str = "") 
     not mention stay. Raises IllegalTransition when it would take a promotion or an end back.
     """
     before = change.deployment(deployment.id)
+    # Each run of a system job plans its deployment anew, also one that has ended: it ended then.
+    has_ended = before is not None and not before.is_active
     if before is not None and _takes_back_promotion(before, deployment):
         raise IllegalTransition(f"deployment {deployment.id} was promoted meanwhile")
     stored = replace(
@@ -38,7 +40,7 @@ def write_deployment(change: Change, deployment: Deployment, eval_id: str = "") 
         create_index=before.create_index if before else change.index,
         modify_index=change.index,
         create_time=(before.create_time if before else deployment.create_time) or change.now,
-        modify_time=change.now,
+        modify_time=before.modify_time if before and has_ended else change.now,
         story_id=before.story_id if before else story_of_deployment(change, deployment, eval_id),
     )
     change.put_deployment(stored)
@@ -159,7 +161,7 @@ def count_in_deployment(change: Change, before: Allocation | None, after: Alloca
             deployment,
             task_groups={**deployment.task_groups, after.task_group: moved},
             modify_index=change.index,
-            modify_time=change.now,
+            modify_time=change.now if deployment.is_active else deployment.modify_time,
         )
     )
 

@@ -11,7 +11,9 @@ from django.test import Client
 from cluster.operations.acl_rights import bearer_of
 from cluster.store.join_tokens import add_join_token, list_join_tokens, use_join_token
 from cluster.store.tokens import find_token
-from tests.cluster.api.clients import NOW, make_token
+from scheduler.state.nouns import ACL_POLICIES
+from scheduler.structs.acl_policy import AclPolicy
+from tests.cluster.api.clients import NOW, make_token, put
 from tests.process_store import store
 
 __all__ = ["store"]
@@ -44,6 +46,14 @@ def test_a_made_token_opens_doors_and_is_listed_without_its_secret(store):
     assert made["SecretID"] not in listed
     assert "SecretID" not in said("token", "list", "--json")
     assert [row["AccessorID"] for row in told("token", "list")] == [token.accessor_id]
+
+
+def test_a_policy_that_is_not_there_is_named_when_a_token_is_made(store):
+    policy = AclPolicy(name="deploy")
+    put(store, lambda change: change.put(ACL_POLICIES, policy))
+    text = said("token", "create", "--policy", "deploy", "--policy", "deplyo")
+    assert "There is no policy deplyo" in text
+    assert "no policy deploy:" not in text
 
 
 def test_a_managers_token_is_made_where_there_is_none_yet(store):

@@ -41,8 +41,8 @@ def test_each_version_says_what_it_changed(browser, three):
     told = [(line.job.version, line.word, line.told) for line in answer.context["versions"]]
     assert told == [
         (2, "current", "1 change: Priority"),
-        (1, "never stable", "1 change: Priority"),
-        (0, "never stable", "the oldest kept"),
+        (1, "not stable", "1 change: Priority"),
+        (0, "not stable", "the oldest kept"),
     ]
 
 

@@ -65,6 +65,16 @@ def test_an_ended_or_unknown_deployment_takes_no_status(store):
             write(store, lambda change, u=update: update_deployment_status(change, u))
 
 
+def test_an_ended_deployment_that_is_planned_again_ended_when_it_did(store):
+    won = replace(store.deployment("d"), status=DeploymentStatus.SUCCESSFUL)
+    assert write(store, lambda change: write_deployment(change, won)).modify_time == 100
+    grown = replace(won, task_groups={"web": replace(GROUP, desired_total=3)})
+    again = write(store, lambda change: write_deployment(change, grown), now=500)
+    assert (again.modify_time, again.task_groups["web"].desired_total) == (100, 3)
+    write(store, lambda change: count_in_deployment(change, None, member()), now=600)
+    assert (store.deployment("d").modify_time, group_of(store).placed_allocs) == (100, 1)
+
+
 HEALTH = [
     pytest.param(None, member(modify_time=40), {"placed_allocs": 1, "require_progress_by": 100},
                  id="placed"),
