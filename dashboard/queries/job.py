@@ -4,7 +4,7 @@ In: a reader and the job. Out: the context of `job.html`, in a number of reads t
 with the job. Head and groups are read again for live frames; rows come from changed values.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,9 +12,16 @@ import msgspec
 from cluster.jobspec.left_out import left_out_warnings
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
+from dashboard.hundreds import Hundreds, StandingAlloc, hundreds_of
 from dashboard.launches import dispatched_told, launch_lines, launches_told, next_told
 from dashboard.outcomes import why_waiting
-from dashboard.queries.allocations import cell_context, open_of_job, row_context
+from dashboard.queries.allocations import (
+    cell_context,
+    index_of,
+    open_of_job,
+    row_context,
+    state_of,
+)
 from dashboard.queries.dispatch import Typed, dispatch_context
 from dashboard.queries.evaluations import evaluation_rows
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
@@ -36,13 +43,16 @@ from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of
 from scheduler.state import nouns
 from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES
+from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobType
 from scheduler.structs.task_group import TaskGroup
 
 #: Rows of the tables; what is left out is counted.
-MAX_ALLOCATIONS, MAX_EVALUATIONS, MAX_CELLS = 100, 30, 200
+MAX_ALLOCATIONS, MAX_EVALUATIONS = 100, 30
+#: Open allocations that are read for the groups; more are counted only.
+MAX_OPEN = 2000
 #: What the record says of a job; its author does not.
 _KEPT_BY_RECORD = frozenset(
     [
@@ -76,6 +86,8 @@ class GroupLine(msgspec.Struct, frozen=True, kw_only=True):
     cpu_mhz: int
     memory_mb: int
     cells: tuple[dict[str, Any], ...]
+    #: In place of the cells where there are many.
+    hundreds: Hundreds | None
 
 
 class JobWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,18 +283,26 @@ def _groups_context(reader: RecordReader, job: Job) -> dict[str, Any]:
 
 def _groups(reader: RecordReader, job: Job) -> tuple[GroupLine, ...]:
     counts = group_counts(job, reader.get(JOB_SUMMARIES, job.key))
-    cells: dict[str, list[dict[str, Any]]] = {}
-    for alloc in open_of_job(reader, job.key, MAX_CELLS):
-        cells.setdefault(alloc.task_group, []).append(cell_context(alloc))
+    open_here: dict[str, list[Allocation]] = {}
+    for alloc in open_of_job(reader, job.key, MAX_OPEN):
+        open_here.setdefault(alloc.task_group, []).append(alloc)
     return tuple(
-        GroupLine(
-            group=group,
-            counts=counts[group.name],
-            cpu_mhz=sum(task.resources.cpu for task in group.tasks),
-            memory_mb=sum(task.resources.memory_mb for task in group.tasks),
-            cells=tuple(cells.get(group.name, ())),
-        )
+        _group_line(group, counts[group.name], open_here.get(group.name, ()))
         for group in job.task_groups
+    )
+
+
+def _group_line(group: TaskGroup, counts: Counts, allocs: Sequence[Allocation]) -> GroupLine:
+    standings = [StandingAlloc(alloc, index_of(alloc), state_of(alloc)) for alloc in allocs]
+    hundreds = hundreds_of(standings)
+    shown = allocs if hundreds is None else [each.alloc for each in hundreds.exceptions]
+    return GroupLine(
+        group=group,
+        counts=counts,
+        cpu_mhz=sum(task.resources.cpu for task in group.tasks),
+        memory_mb=sum(task.resources.memory_mb for task in group.tasks),
+        cells=tuple(map(cell_context, shown)),
+        hundreds=hundreds,
     )
 
 

@@ -55,3 +55,28 @@ def test_the_second_stands_before_the_tenth(twelve, browser, path, begins):
     assert names
     assert names == NAMED[: len(names)]
     assert len(names) > 2
+
+
+def test_a_group_of_a_thousand_is_folded_to_ten_lines_and_its_exceptions(store, browser):
+    job = make_job()
+
+    def work(change):
+        write_job(change, job)
+        put_found(change, NODE)
+        for number in range(1000):
+            state = ClientStatus.PENDING if number in {2, 10, 433} else ClientStatus.RUNNING
+            # Ids go the other way round than names.
+            identity = f"bbbbbbbb-0000-0000-0000-{1000 - number:012x}"
+            put_found(change, make_allocation(job, number, id=identity, client_status=state))
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    text = browser.get("/jobs/default/web/").text
+    panel = text.partition('id="job-groups"')[2].partition("</section>")[0]
+    assert re.findall(r'title="web\.web(\[\d+\])', panel) == ["[2]", "[10]", "[433]"]
+    assert re.findall(r"<li><span>([^<]*)</span>", panel) == [
+        f"[{first}] to [{first + 99}]" for first in range(0, 1000, 100)
+    ]
+    assert "<strong>99 running, 1 pending</strong>" in panel
+    assert "<span>100 running</span>" in panel
+    # As drawn in the design: some 60 elements for a thousand.
+    assert len(re.findall(r"<(?:li|rect|path|svg)", panel)) < 70
