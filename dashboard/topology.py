@@ -229,7 +229,8 @@ def totals_of(nodes: Iterable[NodePlace], sums: Mapping[str, NodeSum]) -> Totals
         cpu_held, memory_held = cpu_held + held.cpu_mhz, memory_held + held.memory_mb
         if state == "ready":
             left = max(node.memory_mb - held.memory_mb, 0), max(node.cpu_mhz - held.cpu_mhz, 0)
-            if best is None or left > best[:2]:
+            # Of equal ones the first by name, however they come.
+            if best is None or left > best[:2] or (left == best[:2] and node.name < best[2].name):
                 best = (*left, node)
     return Totals(
         nodes=counts["nodes"], ready=counts["ready"], lost=counts["lost"],

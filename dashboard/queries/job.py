@@ -272,19 +272,21 @@ def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[s
 
 
 def _groups_context(reader: RecordReader, job: Job) -> dict[str, Any]:
+    allocs = open_of_job(reader, job.key, MAX_OPEN + 1)
     return {
         "job": job,
-        "groups": _groups(reader, job),
+        "groups": _groups(reader, job, allocs[:MAX_OPEN]),
+        "drawn": MAX_OPEN if len(allocs) > MAX_OPEN else 0,
         "replaces_at_once": _replaces_at_once(job),
         "is_everywhere": job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value},
         "left_out": () if job.stop else left_out_warnings(job),
     }
 
 
-def _groups(reader: RecordReader, job: Job) -> tuple[GroupLine, ...]:
+def _groups(reader: RecordReader, job: Job, allocs: Sequence[Allocation]) -> tuple[GroupLine, ...]:
     counts = group_counts(job, reader.get(JOB_SUMMARIES, job.key))
     open_here: dict[str, list[Allocation]] = {}
-    for alloc in open_of_job(reader, job.key, MAX_OPEN):
+    for alloc in allocs:
         open_here.setdefault(alloc.task_group, []).append(alloc)
     return tuple(
         _group_line(group, counts[group.name], open_here.get(group.name, ()))

@@ -161,6 +161,12 @@ def test_the_largest_hole_is_on_a_node_that_takes_new_work():
     assert (totals.hole.id, totals.hole_memory, totals.hole_cpu) == ("n3", 1500, 1000)
 
 
+def test_of_equal_holes_all_sums_name_the_same_node():
+    nodes = (node(2, labels=("r1",)), node(1, labels=("r2",)), node(3, labels=("r1",)))
+    drawn = map_of(fleet(*nodes), TopologyView())
+    assert [drawn.totals.hole.name, drawn.places[0].totals.hole.name] == ["a-1", "a-1"]
+
+
 def test_a_silent_node_is_counted_as_such_and_as_nothing_else():
     nodes = (
         node(1, status="down"), node(2, status="disconnected", eligibility="ineligible"),

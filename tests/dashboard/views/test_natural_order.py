@@ -80,3 +80,11 @@ def test_a_group_of_a_thousand_is_folded_to_ten_lines_and_its_exceptions(store, 
     assert "<span>100 running</span>" in panel
     # As drawn in the design: some 60 elements for a thousand.
     assert len(re.findall(r"<(?:li|rect|path|svg)", panel)) < 70
+
+
+def test_a_page_that_draws_only_some_says_so(twelve, browser, monkeypatch):
+    said = "Only 11 of its open allocations are drawn."
+    monkeypatch.setattr("dashboard.queries.job.MAX_OPEN", 11)
+    assert said in browser.get("/jobs/default/web/").text
+    monkeypatch.setattr("dashboard.queries.job.MAX_OPEN", 12)
+    assert "open allocations are drawn" not in browser.get("/jobs/default/web/").text
