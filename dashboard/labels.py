@@ -194,11 +194,30 @@ _STORY = {
     "past": Label("as of", "delayed", "delayed", is_quasi=True),
 }
 
+#: How a rehearsal stands, and what becomes of an allocation in one.
+_REHEARSAL = {
+    "waiting": Label("waits for its turn", "pending", "pending"),
+    "running": Label("rehearsing", "scheduling", "scheduling"),
+    "complete": Label("rehearsed", "canceled", "rehearsal", is_quasi=True),
+    "failed": _same("failed"),
+    "canceled": _same("canceled"),
+}
+_REHEARSED = {
+    "placed": Label("finds a place", "complete", "complete"),
+    "waits": Label("waits", "blocked", "blocked"),
+    "held": Label("held up", "delayed", "delayed"),
+    "finishes": Label("left to finish", "running", "running"),
+    "stopped": Label("stops", "stopped", "stop"),
+    "updated": Label("stays, changed", "scheduling", "check"),
+}
+
 LABELS: dict[str, dict[str, Label]] = {
     "evaluation": _EVALUATION,
     "allocation": _ALLOCATION,
     "desired": _DESIRED,
     "node": _NODE,
+    "rehearsal": _REHEARSAL,
+    "rehearsed": _REHEARSED,
     "job": _JOB,
     "deployment": _DEPLOYMENT,
     "version": _VERSION,

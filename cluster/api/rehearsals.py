@@ -16,18 +16,16 @@ from cluster.api.paging import BY_ID, page_of, read_listing
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
 from cluster.api.watches import watch_row, watch_table
-from cluster.jobspec.problems import Problem
 from cluster.operations.rehearsals import NOT_FOUND, ask_rehearsal, cancel_rehearsal
 from cluster.operations.rights import require_reads
 from cluster.rehearsal.cue import cue_rehearsals
 from cluster.rehearsal.rights import may_see_scenario, require_rehearsal
-from cluster.rehearsal.scenario import Scenario, ScenarioProblems
+from cluster.rehearsal.scenario import ScenarioProblems
 from cluster.rehearsal.scenario_form import read_scenario
-from cluster.rehearsal.stage import problems_of
+from cluster.rehearsal.stage import unknown_names
 from cluster.rehearsal.wire import for_reader, unpack
 from cluster.store.ports import RecordReader
 from scheduler.access.access import Access
-from scheduler.ports import StateReader
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.rehearsal import StoredRehearsal
 
@@ -102,12 +100,3 @@ def form_of(row: StoredRehearsal, access: Access) -> dict[str, Any]:
     told = may_see_scenario(access, read_scenario(document))
     form["Scenario"] = document if told else None
     return form
-
-
-def unknown_names(reader: StateReader, scenario: Scenario) -> list[Problem]:
-    """What the changes name that the record does not know."""
-    return [
-        problem
-        for number, change in enumerate(scenario.changes)
-        for problem in problems_of(reader, change, f"Changes[{number}]")
-    ]

@@ -7,29 +7,16 @@ from collections.abc import Iterator
 
 from cluster.jobspec.durations import duration_text
 from cluster.rehearsal.result import (
-    Assumption,
-    RehearsalEnd,
     Rehearsed,
     RehearsedAllocation,
     RehearsedGroup,
     RehearsedOutcome,
 )
+from cluster.rehearsal.words import ASSUMED, ENDED
 
 _SECOND = 1_000_000_000
 #: Allocations and groups that are printed; the whole is in the JSON form.
 _MOST = 40
-ASSUMED = {
-    Assumption.BATCH_RUNS_ON: "batch work that has begun is taken to run on",
-    Assumption.TASKS_START: "tasks are taken to start at once and to become healthy",
-    Assumption.NOT_PAUSED: "the scheduler is paused; it was rehearsed as if it ran",
-    Assumption.NOT_PROMOTED: "a rollout waits until somebody promotes it",
-}
-ENDED = {
-    RehearsalEnd.QUIET: "",
-    RehearsalEnd.HORIZON: "It goes on later than is looked; what is told holds until then.",
-    RehearsalEnd.TIME: "Stopped after its time; what is told holds up to there.",
-    RehearsalEnd.EVALUATIONS: "Stopped after too many evaluations; what is told holds so far.",
-}
 
 
 def told(result: Rehearsed) -> Iterator[str]:

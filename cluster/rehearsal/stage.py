@@ -226,6 +226,15 @@ class ScenarioStage:
         put_quota(self._store, replace(quota, limits=limits), by=CLUSTER, now=self._now)
 
 
+def unknown_names(reader: StateReader, scenario: Scenario) -> list[Problem]:
+    """What the changes name that the record does not know."""
+    return [
+        problem
+        for number, change in enumerate(scenario.changes)
+        for problem in problems_of(reader, change, f"Changes[{number}]")
+    ]
+
+
 def problems_of(reader: StateReader, change: ScenarioChange, path: str) -> Iterator[Problem]:
     """What a change names that the record does not know."""
     match change:

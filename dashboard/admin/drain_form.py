@@ -61,6 +61,11 @@ class DrainForm(forms.Form):
         label_suffix="",
     )  # fmt: skip
 
+    def for_rehearsal(self) -> "DrainForm":
+        """The form of a rehearsal, which needs no reason."""
+        self.fields["reason"].required = False
+        return self
+
     def clean(self) -> dict[str, Any]:
         """A custom deadline must be a duration of up to 30 days."""
         fields = super().clean() or {}
@@ -88,6 +93,21 @@ class DrainForm(forms.Form):
             return 0
         text = fields["custom"] if fields["deadline"] == _CUSTOM else fields["deadline"]
         return duration_of(text) * _SECOND
+
+    def change(self, node_ids: list[str]) -> dict[str, Any]:
+        """What a valid form asks to rehearse, in the form that programs send."""
+        spec = {
+            "Deadline": self._deadline(),
+            "IgnoreSystemJobs": self.cleaned_data["ignore_system_jobs"],
+        }
+        return {"Drain": {"NodeIDs": node_ids, "Spec": spec}}
+
+    def as_query(self) -> dict[str, str]:
+        """What was answered, for the address that shows the rehearsal."""
+        answers = ((name, self.cleaned_data.get(name)) for name in self.fields)
+        return {
+            name: "on" if answer is True else str(answer) for name, answer in answers if answer
+        }
 
     def told(self) -> str:
         """For the history: every option and the reason."""

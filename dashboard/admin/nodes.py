@@ -6,6 +6,7 @@ and a line in the history of each node, with its options and reason.
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -29,6 +30,8 @@ from dashboard.admin.drain_form import CancelForm, DrainForm
 from dashboard.admin.rows import ReadOnlyAdmin, badge
 from dashboard.operator_site import caller_of_request, may
 from dashboard.queries.nodes import node_state
+from dashboard.queries.rehearsals import rehearsal_context
+from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse
 from dashboard.rights import ADMIN_ACTIONS, WRITE_NODES
 from dashboard.templatetags.cluster_tags import at
 from dashboard.wording import number
@@ -125,11 +128,31 @@ class NodeAdmin(ReadOnlyAdmin):
     def drain_view(self, request: HttpRequest) -> HttpResponse:
         """Ask deadline, force, system jobs and reason; then drain."""
         rows = self._selected(request)
-        form = DrainForm(request.POST or None)
+        if "rehearse" in request.POST:
+            return self._rehearse(request, rows)
+        answered = {
+            name: request.GET[name] for name in DrainForm.base_fields if name in request.GET
+        }
+        form = DrainForm(request.POST or None, initial=answered)
         if request.method == "POST" and form.is_valid():
             self._drain(request, rows, form)
             return self._after(rows)
         return self._form_page(request, rows, form, "drain")
+
+    def _rehearse(self, request: HttpRequest, rows: Sequence[NodeRow]) -> HttpResponse:
+        """Ask what the drain would do; the page that shows it has all answers in its address."""
+        form = DrainForm(request.POST).for_rehearsal()
+        if not rows or not form.is_valid():
+            return self._form_page(request, rows, form, "drain")
+        try:
+            change = form.change([row.pk for row in rows])
+            asked = ask_to_rehearse(the_store(), [change], **_moment(request))
+        except OperationRefused as refusal:
+            note_refusal(request, caller_of_request(request), refusal, Act("rehearse drain"))
+            messages.error(request, f"Not rehearsed: {refusal}")
+            return self._form_page(request, rows, form, "drain")
+        answers = {"ids": ",".join(row.pk for row in rows), "rehearsal": asked.id}
+        return HttpResponseRedirect(f"{request.path}?{urlencode(answers | form.as_query())}")
 
     def _drain(self, request: HttpRequest, rows: Sequence[NodeRow], form: DrainForm) -> None:
         asked = replace(
@@ -191,7 +214,16 @@ class NodeAdmin(ReadOnlyAdmin):
             "kind": kind,
             "rows": [(row, self.allocations(row), self.state(row)) for row in rows],
         }
-        return render(request, "admin/cluster/noderow/drain.html", context)
+        wanted = request.GET.get("rehearsal", "") if kind == "drain" else ""
+        if wanted:
+            access, now = caller_of_request(request).access, _moment(request)["now"]
+            found = the_store().read(lambda reader: rehearsal_context(reader, wanted, access, now))
+            context |= {"rehearsal": found, "gone": found is None}
+            context["look_again"] = request.get_full_path()
+        answer = render(request, "admin/cluster/noderow/drain.html", context)
+        if context.get("rehearsal") and context["rehearsal"]["is_open"]:
+            answer.headers["Refresh"] = LOOK_AGAIN_S
+        return answer
 
     def _after(self, rows: Sequence[NodeRow]) -> HttpResponse:
         one = len(rows) == 1

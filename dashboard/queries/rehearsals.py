@@ -1,0 +1,91 @@
+"""A rehearsal as a reader may see it: how far it is, or what it found.
+
+In: a reader, an id, rights. Out: the context of `_rehearsal.html`, in one read.
+"""
+
+from typing import Any
+
+import msgspec
+
+from cluster.rehearsal.result import Rehearsed
+from cluster.rehearsal.rights import may_see_scenario
+from cluster.rehearsal.scenario import Scenario
+from cluster.rehearsal.scenario_form import read_scenario
+from cluster.rehearsal.wire import for_reader, unpack
+from dashboard.rehearsed import (
+    allocation_lines,
+    change_told,
+    group_lines,
+    node_lines,
+    notes,
+    sentence,
+    sums,
+)
+from scheduler.access.access import Access
+from scheduler.ports import StateReader
+from scheduler.state.rehearsal_noun import REHEARSALS
+from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
+
+
+def rehearsal_context(
+    reader: StateReader, rehearsal_id: str, access: Access, now: int
+) -> dict[str, Any] | None:
+    """What pages show of one; None when it is not, or no longer, kept."""
+    row = reader.get(REHEARSALS, rehearsal_id) if rehearsal_id else None
+    if row is None:
+        return None
+    scenario = read_scenario(msgspec.json.decode(row.scenario))
+    told = may_see_scenario(access, scenario)
+    found = for_reader(unpack(row.packed), access) if row.packed else None
+    return {
+        "row": row,
+        "is_open": not row.has_ended,
+        "changes": _changes(reader, scenario) if told else None,
+        "document": row.scenario if told else "",
+        "now": now,
+        "ran_for": max(0, now - row.begun_at) if row.begun_at else 0,
+        "outcome": _outcome(row),
+        "found": _found(found, reader.index) if found is not None else None,
+    }
+
+
+def _changes(reader: StateReader, scenario: Scenario) -> list[str]:
+    told = []
+    for change in scenario.changes:
+        words = change_told(change)
+        like = getattr(change, "like", "")
+        node = reader.node(like) if like else None
+        told.append(words.replace(like, node.name) if node is not None else words)
+    return told
+
+
+def _outcome(row: StoredRehearsal) -> str:
+    """Why there is nothing to show, of one that ended without a result."""
+    if row.status is RehearsalStatus.FAILED:
+        return f"The rehearsal failed: {row.reason or 'no reason was left'}."
+    if row.status is RehearsalStatus.CANCELED:
+        return f"The rehearsal was {row.reason or 'canceled'}."
+    return ""
+
+
+def _found(result: Rehearsed, index: int) -> dict[str, Any]:
+    groups, allocations, nodes = (
+        group_lines(result),
+        allocation_lines(result),
+        node_lines(result),
+    )
+    return {
+        "result": result,
+        "told": sentence(result),
+        "sums": sums(result),
+        "notes": notes(result),
+        "groups": groups,
+        "more_groups": len(result.groups) - len(groups) + result.groups_left_out,
+        "allocations": allocations,
+        "more_allocations": (
+            len(result.allocations) - len(allocations) + result.allocations_left_out
+        ),
+        "nodes": nodes,
+        "more_nodes": len(result.nodes) - len(nodes) + result.nodes_left_out,
+        "index": index,
+    }

@@ -1,0 +1,148 @@
+"""The drain page's rehearsal: asked for with the answers given, shown in words of its result."""
+
+import html
+from types import SimpleNamespace
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from cluster.operations.rehearsals import begin_rehearsal
+from cluster.runtime.rehearsal_process import carry_out
+from scheduler.access.caller import CLUSTER
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import NAMESPACES, REHEARSALS
+from scheduler.structs.allocation import ClientStatus, DeploymentHealth
+from scheduler.structs.job import Namespace
+from tests.builders import SOME_MOMENT, make_allocation, make_job, make_node
+from tests.dashboard.views.conftest import one_line
+from tests.people import account_with
+
+HOSTILE = "<b>two</b>"
+NODES = [make_node(1, name="one"), make_node(2, name=HOSTILE)]
+PAGE = "/admin/cluster/noderow/drain/"
+
+
+@pytest.fixture
+def running(store):
+    """One allocation on the first of two nodes, in a namespace of its own."""
+
+    def work(change):
+        change.put(NAMESPACES, Namespace(name="team"))
+        for node in NODES:
+            put_found(change, node)
+        change.put_job(make_job(namespace="team"))
+        alloc = make_allocation(namespace="team", node_id=NODES[0].id, node_name="one")
+        health = DeploymentHealth(healthy=True)
+        put_found(
+            change, alloc.changed(client_status=ClientStatus.RUNNING, deployment_status=health)
+        )
+
+    store.write("JobRegistered", work, now=SOME_MOMENT)
+    return store
+
+
+@pytest.fixture
+def operator(store):
+    client = Client()
+    client.force_login(User.objects.create_superuser("kim"))
+    return client
+
+
+def asked(client, nodes=NODES[:1], **answers):
+    """The page that a rehearsal leads to."""
+    given = {"rehearse": "1", "reason": "", "deadline": "1h"} | answers
+    ids = ",".join(node.id for node in nodes)
+    return client.post(f"{PAGE}?ids={ids}", given)
+
+
+def page_of(client, address):
+    answer = client.get(address)
+    text = one_line(html.unescape(answer.content.decode()))
+    return SimpleNamespace(status=answer.status_code, text=text, answer=answer)
+
+
+def the_rehearsal(store):
+    (row,) = store.read(lambda reader: list(reader.list_all(REHEARSALS)))
+    return row
+
+
+def carried_out(store):
+    """What a web process's desk has done in a process of its own."""
+    row = the_rehearsal(store)
+    begin_rehearsal(store, row.id, "web", by=CLUSTER, now=SOME_MOMENT)
+    carry_out(row.id)
+
+
+def test_a_drain_is_rehearsed_with_the_answers_given_and_nothing_drains(running, operator):
+    answer = asked(operator, deadline="custom", custom="90m", ignore_system_jobs="on")
+    assert answer.status_code == 302
+    page = page_of(operator, answer.headers["Location"])
+    assert "Waits for its turn." in page.text
+    assert "Drain 1 node, deadline 1 h 30 min, system jobs left running" in page.text
+    assert page.answer.headers["Refresh"] == "2"
+    assert 'value="90m"' in page.text
+    node = running.read(lambda reader: reader.node(NODES[0].id))
+    assert node.drain_strategy is None
+
+
+def test_what_it_found_is_shown_on_the_same_page(running, operator):
+    address = asked(operator).headers["Location"]
+    carried_out(running)
+    page = page_of(operator, address)
+    assert (
+        "The one that needs a place finds one.</strong> No group of a job ends below" in page.text
+    )
+    assert f"<td>{HOSTILE}</td>" in page.text
+    assert HOSTILE.encode() not in page.answer.content
+    row = the_rehearsal(running)
+    assert f"index {row.snapshot_index}" in page.text
+    assert "Rehearse again" in page.text
+    assert "Refresh" not in page.answer.headers
+
+
+def test_what_finds_no_place_waits_and_the_page_says_for_what(running, operator):
+    address = asked(operator, NODES).headers["Location"]
+    carried_out(running)
+    page = page_of(operator, address)
+    assert "0 of 1 that need a place find one; 1 waits.</strong>" in page.text
+    assert "1 group ends below its count: web.web with 0 of" in page.text
+
+
+def test_names_that_one_may_not_read_are_left_out(running, operator):
+    address = asked(operator).headers["Location"]
+    carried_out(running)
+    other = Client()
+    rules = (
+        'node { policy = "write" } operator { policy = "write" }'
+        ' namespace "default" { policy = "read" }'
+    )
+    other.force_login(account_with(running, rules))
+    page = page_of(other, address)
+    assert (page.status, "one you may not read" in page.text) == (200, True)
+    assert "web.web" not in page.text
+
+
+def test_bad_answers_rehearse_nothing(running, operator):
+    answer = asked(operator, deadline="custom", custom="soon")
+    assert (answer.status_code, b"Write a duration" in answer.content) == (200, True)
+    assert not running.read(lambda reader: list(reader.list_all(REHEARSALS)))
+
+
+def test_more_than_may_wait_are_refused_with_the_reason(running, operator):
+    for _ in range(10):
+        asked(operator)
+    answer = asked(operator)
+    assert "Not rehearsed: 10 rehearsals wait for their turn already" in answer.content.decode()
+
+
+def test_one_that_is_not_kept_any_more_is_told(running, operator):
+    page = page_of(operator, f"{PAGE}?ids={NODES[0].id}&rehearsal=gone")
+    assert "That rehearsal is no longer kept." in page.text
+
+
+def test_who_may_not_drain_may_not_rehearse_here(running):
+    client = Client()
+    rules = 'node { policy = "read" } operator { policy = "write" }'
+    client.force_login(account_with(running, rules))
+    assert asked(client).status_code == 403

@@ -1,0 +1,114 @@
+"""What a rehearsal found, in words: each sentence against the numbers it is made of."""
+
+import pytest
+
+from cluster.rehearsal.result import (
+    RehearsalEnd,
+    RehearsalTotals,
+    Rehearsed,
+    RehearsedAllocation,
+    RehearsedGroup,
+    RehearsedOutcome,
+    WaitReason,
+)
+from cluster.rehearsal.scenario_form import read_scenario
+from dashboard.rehearsed import allocation_lines, change_told, group_lines, notes, sentence
+from dashboard.wording import NONE
+
+S = 1_000_000_000
+SHORT = WaitReason(reason="memory", node_id="n", node_name="node-9", missing=256)
+
+
+@pytest.mark.parametrize(
+    ("totals", "strong", "tone"),
+    [
+        ({}, "Nothing needs a new place.", "complete"),
+        (
+            {"need_place": 1, "placed": 1},
+            "The one that needs a place finds one.",
+            "complete",
+        ),
+        ({"need_place": 3, "placed": 3}, "All 3 that need a place find one.", "complete"),
+        (
+            {"need_place": 5, "placed": 1, "waits": 3, "held": 1},
+            "1 of 5 that need a place finds one; 3 would wait and 1 is held up.",
+            "blocked",
+        ),
+    ],
+)
+def test_the_sentence_says_what_the_totals_say(totals, strong, tone):
+    told = sentence(Rehearsed(totals=RehearsalTotals(**totals)))
+    assert (told.strong, told.tone) == (strong, tone)
+
+
+def test_groups_that_end_below_their_count_are_named_worst_first():
+    groups = tuple(
+        RehearsedGroup(job_id=f"job-{n}", task_group="web", count=5, after=n) for n in range(5)
+    )
+    told = sentence(Rehearsed(totals=RehearsalTotals(end_below=5), groups=groups))
+    assert told.rest == (
+        "5 groups end below their count: job-0.web with 0 of 5, job-1.web with 1 of 5,"
+        " job-2.web with 2 of 5 and 2 more."
+    )
+
+
+def test_a_group_that_waits_says_what_lacks_and_its_bar_is_open_to_the_end():
+    group = RehearsedGroup(
+        job_id="shop", task_group="web", count=4, before=4, lowest=2, after=3, waits=1, placed=1,
+        max_parallel=2, waiting=SHORT,
+    )  # fmt: skip
+    moved = RehearsedAllocation(
+        job_id="shop", task_group="web", asked_at=0, started_at=10 * S, stopped_at=20 * S
+    )
+    (line,) = group_lines(Rehearsed(lasts=100 * S, groups=(group,), allocations=(moved,)))
+    assert (line.why, line.lowest, line.end) == ("memory: short by 256 MiB on", "2 of 4", "3 of 4")
+    assert (line.done, line.at_once) == ("1 wait", "2 at once")
+    assert line.bars == (("0.0%", "20.0%", False), ("20.0%", "80.0%", True))
+
+
+def test_an_allocation_tells_its_score_and_the_next_best_node():
+    placed = RehearsedAllocation(
+        to_node_name="b", score=0.914, next_node_name="c", next_score=0.9, started_at=3 * S
+    )
+    held = RehearsedAllocation(outcome=RehearsedOutcome.HELD)
+    first, second = allocation_lines(Rehearsed(allocations=(placed, held)))
+    assert (first.score, first.next_best, first.moved) == ("0.91", "c 0.90", "3.0 s")
+    assert (second.score, second.moved) == (NONE, NONE)
+
+
+def test_one_that_was_cut_short_says_so():
+    result = Rehearsed(ending=RehearsalEnd.TIME)
+    assert sentence(result).tone == "blocked"
+    assert notes(result) == ["Stopped after its time; what is told holds up to there."]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            {"Drain": {"NodeIDs": ["a", "b"], "Spec": {"Deadline": -S}}},
+            "Drain 2 nodes, by force, at once",
+        ),
+        (
+            {"Drain": {"NodeIDs": ["a"], "AtOnce": 1}},
+            "Drain 1 node, without a deadline, 1 at a time",
+        ),
+        (
+            {"Lose": {"Filter": 'Datacenter == "a"', "Share": 20}},
+            'Lose 20 % of nodes with Datacenter == "a"',
+        ),
+        (
+            {"Eligibility": {"NodeIDs": ["a"], "Eligibility": "ineligible"}},
+            "Set 1 node ineligible",
+        ),
+        ({"Purge": {"NodeIDs": ["a"]}}, "Purge 1 node"),
+        ({"Add": {"Like": "x", "Count": 3}}, "Add 3 nodes like x"),
+        ({"Stop": {"JobID": "j"}}, "Stop job j in default"),
+        ({"Scale": {"JobID": "j", "Group": "g", "Count": 7}}, "Scale j.g to 7"),
+        ({"Settings": {"SchedulerAlgorithm": "spread"}}, "Change the scheduler: algorithm spread"),
+        ({"Quota": {"Name": "q", "Limits": {"CPU": 500}}}, "Change quota q: CPU 500"),
+    ],
+)  # fmt: skip
+def test_a_change_is_told_in_words(change, told):
+    (only,) = read_scenario(change).changes
+    assert change_told(only) == told
