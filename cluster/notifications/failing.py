@@ -26,10 +26,13 @@ class Failing(msgspec.Struct, frozen=True, kw_only=True):
 def failing(job: JobFace, summary: JobSummary, restarting: int = 0) -> Failing | None:
     """The job as one that fails; None for one that has ended or has what it wants.
 
+    A service does not end by itself: dead, it was given up while somebody still wants it.
+
     Of a job of which something runs, only those count that neither start nor wait for room: old
     failures are kept for a while, and a job that grows is no failing one.
     """
-    if job.is_stopped or job.status == JobStatus.DEAD:
+    has_ended = job.status == JobStatus.DEAD and job.type != JobType.SERVICE
+    if job.is_stopped or has_ended:
         return None
     groups = tuple(summary.summary.values())
     failed = sum(group.failed for group in groups)

@@ -183,7 +183,9 @@ def status_of(job: Job) -> str:
 def standing_of(job: Job, counts: Counts) -> str:
     """The word for how the job stands: what is stored, unless its counts say otherwise."""
     status = status_of(job)
-    if status in {"stopped", JobStatus.DEAD.value, "launches", "off", "takes-work"}:
+    # A service does not end by itself: dead, it was given up while somebody still wants it.
+    has_ended = status == JobStatus.DEAD and job.type != JobType.SERVICE.value
+    if has_ended or status in {"stopped", "launches", "off", "takes-work"}:
         return status
     under_way = counts.starting + counts.queued + counts.unknown
     if is_failing(

@@ -164,8 +164,9 @@ def _payload(request: HttpRequest, typed: Typed) -> tuple[bytes, dict[str, str]]
         return text, {}
     if text:
         return text, {"payload": "Give a text or a file, not both"}
-    # One more than is taken, so that the operation says how much it is at least.
-    return sent.read(MAX_PAYLOAD + 1), {}
+    if sent.size and sent.size > MAX_PAYLOAD:
+        return b"", {"payload": f"Payload exceeds maximum size; {sent.size} > {MAX_PAYLOAD}"}
+    return sent.read(), {}
 
 
 def _token(request: HttpRequest, asked: Dispatch) -> str:

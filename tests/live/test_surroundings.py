@@ -96,6 +96,11 @@ def test_a_fleet_beside_a_closed_door_says_so_once_with_the_address(tmp_path):
     assert len(lines) <= 2, lines
 
 
+def test_a_fleet_on_a_machine_without_a_record_asks_for_a_join_token(tmp_path):
+    told = told_by("runfleet", "--nodes", "1", BIVOUAC_DATA_DIR=str(tmp_path))
+    assert "--join-token" in told
+
+
 def test_a_benchmark_of_a_cluster_that_is_not_there_says_so(tmp_path):
     address = f"http://127.0.0.1:{free_port()}"
     told = told_by("bench", "latency", "--addr", address, BIVOUAC_DATA_DIR=str(tmp_path))

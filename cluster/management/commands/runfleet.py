@@ -10,6 +10,7 @@ from typing import TextIO
 import psutil
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from cluster.agent.means import Means
 from cluster.fleet.blueprint import FleetOptions, members_of
@@ -122,7 +123,14 @@ def new_join_token(means: Means) -> str:
     """A join token for a server that shares this machine's record."""
     token = secrets.token_urlsafe(24)
     now = means.clock.now()
-    add_join_token(token, name="runfleet", now=now, expires=now + 24 * 3600 * 1_000_000_000)
+    try:
+        add_join_token(token, name="runfleet", now=now, expires=now + 24 * 3600 * 1_000_000_000)
+    except DatabaseError as error:
+        raise CommandError(
+            f"No join token can be made here, as the record cannot be used ({error})."
+            " Give one of the cluster that the nodes shall join, by --join-token or in"
+            " BIVOUAC_JOIN_TOKEN, or set BIVOUAC_DATA_DIR to its data directory."
+        ) from None
     return token
 
 

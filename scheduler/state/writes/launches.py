@@ -48,8 +48,16 @@ def follow_schedule(change: Change, before: Job | None, job: Job) -> None:
 def note_launches(
     change: Change, launches: PeriodicLaunch, news: Iterable[PastLaunch], *, launch: int = 0
 ) -> None:
-    """Add to what became of launches; `launch` is when one was made, 0 when none was."""
-    news = tuple(news)
+    """Add to what became of launches; `launch` is when one was made, 0 when none was.
+
+    What somebody asked for twice in one second is one launch.
+    """
+    asked = {each.child_id for each in launches.history if each.outcome is LaunchOutcome.FORCED}
+    news = tuple(
+        each
+        for each in news
+        if each.outcome is not LaunchOutcome.FORCED or each.child_id not in asked
+    )
     made = sum(each.outcome in _MADE_A_CHILD for each in news)
     _put(
         change,

@@ -211,7 +211,8 @@ def test_a_text_and_a_file_are_not_guessed_between(browser, parameterized, store
 def test_a_file_too_large_is_refused(browser, parameterized, store):
     file = SimpleUploadedFile("a", b"x" * (MAX_PAYLOAD * 3))
     answer = browser.post("/jobs/dispatch/", **FIELDS, **{"meta.input": "a", "file": file})
-    assert "exceeds maximum size" in answer.context["dispatch"]["typed"].errors["payload"]
+    told = answer.context["dispatch"]["typed"].errors["payload"]
+    assert told == f"Payload exceeds maximum size; {MAX_PAYLOAD * 3} > {MAX_PAYLOAD}"
     assert children(store) == []
 
 
