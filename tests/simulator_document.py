@@ -48,9 +48,10 @@ def filled(text: str) -> str:
     """The document with its tables as they should be."""
     for name, rows in tables().items():
         pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-        text = re.sub(
+        text, places = re.subn(
             pattern, lambda found, t=rows: f"{found[1]}{t}{found[2]}", text, flags=re.DOTALL
         )
+        assert places == 1, f"there is one place for the table of {name}"
     return text
 
 

@@ -140,8 +140,8 @@ BUGS = (
     Bug(
         "a second drain within a second lets another allocation go",
         "scheduler/watchers/drains.py",
-        "there = [alloc for alloc in allocs if alloc.id not in self._asked]",
-        "there = allocs",
+        "for alloc_id, alloc in leaving.items()}",
+        "for alloc_id, alloc in (asked | leaving).items()}",
     ),
     Bug(
         "a held rollout replaces what failed twice",

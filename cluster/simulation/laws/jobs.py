@@ -86,7 +86,11 @@ def _stands_in(look: Written, alloc: Allocation) -> bool:
     that the rollout of now asks for.
     """
     previous = look.record.allocation(alloc.previous_allocation)
-    return previous is not None and previous.deployment_id != alloc.deployment_id
+    if previous is None or previous.deployment_id == alloc.deployment_id:
+        return False
+    before = look.record.deployment(previous.deployment_id)
+    group = before.task_groups.get(alloc.task_group) if before is not None else None
+    return group is None or not group.promoted
 
 
 @LAWS.add("replaced-once", "an allocation is replaced by one other, and both say so")

@@ -155,11 +155,23 @@ def _has_reason(store: StateReader, job: Job) -> bool:
     """Something in the record says why a job has not what it asks for."""
     if store.blocked_evaluations(job.key):
         return True
-    if _failed_in_rollout(store, job) or _is_held(store, job):
+    if _failed_in_rollout(store, job) or _is_held(store, job) or _is_forgotten(store, job):
         return True
     rollouts = store.deployments_by_job(job.key)
     newest = max(rollouts, key=lambda row: row.create_index, default=None)
     return newest is not None and (newest.is_active or newest.status is DeploymentStatus.FAILED)
+
+
+def _is_forgotten(store: StateReader, job: Job) -> bool:
+    """What failed in a failed rollout is not replaced; both were collected since.
+
+    The next evaluation of the job begins another rollout.
+    """
+    return (
+        any(group.update is not None for group in job.task_groups)
+        and not store.deployments_by_job(job.key)
+        and _ends_collected(store, job)
+    )
 
 
 def _failed_in_rollout(store: StateReader, job: Job) -> bool:
@@ -274,6 +286,7 @@ def jobs_to_look_at(store: StateReader) -> list[JobKey]:
         and job.type not in (JobType.SYSTEM, JobType.SYSBATCH)
         and not _failed_in_rollout(store, job)
         and not _is_held(store, job)
+        and not _is_forgotten(store, job)
         and not (job.type == JobType.BATCH and _ends_collected(store, job))
     ]
 
