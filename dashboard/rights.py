@@ -150,6 +150,10 @@ ROUTES: Mapping[str, Right] = {
     "nodes": READ_NODES,
     "node": READ_NODES,
     "topology": READ_NODES,
+    "what-if": READ_NODES,
+    # What each change shows besides is asked for where it is read.
+    "what-if-ask": READ_NODES,
+    "rehearsal": READ_NODES,
     "drains": READ_NODES,
     "drain": READ_NODES,
     "namespaces": LOOK,

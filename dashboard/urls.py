@@ -30,6 +30,7 @@ from dashboard.views import (
     tokens,
     topology,
     version_actions,
+    what_if,
 )
 
 
@@ -124,6 +125,9 @@ urlpatterns = [
     path("scheduler/", scheduler.scheduler, name="scheduler"),
     path("scheduler/change/", scheduler.change, name="scheduler-change"),
     path("search/", search.find, name="search"),
+    path("what-if/", what_if.what_if, name="what-if"),
+    path("what-if/ask/", what_if.ask, name="what-if-ask"),
+    path("what-if/<str:rehearsal_id>/", what_if.rehearsal, name="rehearsal"),
     path("topology/", topology.topology, name="topology"),
     path("stories/", stories.stories, name="stories"),
     path("stories/<str:story_id>.<str:form>", stories.as_file, name="story-file"),

@@ -57,6 +57,7 @@ PATHS = {
     "deployment": "/deployments/d1/",
     "scheduler": "/scheduler/",
     "topology": f"/topology/?job=web&node={NODE.id}",
+    "what if": "/what-if/",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",
     "states": "/help/states/",

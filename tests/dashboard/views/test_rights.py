@@ -20,6 +20,7 @@ from dashboard.viewer import visible_namespaces
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment
@@ -27,6 +28,7 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodePool
 from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.rehearsal import StoredRehearsal
 from scheduler.structs.story import Story, StoryKind
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.dashboard.views.conftest import Browser
@@ -84,6 +86,8 @@ PAGES = {
     "nodes": EVERYBODY,
     "node": EVERYBODY,
     "topology": EVERYBODY,
+    "what-if": EVERYBODY,
+    "rehearsal": EVERYBODY,
     "drains": EVERYBODY,
     "drain": EVERYBODY,
     "namespaces": EVERYBODY,
@@ -119,6 +123,7 @@ BUTTONS = {
     "node-eligibility": FEW,
     "drain-cancel": FEW,
     "scheduler-change": FEW,
+    "what-if-ask": EVERYBODY,
     "job-check": FEW | {"submitter"},
     "inside-collect": MANAGERS,
     "inside-collection": MANAGERS,
@@ -182,6 +187,7 @@ OF_NO_NAMESPACE = {
 STORY = Story(kind=StoryKind.ROLLOUT, job_id="web")
 #: What pages of plain names are asked for; others name a namespace.
 NAMES = {"access-policy": "viewer", "pool": "default", "quota": "small"}
+REHEARSAL = StoredRehearsal(id="r-1", scenario='{"Lose": {"Filter": "Name == \\"n\\""}}')
 #: Refused, sent to sign in, or told that there is no such thing.
 SHUT = {302, 401, 403, 404}
 
@@ -196,6 +202,7 @@ def world(store):
         change.put(QUOTAS, QuotaSpec(name="small", create_index=change.index))
         change.put(NODE_POOLS, NodePool(name="default", create_index=change.index))
         put_found(change, NODE)
+        change.put(REHEARSALS, REHEARSAL)
         for place in PLACES:
             write_job(change, make_job(namespace=place))
             put_found(change, EVALUATIONS[place])
@@ -222,7 +229,7 @@ def address(name, place="default"):
         "job_id": "web", "namespace": place, "node_id": NODE.id, "form": "json",
         "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
         "name": NAMES.get(name, place), "deployment_id": f"d-{place}",
-        "story_id": f"s-{place}",
+        "story_id": f"s-{place}", "rehearsal_id": REHEARSAL.id,
     }  # fmt: skip
     route = str(pattern)
     for word, value in values.items():
