@@ -109,7 +109,7 @@ def _nodes_without(store: StateReader, job: Job, group: TaskGroup) -> Iterator[s
         if alloc.job_create_index == job.create_index
     }
     made = [row.create_index for row in store.evaluations_by_job(job.key)]
-    if job.create_index not in made:
+    if job.create_index not in made or _ends_collected(store, job):
         # Something of it was collected, and with it where it has been.
         return
     newest = max(made)
@@ -134,9 +134,10 @@ def _done(allocs: Iterable[Allocation], job: Job) -> set[tuple[str, str]]:
 
 
 def _ends_collected(store: StateReader, job: Job) -> bool:
-    """Ends that the job's counts still tell of were collected: of an older version of it.
+    """Ends that the job's counts still tell of were collected.
 
-    Whoever looks at the job next runs those names again (control-plane.md 4.3).
+    Whoever looks at the job next runs those names again (control-plane.md 4.3): of a batch job
+    registered anew, of a system job what was stopped by hand.
     """
     summary = store.get(JOB_SUMMARIES, job.key)
     there = Counter(
