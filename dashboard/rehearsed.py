@@ -209,7 +209,9 @@ def _group_line(
 ) -> RehearsedGroupLine:
     is_hidden = group.job_id == HIDDEN
     waits = group.waits + group.held
-    at_once = f"{number(group.max_parallel)} at once" if group.max_parallel and moves else ""
+    at_once = (
+        f"drained {number(group.max_parallel)} at once" if group.max_parallel and moves else ""
+    )
     return RehearsedGroupLine(
         value=group,
         is_hidden=is_hidden,

@@ -62,7 +62,7 @@ def test_a_group_that_waits_says_what_lacks_and_its_bar_is_open_to_the_end():
     )
     (line,) = group_lines(Rehearsed(lasts=100 * S, groups=(group,), allocations=(moved,)))
     assert (line.why, line.lowest, line.end) == ("memory: short by 256 MiB on", "2 of 4", "3 of 4")
-    assert (line.done, line.at_once) == ("1 wait", "2 at once")
+    assert (line.done, line.at_once) == ("1 wait", "drained 2 at once")
     assert line.bars == (("0.0%", "20.0%", False), ("20.0%", "80.0%", True))
 
 
