@@ -41,7 +41,8 @@ def test_the_styles_of_a_page_are_small():
 
 def test_every_style_sheet_stands_in_a_layer():
     for sheet in (STATIC / "css").rglob("*.css"):
-        if sheet.name == "admin.css":
+        # They stand over Django's own styles of the admin, which are in no layer and beat any.
+        if sheet.name in ("admin.css", "rehearsal.css"):
             continue
         rest = re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.DOTALL).strip()
         assert rest.startswith("@layer "), sheet.name
