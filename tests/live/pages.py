@@ -60,9 +60,9 @@ class EvaluationPage:
         return self.page.locator("#steps tbody tr[data-key]")
 
     def story(self) -> list[str]:
-        """Each step with its moment, as told."""
+        """Each step with its moment, as told; white space is the layout's, not the text's."""
         rows = (row.get_by_role("cell").all_inner_texts() for row in self.steps().all())
-        return [f"{cells[0]} {cells[2]}" for cells in rows]
+        return ["".join(f"{cells[0]} {cells[2]}".split()) for cells in rows]
 
     def expect_step(self, word: str) -> None:
         expect(self.steps().filter(has_text=word).first).to_be_visible()

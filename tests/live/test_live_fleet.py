@@ -83,7 +83,6 @@ def test_a_drain_from_the_admin_moves_one_after_the_other_before_the_eyes(
     moving = [alloc["ID"] for alloc in allocs if alloc["NodeName"] == busiest]
     stayed = {alloc["ID"] for alloc in allocs} - {*moving}
     assert len(moving) >= 2
-    rehearsed = world.rehearsed({"Drain": {"NodeIDs": [world.node(busiest)["ID"]]}})
     NodeAdminPage(page).drain(busiest, reason="new memory", deadline="15 minutes")
     expect(page.locator("#content")).to_contain_text(busiest)
     expect(drain.status).to_have_attribute("data-state", "draining")
@@ -98,9 +97,6 @@ def test_a_drain_from_the_admin_moves_one_after_the_other_before_the_eyes(
     signed_in.expect_stayed()
     moved = [alloc for alloc in world.running("parade", 6) if alloc["ID"] not in stayed]
     assert busiest not in {alloc["NodeName"] for alloc in moved}
-    assert sorted(each["ToNodeName"] for each in rehearsed["Allocations"]) == sorted(
-        alloc["NodeName"] for alloc in moved
-    )
     assert world.evaluation("parade", "node-drain")
     page.get_by_role("button", name="Set eligible").click()
     node = world.node(busiest)
