@@ -6,15 +6,9 @@ refusal that names every problem.
 
 from typing import Any
 
-import msgspec
 from django.conf import settings
 
-from cluster.operations.rehearsals import ask_rehearsal
-from cluster.rehearsal.cue import cue_rehearsals
-from cluster.rehearsal.rights import require_rehearsal
-from cluster.rehearsal.scenario import ScenarioProblems
-from cluster.rehearsal.scenario_form import read_scenario
-from cluster.rehearsal.stage import unknown_names
+from cluster.rehearsal import asking
 from cluster.store.access import StoreAccess
 from scheduler.access.caller import Caller
 from scheduler.ports import IDSource
@@ -22,27 +16,18 @@ from scheduler.structs.rehearsal import StoredRehearsal
 
 #: A page of one that has not ended loads again after so many seconds.
 LOOK_AGAIN_S = "2"
-_HOUR_NS = 3600 * 1_000_000_000
 
 
 def ask_to_rehearse(
     store: StoreAccess, changes: list[dict[str, Any]], *, by: Caller, now: int, ids: IDSource
 ) -> StoredRehearsal:
     """Ask for one; raises OperationRefused, and ScenarioProblems of these."""
-    document = {"Changes": changes}
-    scenario = read_scenario(document)
-    require_rehearsal(by, scenario)
-    found = store.read(lambda reader: unknown_names(reader, scenario))
-    if found:
-        raise ScenarioProblems(found)
-    asked = ask_rehearsal(
+    return asking.ask_to_rehearse(
         store,
-        msgspec.json.encode(document).decode(),
+        {"Changes": changes},
         by=by,
         now=now,
         ids=ids,
         keep=settings.BIVOUAC_REHEARSALS,
-        keep_for=round(settings.BIVOUAC_REHEARSAL_HOURS * _HOUR_NS),
+        keep_hours=settings.BIVOUAC_REHEARSAL_HOURS,
     )
-    cue_rehearsals()
-    return asked

@@ -20,6 +20,7 @@ from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, Snapshot
 from scheduler.state.pending_use import PendingUse, View
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.evaluation import EvalStatus, Evaluation
+from scheduler.structs.identity import JobKey
 from scheduler.structs.plan import Plan, PlanResult, RunEnding
 
 #: A snapshot at or after the index; raises StaleSnapshot when there is none in time.
@@ -174,7 +175,7 @@ class Batch:
             ids=self._tools.ids,
             now=now,
             matcher=self._tools.matcher,
-            seed=seed_of(evaluation),
+            seed=seed_of(evaluation.job_key),
         )
         work.scheduler = scheduler
         work.run = scheduler.process(evaluation)
@@ -346,11 +347,11 @@ def _joined(turns: Iterable[Turn]) -> Turn:
     )
 
 
-def seed_of(evaluation: Evaluation) -> int:
+def seed_of(job: JobKey) -> int:
     """The number that settles ties among equally good nodes: drawn from the job's name.
 
     Different jobs spread over equals in different orders; one job asked again, in a rehearsal or
     in earnest, is answered alike, since no id that is drawn anew takes part.
     """
-    name = f"{evaluation.job_id} in {evaluation.namespace}"
+    name = f"{job.job_id} in {job.namespace}"
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest())

@@ -16,38 +16,29 @@ from cluster.api.paging import BY_ID, page_of, read_listing
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
 from cluster.api.watches import watch_row, watch_table
-from cluster.operations.rehearsals import NOT_FOUND, ask_rehearsal, cancel_rehearsal
+from cluster.operations.rehearsals import NOT_FOUND, cancel_rehearsal
 from cluster.operations.rights import require_reads
-from cluster.rehearsal.cue import cue_rehearsals
-from cluster.rehearsal.rights import may_see_scenario, require_rehearsal
-from cluster.rehearsal.scenario import ScenarioProblems
+from cluster.rehearsal.asking import ask_to_rehearse
+from cluster.rehearsal.rights import may_see_scenario
 from cluster.rehearsal.scenario_form import read_scenario
-from cluster.rehearsal.stage import unknown_names
 from cluster.rehearsal.wire import for_reader, unpack
 from cluster.store.ports import RecordReader
 from scheduler.access.access import Access
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.rehearsal import StoredRehearsal
 
-_HOUR_NS = 3600 * 1_000_000_000
 _TABLE = "rehearsals"
 
 
 async def ask(call: Call) -> HttpResponse:
     """PUT /v1/rehearsals: one change, or several as `Changes`."""
     document = call.body("Rehearsal").document
-    scenario = read_scenario(document)
-    require_rehearsal(call.caller, scenario)
-    found = await call.read(lambda reader: unknown_names(reader, scenario))
-    if found:
-        raise ScenarioProblems(found)
     asked = await call.write(
-        ask_rehearsal,
-        msgspec.json.encode(document).decode(),
+        ask_to_rehearse,
+        document,
         keep=settings.BIVOUAC_REHEARSALS,
-        keep_for=round(settings.BIVOUAC_REHEARSAL_HOURS * _HOUR_NS),
+        keep_hours=settings.BIVOUAC_REHEARSAL_HOURS,
     )
-    cue_rehearsals()
     body = {"ID": asked.id, "Index": asked.modify_index}
     return answer_write(call.request, body, asked.modify_index)
 

@@ -116,24 +116,19 @@ def run_to_plan(
 ) -> tuple[Plan | None, Outcome]:
     """Work an evaluation off as if its plan were committed whole; nothing is written."""
     scheduler = new_scheduler(
-        evaluation.type, snapshot, ids=ids, now=NOW, matcher=_MATCHER, seed=seed_of(evaluation)
+        evaluation.type,
+        snapshot,
+        ids=ids,
+        now=NOW,
+        matcher=_MATCHER,
+        seed=seed_of(evaluation.job_key),
     )
     run = scheduler.process(evaluation)
     plan: Plan | None = None
     try:
         plan = next(run)
-        run.send(PlanAnswer(result=_whole(plan)))
+        run.send(PlanAnswer(result=PlanResult.whole(plan)))
     except StopIteration as end:
         outcome: Outcome = end.value
         return plan, outcome
     raise AssertionError("a plan that is committed whole ends the run")
-
-
-def _whole(plan: Plan) -> PlanResult:
-    return PlanResult(
-        node_update=plan.node_update,
-        node_allocation=plan.node_allocation,
-        node_preemptions=plan.node_preemptions,
-        deployment=plan.deployment,
-        deployment_updates=plan.deployment_updates,
-    )

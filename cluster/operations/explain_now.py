@@ -6,7 +6,7 @@ In: a reader, a job's name, a group. Out: what the real engine finds. Nothing is
 import msgspec
 
 from cluster.operations.errors import NotFound
-from cluster.operations.trial import MATCHER, TrialSnapshot, seed_for
+from cluster.operations.trial import MATCHER, TrialSnapshot
 from scheduler.engine.context import EvalContext
 from scheduler.engine.survey import Survey, survey
 from scheduler.ports import StateReader
@@ -14,6 +14,7 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node
 from scheduler.structs.task_group import TaskGroup
+from scheduler.worker import seed_of
 
 
 class FoundNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,9 +40,7 @@ def explain_now(
     if group is None:
         raise NotFound(f"version {job.version} of the job has no group {group_name}")
     trial = TrialSnapshot(reader, now)
-    context = EvalContext(
-        trial, key, matcher=MATCHER, seed=seed_for(f"{key.job_id}/{group_name}"), now=now
-    )
+    context = EvalContext(trial, key, matcher=MATCHER, seed=seed_of(key), now=now)
     nodes = (node for node in trial.node_table.nodes if node is not None)
     return FoundNow(
         index=reader.index,

@@ -16,14 +16,14 @@ from cluster.jobspec.validate import judge_job
 from cluster.operations.admission import admit
 from cluster.operations.job_rights import require_registration
 from cluster.operations.scaling_policies import with_policy_ids
-from cluster.operations.trial import TrialSnapshot, decided
+from cluster.operations.trial import TrialSnapshot, decided, registration_of
 from scheduler.access.caller import Caller
 from scheduler.engine.outcome import Outcome
 from scheduler.ports import IDSource, StateReader
 from scheduler.state.writes.jobs import has_same_spec, write_job
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.evaluation import EvalTrigger, Evaluation
+from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.plan import Plan
 from scheduler.structs.plan_annotations import PlanAnnotations
@@ -93,18 +93,7 @@ def plan_job(reader: StateReader, job: Job, *, by: Caller, now: int, ids: IDSour
 
 
 def _run(dry_run: TrialSnapshot, job: Job, now: int, ids: IDSource) -> tuple[Plan, Outcome]:
-    evaluation = Evaluation(
-        id=ids.next_id(),
-        namespace=job.namespace,
-        priority=job.priority,
-        type=job.type,
-        triggered_by=EvalTrigger.JOB_REGISTER.value,
-        job_id=job.id,
-        job_modify_index=job.job_modify_index,
-        annotate_plan=True,
-        create_time=now,
-        modify_time=now,
-    )
+    evaluation = registration_of(job, ids.next_id(), now, annotated=True)
     dry_run.put_evaluation(evaluation)
     plans, outcome = decided(dry_run, evaluation, now=now, ids=ids)
     return (plans[0] if plans else Plan()), outcome

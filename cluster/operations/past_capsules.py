@@ -72,7 +72,7 @@ def _capsule(
     return Capsule(
         name=evaluation.id,
         now=evaluation.modify_time,
-        seed=seed_of(evaluation),
+        seed=seed_of(evaluation.job_key),
         index=past.index,
         scheduler_config=settings[0] if settings else SchedulerSettings(),
         node_pools=tuple(past.rows(NodePool, reader.list_all(NODE_POOLS))),

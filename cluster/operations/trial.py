@@ -4,8 +4,6 @@ In: a reader, and whatever is put over it. Out: a snapshot that follows what is 
 scheduler makes of it when every plan is taken whole.
 """
 
-import hashlib
-
 from cluster.jobspec.patterns import Re2Matcher
 from scheduler.engine.outcome import Outcome, PlanAnswer
 from scheduler.engine.registry import new_scheduler
@@ -13,9 +11,11 @@ from scheduler.ports import IDSource, Snapshot, StateReader
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nouns import NAMESPACE_USES, NODE_USES
 from scheduler.state.open_change import OpenChange
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import EvalTrigger, Evaluation
+from scheduler.structs.job import Job
 from scheduler.structs.plan import Plan, PlanResult
 from scheduler.structs.quota import QuotaAmounts
+from scheduler.worker import seed_of
 
 MATCHER = Re2Matcher()
 
@@ -61,28 +61,29 @@ def decided(
 ) -> tuple[list[Plan], Outcome]:
     """Every plan that the evaluation's scheduler makes, each taken whole, and how it ends."""
     scheduler = new_scheduler(
-        evaluation.type, trial, ids=ids, now=now, matcher=MATCHER, seed=seed_for(evaluation.id)
+        evaluation.type, trial, ids=ids, now=now, matcher=MATCHER, seed=seed_of(evaluation.job_key)
     )
     run = scheduler.process(evaluation)
     plans: list[Plan] = []
     try:
         plans.append(next(run))
         while True:
-            plans.append(run.send(PlanAnswer(result=_everything(plans[-1]))))
+            plans.append(run.send(PlanAnswer(result=PlanResult.whole(plans[-1]))))
     except StopIteration as end:
         return plans, end.value
 
 
-def seed_for(text: str) -> int:
-    """What settles ties in a trial: equal for equal ids."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
-
-
-def _everything(plan: Plan) -> PlanResult:
-    return PlanResult(
-        node_update=plan.node_update,
-        node_allocation=plan.node_allocation,
-        node_preemptions=plan.node_preemptions,
-        deployment=plan.deployment,
-        deployment_updates=plan.deployment_updates,
+def registration_of(job: Job, eval_id: str, now: int, *, annotated: bool = False) -> Evaluation:
+    """What storing the job would make: an evaluation that looks at all of it."""
+    return Evaluation(
+        id=eval_id,
+        namespace=job.namespace,
+        priority=job.priority,
+        type=job.type,
+        triggered_by=EvalTrigger.JOB_REGISTER.value,
+        job_id=job.id,
+        job_modify_index=job.job_modify_index,
+        annotate_plan=annotated,
+        create_time=now,
+        modify_time=now,
     )

@@ -9,10 +9,9 @@ from collections.abc import Callable
 import msgspec
 
 from cluster.operations.explain_now import FoundNow, explain_now
-from cluster.operations.trial import TrialSnapshot, decided
+from cluster.operations.trial import TrialSnapshot, decided, registration_of
 from cluster.operations.unblock_changes import ChangeWord, Guess, Short, UnblockChange, guesses
 from scheduler.ports import StateReader
-from scheduler.structs.evaluation import EvalTrigger, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.wire import Instant, Wire
@@ -132,17 +131,7 @@ def _waiting_with(
 
 def _short(trial: TrialSnapshot, job: Job, group_name: str, now: int) -> Short:
     """How many of the group the scheduler would leave waiting, and how many place."""
-    evaluation = Evaluation(
-        id=_TRIAL,
-        namespace=job.namespace,
-        priority=job.priority,
-        type=job.type,
-        triggered_by=EvalTrigger.JOB_REGISTER.value,
-        job_id=job.id,
-        job_modify_index=job.job_modify_index,
-        create_time=now,
-        modify_time=now,
-    )
+    evaluation = registration_of(job, _TRIAL, now)
     trial.put_evaluation(evaluation)
     plans, outcome = decided(trial, evaluation, now=now, ids=_Numbers())
     final = outcome.evaluation

@@ -22,6 +22,7 @@ from cluster.operations.rehearsals import (
 from cluster.rehearsal.cue import on_rehearsal
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.process_name import process_name
+from cluster.runtime.serving import once_serving
 from cluster.store.access import the_store
 from scheduler.access.caller import CLUSTER
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
@@ -46,9 +47,7 @@ class RehearsalDesk:
 
     def begin_with_server(self) -> None:
         """Begin once the server's loop runs; where no server is loading us, nothing begins."""
-        reactor = sys.modules.get("twisted.internet.reactor")
-        if reactor is not None:
-            reactor.callLater(0, self.begin)
+        once_serving(self.begin)
 
     def begin(self) -> None:
         """Begin, on the running loop."""

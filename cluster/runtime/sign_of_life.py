@@ -6,12 +6,12 @@ and by the thread that writes their beats, so where these stand still no sign is
 
 import asyncio
 import logging
-import sys
 
 from cluster.agent.heartbeats import BEATS
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.health_watch import HealthWatch
 from cluster.runtime.process_name import process_name
+from cluster.runtime.serving import once_serving
 from cluster.store.access import the_store
 from cluster.store.beats import write_sign
 from cluster.store.faults import reason_of
@@ -33,10 +33,7 @@ class SignOfLife:
 
     def begin_with_server(self) -> None:
         """Begin once the server's loop runs; where no server is loading us, nothing begins."""
-        # Daphne tells nobody that it serves, but its reactor has been installed by now.
-        reactor = sys.modules.get("twisted.internet.reactor")
-        if reactor is not None:
-            reactor.callLater(0, self.begin)
+        once_serving(self.begin)
 
     def begin(self) -> None:
         """Begin, on the running loop."""

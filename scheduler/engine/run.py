@@ -194,5 +194,5 @@ class Run:
 def committed_whole(run: Run, plan: Plan) -> Run:
     """The run as it will stand once all of the plan is committed; the run itself goes on."""
     ahead = copy(run)
-    ahead.count_committed(plan, PlanResult(node_allocation=plan.node_allocation))
+    ahead.count_committed(plan, PlanResult.whole(plan))
     return ahead

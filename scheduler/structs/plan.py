@@ -110,6 +110,17 @@ class PlanResult(Wire, frozen=True):
             or self.deployment_updates
         )
 
+    @classmethod
+    def whole(cls, plan: Plan) -> "PlanResult":
+        """All of a plan, committed as it stands; the index is still to be set."""
+        return cls(
+            node_update=plan.node_update,
+            node_allocation=plan.node_allocation,
+            node_preemptions=plan.node_preemptions,
+            deployment=plan.deployment,
+            deployment_updates=plan.deployment_updates,
+        )
+
     def is_full_commit_of(self, plan: Plan) -> bool:
         """Whether all planned placements were committed, by count; stops are not compared."""
         return _count(self.node_allocation) == _count(plan.node_allocation)

@@ -214,7 +214,7 @@ def test_a_delivery_can_be_ended_from_outside() -> None:
 
 
 def test_the_seed_comes_from_the_name_of_the_job_alone() -> None:
-    asked = seed_of(make_evaluation(1))
-    assert asked == seed_of(make_evaluation(2))
-    assert asked != seed_of(make_evaluation(1, job_id="other"))
-    assert asked != seed_of(make_evaluation(1, namespace="other"))
+    asked = seed_of(make_evaluation(1).job_key)
+    assert asked == seed_of(make_evaluation(2).job_key)
+    assert asked != seed_of(make_evaluation(1, job_id="other").job_key)
+    assert asked != seed_of(make_evaluation(1, namespace="other").job_key)
