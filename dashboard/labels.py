@@ -185,6 +185,7 @@ _STORY = {
     "running": Label("running", "scheduling", "scheduling"),
     "held-up": Label("held up", "blocked", "blocked"),
     "waits": Label("waits for a person", "canary", "canary"),
+    "paused": Label("paused", "paused", "pause"),
     "done": Label("done", "complete", "complete"),
     "failed": _same("failed"),
     "went-back": Label("went back", "failed", "failed"),

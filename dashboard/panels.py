@@ -133,6 +133,7 @@ _STORY_TOPICS = frozenset(
 )
 _STORY_PARTS = {
     "story-head": "_story_head.html",
+    "story-actions": "_story_actions.html",
     "story-counted": "_story_counted.html",
     "tree": "_story_tree.html",
     "story-replay": "_story_replay.html",

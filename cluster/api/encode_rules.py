@@ -117,7 +117,7 @@ CONSTANTS: dict[type, dict[str, Any]] = {
 
 #: Our own additions: written only when they do not hold one of these values.
 ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
-    Deployment: {"Story": ("",)},
+    Deployment: {"Story": ("",), "Acts": (None,)},
     Evaluation: {"Cause": (None,), "CountedEvals": (None,), "Story": ("",)},
     UpdateStrategy: {"Strategy": ("", "deployment", None)},
 }

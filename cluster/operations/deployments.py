@@ -18,6 +18,7 @@ from scheduler.ports import Change, Fence, IDSource, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.writes import rollouts
 from scheduler.state.writes.deployments import (
+    note_act,
     promote_groups,
     set_alloc_health,
     update_deployment_status,
@@ -30,6 +31,7 @@ from scheduler.structs.deployment import (
     Deployment,
     DeploymentStatus,
     DeploymentStatusUpdate,
+    RolloutVerb,
 )
 from scheduler.watchers.deployment_rules import promotes_itself
 
@@ -66,6 +68,7 @@ def promote_deployment(  # noqa: PLR0913 - the options of one request
         if lacking:
             raise OperationRefused(error_text(lacking))
         promote_groups(change, deployment, names, rollouts.RUNNING)
+        note_act(change, deployment.id, RolloutVerb.PROMOTED)
         return _stepped(change, deployment, ids, "its canaries were promoted")
 
     return _write(store, WriteKind.DEPLOYMENT_PROMOTION, work, by=by, now=now)
@@ -84,6 +87,7 @@ def pause_deployment(
             deployment_id=deployment.id, status=status, status_description=text
         )
         update_deployment_status(change, update)
+        note_act(change, deployment.id, RolloutVerb.PAUSED if pause else RolloutVerb.RESUMED)
         if pause:
             return DeploymentWritten(index=0, modify_index=change.index)
         return _stepped(change, deployment, ids, "the rollout was resumed")
@@ -99,7 +103,9 @@ def fail_deployment(
     def work(change: Change) -> DeploymentWritten:
         deployment = _active(change, deployment_id, "fail", by)
         reverts = any(group.auto_revert for group in deployment.task_groups.values())
-        return _failed(change, deployment, rollouts.MARKED_FAILED, ids, rolls_back=reverts)
+        written = _failed(change, deployment, rollouts.MARKED_FAILED, ids, rolls_back=reverts)
+        note_act(change, deployment.id, RolloutVerb.FAILED)
+        return written
 
     return _write(store, WriteKind.DEPLOYMENT_STATUS_UPDATE, work, by=by, now=now)
 

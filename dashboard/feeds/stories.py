@@ -84,7 +84,8 @@ class StoryFeed(Feed):
         if whole is None:
             return []
         self._fresh = whole.graph
-        context = {**story_panel(reader, whole, Shown(opened=self.opened)), "now": now}
+        told = story_panel(reader, whole, Shown(opened=self.opened), self.subscription.may)
+        context = {**told, "now": now}
         return [
             Html(target=panel.target, html=rendered(panel.template, context)) for panel in panels
         ]

@@ -106,7 +106,8 @@ def _story(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscri
     reads_nodes = looker.access.reads("node")
     if story is None or not may_see(story, looker.namespaces, reads_nodes=reads_nodes):
         raise BadTopic(f"{kind} {key} is unknown here")
-    return Subscription(kind, key, looker.namespaces)
+    may = actions_in(looker.access, story.namespace) if story.namespace else frozenset()
+    return Subscription(kind, key, looker.namespaces, may)
 
 
 def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:

@@ -21,11 +21,11 @@ from dashboard.queries.allocations import index_of, number_of, state_of
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.progress import state_of as evaluation_state
 from dashboard.queries.progress import took
-from dashboard.queries.rollout import told_acts, versions_of
+from dashboard.queries.rollout import told_acts, versions_of, versions_url, ways_back
 from dashboard.rollout_words import sentence_of, standing_of, standing_word
 from dashboard.rollouts import GroupProgress, RolloutProgress, progress_of
 from dashboard.subscription import Subscription, topic_text
-from dashboard.versions import changes_told, going_back
+from dashboard.versions import changes_told
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number
 from scheduler.state import nouns
@@ -58,14 +58,6 @@ class StepLine(msgspec.Struct, frozen=True, kw_only=True):
     told: str
     why: str
     took: int
-
-
-class WayBack(msgspec.Struct, frozen=True, kw_only=True):
-    """A version that one may go back to."""
-
-    job: Job
-    word: str
-    consequence: str
 
 
 def deployment_page(reader: RecordReader, viewer: Viewer, *, deployment_id: str) -> dict[str, Any]:
@@ -128,7 +120,7 @@ def _parts(reader: RecordReader, deployment: Deployment, now: int) -> dict[str, 
         ],
         "steps_told": _steps_told(evaluations),
         **_changed(deployment, versions, job),
-        **_ways_back(versions),
+        **ways_back(deployment, versions),
         **told_acts(progress, versions),
     }
 
@@ -141,36 +133,16 @@ def _waits(blocked: Evaluation | None) -> dict[str, Any]:
 def _changed(deployment: Deployment, versions: Sequence[Job], job: Job | None) -> dict[str, Any]:
     """What this version changed, and where the two are compared."""
     before = next((each for each in versions if each.version < deployment.job_version), None)
-    versions_url = job_url(deployment.job_key, tab="versions")
-    sign = "&" if "?" in versions_url else "?"
+    url = versions_url(deployment)
+    sign = "&" if "?" in url else "?"
     return {
         "job": job,
         "job_url": job_url(deployment.job_key),
-        "versions_url": versions_url,
         "before": before,
         "changed": changes_told(diff_jobs(before, job)) if before and job else "",
-        "compare_url": f"{versions_url}{sign}from={before.version}&to={deployment.job_version}"
+        "compare_url": f"{url}{sign}from={before.version}&to={deployment.job_version}"
         if before
         else "",
-    }
-
-
-def _ways_back(versions: Sequence[Job]) -> dict[str, Any]:
-    """The versions that one may go back to, stable ones first."""
-    current = versions[0] if versions else None
-    ways = [
-        WayBack(
-            job=each,
-            word="stable" if each.stable else "not stable",
-            consequence=going_back(current, each),
-        )
-        for each in versions[1:]
-        if current is not None and not each.stop
-    ]
-    return {
-        "current": current,
-        "next_version": current.version + 1 if current is not None else 0,
-        "ways_back": sorted(ways, key=lambda way: (not way.job.stable, -way.job.version)),
     }
 
 

@@ -1,18 +1,31 @@
 """The rollout of a job's version: its newest deployment, as the job's page tells it.
 
 In: a reader and the job. Out: the RolloutProgress that `_job_rollout.html` shows, what the job's
-sentence says of it, and what its buttons would do.
+sentence says of it, and what its buttons would do, on whatever page they stand.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
+import msgspec
+
+from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
 from dashboard.queries.listings import newest_of_job
 from dashboard.rollout_words import fail_told, pause_told, promote_told
 from dashboard.rollouts import RolloutProgress, progress_of
+from dashboard.versions import going_back
 from scheduler.state import nouns
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.job import Job
+
+
+class WayBack(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that one may go back to."""
+
+    job: Job
+    word: str
+    consequence: str
 
 
 def rollout_of(reader: RecordReader, job: Job) -> RolloutProgress | None:
@@ -48,3 +61,41 @@ def versions_of(reader: RecordReader, deployment: Deployment) -> list[Job]:
         for each in reader.job_versions(deployment.job_key)
         if deployment.job_create_index in (0, each.create_index)
     ]
+
+
+def offered_acts(reader: RecordReader, deployment: Deployment) -> dict[str, Any]:
+    """Everything that the buttons of a rollout need, wherever they stand."""
+    if not deployment.is_active:
+        return {}
+    progress = progress_of(deployment)
+    versions = versions_of(reader, deployment)
+    return {
+        "rollout": progress,
+        **told_acts(progress, versions),
+        **ways_back(deployment, versions),
+    }
+
+
+def versions_url(deployment: Deployment) -> str:
+    """Where the versions of its job are compared."""
+    return job_url(deployment.job_key, tab="versions")
+
+
+def ways_back(deployment: Deployment, versions: Sequence[Job]) -> dict[str, Any]:
+    """The versions that one may go back to, stable ones first."""
+    current = versions[0] if versions else None
+    ways = [
+        WayBack(
+            job=each,
+            word="stable" if each.stable else "not stable",
+            consequence=going_back(current, each),
+        )
+        for each in versions[1:]
+        if current is not None and not each.stop
+    ]
+    return {
+        "current": current,
+        "versions_url": versions_url(deployment),
+        "next_version": current.version + 1 if current is not None else 0,
+        "ways_back": sorted(ways, key=lambda way: (not way.job.stable, -way.job.version)),
+    }

@@ -4,6 +4,7 @@ In: a reader, a story's id, how it is to be shown. Out: the context of `story.ht
 panels, in a number of reads that does not grow with the story.
 """
 
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from cluster.store.ports import Namespaces, RecordReader
 from dashboard.chains import Chain
 from dashboard.outcomes import short_outcome, waiting_for, why_waiting
 from dashboard.queries.progress import took
+from dashboard.queries.rollout import offered_acts
 from dashboard.queries.timeline import timeline_context
 from dashboard.stories.cells import cells_of
 from dashboard.stories.names import KINDS, cause_of, file_name, nodes_told, title_of
@@ -63,7 +65,7 @@ def story_page(
     )
     key = f"{story.id}/{shown.opened}" if shown.opened else story.id
     return {
-        **story_panel(reader, whole, shown),
+        **story_panel(reader, whole, shown, viewer.may_in(story.namespace)),
         "views": [
             {
                 "word": word,
@@ -97,8 +99,10 @@ def story_for(reader: RecordReader, viewer: Viewer, story_id: str) -> tuple[Stor
     return story, viewer.namespaces
 
 
-def story_panel(reader: RecordReader, whole: Whole, shown: Shown) -> dict[str, Any]:
-    """What page and frames tell of a story."""
+def story_panel(
+    reader: RecordReader, whole: Whole, shown: Shown, may: Collection[str] = ()
+) -> dict[str, Any]:
+    """What page and frames tell of a story, and offer to whoever `may` do it."""
     story, facts, track = whole.story, whole.facts, whole.track
     names = whole.names
     until = facts.ended or whole.gathered.at
@@ -131,6 +135,19 @@ def story_panel(reader: RecordReader, whole: Whole, shown: Shown) -> dict[str, A
         "track": track,
         "now_url": shown.address(at="") or "?",
         **(_replayed(track, shown) if track is not None else {}),
+        **_offered(reader, whole, may),
+    }
+
+
+def _offered(reader: RecordReader, whole: Whole, may: Collection[str]) -> dict[str, Any]:
+    """The buttons of its rollout, as the page of the rollout has them; none of the past."""
+    if whole.rollout is None or whole.gathered.past is not None:
+        return {"may": may}
+    namespace = whole.rollout.deployment.namespace
+    return {
+        "may": may,
+        "namespace": namespace,
+        **offered_acts(reader, whole.rollout.deployment),
     }
 
 

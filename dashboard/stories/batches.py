@@ -9,33 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from dashboard.stories.acts import act_of, with_acts
+from dashboard.stories.phase import RolloutPhase
 from dashboard.wording import clock_time, number
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.deployment import Deployment, DeploymentStatus
+from scheduler.structs.deployment import Deployment, DeploymentStatus, RolloutVerb
 from scheduler.structs.evaluation import Evaluation
 
 _PROMOTED = "its canaries"
-
-
-class RolloutPhase(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of a rollout. It begins with the evaluation of `since`, an index."""
-
-    key: str
-    title: str
-    since: int
-    began: int = 0
-    #: Names of allocations that it places; those healthy of them.
-    wanted: int = 0
-    healthy: int = 0
-    #: When the last of them became healthy, ns.
-    whole_at: int = 0
-    #: What a circle at its beginning says.
-    event: tuple[str, ...] = ()
-    is_to_come: bool = False
-    #: What it waits for before it begins.
-    expects: str = ""
-    #: A tone of its own, whatever its evaluations say.
-    tone: str = ""
 
 
 class WatchedRollout(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,9 +44,9 @@ def phases_of(
     rest = [alloc for alloc in rollout.allocations if alloc not in first]
     phases += _batches(rollout, rest, evaluations, canaries, until)
     failure = _failure(rollout.deployment, steps)
-    if failure is None:
-        return phases
-    return [*[_cut_off(phase, failure.began) for phase in _begun(phases)], failure]
+    if failure is not None:
+        phases = [*[_cut_off(phase, failure.began) for phase in _begun(phases)], failure]
+    return with_acts(phases, rollout.deployment)
 
 
 def _cut_off(phase: RolloutPhase, at: int) -> RolloutPhase:
@@ -94,21 +75,24 @@ def _is_canary(alloc: Allocation, deployment: Deployment) -> bool:
 
 
 def _promotion(deployment: Deployment, promotion: Evaluation | None) -> list[RolloutPhase]:
-    if promotion is None:
+    act = act_of(deployment, RolloutVerb.PROMOTED)
+    if promotion is None and act is None:
         automatic = any(group.auto_promote for group in deployment.task_groups.values())
         words = "when all are healthy" if automatic else "when a person promotes"
         return [
             RolloutPhase(key="promoted", title="Promoted", since=0, is_to_come=True, expects=words)
         ]
+    # Its evaluation may be collected; the act is remembered with the deployment.
+    index, at = (promotion.create_index, promotion.create_time) if promotion else (0, 0)
+    by = act.by if act is not None else ""
+    if act is not None and not index:
+        index, at = act.index, act.at
     return [
         RolloutPhase(
-            key="promoted",
-            title="Promoted",
-            since=promotion.create_index,
-            began=promotion.create_time,
-            event=("promoted", clock_time(promotion.create_time)),
+            key="promoted", title="Promoted", since=index, began=at, by=by,
+            event=("promoted", *((by,) if by else ()), clock_time(at)),
         )
-    ]
+    ]  # fmt: skip
 
 
 def _batches(
@@ -220,11 +204,17 @@ def _failure(deployment: Deployment, steps: Sequence[Evaluation]) -> RolloutPhas
         return None
     ending = next((item for item in steps if item.create_index >= deployment.modify_index), None)
     went_back = goes_back(deployment)
+    act = act_of(deployment, RolloutVerb.FAILED)
+    by = act.by if act is not None else ""
     return RolloutPhase(
         key="failed",
         title="Went back" if went_back else "Failed",
         since=ending.create_index if ending is not None else deployment.modify_index,
         began=deployment.modify_time or (ending.create_time if ending is not None else 0),
-        event=("rollout", "failed", clock_time(deployment.modify_time)),
+        by=by,
+        event=(
+            *(("failed", by) if by else ("rollout", "failed")),
+            clock_time(deployment.modify_time),
+        ),
         tone="failed",
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.story_lanes import LaneEvent, StoryLane
-from dashboard.stories.batches import RolloutPhase
+from dashboard.stories.phase import RolloutPhase
 from dashboard.wording import clock_time, count_of, number, span
 
 _MOVES = ("applying", "scheduling", "pending", "delayed")
@@ -115,10 +115,11 @@ def _phase_row(
     told = ", ".join(
         part
         for part in (
-            " ".join(phase.event[:-1]),
+            _opened_told(phase),
             count_of(blocked, "evaluation waits", "evaluations wait") if blocked else "",
             _done(inside),
             "" if inside or phase.is_to_come else "placed with the phase before",
+            *phase.notes,
             phase.expects,
         )
         if part
@@ -129,10 +130,16 @@ def _phase_row(
     )  # fmt: skip
 
 
+def _opened_told(phase: RolloutPhase) -> str:
+    if phase.by:
+        return f"{phase.event[0]} by {phase.by}"
+    return " ".join(phase.event[:-1])
+
+
 def _phase_subs(phase: RolloutPhase, row: LaneRow) -> tuple[str, ...]:
     if phase.is_to_come:
         return (f"{number(phase.wanted)} to come",) if phase.wanted else ("to come",)
-    subs = []
+    subs = [f"by {phase.by}"] if phase.by else []
     if phase.wanted:
         subs.append(f"{number(phase.healthy)} of {number(phase.wanted)} healthy")
     elif phase.began:

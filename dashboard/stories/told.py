@@ -8,8 +8,8 @@ import msgspec
 from dashboard.outcomes import OutcomeSentence
 from dashboard.wording import clock_time, count_of, number, span
 
-RUNNING, HELD_UP, WAITS, DONE, FAILED, WENT_BACK, CANCELED, QUIET = (
-    "running", "held-up", "waits", "done", "failed", "went-back", "canceled", "quiet",
+RUNNING, HELD_UP, WAITS, PAUSED, DONE, FAILED, WENT_BACK, CANCELED, QUIET = (
+    "running", "held-up", "waits", "paused", "done", "failed", "went-back", "canceled", "quiet",
 )  # fmt: skip
 
 
@@ -26,6 +26,8 @@ class RolloutFacts(msgspec.Struct, frozen=True, kw_only=True):
     batch: int = 0
     batches: int = 0
     deadline: int = 0
+    #: Who holds it while it is paused.
+    paused_by: str = ""
     reverts: bool = False
     went_back: bool = False
     description: str = ""
@@ -75,6 +77,8 @@ def standing_of(facts: StoryFacts) -> str:
     rollout = facts.rollout
     if rollout is not None and rollout.status == "failed":
         return WENT_BACK if rollout.went_back else FAILED
+    if rollout is not None and rollout.status == "paused":
+        return PAUSED
     if facts.blocked:
         return HELD_UP
     if rollout is not None and rollout.canaries_waiting and rollout.status == "running":
@@ -169,8 +173,9 @@ def _rolled_out(facts: StoryFacts, rollout: RolloutFacts) -> OutcomeSentence:
                 rest=_sentence(rollout.description),
             )
         case "paused":
+            by = f" by {rollout.paused_by}" if rollout.paused_by else ""
             return OutcomeSentence(
-                strong=f"Paused: {healthy} run {version}.", rest="A person goes on with it."
+                strong=f"Paused{by}: {healthy} run {version}.", rest="A person goes on with it."
             )
     if rollout.canaries_waiting and not waits:
         healthy_ones = count_of(

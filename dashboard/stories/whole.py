@@ -13,7 +13,8 @@ from cluster.store.ports import Namespaces, RecordReader
 from dashboard.graphs.geometry import Graph
 from dashboard.graphs.story import StoryDrawing, folded_in, story_graph
 from dashboard.outcomes import waiting_for
-from dashboard.stories.batches import RolloutPhase, WatchedRollout, phases_of
+from dashboard.stories.acts import as_of, held_by
+from dashboard.stories.batches import WatchedRollout, phases_of
 from dashboard.stories.gathered import (
     ALL_READ,
     Gathered,
@@ -23,6 +24,7 @@ from dashboard.stories.gathered import (
 )
 from dashboard.stories.lanes import Told, harm_lanes, rollout_lanes
 from dashboard.stories.names import event_of, harm_of, title_of
+from dashboard.stories.phase import RolloutPhase
 from dashboard.stories.replay import PastMoment, Track, times_of, track_of
 from dashboard.stories.rows import deployment_of, rollout_facts
 from dashboard.stories.told import RolloutFacts, StoryFacts
@@ -165,9 +167,10 @@ def _as_it_was(deployment: Deployment, past: PastMoment | None) -> Deployment:
         name: msgspec.structs.replace(group, require_progress_by=0, promoted=False)
         for name, group in deployment.task_groups.items()
     }
-    return msgspec.structs.replace(
+    running = msgspec.structs.replace(
         deployment, status=DeploymentStatus.RUNNING, status_description="", task_groups=groups
     )
+    return as_of(running, past.index)
 
 
 def _at_once(reader: RecordReader, deployment: Deployment) -> int:
@@ -241,7 +244,10 @@ def _rollout_facts(rollout: WatchedRollout, told: Told, gathered: Gathered) -> R
     facts = rollout_facts(rollout.deployment)
     batches = [row for row in told.rows if row.title.startswith("Batch")]
     begun = [row for row in batches if row.state != "to-come"]
-    facts = msgspec.structs.replace(facts, batch=len(begun), batches=len(batches))
+    held = held_by(rollout.deployment)
+    facts = msgspec.structs.replace(
+        facts, batch=len(begun), batches=len(batches), paused_by=held.by if held else ""
+    )
     if gathered.past is None:
         return facts
     healthy = sum(row.healthy for row in told.rows)

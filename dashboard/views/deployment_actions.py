@@ -64,9 +64,16 @@ async def _ordered(
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused)
         messages.error(request, f"Nothing was changed: {str(refused).strip()}.")
-        return redirect("deployment", found.id)
+        return _back(request, found)
     messages.success(request, told.format(found.job_version))
-    return redirect("deployment", found.id)
+    return _back(request, found)
+
+
+def _back(request: HttpRequest, deployment: Deployment) -> HttpResponseBase:
+    """To the story whose page was asked from, else to the page of the rollout."""
+    if deployment.story_id and request.POST.get("story") == deployment.story_id:
+        return redirect("story", deployment.story_id)
+    return redirect("deployment", deployment.id)
 
 
 def _promote(

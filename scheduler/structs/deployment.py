@@ -48,6 +48,29 @@ class GroupRollout(Wire, frozen=True):
     unhealthy_allocs: int = 0
 
 
+class RolloutVerb(StrEnum):
+    """What a person does to a rollout."""
+
+    PROMOTED = "promoted"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    FAILED = "failed"
+
+
+class RolloutAct(Wire, frozen=True):
+    """One thing that somebody did to a rollout."""
+
+    verb: RolloutVerb = RolloutVerb.PROMOTED
+    #: What people call whoever asked for it.
+    by: str = ""
+    at: Nanoseconds = 0
+    index: int = 0
+
+
+#: Acts that a deployment remembers, the newest.
+KEPT_ACTS = 20
+
+
 class Deployment(Wire, frozen=True, rename=wire_names(story_id="Story")):
     """A rollout of one job version."""
 
@@ -69,6 +92,8 @@ class Deployment(Wire, frozen=True, rename=wire_names(story_id="Story")):
     modify_time: Nanoseconds = 0
     #: Ours: the story of its version; left out on the wire when absent.
     story_id: str = ""
+    #: Ours: what people did to it, oldest first; left out on the wire when nobody did anything.
+    acts: tuple[RolloutAct, ...] = ()
 
     @property
     def job_key(self) -> JobKey:

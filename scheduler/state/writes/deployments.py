@@ -11,13 +11,17 @@ from msgspec.structs import replace
 from scheduler.errors import IllegalTransition
 from scheduler.ports import Change
 from scheduler.state.writes.jobs import mark_stable
+from scheduler.state.writes.stories import person_of
 from scheduler.state.writes.story_roots import story_of_deployment
 from scheduler.structs.allocation import Allocation, DeploymentHealth
 from scheduler.structs.deployment import (
+    KEPT_ACTS,
     Deployment,
     DeploymentStatus,
     DeploymentStatusUpdate,
     GroupRollout,
+    RolloutAct,
+    RolloutVerb,
 )
 
 _RUNS_AGAIN = frozenset({DeploymentStatus.RUNNING, DeploymentStatus.PAUSED})
@@ -42,6 +46,7 @@ def write_deployment(change: Change, deployment: Deployment, eval_id: str = "") 
         create_time=(before.create_time if before else deployment.create_time) or change.now,
         modify_time=before.modify_time if before and has_ended else change.now,
         story_id=before.story_id if before else story_of_deployment(change, deployment, eval_id),
+        acts=before.acts if before else (),
     )
     change.put_deployment(stored)
     _follow_status(change, before, stored)
@@ -73,6 +78,15 @@ def update_deployment_status(change: Change, update: DeploymentStatusUpdate) -> 
     change.put_deployment(stored)
     _follow_status(change, before, stored)
     return stored
+
+
+def note_act(change: Change, deployment_id: str, verb: RolloutVerb) -> None:
+    """Remember who did this; what the cluster did by itself has no name."""
+    deployment = change.deployment(deployment_id)
+    if deployment is None:
+        return
+    act = RolloutAct(verb=verb, by=person_of(change.by), at=change.now, index=change.index)
+    change.put_deployment(replace(deployment, acts=(*deployment.acts, act)[-KEPT_ACTS:]))
 
 
 def promote_groups(

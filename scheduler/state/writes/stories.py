@@ -6,7 +6,7 @@ part of is decided in `story_roots`.
 
 from msgspec.structs import replace
 
-from scheduler.access.caller import CallerKind
+from scheduler.access.caller import Caller, CallerKind
 from scheduler.ports import Change
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.structs.job import Job
@@ -27,13 +27,11 @@ TOGETHER = 60_000_000_000
 def begin(change: Change, story: Story, *, is_new: bool = False) -> str:
     """Store a story that begins now, unless it has begun; its id. `is_new`: it cannot have."""
     if is_new or change.get(STORIES, story.id) is None:
-        by = change.by
-        by_nobody = by.kind in (CallerKind.CLUSTER, CallerKind.AGENT)
         change.put(
             STORIES,
             replace(
                 story,
-                actor="" if by_nobody else by.name or by.id,
+                actor=person_of(change.by),
                 create_time=change.now,
                 modify_time=change.now,
                 create_index=change.index,
@@ -41,6 +39,12 @@ def begin(change: Change, story: Story, *, is_new: bool = False) -> str:
             ),
         )
     return story.id
+
+
+def person_of(by: Caller) -> str:
+    """What people call whoever asked; empty where the cluster itself or an agent did."""
+    by_nobody = by.kind in (CallerKind.CLUSTER, CallerKind.AGENT)
+    return "" if by_nobody else by.name or by.id
 
 
 def version_story(change: Change, job: Job, kind: StoryKind, text: str, parent: str = "") -> str:

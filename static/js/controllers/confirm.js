@@ -4,7 +4,10 @@
 export function attachConfirm() {
   document.addEventListener("click", (event) => {
     const opener = event.target.closest?.("[data-confirm]");
-    if (opener) return open(document.getElementById(opener.dataset.confirm), opener);
+    const dialog = opener && document.getElementById(opener.dataset.confirm);
+    // A link that asks first leads on where its dialog is not on the page.
+    if (dialog) event.preventDefault();
+    if (opener) return open(dialog, opener);
     const closer = event.target.closest?.('[data-action="close"]');
     closer?.closest("dialog")?.close();
   });

@@ -1,8 +1,20 @@
 """The phases of a rollout against allocations and evaluations as the product writes them."""
 
+from msgspec.structs import replace
+
+from dashboard.graphs.chain_places import ChainMember
+from dashboard.graphs.story_lanes import LaneEvent
+from dashboard.stories.acts import as_of, held_by
 from dashboard.stories.batches import WatchedRollout, phases_of
+from dashboard.stories.lanes import rollout_lanes
 from scheduler.structs.allocation import DeploymentHealth
-from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
+from scheduler.structs.deployment import (
+    Deployment,
+    DeploymentStatus,
+    GroupRollout,
+    RolloutAct,
+    RolloutVerb,
+)
 from scheduler.structs.evaluation import Cause, CauseKind
 from tests.builders import SECOND, SOME_MOMENT, make_allocation, make_evaluation
 
@@ -135,3 +147,50 @@ def test_what_was_not_whole_when_the_rollout_failed_does_not_run_on():
     first, end = phases_of(failed, {}, until=LATE)
     assert (first.title, first.tone, first.whole_at) == ("Canary", "failed", LATE)
     assert end.title == "Failed"
+
+
+def act(verb, index, by="kim"):
+    return RolloutAct(verb=verb, by=by, at=SOME_MOMENT + index * SECOND, index=index)
+
+
+def acted(watched, *acts):
+    return replace(watched, deployment=replace(watched.deployment, acts=acts))
+
+
+def test_phases_name_who_promoted_paused_and_let_go_on():
+    canary, first = alloc(1, 10), alloc(2, 21)
+    group = {"desired_canaries": 1, "placed_canaries": (canary.id,)}
+    watched = acted(
+        rollout(canary, first, total=2, **group),
+        act(RolloutVerb.PROMOTED, 20),
+        act(RolloutVerb.PAUSED, 25, "lee"),
+        act(RolloutVerb.RESUMED, 27),
+    )
+    # The evaluation of the promotion is gone: the deployment remembers it.
+    canary_phase, promoted, batch = phases_of(watched, {}, until=LATE)
+    assert (promoted.by, promoted.since) == ("kim", 20)
+    assert promoted.event[:2] == ("promoted", "kim")
+    assert (canary_phase.notes, promoted.notes) == ((), ())
+    assert [note.rpartition(" ")[0] for note in batch.notes] == ["paused by lee", "went on by kim"]
+    members = [ChainMember(id="e", job="shop", state="complete", icon="complete", created_at=21)]
+    event = LaneEvent(lines=("shop v2",), name="Cause")
+    rows = rollout_lanes((canary_phase, promoted, batch), members, event, LATE).rows
+    assert rows[1].told.startswith("promoted by kim")
+    assert "paused by lee" in rows[2].told
+
+
+def test_a_rollout_that_somebody_failed_names_them():
+    failed = rollout(alloc(1, 10), total=2, status=DeploymentStatus.FAILED)
+    phases = phases_of(acted(failed, act(RolloutVerb.FAILED, 900)), {}, until=LATE)
+    assert (phases[-1].by, phases[-1].event[:2]) == ("kim", ("failed", "kim"))
+
+
+def test_it_was_paused_then_and_by_whom():
+    running = acted(
+        rollout(alloc(1, 10)), act(RolloutVerb.PAUSED, 20), act(RolloutVerb.RESUMED, 30)
+    ).deployment
+    paused = as_of(running, 25)
+    assert paused.status is DeploymentStatus.PAUSED
+    assert held_by(paused).by == "kim"
+    assert as_of(running, 30).status is DeploymentStatus.RUNNING
+    assert as_of(running, 19).acts == ()

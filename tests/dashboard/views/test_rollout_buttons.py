@@ -1,5 +1,7 @@
 """The buttons of a rollout on a job's page."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,9 +11,13 @@ from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Namespace
+from scheduler.structs.story import version_story_id
 from tests.builders import SOME_MOMENT, make_allocation, make_job
 from tests.callers import MANAGER
+from tests.dashboard.views.conftest import Browser
+from tests.people import account
 
 JOB = "/jobs/default/web/"
 PAGE = "/deployments/d/"
@@ -120,3 +126,61 @@ def test_rollouts_of_others_are_not_there(guest, store, deploy, button):
     answer = guest.post(f"/deployments/{button}/", deployment="d")
     assert answer.headers["Location"] == "/deployments/"
     assert deployment_of(store) == before
+
+
+@pytest.fixture
+def story(store, deploy):
+    """The page of the story of that rollout."""
+    deploy()
+    job = store.read(lambda reader: reader.job(JobKey("default", "web")))
+    name = version_story_id(job.key, job.create_index, job.version)
+
+    def work(change):
+        change.put_deployment(replace(change.deployment("d"), story_id=name))
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    return f"/stories/{name}/"
+
+
+def test_the_page_of_its_story_has_the_same_buttons_with_the_same_words(browser, story):
+    told = re.findall(r'data-fill-consequence="([^"]*)"', browser.get(PAGE).text)
+    assert len(told) == 3
+    text = browser.get(story).text
+    assert re.findall(r'data-fill-consequence="([^"]*)"', text) == told
+    for dialog in ("promote-rollout", "pause-rollout", "fail-rollout"):
+        assert f'<dialog class="dialog" id="{dialog}"' in text
+
+
+def test_what_is_done_on_the_story_leads_back_to_it_and_names_who_did_it(browser, store, story):
+    name = story.split("/")[2]
+    text, where = said(browser, browser.post("/deployments/pause/", pause="d", story=name))
+    assert where == story
+    assert "Paused by kim: 1 of 3 run v0." in text
+    assert 'name="resume" value="d"' in text
+    said(browser, browser.post("/deployments/pause/", resume="d", story=name))
+    text, where = said(browser, browser.post("/deployments/promote/", deployment="d", story=name))
+    assert where == story
+    assert "promoted by kim" in text
+    text, where = said(browser, browser.post("/deployments/fail/", deployment="d", story=name))
+    assert where == story
+    assert "failed by kim" in text
+    assert 'data-confirm="fail-rollout"' not in text
+    verbs = [(act.verb.value, act.by) for act in deployment_of(store).acts]
+    assert verbs == [
+        ("paused", "kim"), ("resumed", "kim"), ("promoted", "kim"), ("failed", "kim"),
+    ]  # fmt: skip
+
+
+def test_a_story_that_is_not_the_rollouts_is_not_led_to(browser, story):
+    answer = browser.post("/deployments/pause/", pause="d", story="https://elsewhere")
+    assert answer.headers["Location"] == PAGE
+
+
+def test_who_may_only_look_finds_the_buttons_greyed_on_the_story(store, story):
+    text = Browser(account(store, "viewer", "lena")).get(story).text
+    assert 'data-confirm="pause-rollout"' not in text
+    assert 'id="rollout-pause-denied"' in text
+
+
+def test_of_the_past_nothing_is_offered(browser, story):
+    assert 'data-confirm="pause-rollout"' not in browser.get(story, at=1).text
