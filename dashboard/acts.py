@@ -48,6 +48,7 @@ _BUTTONS = {
     "job-tag": "tag job version",
     "job-untag": "untag job version",
     "node-eligibility": "open or close node",
+    "rehearsal-cancel": "cancel rehearsal",
     "what-if-ask": "rehearse",
 }
 #: Parts of addresses and forms that name what is acted on.

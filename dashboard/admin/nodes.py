@@ -216,8 +216,8 @@ class NodeAdmin(ReadOnlyAdmin):
         }
         wanted = request.GET.get("rehearsal", "") if kind == "drain" else ""
         if wanted:
-            access, now = caller_of_request(request).access, _moment(request)["now"]
-            found = the_store().read(lambda reader: rehearsal_context(reader, wanted, access, now))
+            by, now = caller_of_request(request), _moment(request)["now"]
+            found = the_store().read(lambda reader: rehearsal_context(reader, wanted, by, now))
             context |= {"rehearsal": found, "gone": found is None}
             context["look_again"] = request.get_full_path()
         answer = render(request, "admin/cluster/noderow/drain.html", context)

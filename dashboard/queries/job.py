@@ -122,7 +122,7 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
             topic_text(kind, f"{key.namespace}/{key.job_id}") for kind in _TOPICS[chosen]
         ),
         "namespace": key.namespace,
-        "may": viewer.may_in(key.namespace),
+        "may": viewer.may_in(key.namespace) | viewer.may_with_nodes & {NODE_READ},
         **standing,
         **(acts_of(reader, standing["rollout"]) if chosen == "overview" else {}),
         **(

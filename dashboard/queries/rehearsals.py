@@ -21,16 +21,18 @@ from dashboard.rehearsed import (
     sentence,
     sums,
 )
-from scheduler.access.access import Access
+from dashboard.rehearsed_acts import act_of
+from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 
 
 def rehearsal_context(
-    reader: StateReader, rehearsal_id: str, access: Access, now: int
+    reader: StateReader, rehearsal_id: str, by: Caller, now: int
 ) -> dict[str, Any] | None:
     """What pages show of one; None when it is not, or no longer, kept."""
+    access = by.access
     row = reader.get(REHEARSALS, rehearsal_id) if rehearsal_id else None
     if row is None:
         return None
@@ -40,8 +42,10 @@ def rehearsal_context(
     return {
         "row": row,
         "is_open": not row.has_ended,
+        "may_cancel": not row.has_ended and (access.is_management or row.by_id == by.id),
         "changes": _changes(reader, scenario) if told else None,
         "document": row.scenario if told else "",
+        "act": act_of(scenario, access) if told else None,
         "now": now,
         "ran_for": max(0, now - row.begun_at) if row.begun_at else 0,
         "outcome": _outcome(row),

@@ -18,12 +18,18 @@ from cluster.operations.jobs import (
     evaluate_job,
     register_job,
 )
+from cluster.operations.rights import require
 from cluster.page_addresses import job_url
 from cluster.store.access import the_store
+from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
 from dashboard.page import action
 from dashboard.queries.job import submission_of
+from dashboard.rehearsed_acts import stop_change
+from dashboard.rehearsing import rehearse_act
+from dashboard.rights import ACTIONS
 from dashboard.viewer import Viewer
+from dashboard.views.job_forms import job_of_form
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
@@ -36,13 +42,17 @@ Ordered = Callable[[HttpRequest, Viewer, Job], Awaitable[JobWritten]]
 
 @action
 async def stop_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
-    """POST /jobs/stop/."""
+    """POST /jobs/stop/; with `rehearse`, what that would do."""
+    if "rehearse" in request.POST:
+        return await _rehearsed(request, viewer, "stop")
     return await _ordered(request, viewer, _stop, "{} is being stopped.")
 
 
 @action
 async def purge_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
-    """POST /jobs/purge/."""
+    """POST /jobs/purge/; with `rehearse`, what that would do."""
+    if "rehearse" in request.POST:
+        return await _rehearsed(request, viewer, "purge")
     return await _ordered(request, viewer, _purge, "{} is purged with all its versions.")
 
 
@@ -97,6 +107,22 @@ async def restart(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     else:
         messages.success(request, f"{task or alloc.name} restarts.")
     return redirect(f"/allocations/{alloc.id}/")
+
+
+async def _rehearsed(request: HttpRequest, viewer: Viewer, act: str) -> HttpResponseBase:
+    """Stopping or purging a job, on a copy of the cluster."""
+    job = await job_of_form(request, viewer)
+    if job is None:
+        return _gone(request, "/jobs/")
+    told = Act(f"{act} job", "job", job.id, job.namespace)
+    try:
+        require(viewer.caller, job.namespace, *ACTIONS[act])
+    except OperationRefused as refused:
+        note_refusal(request, viewer.caller, refused, told)
+        messages.error(request, f"Not rehearsed: {str(refused).strip()}.")
+        return redirect(job_url(job.key))
+    change = stop_change(job.key, purge=act == "purge")
+    return await rehearse_act(request, viewer, change, told, back=job_url(job.key))
 
 
 async def _ordered(

@@ -22,14 +22,19 @@ from cluster.operations.job_dispatch import (
     dispatch_job,
 )
 from cluster.operations.periodic import force_launch
+from cluster.operations.rights import require
 from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.page_addresses import job_url
 from cluster.store.access import the_store
+from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
 from dashboard.page import action
 from dashboard.queries.dispatch import Typed, meta_key, meta_name
 from dashboard.queries.job import JobWish
 from dashboard.queries.scale import ScaleTyped
+from dashboard.rehearsed_acts import scale_change
+from dashboard.rehearsing import rehearse_act
+from dashboard.rights import ACTIONS
 from dashboard.viewer import Viewer
 from dashboard.views.job_forms import (
     gone,
@@ -106,11 +111,15 @@ async def dispatch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
 
 @action
 async def scale(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
-    """POST /jobs/scale/: the group whose button was pressed, to the number beside it."""
+    """POST /jobs/scale/: the group whose button was pressed, to the number beside it.
+
+    The button `rehearse` asks what that would do.
+    """
     job = await job_of_form(request, viewer)
     if job is None:
         return gone(request)
-    group = request.POST.get("group", "")
+    is_rehearsal = "rehearse" in request.POST
+    group = request.POST.get("rehearse" if is_rehearsal else "group", "")
     typed = {
         each.name: request.POST.get(f"count.{quote(each.name, safe='')}", "")
         for each in job.task_groups
@@ -122,6 +131,11 @@ async def scale(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
             raise OperationRefused("press the button beside the group that you mean")
         if count is None:
             raise OperationRefused("give a whole number")
+        if is_rehearsal:
+            require(viewer.caller, job.namespace, *ACTIONS["scale"])
+            act = Act("scale job", "job", job.id, job.namespace)
+            change = scale_change(job.key, group, count)
+            return await rehearse_act(request, viewer, change, act, back=job_url(job.key))
         asked = ScalingRequest(
             task_group=group, count=count, message=request.POST.get("message", "").strip()
         )

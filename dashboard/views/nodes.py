@@ -1,6 +1,7 @@
 """Nodes and their drains: pages, and the buttons that open, close and stop draining a node."""
 
 from functools import partial
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -9,10 +10,13 @@ from django.shortcuts import redirect
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
 from cluster.store.access import the_store
+from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
 from dashboard.page import action, page, shown
 from dashboard.queries.drains import drain_page, drains_page
 from dashboard.queries.nodes import node_page, nodes_page
+from dashboard.rehearsed_acts import eligibility_change
+from dashboard.rehearsing import rehearse_act
 from dashboard.viewer import Viewer
 
 _NOT_STAFF = "Nodes are changed by staff. Ask an administrator."
@@ -52,13 +56,17 @@ async def drain(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpRespo
 
 @action
 async def set_eligibility(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpResponse:
-    """Open or close a node for new allocations."""
+    """Open or close a node for new allocations; with `rehearse`, what that would do."""
     wanted = request.POST.get("eligibility", "")
     back = redirect("node", node_id)
     if not viewer.access.writes("node"):
         note_refusal(request, viewer.caller, NotAllowed(missing="node:write"))
         messages.error(request, _NOT_STAFF)
         return back
+    if "rehearse" in request.POST:
+        change = eligibility_change([node_id], wanted)
+        act = Act("open or close node", "node", node_id)
+        return await rehearse_act(request, viewer, change, act, back=f"/nodes/{quote(node_id)}/")
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
         await the_store().awrite_call(

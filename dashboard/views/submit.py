@@ -16,6 +16,7 @@ from django.shortcuts import redirect
 from cluster.jobspec.diff import diff_jobs
 from cluster.operations.admission import JobMovedOn
 from cluster.operations.errors import OperationRefused
+from cluster.operations.job_rights import require_registration
 from cluster.operations.jobs import JobRegistration, JobWritten, register_job
 from cluster.page_addresses import job_url
 from cluster.store.access import the_store
@@ -26,6 +27,7 @@ from dashboard.examples import EXAMPLES
 from dashboard.page import action, key_in, page, shown
 from dashboard.queries.differences import diff_lines
 from dashboard.queries.job import source_of, submission_of
+from dashboard.queries.rehearsals import rehearsal_context
 from dashboard.queries.submission import (
     Draft,
     judge,
@@ -33,6 +35,8 @@ from dashboard.queries.submission import (
     refusal_findings,
     review,
 )
+from dashboard.rehearsed_acts import run_change
+from dashboard.rehearsing import ask_to_rehearse, end_open_rehearsal
 from dashboard.viewer import Absent, Viewer, crumbs
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission
@@ -117,18 +121,24 @@ async def _sent(
     if job is None or draft.problems:
         extra = {"http_status": draft.status}
         return await _page(request, viewer, sheet, draft=draft, extra=extra)
-    if request.POST.get("step") != "run":
+    step = request.POST.get("step")
+    if step not in ("run", "rehearse", "cancel"):
         return await _planned(request, viewer, sheet, draft, job)
     if request.POST.get("digest") != sheet.digest:
         notice = (
-            "Not run: the text changed since your plan.",
+            f"Not {'run' if step == 'run' else 'rehearsed'}: the text changed since your plan.",
             "This is the plan of the new text.",
         )
         return await _planned(request, viewer, sheet, draft, job, notice=notice)
+    if step == "cancel":
+        await _canceled(request, viewer)
+        return await _planned(request, viewer, sheet, draft, job)
+    if step == "rehearse":
+        return await _rehearsed(request, viewer, sheet, draft, job)
     return await _run(request, viewer, sheet, draft, job)
 
 
-async def _planned(
+async def _planned(  # noqa: PLR0913 - what the page shows beside the plan
     request: HttpRequest,
     viewer: Viewer,
     sheet: Sheet,
@@ -136,6 +146,7 @@ async def _planned(
     job: Job,
     *,
     notice: tuple[str, str] | None = None,
+    rehearsal_id: str = "",
 ) -> HttpResponse:
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
@@ -148,8 +159,42 @@ async def _planned(
     if sheet.base and sheet.base != str(plan.job_modify_index):
         notice = notice or _OPENED_EARLIER
         sheet = msgspec.structs.replace(sheet, base=str(plan.job_modify_index))
-    extra = {"review": plan, "notice": notice, "http_status": http_status}
+    extra: dict[str, Any] = {"review": plan, "notice": notice, "http_status": http_status}
+    wanted = rehearsal_id or request.POST.get("rehearsal", "")
+    if wanted and request.POST.get("digest") == sheet.digest:
+        told = await the_store().aread(
+            lambda reader: rehearsal_context(reader, wanted, viewer.caller, viewer.now)
+        )
+        extra |= {"rehearsal": told, "gone": told is None}
     return await _page(request, viewer, sheet, draft=draft, extra=extra)
+
+
+async def _rehearsed(
+    request: HttpRequest, viewer: Viewer, sheet: Sheet, draft: Draft, job: Job
+) -> HttpResponse:
+    """The plan, and below it the rollout on a copy of the cluster: asked for now, shown later."""
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    try:
+        require_registration(viewer.caller, job, "register-job")
+        asked = await the_store().awrite_call(
+            ask_to_rehearse, [run_change(job)], by=viewer.caller, now=viewer.now, ids=ids
+        )
+    except OperationRefused as refused:
+        note_refusal(request, viewer.caller, refused, Act("rehearse: register job", "job", job.id))
+        notice = ("Not rehearsed.", f"{str(refused).strip()}.")
+        return await _planned(request, viewer, sheet, draft, job, notice=notice)
+    return await _planned(request, viewer, sheet, draft, job, rehearsal_id=asked.id)
+
+
+async def _canceled(request: HttpRequest, viewer: Viewer) -> None:
+    """End the rehearsal that the page shows; where it will not end, the page says why."""
+    try:
+        await the_store().awrite_call(
+            end_open_rehearsal, request.POST.get("rehearsal", ""), by=viewer.caller, now=viewer.now
+        )
+    except OperationRefused as refused:
+        note_refusal(request, viewer.caller, refused, Act("cancel rehearsal"))
+        messages.error(request, f"Not canceled: {refused}.")
 
 
 async def _run(

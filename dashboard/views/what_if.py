@@ -6,14 +6,16 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from cluster.operations.errors import OperationRefused
 from cluster.store.access import the_store
+from cluster.store.audit_entries import Act
 from cluster.store.ports import RecordReader
 from dashboard.acts import note_refusal
 from dashboard.page import action, page, shown
 from dashboard.queries.rehearsals import rehearsal_context
-from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse
+from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse, end_open_rehearsal
 from dashboard.viewer import Absent, Viewer
 
 FIELDS = (
@@ -38,7 +40,7 @@ async def rehearsal(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> 
     """GET /what-if/<id>/: how far it is, or what was found."""
 
     def query(reader: RecordReader, seen_by: Viewer) -> dict[str, Any]:
-        found = rehearsal_context(reader, rehearsal_id, seen_by.access, seen_by.now)
+        found = rehearsal_context(reader, rehearsal_id, seen_by.caller, seen_by.now)
         if found is None:
             raise Absent
         return {
@@ -72,6 +74,24 @@ async def ask(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         messages.error(request, f"Not rehearsed: {refusal}")
         return redirect(reverse("what-if", query=kept))
     return redirect(reverse("rehearsal", args=[asked.id], query=kept))
+
+
+@action
+async def cancel(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> HttpResponse:
+    """POST /what-if/<id>/cancel/: end one that waits or runs; back to where it was looked at."""
+    try:
+        await the_store().awrite_call(
+            end_open_rehearsal, rehearsal_id, by=viewer.caller, now=viewer.now
+        )
+    except OperationRefused as refusal:
+        act = Act("cancel rehearsal", "rehearsal", rehearsal_id)
+        note_refusal(request, viewer.caller, refusal, act)
+        messages.error(request, f"Not canceled: {refusal}.")
+    else:
+        messages.success(request, "The rehearsal is canceled.")
+    back = request.POST.get("back", "")
+    is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
+    return redirect(back if is_ours else reverse("rehearsal", args=[rehearsal_id]))
 
 
 def changes_of(reader: RecordReader, given: dict[str, str]) -> list[dict[str, Any]]:

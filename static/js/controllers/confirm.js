@@ -1,6 +1,9 @@
 // Dialogs before anything that stops work: a button names its dialog; a typed name opens the red button.
 // A button that live frames exchange says by data-fill-<name> what stands at [data-filled="<name>"] of its dialog.
 
+// The button that a typed name opens; a rehearsal needs none.
+const DOES_IT = 'button[type="submit"]:not([name="rehearse"])';
+
 export function attachConfirm() {
   document.addEventListener("click", (event) => {
     const opener = event.target.closest?.("[data-confirm]");
@@ -14,7 +17,7 @@ export function attachConfirm() {
   document.addEventListener("input", (event) => {
     const dialog = event.target.closest?.("dialog[data-typed]");
     if (!dialog) return;
-    const submit = dialog.querySelector('button[type="submit"]');
+    const submit = dialog.querySelector(DOES_IT);
     submit.disabled = event.target.value.trim() !== dialog.dataset.typed;
   });
   // A second click while the first is on its way must not do it twice.
@@ -37,7 +40,7 @@ function open(dialog, opener) {
   const field = dialog.querySelector("[id$='-typed']");
   if (field) {
     field.value = "";
-    dialog.querySelector('button[type="submit"]').disabled = true;
+    dialog.querySelector(DOES_IT).disabled = true;
   }
   dialog.showModal();
 }

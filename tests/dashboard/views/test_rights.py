@@ -124,6 +124,7 @@ BUTTONS = {
     "drain-cancel": FEW,
     "scheduler-change": FEW,
     "what-if-ask": EVERYBODY,
+    "rehearsal-cancel": EVERYBODY,
     "job-check": FEW | {"submitter"},
     "inside-collect": MANAGERS,
     "inside-collection": MANAGERS,

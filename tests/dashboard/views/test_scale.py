@@ -5,7 +5,7 @@ import pytest
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.scaling import ScalingRequest, scale_job
 from dashboard.panels import feed_for
-from dashboard.rights import ACTIONS
+from dashboard.rights import ACTIONS, NODE_READ
 from dashboard.subscription import Subscription
 from scheduler.structs.identity import JobKey
 from scheduler.structs.task_group import ScalingPolicy
@@ -124,7 +124,8 @@ def test_what_has_no_number_is_not_scaled(browser, store, ids, fields):
 
 
 def test_an_open_page_follows_who_scales(browser, job, store, ids):
-    feed = feed_for(Subscription("job", "default/web", frozenset({"default"}), frozenset(ACTIONS)))
+    may = frozenset({*ACTIONS, NODE_READ})
+    feed = feed_for(Subscription("job", "default/web", frozenset({"default"}), may))
     store.read(feed.load)
     since = store.read(lambda reader: reader.index)
     scale(store, ids, 4, message="more")

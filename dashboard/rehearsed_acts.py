@@ -1,0 +1,127 @@
+"""Acts that have a button "Rehearse": what each asks to rehearse, and the act itself beside it.
+
+In: what a button names; a scenario and whoever looks at what it found. Out: a change in the form
+that programs send; the form that does in earnest what was rehearsed.
+"""
+
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from django.urls import reverse
+
+from cluster.page_addresses import job_url
+from cluster.rehearsal.scenario import (
+    MarkNodes,
+    ScaleJob,
+    Scenario,
+    StopJob,
+)
+from dashboard.rights import ACTIONS, WRITE_NODES
+from scheduler.access.access import Access
+from scheduler.structs.identity import JobKey
+from scheduler.structs.job import Job
+from scheduler.structs.node import NodeEligibility
+
+Change = dict[str, Any]
+
+
+class OfferedAct(msgspec.Struct, frozen=True, kw_only=True):
+    """A form that does what was rehearsed, or rehearses it again."""
+
+    #: What its button says.
+    verb: str
+    url: str
+    #: Names and values.
+    fields: tuple[tuple[str, str], ...] = ()
+    #: The field by which the same form asks for a rehearsal.
+    rehearse: tuple[str, str] = ("rehearse", "1")
+    #: Where the act came from.
+    back: str
+    back_word: str
+    #: Something ends by it.
+    ends: bool = True
+
+
+def stop_change(key: JobKey, *, purge: bool = False) -> Change:
+    """A job is stopped."""
+    return {"Stop": {**_job(key), **({"Purge": True} if purge else {})}}
+
+
+def scale_change(key: JobKey, group: str, count: int) -> Change:
+    """A group gets another count."""
+    return {"Scale": {**_job(key), "Group": group, "Count": count}}
+
+
+def run_change(job: Job) -> Change:
+    """A job is registered."""
+    return {"Job": msgspec.json.decode(msgspec.json.encode(job))}
+
+
+def eligibility_change(node_ids: list[str], eligibility: str) -> Change:
+    """Nodes are opened or closed."""
+    return {"Eligibility": {"NodeIDs": node_ids, "Eligibility": eligibility}}
+
+
+def purge_change(node_ids: list[str]) -> Change:
+    """Nodes are forgotten."""
+    return {"Purge": {"NodeIDs": node_ids}}
+
+
+def act_of(scenario: Scenario, access: Access) -> OfferedAct | None:
+    """What does in earnest what was rehearsed alone; None for what no button does or may do."""
+    if len(scenario.changes) != 1:
+        return None
+    match scenario.changes[0]:
+        case StopJob(key=key, purge=purge):
+            word = "purge" if purge else "stop"
+            return _stop(key, word) if access.allows(key.namespace, *ACTIONS[word]) else None
+        case ScaleJob(key=key, group=group, count=count) if group:
+            may = access.allows(key.namespace, *ACTIONS["scale"])
+            return _scale(key, group, count) if may else None
+        case MarkNodes() as change if len(change.nodes.node_ids) == 1:
+            return _of_node(change) if WRITE_NODES.holds(access) else None
+    return None
+
+
+def _stop(key: JobKey, word: str) -> OfferedAct:
+    return OfferedAct(
+        verb=f"{word.capitalize()} job",
+        url=reverse(f"job-{word}"),
+        fields=(("namespace", key.namespace), ("job", key.job_id)),
+        back=job_url(key),
+        back_word=key.job_id,
+    )
+
+
+def _scale(key: JobKey, group: str, count: int) -> OfferedAct:
+    return OfferedAct(
+        verb=f"Scale {group} to {count}",
+        url=reverse("job-scale"),
+        fields=(
+            ("namespace", key.namespace),
+            ("job", key.job_id),
+            ("group", group),
+            (f"count.{quote(group, safe='')}", str(count)),
+        ),
+        rehearse=("rehearse", group),
+        ends=False,
+        back=job_url(key),
+        back_word=key.job_id,
+    )
+
+
+def _of_node(change: MarkNodes) -> OfferedAct:
+    ids = change.nodes.node_ids
+    return OfferedAct(
+        verb=f"Set {change.eligibility.value}",
+        url=reverse("node-eligibility", args=ids),
+        fields=(("eligibility", change.eligibility.value),),
+        ends=change.eligibility is NodeEligibility.INELIGIBLE,
+        back=reverse("node", args=ids),
+        back_word="the node",
+    )
+
+
+def _job(key: JobKey) -> dict[str, str]:
+    return {"JobID": key.job_id, "Namespace": key.namespace}
