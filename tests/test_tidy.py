@@ -214,6 +214,7 @@ SQL = re.compile(
 SQL_ELSEWHERE = {
     "cluster/agent/agent_state.py": "an agent keeps its own tasks in a file of its own",
     "cluster/bench/moments.py": "measures a running cluster from outside, by its file",
+    "cluster/bench/placements.py": "measures a running cluster from outside, by its file",
     "cluster/bench/target.py": "measures a running cluster from outside, by its file",
     "cluster/environment.py": "how every connection is opened",
     "scheduler/state/nouns.py": "which rows a partial index of the database holds",

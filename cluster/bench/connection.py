@@ -36,6 +36,10 @@ class Connection:
         """Write. Raises RequestFailed."""
         return self._ask("PUT", path, msgspec.json.encode(body))
 
+    def delete(self, path: str) -> Any:
+        """Remove. Raises RequestFailed."""
+        return self._ask("DELETE", path, None)
+
     def close(self) -> None:
         self._connection.close()
 

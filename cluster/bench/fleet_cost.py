@@ -25,8 +25,8 @@ _CLOCK = SystemClock()
 def run(options: Options) -> Figures:
     """Run the fleet as its users do, start everything, then watch it at rest."""
     nodes, count = options.scaled(NODES), options.scaled(COUNT)
-    with target(options) as aim, _fleet(aim, nodes) as fleet:
-        aim.until(lambda: _ready(aim) == nodes, f"{nodes} ready nodes", 300)
+    with target(options) as aim, simulated_fleet(aim, nodes) as fleet:
+        aim.until(lambda: count_ready(aim) == nodes, f"{nodes} ready nodes", 300)
         began = _CLOCK.monotonic()
         aim.register(
             [job_form(f"fleet-{n}", count=count, cpu=10, memory_mb=10) for n in range(JOBS)]
@@ -43,7 +43,8 @@ def run(options: Options) -> Figures:
     return figures | cost
 
 
-def _ready(aim: Target) -> int:
+def count_ready(aim: Target) -> int:
+    """Nodes that are ready."""
     connection = aim.connect()
     found = connection.get("/v1/nodes")
     connection.close()
@@ -51,10 +52,11 @@ def _ready(aim: Target) -> int:
 
 
 @contextmanager
-def _fleet(aim: Target, nodes: int) -> Iterator["subprocess.Popen[bytes]"]:
+def simulated_fleet(aim: Target, nodes: int, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process with nodes that run what is placed on them; `options` as of `runfleet`."""
     command = [
         sys.executable, str(settings.BASE_DIR / "manage.py"), "runfleet",
-        "--nodes", str(nodes), "--addr", aim.address, "--join-token", aim.join_token,
+        "--nodes", str(nodes), "--addr", aim.address, "--join-token", aim.join_token, *options,
     ]  # fmt: skip
     process = subprocess.Popen(command, env={**os.environ}, stdout=subprocess.DEVNULL)  # noqa: S603 - our own command
     try:

@@ -43,6 +43,15 @@ _LARGE_JOBS, _ALLOCATIONS = 24, 315
 _NODES_PER_LARGE_JOB, _LARGE_NODE_MHZ, _LARGE_NODE_MB = 8.3, 4_000, 8_192
 
 
+def run(options: Options) -> Figures:
+    """What is refused with two workers, and with four."""
+    return {
+        f"{name}_of_{workers}_workers": share
+        for workers in (2, 4)
+        for name, share in refused_in_rush(options, workers=workers).items()
+    }
+
+
 def refused_in_rush(options: Options, *, workers: int) -> Figures:
     """Shares of placements refused in three rushes. Raises WrongCount when some are not placed."""
     return {

@@ -5,8 +5,9 @@ In: options of the command. Out: a fresh cluster with a fleet around a block, an
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cluster.bench.passive_fleet import PassiveFleet
 from cluster.bench.stack import Stack
@@ -33,6 +34,20 @@ class Options:
     viewers: int = 200
     #: Of a scenario with many cases, those whose name contains this.
     only: str = ""
+    #: Of the fleet; 0: as the scenario says.
+    nodes: int = 0
+    #: From so many connections small jobs are registered.
+    connections: int = 16
+    #: Allocations of each small job.
+    count: int = 1
+    #: Jobs a second that are registered beside what is measured.
+    beside_per_s: float = 0.0
+    #: Count by what `/v1` says, never by the record's own file.
+    by_requests: bool = False
+    #: The server at `address` has nodes of its own: none are brought, jobs are purged again.
+    has_nodes: bool = False
+    #: Where the record is kept and gone on with; None: a directory for the occasion.
+    data_dir: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def scaled(self, full: int) -> int:
@@ -44,12 +59,34 @@ class Options:
 def target(options: Options) -> Iterator[Target]:
     """The cluster to measure, of its own or named by the options."""
     if options.address:
+        if options.has_nodes:
+            yield Target(options.address, os.environ.get("BESIDE_TOKEN", ""), "")
+            return
         token, join = os.environ.get("BIVOUAC_TOKEN", ""), os.environ.get("BIVOUAC_JOIN_TOKEN", "")
         yield Target(options.address, token, join)
         return
-    with Stack(workers=options.workers, environment=options.environment) as stack:
+    with Stack(
+        workers=options.workers, environment=options.environment, data_dir=options.data_dir
+    ) as stack:
         join = (stack.data_dir / "join-token").read_text().strip()
-        yield Target(stack.address, stack.token, join, stack)
+        yield Target(stack.address, stack.token, join, stack, by_requests=options.by_requests)
+
+
+@contextmanager
+def nodes_for(options: Options, aim: Target, fleet: FleetOptions) -> Iterator[None]:
+    """Passive nodes around a block; of a server that has its own, as many must be ready.
+
+    Raises WrongCount.
+    """
+    if not options.has_nodes:
+        with passive(aim, fleet):
+            yield
+        return
+    with closing(aim.connect()) as connection:
+        ready = [node for node in connection.get("/v1/nodes") if node["Status"] == "ready"]
+    if len(ready) < fleet.nodes:
+        raise WrongCount(f"{aim.address} has {len(ready)} ready nodes, not {fleet.nodes}")
+    yield
 
 
 def passive(aim: Target, fleet: FleetOptions) -> PassiveFleet:

@@ -58,7 +58,8 @@ class Stack:
         self._arguments = ["up", "--workers", str(workers)]
         self._arguments += [] if agent else ["--no-agent"]
         self._arguments += ["--demo"] if demo else []
-        self._environment = {
+        #: What its processes are started with.
+        self.environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "cluster.settings",
             "BIVOUAC_DATA_DIR": str(self.data_dir),
@@ -68,7 +69,7 @@ class Stack:
         }
         for name in ("REDIS_URL", "BIVOUAC_PUBLIC_URL"):
             if name not in (environment or {}):
-                self._environment.pop(name, None)
+                self.environment.pop(name, None)
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
 
@@ -91,7 +92,7 @@ class Stack:
         (self.data_dir / "login-link").unlink(missing_ok=True)
         self._process = subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, str(settings.BASE_DIR / "manage.py"), *self._arguments],
-            env=self._environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

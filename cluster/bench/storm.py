@@ -91,7 +91,7 @@ def _shed(aim: Target, at_home: PassiveFleet, elsewhere: PassiveFleet, nodes: in
     """By now the services are on the spare nodes, so both datacenters flap."""
     before_service = aim.count_evaluations(triggered_by="node-update", type="service")
     before_system = aim.count_evaluations(triggered_by="node-update", type="system")
-    _pause(aim, paused=True)
+    pause_broker(aim, paused=True)
     began = _CLOCK.monotonic()
     for status in ("down", "ready"):
         at_home.say(status)
@@ -106,7 +106,7 @@ def _shed(aim: Target, at_home: PassiveFleet, elsewhere: PassiveFleet, nodes: in
     require("pending evaluations", aim.count_evaluations(status="pending"), count)
     meter = Meter(aim.pids)
     resumed = _CLOCK.monotonic()
-    _pause(aim, paused=False)
+    pause_broker(aim, paused=False)
     ended = aim.until_quiet()
     wanted = nodes * (SERVICES + SYSTEMS)
     require("allocations at last", aim.count_allocations(desired_status="run"), wanted)
@@ -125,7 +125,8 @@ def _require_evaluations(aim: Target, *, service: int, system: int) -> None:
         require(f"node-update evaluations of {kind} jobs", found, wanted)
 
 
-def _pause(aim: Target, *, paused: bool) -> None:
+def pause_broker(aim: Target, *, paused: bool) -> None:
+    """Have the leader hand out nothing, or go on."""
     path = "/v1/operator/scheduler/configuration"
     with closing(aim.connect()) as connection:
         settings = connection.get(path)["SchedulerConfig"]

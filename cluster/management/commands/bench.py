@@ -2,6 +2,8 @@
 
 import signal
 import sys
+from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -9,16 +11,23 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from cluster.bench import (
     c100k,
     density,
+    drain,
     engine,
     fleet_cost,
+    idle,
+    jobs,
     latency,
     memory,
+    million,
     pixel,
     rehearse,
+    rush_load,
+    shed,
     soak,
     sockets,
     storm,
 )
+from cluster.bench.beside import ratios, run_beside, side_by_side
 from cluster.bench.browser import BrowserMissing
 from cluster.bench.connection import RequestFailed
 from cluster.bench.report import json_line, summary, table
@@ -29,70 +38,146 @@ from cluster.bench.target import NotSettled
 
 SCENARIOS = {
     "latency": latency.run,
+    "jobs": jobs.run,
     "storm": storm.run,
+    "shed": shed.run,
     "c100k": c100k.run,
+    "million": million.run,
+    "drain": drain.run,
     "fleet": fleet_cost.run,
+    "idle": idle.run,
     "engine": engine.run,
     "density": density.run,
+    "rush": rush_load.run,
     "memory": memory.run,
     "pixel": pixel.run,
     "sockets": sockets.run,
     "soak": soak.run,
     "rehearse": rehearse.run,
 }
+#: Those that ask a server nothing but `/v1`.
+BESIDE = ("latency", "jobs")
+#: Those that know a fleet of another size.
+SIZED = ("latency", "jobs", "shed", "million", "drain", "idle")
+
+_ABOUT = """\
+Measure Bivouac. Each scenario starts a cluster of its own, checks what it counts (all complete,
+none placed twice, no node given more than it has) and fails if that is wrong. Prints one JSON line
+and a table of medians.
+
+  latency   one job after another: registered, complete, visible; then after pauses
+  jobs      2,000 small jobs from 16 connections: evaluations a second, CPU per job and process
+  storm     100 nodes with 50 jobs flap: 6,000 evaluations live, 10,000 with the broker paused
+  shed      49,730 pending evaluations of ten system jobs over 5,000 nodes, to their final status
+  c100k     318 jobs of 315 allocations on 500 nodes at once
+  million   2,500 jobs of 400 allocations on 5,000 nodes: each tenth's rate, the most memory
+  drain     50 simulated nodes start 5,000 allocations; a node that runs 500 is drained
+  fleet     what 500 simulated nodes with 20,000 allocations cost at rest
+  idle      what 5,000 nodes cost that only beat
+  engine    120 cases of one evaluation          density   nodes used by a mixed load
+  rush      placements refused with 2 and 4 workers, in virtual time
+  memory    bytes per allocation in a mirror     pixel     from commit to drawn in a browser
+  sockets   200 open pages in a storm            soak      memory over half an hour of mixed use
+  rehearse  a drain of ten nodes, foretold
+"""
 
 
 class Command(BaseCommand):
     """Parses the options of `bench`."""
 
     requires_system_checks = ()
-    help = (
-        "Measure: latency (register to placed), storm (nodes flap), c100k (100,170 allocations),"
-        " fleet (cost at rest), engine (120 cases of one evaluation), density (nodes used),"
-        " memory (bytes per allocation), pixel (commit to drawn in a browser),"
-        " sockets (200 open pages in a storm), soak (memory over 30 minutes of mixed use),"
-        " rehearse (a drain of ten nodes, foretold)."
-        " Prints one JSON line and a table."
-    )
+    help = _ABOUT
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Keep the lines of the help as they are."""
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(prog_name, subcommand, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
-        parser.add_argument("scenario", choices=[*SCENARIOS])
-        parser.add_argument("--runs", type=int, default=1, help="figures are medians of these")
-        parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
-        parser.add_argument("--only", default="", help="engine: cases with this in their name")
-        parser.add_argument("--workers", type=int, default=2, help="scheduler worker processes")
-        parser.add_argument("--viewers", type=int, default=200, help="sockets: open pages")
-        parser.add_argument(
+        add = parser.add_argument
+        add("scenario", choices=[*SCENARIOS], metavar="scenario")
+        add("--runs", type=int, default=1, help="figures are medians of these")
+        add("--scale", type=float, default=1.0, help="share of the full size")
+        add("--nodes", type=int, default=0, help=f"of the fleet ({', '.join(SIZED)})")
+        add("--connections", type=int, default=16, help="jobs: register from so many")
+        add("--count", type=int, default=1, help="latency, jobs: allocations of each job")
+        add(
+            "--submissions", type=float, default=0.0, metavar="PER_S",
+            help="latency: jobs a second that are registered beside",
+        )  # fmt: skip
+        add("--only", default="", help="engine: cases with this in their name")
+        add("--workers", type=int, default=2, help="scheduler worker processes")
+        add("--viewers", type=int, default=200, help="sockets: open pages")
+        add("--data-dir", type=Path, help="million: keep the record there, and go on with it")
+        add(
             "--addr",
             default="",
             help="a running cluster, with BIVOUAC_TOKEN and BIVOUAC_JOIN_TOKEN; use a fresh one",
+        )
+        add(
+            "--beside",
+            default="",
+            metavar="ADDRESS",
+            help=f"{', '.join(BESIDE)}: the same requests to another server of /v1 as well, by"
+            " turns, and both side by side; it must have the nodes; its token in BESIDE_TOKEN",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run and print."""
         # So that the stack goes down with us.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        chosen = Options(
-            address=options["addr"],
-            scale=options["scale"],
-            workers=options["workers"],
-            viewers=options["viewers"],
-            only=options["only"],
-        )
-        if min(options["runs"], options["viewers"]) < 1 or not 0 < chosen.scale <= 10:
-            raise CommandError(
-                "--runs and --viewers must be at least 1, --scale above 0 and at most 10"
-            )
-        name = options["scenario"]
+        name, runs, beside = options["scenario"], options["runs"], options["beside"]
+        chosen = _chosen(options)
         try:
-            runs = [SCENARIOS[name](chosen) for _ in range(options["runs"])]
+            if beside:
+                self._beside(name, chosen, beside, runs)
+                return
+            figures = [SCENARIOS[name](chosen) for _ in range(runs)]
         except (BrowserMissing, Grew, RequestFailed, StackFailed, NotSettled, WrongCount) as error:
             raise CommandError(str(error)) from None
         except OSError as error:
-            if not chosen.address:
+            if not (chosen.address or beside):
                 raise
-            raise CommandError(f"{chosen.address} does not answer: {error}") from None
-        result = summary(name, runs)
+            raise CommandError(f"{chosen.address or beside} does not answer: {error}") from None
+        result = summary(name, figures)
         self.stdout.write(json_line(result))
         self.stdout.write(table(result))
+
+    def _beside(self, name: str, chosen: Options, address: str, runs: int) -> None:
+        mine, other = run_beside(SCENARIOS[name], chosen, address, runs)
+        result = summary(name, mine) | {
+            "beside": {"address": address, "median": summary(name, other)["median"]},
+            "ratio": ratios(mine, other),
+        }
+        self.stdout.write(json_line(result))
+        self.stdout.write(side_by_side(mine, other, address))
+
+
+def _chosen(options: dict[str, Any]) -> Options:
+    """Raises CommandError for what cannot be measured."""
+    name = options["scenario"]
+    if min(options[key] for key in ("runs", "viewers", "connections", "count")) < 1:
+        raise CommandError("--runs, --viewers, --connections and --count must be at least 1")
+    if not 0 < options["scale"] <= 10:
+        raise CommandError("--scale must be above 0 and at most 10")
+    if min(options["nodes"], options["submissions"]) < 0:
+        raise CommandError("--nodes and --submissions cannot be negative")
+    if options["nodes"] and name not in SIZED:
+        raise CommandError(f"--nodes is for {', '.join(SIZED)}")
+    if options["beside"] and name not in BESIDE:
+        raise CommandError(f"--beside is for {', '.join(BESIDE)}: they ask nothing but /v1")
+    if options["data_dir"] and (name != "million" or options["runs"] > 1):
+        raise CommandError("--data-dir is for one run of million")
+    return Options(
+        address=options["addr"],
+        scale=options["scale"],
+        nodes=options["nodes"],
+        connections=options["connections"],
+        count=options["count"],
+        beside_per_s=options["submissions"],
+        workers=options["workers"],
+        viewers=options["viewers"],
+        only=options["only"],
+        data_dir=options["data_dir"],
+    )
