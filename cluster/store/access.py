@@ -8,7 +8,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import connections
@@ -19,8 +19,8 @@ from cluster.store.hints import IndexHints
 from cluster.store.node_mirror import MirrorSnapshot, NodeMirror
 from cluster.store.ports import RecordReader
 from cluster.store.snapshot_cache import SnapshotCache
-from cluster.store.transactions import patience
 from cluster.store.writer import DjangoStateStore
+from cluster.store.writer_thread import WriterThread
 from scheduler.state.events import EventFrame
 
 Result = TypeVar("Result")
@@ -32,7 +32,6 @@ _CLOSING_S = 30
 PATIENCE_S = 3.0
 #: One that has begun is waited for this much longer; then nobody knows what became of it.
 _RUNNING_S = 20.0
-_STUCK = "other writes wait before this one, and none can be done"
 _UNKNOWN = "the record takes very long over a write, which may or may not be done in the end"
 
 
@@ -43,7 +42,7 @@ class StoreAccess(DjangoStateStore):
         super().__init__(alias, hints)
         self._hints = hints
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
+        self._writer = WriterThread(alias, self._publish)
         #: Dry runs share a mirror of the nodes, which lives on a thread of its own.
         self._dry_runs = ThreadPoolExecutor(1, thread_name_prefix="store-mirror")
         self._snapshots = SnapshotCache(alias)
@@ -62,7 +61,7 @@ class StoreAccess(DjangoStateStore):
         *args: Parameters.args,
         **options: Parameters.kwargs,
     ) -> Result:
-        """Run `operation(store, ...)` on the writer thread.
+        """Run `operation(store, ...)` on the writer thread, in one transaction with who waits too.
 
         Raises `RecordAway`, with nothing written, when writes stand still for `PATIENCE_S`.
         """
@@ -92,8 +91,8 @@ class StoreAccess(DjangoStateStore):
         return await self._run(self._dry_runs, ask)
 
     async def acall(self, work: Callable[[], Result]) -> Result:
-        """Run any database work (sessions, tokens) on the writer thread, as `awrite_call`."""
-        return await self._write(work)
+        """Run any database work (sessions, tokens) on the writer thread, by itself."""
+        return await self._write(work, alone=True)
 
     async def aframes_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
         """As `frames_since`, on a reader thread."""
@@ -103,19 +102,20 @@ class StoreAccess(DjangoStateStore):
         """End the threads and close their connections."""
         self.audit.close()
         self._dry_runs.submit(self._snapshots.close)
-        for pool, count in ((self._readers, _READERS), (self._writer, 1), (self._dry_runs, 1)):
+        for pool, count in ((self._readers, _READERS), (self._dry_runs, 1)):
             # Each thread of the pool waits for the others, so that each gets exactly one of these.
             everyone = threading.Barrier(count)
             for _ in range(count):
                 pool.submit(_close_connections, everyone)
             pool.shutdown()
+        self._writer.close()
         if self._hints is not None:
             self._hints.close()
 
-    async def _write(self, work: Callable[[], Result]) -> Result:
-        loop = asyncio.get_running_loop()
-        began, order = loop.time(), _Order()
-        future = loop.run_in_executor(self._writer, order.carry_out, work)
+    async def _write(self, work: Callable[[], Result], *, alone: bool = False) -> Result:
+        order = self._writer.submit(work, alone=alone)
+        future, loop = order.future, order.loop
+        began = loop.time()
         try:
             while not future.done():
                 left = max(began, self._written_at) + PATIENCE_S - loop.time()
@@ -133,31 +133,15 @@ class StoreAccess(DjangoStateStore):
             raise RecordAway(_UNKNOWN)
         if future.exception() is None:
             self._written_at = loop.time()
-        return future.result()
+        result: Result = future.result()
+        return result
 
     async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(pool, work)
 
 
-class _Order:
-    """Work for the writer thread that whoever ordered it may give up."""
-
-    def __init__(self) -> None:
-        self._given_up = threading.Event()
-
-    def give_up(self) -> None:
-        """Begin it no more, nor try it again; what is being written is written."""
-        self._given_up.set()
-
-    def carry_out(self, work: Callable[[], Result]) -> Result:
-        if self._given_up.is_set():
-            raise RecordAway(_STUCK)
-        with patience(self._given_up.is_set):
-            return work()
-
-
-def _look_at(late: "asyncio.Future[Result]") -> None:
+def _look_at(late: "asyncio.Future[Any]") -> None:
     """Nobody waits for it any more; an error that nobody looks at is reported as a leak."""
     if not late.cancelled():
         late.exception()

@@ -21,6 +21,7 @@ from cluster.store.reader import DjangoStateReader
 from cluster.store.record_reader import DjangoRecordReader
 from cluster.store.row_writer import RowWriter
 from cluster.store.transactions import read_transaction, write_transaction, writes_patiently
+from cluster.store.write_group import group_of_thread
 from scheduler.access.caller import CLUSTER, Caller
 from scheduler.errors import Fenced
 from scheduler.ports import Change, Fence, StateReader, StateStore
@@ -59,11 +60,16 @@ class DjangoStateStore(StateStore):
             # Most of the way without the lock, so that little is left while others wait for it.
             with read_transaction(connection):
                 self._reader_at(connection, _index_of(connection))
+        group = group_of_thread(self.alias)
+        if group is not None:
+            group.begin()
         write_once = partial(self._write_once, connection, kind, work, now, by, fence)
         # Inside someone else's transaction nothing can be tried again.
         run = write_once if connection.in_atomic_block else partial(writes_patiently, write_once)
         index, result, has_put = run()
-        if has_put:
+        if has_put and group is not None:
+            group.newest = index
+        elif has_put:
             self._publish(index)
         return index, result
 

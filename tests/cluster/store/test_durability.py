@@ -17,10 +17,10 @@ PROGRAM = Path(__file__).with_name("writing_process.py")
 MOMENTS = (1, 2, 7, 23, 40, 58)
 
 
-def acknowledged_before_a_kill(path: Path, lines: int) -> list[int]:
-    """Let a process write, kill it after so many acknowledgements; every line it got out."""
+def acknowledged_before_a_kill(path: Path, lines: int, at_once: int) -> list[int]:
+    """Let a process write and kill it after so many acknowledgements; every line it got out."""
     process = subprocess.Popen(
-        [sys.executable, PROGRAM, path],
+        [sys.executable, PROGRAM, path, str(at_once)],
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
         stdout=subprocess.PIPE,
@@ -33,13 +33,15 @@ def acknowledged_before_a_kill(path: Path, lines: int) -> list[int]:
         return seen + [int(line) for line in output.read().splitlines() if line]
 
 
-@pytest.mark.parametrize("lines", MOMENTS)
+@pytest.mark.parametrize(
+    ("lines", "at_once"), [*((lines, 1) for lines in MOMENTS[:3]), *((n, 8) for n in MOMENTS[2:])]
+)
 def test_every_acknowledged_index_exists_and_none_by_half(
-    lines, sqlite_template, tmp_path, django_db_blocker
+    lines, at_once, sqlite_template, tmp_path, django_db_blocker
 ):
     path = tmp_path / "state.sqlite3"
     shutil.copy(sqlite_template, path)
-    acknowledged = acknowledged_before_a_kill(path, lines)
+    acknowledged = acknowledged_before_a_kill(path, lines, at_once)
     with django_db_blocker.unblock(), database(sqlite_settings(path)) as alias:
         store = DjangoStateStore(alias)
         index = store.index
