@@ -99,7 +99,7 @@ JOBS = [
         _of_job(suffix, "read-job")
         for suffix in (
             "allocations", "evaluations", "deployments", "deployment", "summary", "versions",
-            "submission?version=0", "services", "actions",
+            "usage", "submission?version=0", "services", "actions",
         )
     ),
     _of_job("tag", ANYBODY, "GET PUT DELETE"),
@@ -141,6 +141,7 @@ ALLOCATIONS = [
     Row("PUT", f"client/allocation/{ALLOC}/restart", "alloc-lifecycle", {}),
     Row("PUT", f"client/allocation/{ALLOC}/signal", "alloc-lifecycle", {"Signal": "SIGHUP"}),
     Row("GET", f"client/allocation/{ALLOC}/stats", "read-job"),
+    Row("GET", f"client/allocation/{ALLOC}/usage", "read-job"),
     Row("GET", f"client/allocation/{ALLOC}/checks", "read-job"),
     Row(_ALL, f"client/allocation/{ALLOC}/exec", "alloc-exec"),
     Row(_ALL, f"client/allocation/{ALLOC}/gc", "submit-job | gc-allocation"),
@@ -153,6 +154,7 @@ ALLOCATIONS = [
         for verb in ("ls", "stat", "cat", "readat", "stream")
     ),
     Row("GET", f"client/stats?node_id={NODE}", "node:read"),
+    Row("GET", f"client/usage?node_id={NODE}", "node:read"),
     Row("GET", f"client/metadata?node_id={NODE}", "node:read"),
     Row("POST", "client/metadata", "node:write", {"NodeID": NODE, "Meta": {"a": "b"}}),
     Row("GET", f"client/identity?node_id={NODE}", "node:read"),

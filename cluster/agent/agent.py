@@ -33,6 +33,8 @@ from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.self_watch import SelfWatch
 from cluster.agent.server_link import ServerLink
 from cluster.agent.task_launch import TaskLauncher
+from cluster.agent.usage_answers import UsageAnswers
+from cluster.agent.usage_sampler import UsageSampler
 from scheduler.structs.node import Node, NodeCpu, NodeDisk, NodeMemory, NodeResources
 
 logger = logging.getLogger(__name__)
@@ -71,7 +73,15 @@ class Agent:
         self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)
         self.metadata = NodeMetadata(config.meta, self.storage, self.client.node_changed)
         self.identity.wants_beat = self.client.beat_now
-        answers = Answers(self.host, self.storage, means.clock, self.metadata, self.identity)
+        self.sampler = UsageSampler(self.host, means.clock, core_mhz(self.node))
+        answers = Answers(
+            self.host,
+            self.storage,
+            means.clock,
+            self.metadata,
+            self.identity,
+            UsageAnswers(self.sampler, self.storage.alloc_dir),
+        )
         self.channel = ChannelClient(
             config.server,
             lambda: {node_id: self.identity.shown},
@@ -118,6 +128,7 @@ class Agent:
             loops.create_task(self._hold_channel())
             loops.create_task(self.collector.run())
             loops.create_task(self.watch.run())
+            loops.create_task(self.sampler.run())
 
     async def _hold_channel(self) -> None:
         await self.client.is_registered.wait()
@@ -144,6 +155,12 @@ def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], n
         node_resources=_sized(resources_of_machine(config.alloc_dir, address), config),
         reserved_resources=config.reserved,
     )
+
+
+def core_mhz(node: Node) -> float:
+    """Megahertz of one core, as the node counts them."""
+    cpu = node.node_resources.cpu
+    return cpu.cpu_shares / max(1, cpu.total_cpu_cores)
 
 
 def _sized(found: NodeResources, config: AgentConfig) -> NodeResources:

@@ -17,7 +17,7 @@ from cluster.agent.log_rotation import log_numbers
 from cluster.agent.log_stream import Window, framed, plain, read_logs
 from cluster.agent.node_identity import NO_IDENTITY, NodeIdentity
 from cluster.agent.node_metadata import MetadataRefused, NodeMetadata
-from cluster.agent.statistics import allocation_usage, host_statistics
+from cluster.agent.usage_answers import UNMEASURED, Measured
 from cluster.operations.agent_calls import NOT_STARTED
 from scheduler.ports import Clock
 from scheduler.structs.wire import Wire
@@ -77,7 +77,9 @@ class Answers:
         clock: Clock,
         metadata: NodeMetadata,
         identity: NodeIdentity | None = None,
+        measured: Measured = UNMEASURED,
     ) -> None:
+        """`measured`: what is told of usage; a simulated node measures nothing."""
         self.identity = identity
         self.host = host
         self.storage = storage
@@ -88,15 +90,14 @@ class Answers:
             "logs": self._logs,
             "restart": self._restart,
             "signal": self._signal,
-            "alloc.stats": self._usage,
             "collect": self._collect,
             "host.collect": self._collect_all,
-            "host.stats": self._host_statistics,
             "metadata.read": self._read_metadata,
             "metadata.change": self._change_metadata,
             "identity.read": self._read_identity,
             "identity.renew": self._renew_identity,
             **self.files.verbs,
+            **measured.verbs(host),
         }
 
     async def answer(self, verb: str, body: Body) -> AsyncIterator[bytes]:
@@ -134,15 +135,6 @@ class Answers:
     async def _collect_all(self, _body: Body) -> AsyncIterator[bytes]:
         await collect_now(self.host, collectable(self.host))
         yield b"{}"
-
-    async def _usage(self, body: Body) -> AsyncIterator[bytes]:
-        call = msgspec.convert(body, AllocCall)
-        entry = known(self.host, call.alloc_id)
-        usage = allocation_usage(entry, self.host.drivers, self.clock.now(), call.task)
-        yield msgspec.json.encode(usage)
-
-    async def _host_statistics(self, _body: Body) -> AsyncIterator[bytes]:
-        yield msgspec.json.encode(host_statistics(self.clock.now(), self.storage.alloc_dir))
 
     async def _read_metadata(self, _body: Body) -> AsyncIterator[bytes]:
         yield msgspec.json.encode(self.metadata.told)

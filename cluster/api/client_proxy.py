@@ -35,7 +35,7 @@ async def file_route(call: Call, verb: str, alloc_id: str) -> HttpResponseBase:
     if len(alloc_id) != _UUID_LENGTH:
         raise OperationRefused("must provide a valid alloc id")
     body = _FILE_BODIES[verb](call.query)
-    alloc = await _allocation(call, alloc_id)
+    alloc = await allocation_of(call, alloc_id)
     body["AllocID"] = alloc.id
     if verb in {"ls", "stat"}:
         told = await call_agent_once(alloc, f"fs.{verb}", body, by=call.caller)
@@ -55,7 +55,7 @@ async def restart(call: Call, alloc_id: str) -> HttpResponse:
     task, every = body.text("TaskName"), body.flag("AllTasks")
     if task and every:
         raise OperationRefused("task name cannot be set when restarting all tasks")
-    alloc = await _allocation(call, alloc_id)
+    alloc = await allocation_of(call, alloc_id)
     asked: dict[str, object] = {"AllocID": alloc.id, "TaskName": task, "AllTasks": every}
     await order_agent(alloc, "restart", asked, by=call.caller, now=call.now)
     return answer_json(call.request, {"Index": 0})
@@ -64,7 +64,7 @@ async def restart(call: Call, alloc_id: str) -> HttpResponse:
 async def signal(call: Call, alloc_id: str) -> HttpResponse:
     """PUT /v1/client/allocation/<id>/signal."""
     body = call.optional_body("AllocSignalRequest")
-    alloc = await _allocation(call, alloc_id)
+    alloc = await allocation_of(call, alloc_id)
     asked: dict[str, object] = {
         "AllocID": alloc.id,
         "Task": body.text("Task"),
@@ -76,7 +76,7 @@ async def signal(call: Call, alloc_id: str) -> HttpResponse:
 
 async def stats(call: Call, alloc_id: str) -> HttpResponse:
     """GET /v1/client/allocation/<id>/stats."""
-    alloc = await _allocation(call, alloc_id)
+    alloc = await allocation_of(call, alloc_id)
     asked: dict[str, object] = {"AllocID": alloc.id, "Task": call.query.get("task", "")}
     told = await call_agent_once(alloc, "alloc.stats", asked, by=call.caller)
     return answer_json(call.request, told)
@@ -84,7 +84,7 @@ async def stats(call: Call, alloc_id: str) -> HttpResponse:
 
 async def checks(call: Call, alloc_id: str) -> HttpResponse:
     """GET /v1/client/allocation/<id>/checks: none are run yet."""
-    alloc = await _allocation(call, alloc_id)
+    alloc = await allocation_of(call, alloc_id)
     require(call.caller, alloc.namespace, "read-job")
     return answer_json(call.request, {})
 
@@ -92,14 +92,14 @@ async def checks(call: Call, alloc_id: str) -> HttpResponse:
 async def host_stats(call: Call) -> HttpResponse:
     """GET /v1/client/stats?node_id=."""
     require_reads(call.caller, "node")
-    node_id = await _node_id(call, call.query.get("node_id", ""), NotFound)
+    node_id = await node_id_of(call, call.query.get("node_id", ""), NotFound)
     return answer_json(call.request, await operations.host_stats(node_id, by=call.caller))
 
 
 async def read_metadata(call: Call) -> HttpResponse:
     """GET /v1/client/metadata?node_id=."""
     require_reads(call.caller, "node")
-    node_id = await _node_id(call, call.query.get("node_id", ""), OperationRefused)
+    node_id = await node_id_of(call, call.query.get("node_id", ""), OperationRefused)
     return answer_json(call.request, await operations.node_metadata(node_id, by=call.caller))
 
 
@@ -116,7 +116,7 @@ async def change_metadata(call: Call) -> HttpResponse:
                 f"{quoted(key)} is invalid; metadata keys must be valid dotted hcl identifiers"
             )
     asked = body.text("NodeID") or call.query.get("node_id", "")
-    node_id = await _node_id(call, asked, OperationRefused)
+    node_id = await node_id_of(call, asked, OperationRefused)
     told = await operations.change_node_metadata(node_id, meta, by=call.caller, now=call.now)
     return answer_json(call.request, told)
 
@@ -124,7 +124,7 @@ async def change_metadata(call: Call) -> HttpResponse:
 async def read_identity(call: Call) -> HttpResponse:
     """GET /v1/client/identity?node_id=."""
     require_reads(call.caller, "node")
-    node_id = await _node_id(call, call.query.get("node_id", ""), OperationRefused)
+    node_id = await node_id_of(call, call.query.get("node_id", ""), OperationRefused)
     return answer_json(call.request, await operations.node_identity(node_id, by=call.caller))
 
 
@@ -133,14 +133,14 @@ async def renew_identity(call: Call) -> HttpResponse:
     require_writes(call.caller, "node")
     asked = call.optional_body("NodeIdentityRenewReq").text("NodeID")
     asked = asked or call.query.get("node_id", "")
-    node_id = await _node_id(call, asked, OperationRefused)
+    node_id = await node_id_of(call, asked, OperationRefused)
     await operations.renew_node_identity(node_id, by=call.caller, now=call.now)
     return answer_json(call.request, {})
 
 
 async def collect(call: Call, alloc_id: str) -> HttpResponse:
     """GET /v1/client/allocation/<id>/gc: its agent deletes the files of an ended allocation."""
-    alloc = await _allocation(call, alloc_id)
+    alloc = await allocation_of(call, alloc_id)
     await order_agent(alloc, "collect", {"AllocID": alloc.id}, by=call.caller, now=call.now)
     return answer_empty()
 
@@ -148,12 +148,12 @@ async def collect(call: Call, alloc_id: str) -> HttpResponse:
 async def collect_on_node(call: Call) -> HttpResponse:
     """GET /v1/client/gc?node_id=: the same of all that has ended on a node."""
     require_writes(call.caller, "node")
-    node_id = await _node_id(call, call.query.get("node_id", ""), OperationRefused)
+    node_id = await node_id_of(call, call.query.get("node_id", ""), OperationRefused)
     await operations.collect_on_node(node_id, by=call.caller, now=call.now)
     return answer_empty()
 
 
-async def _node_id(call: Call, node_id: str, unknown: type[OperationRefused]) -> str:
+async def node_id_of(call: Call, node_id: str, unknown: type[OperationRefused]) -> str:
     """The id of a node that is there; `unknown` is what is raised for one that is not."""
     if not node_id:
         raise OperationRefused("No local Node and node_id not provided")
@@ -162,7 +162,8 @@ async def _node_id(call: Call, node_id: str, unknown: type[OperationRefused]) ->
     return node_id
 
 
-async def _allocation(call: Call, alloc_id: str) -> Allocation:
+async def allocation_of(call: Call, alloc_id: str) -> Allocation:
+    """The allocation of that id. Raises NotFound."""
     alloc = await call.read(lambda reader: reader.allocation(alloc_id))
     if alloc is None:
         raise NotFound(f'Unknown allocation "{alloc_id}"')

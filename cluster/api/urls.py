@@ -31,6 +31,7 @@ from cluster.api import (
     server_facts,
     snapshots,
     stories,
+    usage,
     webhooks,
 )
 from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
@@ -84,6 +85,7 @@ _JOBS = [
     _of_job("deployments", GET=jobs.job_deployments),
     _of_job("deployment", GET=jobs.job_deployment),
     _of_job("summary", GET=jobs.job_summary),
+    _of_job("usage", GET=usage.of_job),
     _of_job("versions", GET=job_versions.job_versions),
     _of_job("submission", GET=jobs.job_submission),
     _of_job("services", GET=jobs.job_services),
@@ -131,6 +133,7 @@ _ALLOCATIONS = [
     _of_alloc("restart", PUT=client_proxy.restart),
     _of_alloc("signal", PUT=client_proxy.signal),
     _of_alloc("stats", GET=client_proxy.stats),
+    _of_alloc("usage", GET=usage.of_allocation),
     _of_alloc("checks", GET=client_proxy.checks),
     # These two take any method.
     _of_alloc("gc", **dict.fromkeys(_METHODS, client_proxy.collect)),
@@ -139,6 +142,7 @@ _ALLOCATIONS = [
         rf"client/allocation/{_SEGMENT}/{_ANY}", GET=outside.no_resource, PUT=outside.no_resource
     ),
     _route("client/stats", GET=client_proxy.host_stats),
+    _route("client/usage", GET=usage.of_node),
     _route("client/identity", GET=client_proxy.read_identity),
     _route("client/identity/renew", PUT=client_proxy.renew_identity),
     _route("client/metadata", GET=client_proxy.read_metadata, POST=client_proxy.change_metadata),

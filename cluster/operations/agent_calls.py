@@ -83,6 +83,7 @@ _RIGHTS = {
     "signal": ("alloc-lifecycle",),
     "collect": ("submit-job", "gc-allocation"),
     "alloc.stats": ("read-job",),
+    "alloc.usage": ("read-job",),
 }
 
 
@@ -95,8 +96,8 @@ def call_agent(alloc: Allocation, verb: str, body: Body, *, by: Caller) -> Async
     """Ask the agent of an allocation's node; close the iterator to cancel.
 
     Verbs: `logs`, `fs.ls`, `fs.stat`, `fs.cat`, `fs.readat`, `fs.stream`, `restart`, `signal`,
-    `collect`, `alloc.stats`. Raises NotAllowed at once; NoPathToNode or AgentRefused with the
-    first frame.
+    `collect`, `alloc.stats`, `alloc.usage`. Raises NotAllowed at once; NoPathToNode or
+    AgentRefused with the first frame.
     """
     require_verb(by, alloc, verb)
     return send_call(alloc.node_id, verb, body)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.restarts import Ending
 from scheduler.structs.node import DriverInfo
 from scheduler.structs.task_group import LogConfig
@@ -89,20 +90,48 @@ class Handle(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, str | int] = {}
 
 
-class ProcessUsage(msgspec.Struct, frozen=True):
-    """What one process uses at this moment."""
+class ProcessReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What one process has used since it began, and holds now."""
 
-    memory_bytes: int = 0
-    cpu_percent: float = 0.0
+    #: Seconds of the processor, its own and those of children that it saw end.
+    user_s: float = 0.0
+    system_s: float = 0.0
+    ended_user_s: float = 0.0
+    ended_system_s: float = 0.0
+    #: Bytes.
+    rss: int = 0
+    swap: int = 0
 
 
-class TaskUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What one task uses at this moment."""
+class CgroupReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What the kernel counts of a control group (version 2) that holds one task alone."""
 
-    memory_bytes: int = 0
-    cpu_percent: float = 0.0
-    #: By process id, where the driver starts processes.
-    processes: dict[int, ProcessUsage] = {}
+    user_s: float = 0.0
+    system_s: float = 0.0
+    #: Periods of a limited processor, and those in which the task was held back.
+    periods: int = 0
+    throttled_periods: int = 0
+    throttled_ns: int = 0
+    #: Bytes; `max_usage` is None where the kernel keeps no peak.
+    rss: int = 0
+    cache: int = 0
+    mapped_file: int = 0
+    kernel: int = 0
+    swap: int = 0
+    usage: int = 0
+    max_usage: int | None = None
+
+
+class TaskReading(msgspec.Struct, frozen=True, kw_only=True):
+    """One look at one task: counters, from which the shares between two looks follow."""
+
+    #: Seconds of the processor that all its processes have used, those that have ended included.
+    user_s: float = 0.0
+    system_s: float = 0.0
+    #: By process id.
+    processes: dict[int, ProcessReading] = {}
+    #: None where the task shares its control group with others.
+    cgroup: CgroupReading | None = None
 
 
 class Driver(Protocol):
@@ -133,8 +162,8 @@ class Driver(Protocol):
     async def signal(self, handle: Handle, signal: str) -> None:
         """Send a signal. Raises ValueError for one it cannot send."""
 
-    def usage(self, handle: Handle) -> TaskUsage:
-        """What it uses now."""
+    def measure(self, handle: Handle, processes: ProcessTable) -> TaskReading | None:
+        """What it has used; None: it does not run, or nothing is measured. May take its time."""
 
     def forget(self, handle: Handle) -> None:
         """The agent will not ask about it again."""

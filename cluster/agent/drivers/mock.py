@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from cluster.agent.drivers.driver import Ended, Handle, Launch, StartError, TaskUsage, healthy
+from cluster.agent.drivers.driver import (
+    Ended,
+    Handle,
+    Launch,
+    StartError,
+    TaskReading,
+    healthy,
+)
+from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.restarts import Ending
 from cluster.jobspec.durations import read_duration
 from cluster.jobspec.left_out import option_refusals
@@ -98,9 +106,8 @@ class MockDriver:
         if mock is not None and mock.options.signal_error:
             raise ValueError(mock.options.signal_error)
 
-    def usage(self, handle: Handle) -> TaskUsage:
-        """A pretence uses next to nothing."""
-        return TaskUsage(memory_bytes=4096)
+    def measure(self, handle: Handle, processes: ProcessTable) -> TaskReading | None:
+        """Nothing is measured of a pretence."""
 
     def forget(self, handle: Handle) -> None:
         """Drop the pretence without a word."""

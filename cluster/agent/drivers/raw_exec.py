@@ -26,12 +26,13 @@ from cluster.agent.drivers.driver import (
     Launch,
     StartError,
     TaskDirectories,
-    TaskUsage,
+    TaskReading,
     healthy,
     unhealthy,
 )
+from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.drivers.process_watch import until_gone
-from cluster.agent.drivers.usage import usage_of
+from cluster.agent.drivers.readings import read_task
 from cluster.agent.process_identity import descendants_of, is_same_process
 from cluster.agent.restarts import Ending
 from cluster.agent.task_process import LOCK_FD, READY_FD
@@ -148,10 +149,14 @@ class RawExecDriver:
         if run is not None:
             _send(run, signal_number(signal))
 
-    def usage(self, handle: Handle) -> TaskUsage:
-        """Of the process and everything it started."""
+    def measure(self, handle: Handle, processes: ProcessTable) -> TaskReading | None:
+        """Of the process and everything it started, orphans included."""
         run = self._runs.get(handle.task_id)
-        return usage_of(run.process.pid) if run and run.is_alive else TaskUsage()
+        if run is None or not run.is_alive:
+            return None
+        # The process beside a task adopts what the task leaves behind.
+        keeper = run.process.supervisor_pid
+        return read_task(processes.below(keeper), keeper)
 
     def forget(self, handle: Handle) -> None:
         """Stop watching; the task itself is left alone."""

@@ -1,78 +1,20 @@
 """The active part of a node with pretended tasks, and what it remembers over a restart."""
 
 import asyncio
-import itertools
-import json
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cluster.agent.agent_state import DiskStorage, identity
-from cluster.agent.alloc_host import AllocHost
-from cluster.agent.alloc_runner import Surroundings
+from cluster.agent.agent_state import identity
 from cluster.agent.answers import Answers
 from cluster.agent.channel_client import AnswerRefused
-from cluster.agent.drivers.mock import MockDriver
-from cluster.agent.drivers.raw_exec import RawExecDriver
 from cluster.agent.node_metadata import NodeMetadata
-from cluster.agent.outbox import Outbox
-from cluster.agent.task_launch import TaskLauncher
-from cluster.runtime.clock import RandomIDs, SystemClock
+from cluster.runtime.clock import RandomIDs
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
-from scheduler.structs.policies import DisconnectStrategy, RestartPolicy
-from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
+from scheduler.structs.policies import DisconnectStrategy
+from tests.builders import make_allocation
 from tests.cluster.agent.deadline import until
-from tests.cluster.api.shape_match import differences
-from tests.vector_files import VECTORS
-
-CLOCK = SystemClock()
-NO_TRY = RestartPolicy(attempts=0, mode="fail")
-_numbers = itertools.count()
-
-
-def make_work(config=None, *, driver="mock_driver", **task):
-    task = make_task(driver=driver, config=config or {"run_for": "1h"}, **task)
-    job = make_job(task_groups=(make_task_group(tasks=(task,), restart_policy=NO_TRY),))
-    return make_allocation(job, next(_numbers)), job
-
-
-class Node:
-    """A node whose agent can be stopped and started again."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        self.storage = self.host = self.outbox = None
-
-    async def start(self):
-        self.storage = DiskStorage(self.directory / "state", self.directory / "alloc")
-        drivers = {
-            each.name: each for each in (MockDriver(CLOCK.now), RawExecDriver(enabled=True))
-        }
-        launcher = TaskLauncher(make_node, {"PATH": "/usr/bin:/bin"}, RandomIDs())
-        self.host = AllocHost(launcher, drivers, self.storage, CLOCK, Surroundings())
-        self.outbox = Outbox(self.host)
-        self.host.changed = self.outbox.note
-        await self.host.restore()
-
-    async def stop(self):
-        await self.host.close()
-        self.storage.close()
-
-    def status(self, alloc):
-        return self.host.entries[alloc.id].runner.client_status[0]
-
-    async def reach(self, alloc, status):
-        await until(lambda: self.status(alloc) is status, f"status {status}")
-
-    def tell(self):
-        """The server hears of everything."""
-        for entry in self.host.entries.values():
-            self.host.acknowledge(entry.runner.report())
-
-    def read(self, alloc, path):
-        file = self.storage.directories(alloc.id).root / path
-        return file.read_text() if file.exists() else ""
+from tests.cluster.agent.real_node import CLOCK, Node, make_work
 
 
 @pytest.fixture
@@ -80,10 +22,7 @@ async def node(tmp_path):
     node = Node(tmp_path)
     await node.start()
     yield node
-    for entry in node.host.entries.values():
-        for handle in entry.handles.values():
-            await node.host.drivers[handle.driver].stop(handle, 0, "")
-    await node.stop()
+    await node.end()
 
 
 def stopped(alloc):
@@ -167,7 +106,7 @@ async def test_all_that_has_ended_on_a_node_is_collected_on_demand(node):
 
 async def test_a_replacement_waits_for_what_it_replaces_here(node):
     first, job = make_work()
-    second = make_allocation(job, next(_numbers), previous_allocation=first.id)
+    second = make_allocation(job, 1000, previous_allocation=first.id)
     node.host.add(first, job)
     node.host.add(second, job)
     await node.reach(first, ClientStatus.RUNNING)
@@ -296,14 +235,6 @@ async def test_a_missing_file_is_refused_as_each_verb_does(node, verb, status):
     with pytest.raises(AnswerRefused, match="no such file or directory") as refused:
         await ask(node, verb, AllocID=alloc.id, Path="web/local/none")
     assert refused.value.status == status
-
-
-async def test_a_machine_tells_of_the_disk_of_its_allocations(node):
-    told = msgspec.json.decode(await ask(node, "host.stats"))
-    shapes = json.loads((VECTORS / "cli" / "shapes.json").read_text())
-    assert differences(shapes["GET /v1/client/stats"]["Response"], told) == []
-    assert told["AllocDirStats"]["Size"] > 0
-    assert (told["AllocDirStats"]["Mountpoint"], told["DeviceStats"]) == ("", None)
 
 
 def test_an_agent_keeps_its_identity(tmp_path):

@@ -1,0 +1,63 @@
+"""The past hour of a task: rows on a grid, a size that does not grow, sums of many."""
+
+import sys
+
+from cluster.agent.usage_ring import UsageRing, UsageRow
+from cluster.operations.usage_rows import ROWS, Sums, added_up, as_one
+
+MIB = 1 << 20
+
+
+def filled(count, start=1_000_000):
+    ring = UsageRing()
+    for number in range(count):
+        ring.add(start + 10 * number, UsageRow(cpu_ticks=number, memory_bytes=number * MIB))
+    return ring
+
+
+def test_rows_come_back_as_they_were_noted():
+    ring = UsageRing()
+    ring.add(1_000_003, UsageRow(cpu_ticks=12.54, memory_bytes=5 * MIB, throttled_percent=0.5))
+    ring.add(1_000_013, UsageRow(memory_bytes=6 * MIB))
+    told = ring.columns
+    assert told.at == (1_000_000, 1_000_010)
+    assert told.cpu_ticks == (12.5, None)
+    assert told.memory_bytes == (5 * MIB, 6 * MIB)
+    assert told.throttled_percent == (0.5, None)
+
+
+def test_an_hour_is_kept_and_no_more():
+    told = filled(ROWS + 7).columns
+    assert len(told.at) == ROWS
+    assert told.cpu_ticks[0] == 7
+
+
+def test_what_lies_an_hour_back_goes_after_a_pause():
+    ring = filled(3)
+    ring.add(1_000_000 + 10 * (ROWS + 1), UsageRow(memory_bytes=MIB))
+    assert ring.columns.at == (1_000_020, 1_000_000 + 10 * (ROWS + 1))
+
+
+def test_a_clock_that_is_set_back_leaves_no_future_behind():
+    ring = filled(5)
+    ring.add(1_000_021, UsageRow(cpu_ticks=99.0))
+    assert ring.columns.at == (1_000_000, 1_000_010, 1_000_020)
+    assert ring.columns.cpu_ticks[-1] == 99.0
+
+
+def test_a_full_ring_takes_at_most_eight_kilobytes():
+    ring = filled(3 * ROWS)
+    assert sum(sys.getsizeof(getattr(ring, name)) for name in ring.__slots__) < 8192
+
+
+def test_tasks_of_one_allocation_count_as_one():
+    sums = as_one([filled(2).columns, filled(3).columns])
+    assert sums.cpu_ticks == (0.0, 2.0, 2.0)
+    assert sums.memory_bytes == (0, 2 * MIB, 2 * MIB)
+    assert sums.counted == (1, 1, 1)
+
+
+def test_sums_say_of_how_many_they_are():
+    every = [as_one([filled(2).columns]), as_one([filled(3).columns])]
+    assert added_up(every).counted == (2, 2, 1)
+    assert added_up([]) == Sums()
