@@ -76,6 +76,8 @@ GROUPS: dict[str, dict[str, Right]] = {
         "ProviderAccount": EVERYTHING,
         "AclBootstrapRow": EVERYTHING,
         "RootKeyRow": READ_OPERATOR,
+        "VariableRow": EVERYTHING,
+        "LockTimerRow": EVERYTHING,
         "AuditRow": READ_OPERATOR,
     },
     INSIDE: {

@@ -227,7 +227,7 @@ NAMES = [
     Row("GET DELETE", "rehearsal/x", "node:read", name="x"),
     Row("GET", "vars", ANYBODY),
     Row("GET", "var/x", "variables:read", name="x"),
-    Row("PUT POST PATCH", "var/x", "variables:write", name="x"),
+    Row("PUT POST PATCH", "var/x", "variables:write", {"Items": {"a": "b"}}, name="x"),
     Row("DELETE", "var/x", "variables:destroy", name="x"),
 ]  # fmt: skip
 
@@ -276,6 +276,7 @@ SEARCHES = [
             ("nodes", "node:read"),
             ("node_pools", "a right on a node pool"),
             ("namespaces", "any in default"),
+            ("vars", "a rule on variables"),
             ("host_volumes", "host-volume-read"),
         )
     ),
@@ -293,6 +294,7 @@ STREAMS = [
     Row("GET", "event/stream?topic=Operator", "operator:read"),
     Row("GET", "event/stream?topic=Collection", "operator:read"),
     Row("GET", "event/stream?topic=Story", "read-job"),
+    Row("GET", "event/stream?topic=Variable", "a rule on variables"),
     *(
         Row("GET", f"event/stream{query}", MANAGEMENT)
         for query in ("", "?topic=NodePool", "?topic=ACLToken", "?topic=unknown")

@@ -15,6 +15,7 @@ from cluster.api.encode import to_plain
 from cluster.api.parameters import unsigned
 from cluster.api.request import Call
 from cluster.api.stubs import allocation_without_job, evaluation_form
+from cluster.api.variables import variable_form
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.rights import require, require_management, require_reads
 from cluster.store.access import the_store
@@ -33,10 +34,12 @@ from scheduler.state.nouns import (
     NAMESPACES,
     NOUNS,
 )
+from scheduler.state.variable_nouns import VARIABLES
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.story import Story
+from scheduler.structs.variable import Variable
 
 HEARTBEAT_S = 30.0
 #: A silent stream looks again whether its reader may still listen.
@@ -56,6 +59,7 @@ _PUBLIC: dict[str, str] = {
     Topic.NODE_POOL: "NodePool",
     Topic.COLLECTION: "Collection",
     Topic.STORY: "Story",
+    VARIABLES.topic: "Variable",
     **{noun.topic: noun.topic for noun in _OF_ACCESS},
 }
 _WITHOUT_NAMESPACE = frozenset[str](
@@ -82,6 +86,7 @@ _TYPES: dict[str, str] = {
     WriteKind.JOB_DISPATCHED: WriteKind.JOB_REGISTERED.value,
     WriteKind.JOB_REVERTED: WriteKind.JOB_REGISTERED.value,
     WriteKind.JOB_LAUNCH_DECIDED: WriteKind.JOB_REGISTERED.value,
+    VARIABLES.upserted: "VariableUpdated",
 }
 _EVERYTHING = "*"
 #: The reference knows no such topics: its clients, which ask for all, are not told of them.
@@ -106,7 +111,7 @@ class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
             and not _is_of_cluster(event)
         ):
             return False
-        keys = {_EVERYTHING, event.key, *(filter_keys(event) or ())}
+        keys = {_EVERYTHING, _public_key(event), *(filter_keys(event) or ())}
         names = {event.topic} if event.topic in _OURS else {_EVERYTHING, event.topic}
         return any(topic in names and key in keys for topic, key in self.topics)
 
@@ -179,6 +184,10 @@ def _require_topics(caller: Caller, subscription: StreamRequest) -> None:
         if capability is not None:
             for namespace in subscription.namespaces or (EVERY_NAMESPACE,):
                 require(caller, namespace, capability)
+        elif topic == VARIABLES.topic:
+            for namespace in subscription.namespaces or (EVERY_NAMESPACE,):
+                if not caller.access.has_any_variable(namespace):
+                    raise NotAllowed(missing=f"any right on variables in {namespace}")
         elif topic in _LEVELS:
             require_reads(caller, _LEVELS[topic])
         else:
@@ -222,9 +231,15 @@ def _public_events(
     return [
         event_form(frame, event, caller)
         for event in wanted
-        if (not is_silent or event.topic in _OURS)
-        and (not _is_of_cluster(event) or caller.access.reads("node"))
+        if (not is_silent or event.topic in _OURS) and _may_see(event, caller)
     ]
+
+
+def _may_see(event: StateEvent, caller: Caller) -> bool:
+    """Of what a topic tells one by one: to whom this event is told."""
+    if isinstance(event.value, Variable):
+        return caller.access.allows_variable(*event.value.key, "list")
+    return not _is_of_cluster(event) or caller.access.reads("node")
 
 
 def _is_of_cluster(event: StateEvent) -> bool:
@@ -241,12 +256,17 @@ def event_form(frame: EventFrame, event: StateEvent, caller: Caller) -> dict[str
     return {
         "Topic": str(event.topic),
         "Type": _type_of(frame, event),
-        "Key": event.key,
+        "Key": _public_key(event),
         "Namespace": "" if event.topic in _WITHOUT_NAMESPACE else event.namespace,
         "FilterKeys": None if keys is None else list(keys),
         "Index": frame.index,
         "Payload": payload,
     }
+
+
+def _public_key(event: StateEvent) -> str:
+    """By what the stream names a row: of what a namespace holds, without the namespace."""
+    return event.value.path if isinstance(event.value, Variable) else event.key
 
 
 def _type_of(frame: EventFrame, event: StateEvent) -> str:
@@ -264,6 +284,8 @@ def _type_of(frame: EventFrame, event: StateEvent) -> str:
 def _value_form(value: msgspec.Struct, caller: Caller) -> dict[str, Any]:
     if isinstance(value, Allocation):
         return allocation_without_job(value)
+    if isinstance(value, Variable):
+        return variable_form(value, with_lock=caller.access.is_management)
     return evaluation_form(value, caller) if isinstance(value, Evaluation) else to_plain(value)
 
 

@@ -23,6 +23,7 @@ from cluster.api.search_contexts import (
     ids_of,
     searched_namespaces,
     visible_names,
+    visible_variables,
 )
 from cluster.operations.errors import OperationRefused
 from cluster.store.ports import Listing, RecordReader
@@ -114,6 +115,9 @@ def _objects(call: Call, reader: RecordReader, context: str) -> Iterator[Iterabl
         return iter(())
     if context in {"namespaces", "node_pools"}:
         return ([_Name(context, name)] for name in visible_names(call, reader, context))
+    if context == "vars":
+        rows = visible_variables(call, reader)
+        return ([_Name(context, row.path, row.key)] for row in rows)
     listing = Listing(
         namespaces=searched_namespaces(call, reader, context),
         # Allocations grow old and are many: of them the newest.

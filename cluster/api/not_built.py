@@ -37,7 +37,6 @@ NOT_BUILT: dict[str, str] = {
     r"recommendations?(?:/.*)?": _ENTERPRISE,
     r"sentinel/(?:policies|policy/.*)": _ENTERPRISE,
     r"service/.*": "Registered services are not built yet.",
-    r"var/.*": "Variables are not built yet.",
     r"volumes/.*": VOLUMES,
     r"volume/.*": VOLUMES,
 }

@@ -54,16 +54,6 @@ def _raft_or_autopilot(call: Call) -> None:
         _either(_reading("operator"), _writing("operator"))(call)
 
 
-_VARIABLE = {"GET": "read", "DELETE": "destroy"}
-
-
-def _variable(call: Call) -> None:
-    path = call.request.path.partition("/var/")[2]
-    capability = _VARIABLE.get(call.request.method or "", "write")
-    if not call.caller.access.allows_variable(call.namespace, path, capability):
-        raise NotAllowed(missing=f"{capability} of variable {path} in {call.namespace}")
-
-
 def _plugin(call: Call) -> None:
     if not call.caller.access.reads_plugins():
         raise NotAllowed(missing="plugin:read")
@@ -125,7 +115,6 @@ RIGHTS: dict[str, Right] = {
     r"service/.*": _either(
         _of_namespace("read-job"), _of_namespace("submit-job", "delete-service-registration")
     ),
-    r"var/.*": _variable,
     r"volumes/.*": _volumes,
     r"volume/.*": _volume,
 }

@@ -29,15 +29,10 @@ def _may_list_volumes(call: Call) -> None:
         call.require("csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs")
 
 
-def _everybody(_call: Call) -> None:
-    """The list holds only what its reader may see."""
-
-
 #: Lists of kinds that are never there, which clients show as empty, and who may ask for them.
 EMPTY_LISTS: dict[str, Right] = {
     "services": _may_list_services,
     "plugins": _may_list_plugins,
-    "vars": _everybody,
     "volumes": _may_list_volumes,
 }
 

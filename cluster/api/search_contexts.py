@@ -12,11 +12,13 @@ from cluster.api.request import Call
 from cluster.api.scaling import policy_namespaces, searches_policies
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.store.ports import Listing, RecordReader
-from scheduler.access.access import Access
+from scheduler.access.access import EVERY_NAMESPACE, Access
 from scheduler.ports import StateReader
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
 from scheduler.state.scaling_nouns import SCALING_POLICIES
+from scheduler.state.variable_nouns import VARIABLES
+from scheduler.structs.variable import Variable
 
 ALL = "all"
 #: As the error text names them.
@@ -26,7 +28,7 @@ CONTEXTS = (
 )  # fmt: skip
 UUID_CONTEXTS = frozenset({"allocs", "nodes", "evals", "deployment"})
 #: Kinds that do not exist here; they are answered as empty.
-EMPTY_CONTEXTS = frozenset({"plugins", "volumes", "vars", "host_volumes"})
+EMPTY_CONTEXTS = frozenset({"plugins", "volumes", "host_volumes"})
 #: Ids of a context at most; whether there are more is told.
 MOST_IDS = 20
 
@@ -47,6 +49,7 @@ KINDS: dict[str, Searched] = {
     "node_pools": Searched(nouns.NODE_POOLS, "node_pools"),
     "nodes": Searched(nouns.NODES, "nodes"),
     "scaling_policy": Searched(SCALING_POLICIES, "scaling_policies"),
+    "vars": Searched(VARIABLES, "variables"),
 }
 
 _May = Callable[[Access, str], bool]
@@ -109,6 +112,17 @@ def visible_names(call: Call, reader: StateReader, context: str) -> list[str]:
     return [row.name for row in reader.list_all(KINDS[context].noun) if sees(row.name)]
 
 
+def visible_variables(call: Call, reader: StateReader) -> list[Variable]:
+    """The variables that the caller may list in the namespace asked for."""
+    rows = (
+        reader.list_all(VARIABLES)
+        if call.namespace == EVERY_NAMESPACE
+        else reader.list_by(VARIABLES, "namespace", call.namespace)
+    )
+    access = call.caller.access
+    return [row for row in rows if access.allows_variable(*row.key, "list")]
+
+
 def searched_namespaces(
     call: Call, reader: StateReader, context: str, *, is_fuzzy: bool = False
 ) -> Collection[str] | None:
@@ -128,6 +142,9 @@ def ids_of(
     if context in {"namespaces", "node_pools"}:
         names = visible_names(call, reader, context)
         return [name for name in names if name.startswith(prefix)][: MOST_IDS + 1]
+    if context == "vars":
+        paths = [row.path for row in visible_variables(call, reader)]
+        return [path for path in paths if path.startswith(prefix)][: MOST_IDS + 1]
     beginning = prefix
     if context in UUID_CONTEXTS:
         beginning = id_beginning(prefix.replace("-", ""))

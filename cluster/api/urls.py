@@ -32,6 +32,7 @@ from cluster.api import (
     snapshots,
     stories,
     usage,
+    variables,
     webhooks,
 )
 from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
@@ -233,6 +234,17 @@ _SERVER = [
     ),
 ]
 
+_VARIABLES = [
+    _route("vars", GET=variables.list_variables),
+    _route(
+        rf"var/(?P<path>{_ANY})",
+        GET=variables.read_one,
+        PUT=variables.write_one,
+        DELETE=variables.remove_one,
+        PATCH=variables.no_method,
+    ),
+]
+
 _PLAIN_NOUNS = [
     route
     for plain in plain_nouns.PLAIN_NOUNS
@@ -277,5 +289,6 @@ urlpatterns = [
     *_DEPLOYMENTS,
     *_NODES,
     *_SERVER,
+    *_VARIABLES,
     re_path(rf"^{_ANY}\Z", unknown_path),
 ]

@@ -44,6 +44,7 @@ from cluster.models.scheduler_settings import (
 )
 from cluster.models.state_index import StateIndexRow, TableIndexRow
 from cluster.models.story import StoryNodeRow, StoryRow
+from cluster.models.variable import LockTimerRow, VariableRow
 from cluster.models.webhook import WebhookDeliveryRow, WebhookRow
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "LeaseRow",
     "LifecycleRow",
     "ListenerRow",
+    "LockTimerRow",
     "NamespaceRow",
     "NamespaceUseRow",
     "NodeBeatRow",
@@ -92,6 +94,7 @@ __all__ = [
     "StoryNodeRow",
     "StoryRow",
     "TableIndexRow",
+    "VariableRow",
     "WebhookDeliveryRow",
     "WebhookRow",
 ]

@@ -16,6 +16,7 @@ from scheduler.access.caller import Caller
 from scheduler.ports import Change, IDSource, StateReader, StateStore
 from scheduler.state.events import WriteKind
 from scheduler.state.keyring_noun import ROOT_KEYS
+from scheduler.state.variable_nouns import VARIABLES
 from scheduler.structs.root_key import RootKey, RootKeyState
 
 NO_KEY = "root key not found"
@@ -54,8 +55,8 @@ def keep_keyring(store: StateStore, *, by: Caller, now: int, ids: IDSource) -> N
             _retire(change, keys, RootKeyState.INACTIVE)
             change.put(ROOT_KEYS, _new_key(change, material, new_id))
         for key in keys:
-            # Nothing is encrypted under root keys yet, so nothing is left to encrypt anew.
-            if key.state == RootKeyState.REKEYING:
+            # What no key opens stays as it is: `rekey_variables` has passed it over.
+            if key.state == RootKeyState.REKEYING and not _has_left(change, key):
                 _put(change, key, RootKeyState.INACTIVE)
 
     store.write(ROOT_KEYS.upserted, work, now=now, by=by)
@@ -107,11 +108,22 @@ def delete_root_key(
             raise NotFound(NO_KEY)
         if key.state == RootKeyState.ACTIVE:
             raise OperationRefused("active root key cannot be deleted - call rotate first")
-        if not force and any(node.identity_signing_key_id == key_id for node in change.nodes()):
+        if not force and _is_used(change, key_id):
             raise OperationRefused("root key in use, cannot delete")
         change.delete(ROOT_KEYS, key_id)
 
     return store.write(ROOT_KEYS.deleted, work, now=now, by=by)[0]
+
+
+def _is_used(change: Change, key_id: str) -> bool:
+    return bool(change.list_by(VARIABLES, "key", key_id)) or any(
+        node.identity_signing_key_id == key_id for node in change.nodes()
+    )
+
+
+def _has_left(change: Change, key: RootKey) -> bool:
+    """Whether variables are sealed under a key that could be sealed under another."""
+    return _opens(key) and bool(change.list_by(VARIABLES, "key", key.key_id))
 
 
 def _is_due(keys: list[RootKey], now: int) -> bool:

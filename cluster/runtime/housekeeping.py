@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db import connections
 
 from cluster.operations.keyring import keep_keyring
+from cluster.operations.variable_locks import end_overdue_locks, rearm_locks
+from cluster.operations.variables import rekey_variables
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.store import audit
 from cluster.store.access import the_store
@@ -59,9 +61,11 @@ class Housekeeping:
     def _run(self) -> None:
         trimmed_at = self._clock.monotonic()
         self._keep_keyring()
+        self._rearm_locks()
         while not self._stopped.wait(CHECKPOINT_S):
             try:
                 checkpoint(the_store())
+                end_overdue_locks(the_store(), by=CLUSTER, now=self._clock.now())
                 if self._clock.monotonic() - trimmed_at >= TRIM_S:
                     trimmed_at = self._clock.monotonic()
                     self._trim()
@@ -74,9 +78,19 @@ class Housekeeping:
     def _keep_keyring(self) -> None:
         """Agents get no identities until there is a key: the first comes with the first leader."""
         try:
+            while rekey_variables(the_store(), by=CLUSTER, now=self._clock.now()):
+                if self._stopped.is_set():
+                    return
             keep_keyring(the_store(), by=CLUSTER, now=self._clock.now(), ids=self._ids)
         except Exception:
             log.exception("action=keyring failed")
+
+    def _rearm_locks(self) -> None:
+        """Whoever held one could not renew it while nobody answered."""
+        try:
+            rearm_locks(the_store(), by=CLUSTER, now=self._clock.now())
+        except Exception:
+            log.exception("action=rearm-locks failed")
 
     def _trim(self) -> None:
         now = self._clock.now()

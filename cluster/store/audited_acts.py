@@ -14,6 +14,7 @@ from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.nouns import NOUNS
 from scheduler.state.scaling_nouns import SCALING_EVENTS
+from scheduler.state.variable_nouns import LOCK_TIMERS
 from scheduler.structs.collection import CollectionOverrides
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import Evaluation
@@ -26,12 +27,14 @@ Value = TypeVar("Value")
 
 JOIN = "join"
 #: What the leader, the applier and agents write on their own; nobody asked for it.
-OF_THE_CLUSTER = frozenset(
+OF_THE_CLUSTER = frozenset[str](
     {
         WriteKind.ALLOCATION_UPDATED,
         WriteKind.PLAN_RESULT,
         WriteKind.LIFECYCLE_RECORDED,
         WriteKind.NODE_STREAM_EVENT,
+        # Renewals of locks, which come as long as one is held.
+        LOCK_TIMERS.upserted,
     }
 )
 

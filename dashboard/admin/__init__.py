@@ -46,6 +46,8 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.WebhookRow: webhooks.WebhookAdmin,
     models.WebhookDeliveryRow: webhooks.WebhookDeliveryAdmin,
     models.RootKeyRow: keyring.RootKeyAdmin,
+    models.VariableRow: keyring.VariableAdmin,
+    models.LockTimerRow: keyring.LockTimerAdmin,
     models.OneTimeTokenRow: access.OneTimeTokenAdmin,
     models.EventRow: inside.EventAdmin,
     models.RehearsalRow: inside.RehearsalAdmin,

@@ -1,4 +1,4 @@
-"""Root keys in the admin: to look at, and to rotate.
+"""Root keys in the admin, to look at and to rotate, and the variables sealed under them.
 
 In: a confirmed form. Out: a call of `cluster.operations.keyring`, which checks the right.
 """
@@ -16,7 +16,7 @@ from cluster.operations.keyring import rotate_root_key, signing_key
 from cluster.store.access import the_store
 from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
-from dashboard.admin.rows import ReadOnlyAdmin
+from dashboard.admin.rows import ReadOnlyAdmin, SinceFilter
 from dashboard.operator_site import caller_of_request, may
 from dashboard.rights import ROTATE_KEYS
 
@@ -70,3 +70,21 @@ class RootKeyAdmin(ReadOnlyAdmin):
             messages.error(request, f"Not rotated: {refusal}")
         else:
             messages.success(request, f"The root key {key.key_id} signs from now on.")
+
+
+class VariableAdmin(ReadOnlyAdmin):
+    """Which paths hold something; never what."""
+
+    list_display = ("namespace", "path", "is_locked", "modified_at", "modify_index")
+    list_filter = ("is_locked", ("modified_at", SinceFilter))
+    search_fields = ("path__startswith", "=namespace")
+    ordering = ("namespace", "path")
+
+
+class LockTimerAdmin(ReadOnlyAdmin):
+    """Locks on variables, and when each runs out."""
+
+    list_display = ("namespace", "path", "ends_at")
+    list_filter = (("ends_at", SinceFilter),)
+    search_fields = ("path__startswith",)
+    ordering = ("ends_at",)

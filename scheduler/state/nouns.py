@@ -19,6 +19,7 @@ from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORIES, STORY_NODES
+from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.structs.acl_auth import AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
@@ -383,6 +384,8 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         ACL_BINDING_RULES,
         ACL_BOOTSTRAP,
         ROOT_KEYS,
+        VARIABLES,
+        LOCK_TIMERS,
         WEBHOOKS,
         WEBHOOK_DELIVERIES,
     ),

@@ -164,6 +164,16 @@ EXPECTED = {
         "created_at": moment(value.create_time),
         "modified_at": moment(value.modify_time),
     },
+    models.VariableRow: lambda value: plain(
+        value, "namespace", "path", "key_id", "create_index", "modify_index"
+    ) | {
+        "is_locked": value.lock is not None,
+        "created_at": moment(value.create_time),
+        "modified_at": moment(value.modify_time),
+    },
+    models.LockTimerRow: lambda value: plain(value, "namespace", "path") | {
+        "ends_at": moment(value.ends_at)
+    },
     models.RootKeyRow: lambda value: plain(value, "key_id", "state") | {
         "created_at": moment(value.create_time),
         "published_at": moment(value.publish_time),

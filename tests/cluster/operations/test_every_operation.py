@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from cluster import operations
 from cluster.operations.errors import NotAllowed, NotFound
+from cluster.operations.variables import put_items
 from scheduler.access.caller import ANONYMOUS, CLUSTER
 from scheduler.messages import Reap
 from scheduler.state.events import WriteKind
@@ -28,6 +29,7 @@ from scheduler.state.nouns import (
     QUOTAS,
 )
 from scheduler.state.rehearsal_noun import REHEARSALS
+from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.state.writes.jobs import name_version, write_job
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
@@ -43,6 +45,7 @@ from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 from scheduler.structs.root_key import RootKeyState
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.variable import LockTimer, VariableLock
 from scheduler.structs.webhook import Webhook, WebhookDelivery
 from tests.builders import (
     SOME_MOMENT,
@@ -188,6 +191,14 @@ def arguments_of(world):
         "send_test": (("w",), {}),
         "queue_deliveries": (({"w": (("line",), ("key",))},), {}),
         "note_attempts": ((), {"attempts": (module("webhooks").SendAttempt(id="d1"),)}),
+        "put_variable": (("default", "app", {"a": "b"}), {}),
+        "delete_variable": (("default", "app"), {}),
+        "rekey_variables": ((), {}),
+        "acquire_lock": (("default", "app"), {}),
+        "renew_lock": (("default", "held", "l1"), {}),
+        "release_lock": (("default", "held", "l1"), {}),
+        "end_overdue_locks": ((), {}),
+        "rearm_locks": ((), {}),
         "keep_keyring": ((), {}),
         "rotate_root_key": ((), {}),
         "delete_root_key": (("old",), {}),
@@ -200,6 +211,16 @@ def arguments_of(world):
         "cancel_rehearsal": (("waits",), {}),
         "fail_silent_rehearsals": ((), {}),
     }
+
+
+def put_variables(change):
+    """One that is free, one whose lock is held, and a timer that is overdue."""
+    put_items(change, None, "default", "app", {"a": "b"})
+    held = put_items(change, None, "default", "held", {})
+    change.put(VARIABLES, replace(held, lock=VariableLock(id="l1", ttl=1, lock_delay=1)))
+    for path, ends in {"held": SOME_MOMENT + 1, "gone": 1}.items():
+        timer = LockTimer(namespace="default", path=path, renewable_until=ends, ends_at=ends)
+        change.put(LOCK_TIMERS, timer)
 
 
 @pytest.fixture
@@ -243,6 +264,7 @@ def world():
         change.put(WEBHOOK_DELIVERIES, WebhookDelivery(id="d1", webhook="w"))
         change.put(ROOT_KEYS, root_key("new"))
         change.put(ROOT_KEYS, root_key("old", state=RootKeyState.REKEYING))
+        put_variables(change)
 
     store.write(WriteKind.JOB_REGISTERED, fill_first, now=SOME_MOMENT)
     store.write(WriteKind.PLAN_RESULT, fill, now=SOME_MOMENT)

@@ -37,6 +37,7 @@ from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORIES, STORY_NODES
+from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_token import AclRole
@@ -52,6 +53,7 @@ from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.story import Story, StoryKind, StoryNode
 from scheduler.structs.task_group import ScalingPolicy
+from scheduler.structs.variable import LockTimer, Variable
 from scheduler.structs.webhook import Webhook, WebhookDelivery
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import accessor_of, make_token
@@ -114,6 +116,8 @@ def full(store, operator):
             ),
             (WEBHOOKS, Webhook(name="chat", sealed_url=SEALED, sealed_secret=SEALED)),
             (ROOT_KEYS, RootKey(key_id="k1", sealed=SEALED)),
+            (VARIABLES, Variable(namespace="default", path="app", sealed=SEALED.encode())),
+            (LOCK_TIMERS, LockTimer(namespace="default", path="app", ends_at=SOME_MOMENT)),
             (REHEARSALS, StoredRehearsal(id="h1", asked_at=SOME_MOMENT)),
             (nouns.ACL_ROLES, AclRole(id="r1", name="deployers")),
             (nouns.ACL_BINDING_RULES, BindingRule(id="b1", auth_method="some")),
