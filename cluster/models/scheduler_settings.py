@@ -4,7 +4,7 @@ from django.db import models
 
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
 from scheduler.state import nouns
-from scheduler.state.collection_noun import COLLECTION_OVERRIDES
+from scheduler.state.collection_noun import COLLECTION_OVERRIDES, COLLECTIONS
 from scheduler.structs.collection import Collection, CollectionOverrides
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
@@ -53,7 +53,7 @@ class CollectionRow(ReadOnlyRow):
     @property
     def value(self) -> Collection:
         """What it did, decoded anew at each call."""
-        return nouns.COLLECTIONS.decode(self.body)
+        return COLLECTIONS.decode(self.body)
 
 
 class CollectionOverridesRow(ReadOnlyRow):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dashboard.wording import NONE, age, count_of, span
 from scheduler.ports import StateReader
-from scheduler.state.nouns import COLLECTIONS
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.structs.collection import Collection, CollectionSettings, CoreJob
 
 _SECOND = 1_000_000_000

@@ -9,8 +9,8 @@ from scheduler.broker.eval_broker import EvalBroker
 from scheduler.errors import RequestRefused
 from scheduler.messages import FinishRequest, FinishWrite, ReapRequest
 from scheduler.ports import IDSource, StateReader
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import EventFrame, WriteKind
-from scheduler.state.nouns import COLLECTIONS
 from scheduler.structs.collection import (
     CORE_NAMESPACE,
     CORE_PRIORITY,

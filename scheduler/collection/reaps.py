@@ -13,7 +13,8 @@ from scheduler.collection import rules
 from scheduler.collection.looks import Look
 from scheduler.messages import Reap, Reaped
 from scheduler.ports import Change, IDSource
-from scheduler.state.nouns import ACL_TOKENS, COLLECTIONS
+from scheduler.state.collection_noun import COLLECTIONS
+from scheduler.state.nouns import ACL_TOKENS
 from scheduler.state.writes.evaluations import collect, write_evaluations
 from scheduler.state.writes.jobs import purge_job
 from scheduler.state.writes.node_evaluations import node_evaluations

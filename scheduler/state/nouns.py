@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import cast
 
 from scheduler.state import columns
-from scheduler.state.collection_noun import COLLECTION_OVERRIDES
+from scheduler.state.collection_noun import COLLECTION_OVERRIDES, COLLECTIONS
 from scheduler.state.events import Topic
 from scheduler.state.explanation_noun import EXPLANATIONS
 from scheduler.state.keyring_noun import ROOT_KEYS
@@ -25,7 +25,6 @@ from scheduler.structs.acl_auth import AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclBootstrap, AclRole, AclToken
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.collection import Collection
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.identity import JobKey
@@ -282,14 +281,6 @@ SCHEDULER_SETTINGS: Noun[str, SchedulerSettings] = Noun(
     table="scheduler_settings",
     key=lambda _: SETTINGS_KEY,
     table_index="scheduler_settings",
-)
-#: By core job: its newest run.
-COLLECTIONS: Noun[str, Collection] = Noun(
-    struct=Collection,
-    topic=Topic.COLLECTION,
-    table="collection",
-    key=lambda collection: collection.name,
-    table_index="collections",
 )
 ACL_POLICIES: Noun[str, AclPolicy] = Noun(
     struct=AclPolicy,

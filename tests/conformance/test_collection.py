@@ -3,9 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import Topic, WriteKind
 from scheduler.state.found_rows import put_found
-from scheduler.state.nouns import COLLECTIONS, DEPLOYMENTS, EVALUATIONS, JOBS
+from scheduler.state.nouns import DEPLOYMENTS, EVALUATIONS, JOBS
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus

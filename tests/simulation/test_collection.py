@@ -3,8 +3,8 @@
 import pytest
 
 from cluster.operations.jobs import deregister_job
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import WriteKind
-from scheduler.state.nouns import COLLECTIONS
 from scheduler.state.writes.allocations import update_from_client
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.collection import CollectionSettings

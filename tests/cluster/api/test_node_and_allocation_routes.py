@@ -2,9 +2,10 @@
 
 import pytest
 
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
-from scheduler.state.nouns import COLLECTIONS, LIFECYCLE_STEPS
+from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import LifecycleStep, Step

@@ -8,9 +8,10 @@ from cluster.operations.garbage import demand_collection
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.leader_process import LeaderProcess
 from cluster.store.leases import LeaseKeeper
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import Topic, WriteKind
 from scheduler.state.found_rows import put_found
-from scheduler.state.nouns import COLLECTIONS, EVALUATION_STUBS
+from scheduler.state.nouns import EVALUATION_STUBS
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import JobStatus

@@ -9,8 +9,8 @@ from django.contrib.sessions.models import Session
 from cluster.runtime.clock import SystemClock
 from cluster.store.audit import AuditFilter, read_audit
 from cluster.store.sizes import read_sizes
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import WriteKind
-from scheduler.state.nouns import COLLECTIONS
 from scheduler.state.writes.explanations import write_explanations
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.collection import Collection

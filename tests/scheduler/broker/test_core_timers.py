@@ -8,8 +8,8 @@ from scheduler.broker.places import BrokerStats, Place
 from scheduler.collection import looks
 from scheduler.errors import NotOutstanding, RequestRefused, TokenMismatch
 from scheduler.messages import Delivery, FinishRequest, Reap, ReapRequest
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.found_rows import put_found
-from scheduler.state.nouns import COLLECTIONS
 from scheduler.structs.collection import (
     WITHOUT_WORK,
     CollectionSettings,

@@ -5,8 +5,9 @@ from msgspec.structs import replace
 
 from scheduler.collection import core_scheduler, looks, reaps
 from scheduler.messages import Reap, Reaped
+from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import WriteKind
-from scheduler.state.nouns import ACL_TOKENS, COLLECTIONS
+from scheduler.state.nouns import ACL_TOKENS
 from scheduler.state.writes.jobs import name_version
 from scheduler.structs.acl_token import AclToken
 from scheduler.structs.allocation import Allocation, ClientStatus
