@@ -28,7 +28,7 @@ from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import AllocatedResources
 from scheduler.structs.root_key import RootKey
 from scheduler.structs.task_group import Task
-from scheduler.structs.variable import Variable, VariableLock
+from scheduler.structs.variable import SealedVariable, VariableLock
 from scheduler.structs.webhook import Webhook
 
 #: Types whose zero-valued fields are not written (http-api.md 1.5).
@@ -70,8 +70,8 @@ LEFT_OUT: frozenset[tuple[type, str]] = frozenset(
         (Node, "secret_id"),
         (RootKey, "sealed"),
         (RootKey, "public_key"),
-        (Variable, "key_id"),
-        (Variable, "sealed"),
+        (SealedVariable, "key_id"),
+        (SealedVariable, "sealed"),
         (Webhook, "sealed_url"),
         (Webhook, "sealed_secret"),
         (Allocation, "job_version"),

@@ -39,7 +39,7 @@ from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.story import Story
-from scheduler.structs.variable import Variable
+from scheduler.structs.variable import SealedVariable
 
 HEARTBEAT_S = 30.0
 #: A silent stream looks again whether its reader may still listen.
@@ -237,7 +237,7 @@ def _public_events(
 
 def _may_see(event: StateEvent, caller: Caller) -> bool:
     """Of what a topic tells one by one: to whom this event is told."""
-    if isinstance(event.value, Variable):
+    if isinstance(event.value, SealedVariable):
         return caller.access.allows_variable(*event.value.key, "list")
     return not _is_of_cluster(event) or caller.access.reads("node")
 
@@ -266,7 +266,7 @@ def event_form(frame: EventFrame, event: StateEvent, caller: Caller) -> dict[str
 
 def _public_key(event: StateEvent) -> str:
     """By what the stream names a row: of what a namespace holds, without the namespace."""
-    return event.value.path if isinstance(event.value, Variable) else event.key
+    return event.value.path if isinstance(event.value, SealedVariable) else event.key
 
 
 def _type_of(frame: EventFrame, event: StateEvent) -> str:
@@ -284,7 +284,7 @@ def _type_of(frame: EventFrame, event: StateEvent) -> str:
 def _value_form(value: msgspec.Struct, caller: Caller) -> dict[str, Any]:
     if isinstance(value, Allocation):
         return allocation_without_job(value)
-    if isinstance(value, Variable):
+    if isinstance(value, SealedVariable):
         return variable_form(value, with_lock=caller.access.is_management)
     return evaluation_form(value, caller) if isinstance(value, Evaluation) else to_plain(value)
 

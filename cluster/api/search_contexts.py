@@ -18,7 +18,7 @@ from scheduler.state import nouns
 from scheduler.state.noun import Noun
 from scheduler.state.scaling_nouns import SCALING_POLICIES
 from scheduler.state.variable_nouns import VARIABLES
-from scheduler.structs.variable import Variable
+from scheduler.structs.variable import SealedVariable
 
 ALL = "all"
 #: As the error text names them.
@@ -112,7 +112,7 @@ def visible_names(call: Call, reader: StateReader, context: str) -> list[str]:
     return [row.name for row in reader.list_all(KINDS[context].noun) if sees(row.name)]
 
 
-def visible_variables(call: Call, reader: StateReader) -> list[Variable]:
+def visible_variables(call: Call, reader: StateReader) -> list[SealedVariable]:
     """The variables that the caller may list in the namespace asked for."""
     rows = (
         reader.list_all(VARIABLES)

@@ -23,7 +23,7 @@ from cluster.operations.variables import (
     NOT_FOUND,
     Locked,
     NotAsExpected,
-    Told,
+    OpenedVariable,
     delete_variable,
     put_variable,
     read_variable,
@@ -33,7 +33,7 @@ from cluster.store.ports import RecordReader
 from scheduler.access.access import EVERY_NAMESPACE
 from scheduler.state.noun import event_key
 from scheduler.state.variable_nouns import VARIABLES
-from scheduler.structs.variable import Variable
+from scheduler.structs.variable import SealedVariable
 
 _TABLE = VARIABLES.table_index
 _TEXT = "text/plain; charset=utf-8"
@@ -68,7 +68,7 @@ async def list_variables(call: Call) -> HttpResponse:
     return await answer_read(call, work, watch_table(_TABLE))
 
 
-def variables_of(reader: RecordReader, namespace: str) -> list[Variable]:
+def variables_of(reader: RecordReader, namespace: str) -> list[SealedVariable]:
     """Those of a namespace; `*`: all of them."""
     if namespace == EVERY_NAMESPACE:
         return list(reader.list_all(VARIABLES))
@@ -104,7 +104,7 @@ async def write_one(call: Call, path: str) -> HttpResponse:
         return _unexpected(call, other)
     except Locked as locked:
         namespace, path = locked.place
-        zeros = told_form(Told(variable=Variable(namespace=namespace, path=path)))
+        zeros = told_form(OpenedVariable(variable=SealedVariable(namespace=namespace, path=path)))
         return _conflict(call, zeros)
 
 
@@ -118,7 +118,7 @@ async def remove_one(call: Call, path: str) -> HttpResponse:
         return _unexpected(call, other)
     except Locked as locked:
         namespace, path = locked.place
-        zeros = told_form(Told(variable=Variable(namespace=namespace, path=path)))
+        zeros = told_form(OpenedVariable(variable=SealedVariable(namespace=namespace, path=path)))
         return _conflict(call, zeros)
     response = answer_empty(204)
     response[INDEX] = str(index)
@@ -131,7 +131,7 @@ async def no_method(call: Call, path: str) -> HttpResponse:
     return refusal(400, "Invalid method")
 
 
-def variable_form(variable: Variable, *, with_lock: bool = False) -> dict[str, Any]:
+def variable_form(variable: SealedVariable, *, with_lock: bool = False) -> dict[str, Any]:
     """What is told of a variable without its items."""
     form = to_plain(variable)
     lock = form.pop("Lock", None)
@@ -140,7 +140,7 @@ def variable_form(variable: Variable, *, with_lock: bool = False) -> dict[str, A
     return form
 
 
-def told_form(told: Told, *, with_lock: bool = False) -> dict[str, Any]:
+def told_form(told: OpenedVariable, *, with_lock: bool = False) -> dict[str, Any]:
     """A variable with its items; without them where they are not to be seen."""
     form = variable_form(told.variable, with_lock=with_lock)
     if told.items is not None or not told.variable.create_index:

@@ -4,7 +4,7 @@ from django.db import models
 
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
-from scheduler.structs.variable import LockTimer, Variable
+from scheduler.structs.variable import LockTimer, SealedVariable
 
 _PUTS = "cluster.operations.variables.put_variable"
 _DELETES = "cluster.operations.variables.delete_variable"
@@ -42,7 +42,7 @@ class VariableRow(ReadOnlyRow):
         return f"{self.namespace}/{self.path}"
 
     @property
-    def value(self) -> Variable:
+    def value(self) -> SealedVariable:
         """The whole variable, sealed as it is, decoded anew at each call."""
         return VARIABLES.decode(self.body)
 

@@ -13,7 +13,7 @@ from cluster.operations.errors import Conflict, NotFound, OperationRefused
 from cluster.operations.rights import require_management
 from cluster.operations.variables import (
     Locked,
-    Told,
+    OpenedVariable,
     check_items,
     check_place,
     items_of,
@@ -23,7 +23,7 @@ from cluster.operations.variables import (
 from scheduler.access.caller import Caller
 from scheduler.ports import Change, Fence, IDSource, StateStore
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
-from scheduler.structs.variable import LockTimer, Variable, VariableLock
+from scheduler.structs.variable import LockTimer, SealedVariable, VariableLock
 
 _SECOND = 1_000_000_000
 USUAL_SPAN = 15 * _SECOND
@@ -46,7 +46,7 @@ def acquire_lock(  # noqa: PLR0913 - what one request says
     by: Caller,
     now: int,
     ids: IDSource,
-) -> tuple[int, Told]:
+) -> tuple[int, OpenedVariable]:
     """Take the lock of a variable, which is made where there is none; the index, the variable.
 
     `items` replace those it has, None keeps them. With the id of the lock that is held it is
@@ -60,7 +60,7 @@ def acquire_lock(  # noqa: PLR0913 - what one request says
         check_items(items)
     new_id = ids.next_id()
 
-    def work(change: Change) -> Told:
+    def work(change: Change) -> OpenedVariable:
         stored = change.get(VARIABLES, (namespace, path))
         held = stored.lock.id if stored is not None and stored.lock is not None else ""
         if held and held != lock_id:
@@ -70,20 +70,20 @@ def acquire_lock(  # noqa: PLR0913 - what one request says
         variable = replace(put_items(change, stored, namespace, path, kept), lock=lock)
         change.put(VARIABLES, variable)
         _arm(change, variable, lock)
-        return Told(variable=variable, items=dict(kept))
+        return OpenedVariable(variable=variable, items=dict(kept))
 
     return store.write(VARIABLES.upserted, work, now=now, by=by)
 
 
 def renew_lock(
     store: StateStore, namespace: str, path: str, lock_id: str, *, by: Caller, now: int
-) -> tuple[int, Told]:
+) -> tuple[int, OpenedVariable]:
     """Hold the lock for another TTL; the variable itself is not written."""
     require_variable(by, namespace, path, "write")
     if not lock_id:
         raise OperationRefused(error_text(["missing lock ID"]))
 
-    def work(change: Change) -> Told:
+    def work(change: Change) -> OpenedVariable:
         stored = change.get(VARIABLES, (namespace, path))
         if stored is None:
             raise NotFound(_NO_VARIABLE)
@@ -94,18 +94,18 @@ def renew_lock(
         if stored.lock.id != lock_id or is_over:
             raise Conflict("attempting to modify locked variable")
         _arm(change, stored, stored.lock)
-        return Told(variable=stored)
+        return OpenedVariable(variable=stored)
 
     return store.write(LOCK_TIMERS.upserted, work, now=now, by=by)
 
 
 def release_lock(
     store: StateStore, namespace: str, path: str, lock_id: str, *, by: Caller, now: int
-) -> tuple[int, Told]:
+) -> tuple[int, OpenedVariable]:
     """Give the lock back; the index, and the variable with the items that it has."""
     require_variable(by, namespace, path, "write")
 
-    def work(change: Change) -> Told:
+    def work(change: Change) -> OpenedVariable:
         stored = change.get(VARIABLES, (namespace, path))
         if stored is None:
             raise OperationRefused(_NO_VARIABLE)
@@ -113,7 +113,7 @@ def release_lock(
             raise OperationRefused(_NO_LOCK)
         if stored.lock.id != lock_id:
             raise Locked(namespace, path)
-        return Told(variable=_freed(change, stored), items=items_of(change, stored))
+        return OpenedVariable(variable=_freed(change, stored), items=items_of(change, stored))
 
     return store.write(VARIABLES.upserted, work, now=now, by=by)
 
@@ -156,7 +156,7 @@ def rearm_locks(store: StateStore, *, by: Caller, now: int, fence: Fence | None 
     return store.write(LOCK_TIMERS.upserted, work, now=now, by=by, fence=fence)[1]
 
 
-def _arm(change: Change, variable: Variable, lock: VariableLock) -> None:
+def _arm(change: Change, variable: SealedVariable, lock: VariableLock) -> None:
     until = change.now + _GRACE * lock.ttl
     change.put(
         LOCK_TIMERS,
@@ -170,7 +170,7 @@ def _arm(change: Change, variable: Variable, lock: VariableLock) -> None:
     )
 
 
-def _freed(change: Change, variable: Variable) -> Variable:
+def _freed(change: Change, variable: SealedVariable) -> SealedVariable:
     freed = replace(
         variable, lock=None, modify_index=change.index, modify_time=change.now
     )  # fmt: skip

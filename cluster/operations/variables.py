@@ -21,7 +21,7 @@ from scheduler.ports import Change, Fence, StateReader, StateStore
 from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
 from scheduler.structs.root_key import RootKey, RootKeyState
-from scheduler.structs.variable import Variable
+from scheduler.structs.variable import SealedVariable
 
 NOT_FOUND = "variable not found"
 #: Bytes of all keys and values together.
@@ -32,17 +32,17 @@ _PATH = re.compile(r"[a-zA-Z0-9-_~/]{1,128}")
 _NAMESPACE = re.compile(r"[a-zA-Z0-9-]{1,128}")
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class OpenedVariable(msgspec.Struct, frozen=True, kw_only=True):
     """A variable with its items in clear; None where they are not to be seen."""
 
-    variable: Variable
+    variable: SealedVariable
     items: dict[str, str] | None = None
 
 
 class NotAsExpected(Conflict):
     """Another state of the variable was expected; `found` is what there is (all zero: nothing)."""
 
-    def __init__(self, found: Told) -> None:
+    def __init__(self, found: OpenedVariable) -> None:
         super().__init__(f"the variable is at index {found.variable.modify_index}")
         self.found = found
 
@@ -61,14 +61,16 @@ def require_variable(by: Caller, namespace: str, path: str, capability: str) -> 
         raise NotAllowed(missing=f"{capability} of variable {path} in namespace {namespace}")
 
 
-def read_variable(reader: StateReader, namespace: str, path: str, *, by: Caller) -> Told | None:
+def read_variable(
+    reader: StateReader, namespace: str, path: str, *, by: Caller
+) -> OpenedVariable | None:
     """The variable of a path; None where there is none."""
     require_variable(by, namespace, path, "read")
     found = reader.get(VARIABLES, (namespace, path))
-    return None if found is None else Told(variable=found, items=items_of(reader, found))
+    return None if found is None else OpenedVariable(variable=found, items=items_of(reader, found))
 
 
-def items_of(reader: StateReader, variable: Variable) -> dict[str, str]:
+def items_of(reader: StateReader, variable: SealedVariable) -> dict[str, str]:
     """The items in clear. Raises OperationRefused where no key opens them any more."""
     key = reader.get(ROOT_KEYS, variable.key_id)
     if key is None:
@@ -92,7 +94,7 @@ def put_variable(  # noqa: PLR0913 - what one request says
     lock_id: str = "",
     by: Caller,
     now: int,
-) -> tuple[int, Told]:
+) -> tuple[int, OpenedVariable]:
     """Store the items in place of all that the path held; the index, and the variable.
 
     With `cas` only if the stored ModifyIndex is that one, 0: only if there is none. Raises
@@ -102,11 +104,13 @@ def put_variable(  # noqa: PLR0913 - what one request says
     check_place(namespace, path)
     check_items(items)
 
-    def work(change: Change) -> Told:
+    def work(change: Change) -> OpenedVariable:
         stored = change.get(VARIABLES, (namespace, path))
         _require_lock(stored, namespace, path, lock_id)
         _require_state(change, stored, namespace, path, cas, by)
-        return Told(variable=put_items(change, stored, namespace, path, items), items=dict(items))
+        return OpenedVariable(
+            variable=put_items(change, stored, namespace, path, items), items=dict(items)
+        )
 
     return store.write(VARIABLES.upserted, work, now=now, by=by)
 
@@ -161,16 +165,16 @@ def rekey_variables(store: StateStore, *, by: Caller, now: int, fence: Fence | N
 
 def put_items(
     change: Change,
-    stored: Variable | None,
+    stored: SealedVariable | None,
     namespace: str,
     path: str,
     items: Mapping[str, str],
-) -> Variable:
+) -> SealedVariable:
     """Store items in an open write, in a variable that is there or is made."""
     key = signing_key(change)
     if key is None:
         raise OperationRefused("keyring has not been initialized yet")
-    kept = stored or Variable(
+    kept = stored or SealedVariable(
         namespace=namespace, path=path, create_index=change.index, create_time=change.now
     )
     variable = replace(
@@ -222,7 +226,7 @@ def check_items(items: Mapping[str, str]) -> None:
         raise OperationRefused("variables are limited to 64KiB in total size")
 
 
-def _require_lock(stored: Variable | None, namespace: str, path: str, lock_id: str) -> None:
+def _require_lock(stored: SealedVariable | None, namespace: str, path: str, lock_id: str) -> None:
     held = stored.lock.id if stored is not None and stored.lock is not None else ""
     # Who names a lock that is over must not write as if they still held it.
     if held != lock_id:
@@ -231,7 +235,7 @@ def _require_lock(stored: Variable | None, namespace: str, path: str, lock_id: s
 
 def _require_state(
     change: Change,
-    stored: Variable | None,
+    stored: SealedVariable | None,
     namespace: str,
     path: str,
     cas: int | None,
@@ -240,13 +244,15 @@ def _require_state(
     if cas is None or cas == (stored.modify_index if stored else 0):
         return
     if stored is None:
-        raise NotAsExpected(Told(variable=Variable(namespace=namespace, path=path)))
+        raise NotAsExpected(
+            OpenedVariable(variable=SealedVariable(namespace=namespace, path=path))
+        )
     may_read = by.access.allows_variable(namespace, path, "read")
     items = items_of(change, stored) if may_read else None
-    raise NotAsExpected(Told(variable=stored, items=items))
+    raise NotAsExpected(OpenedVariable(variable=stored, items=items))
 
 
-def _rekeyed(change: Change, variable: Variable, old: RootKey, key: RootKey) -> bool:
+def _rekeyed(change: Change, variable: SealedVariable, old: RootKey, key: RootKey) -> bool:
     try:
         items = opened_items(variable.sealed, old, variable.key)
     except SealBroken:

@@ -4,12 +4,12 @@ In: their structs. Out: their declarations, which `nouns` takes into its list wi
 """
 
 from scheduler.state.noun import Index, Noun
-from scheduler.structs.variable import LockTimer, Variable
+from scheduler.structs.variable import LockTimer, SealedVariable
 
 _PLACE = ("namespace", "path")
 
-VARIABLES: Noun[tuple[str, str], Variable] = Noun(
-    struct=Variable,
+VARIABLES: Noun[tuple[str, str], SealedVariable] = Noun(
+    struct=SealedVariable,
     topic="Variable",
     table="variable",
     key=lambda variable: variable.key,

@@ -12,7 +12,7 @@ class VariableLock(Wire, frozen=True, rename=wire_names(ttl="TTL")):
     lock_delay: Duration = 0
 
 
-class Variable(Wire, frozen=True):
+class SealedVariable(Wire, frozen=True):
     """What a path holds. Its items are sealed under a root key and nowhere in clear."""
 
     namespace: str = ""

@@ -53,7 +53,7 @@ from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.story import Story, StoryKind, StoryNode
 from scheduler.structs.task_group import ScalingPolicy
-from scheduler.structs.variable import LockTimer, Variable
+from scheduler.structs.variable import LockTimer, SealedVariable
 from scheduler.structs.webhook import Webhook, WebhookDelivery
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import accessor_of, make_token
@@ -116,7 +116,7 @@ def full(store, operator):
             ),
             (WEBHOOKS, Webhook(name="chat", sealed_url=SEALED, sealed_secret=SEALED)),
             (ROOT_KEYS, RootKey(key_id="k1", sealed=SEALED)),
-            (VARIABLES, Variable(namespace="default", path="app", sealed=SEALED.encode())),
+            (VARIABLES, SealedVariable(namespace="default", path="app", sealed=SEALED.encode())),
             (LOCK_TIMERS, LockTimer(namespace="default", path="app", ends_at=SOME_MOMENT)),
             (REHEARSALS, StoredRehearsal(id="h1", asked_at=SOME_MOMENT)),
             (nouns.ACL_ROLES, AclRole(id="r1", name="deployers")),
