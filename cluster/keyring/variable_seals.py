@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cluster.seals import SealBroken, opened_secret
 from scheduler.structs.root_key import RootKey
 
-#: Bytes of chance before each sealed text (NIST SP 800-38D, 8.2.2).
+#: Bytes of chance before each sealed text: as many as the mode was made for (NIST SP 800-38D).
 _NONCE = 12
 _KEY_BYTES = 32
 _ITEMS = msgspec.msgpack.Decoder(dict[str, str])
