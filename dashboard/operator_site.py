@@ -51,6 +51,7 @@ GROUPS: dict[str, dict[str, Right]] = {
     },
     CLUSTER: {
         "NodeRow": READ_NODES,
+        "StagedDrainRow": READ_NODES,
         "NodePoolRow": READ_NODES,
         "NodeUseRow": READ_NODES,
         "NamespaceRow": READ_OPERATOR,

@@ -70,6 +70,12 @@ class CompleteDrain(Command, frozen=True):
     nodes: dict[str, bool]
 
 
+class AdvanceDrain(Command, frozen=True):
+    """A staged drain may let its next nodes begin, or is over."""
+
+    drain_id: str
+
+
 class StepDeployments(Command, frozen=True):
     """Evaluate the jobs of rollouts that made progress, and let allocations be replaced."""
 

@@ -56,6 +56,7 @@ _PUBLIC: dict[str, str] = {
     Topic.ALLOCATION: "Allocation",
     Topic.DEPLOYMENT: "Deployment",
     Topic.NODE: "Node",
+    Topic.STAGED_DRAIN: "StagedDrain",
     Topic.NODE_POOL: "NodePool",
     Topic.COLLECTION: "Collection",
     Topic.STORY: "Story",
@@ -63,7 +64,13 @@ _PUBLIC: dict[str, str] = {
     **{noun.topic: noun.topic for noun in _OF_ACCESS},
 }
 _WITHOUT_NAMESPACE = frozenset[str](
-    {Topic.NODE, Topic.NODE_POOL, Topic.COLLECTION, *(noun.topic for noun in _OF_ACCESS)}
+    {
+        Topic.NODE,
+        Topic.STAGED_DRAIN,
+        Topic.NODE_POOL,
+        Topic.COLLECTION,
+        *(noun.topic for noun in _OF_ACCESS),
+    }
 )
 #: Rows and kinds of writes that the public stream does not name.
 _PRIVATE = [noun for noun in NOUNS if noun.topic not in _PUBLIC]
@@ -90,7 +97,7 @@ _TYPES: dict[str, str] = {
 }
 _EVERYTHING = "*"
 #: The reference knows no such topics: its clients, which ask for all, are not told of them.
-_OURS = frozenset[str]({Topic.COLLECTION, Topic.STORY})
+_OURS = frozenset[str]({Topic.COLLECTION, Topic.STORY, Topic.STAGED_DRAIN})
 
 
 class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +214,7 @@ _CAPABILITIES = {
     "HostVolume": "host-volume-read",
     "CSIVolume": "csi-read-volume",
 }
-_LEVELS = {"Node": "node", "Operator": "operator", "Collection": "operator"}
+_LEVELS = {"Node": "node", "StagedDrain": "node", "Operator": "operator", "Collection": "operator"}
 
 
 _ANYTHING = tuple(Watch(topic) for topic in _PUBLIC)

@@ -30,6 +30,7 @@ from cluster.api import (
     search,
     server_facts,
     snapshots,
+    staged_drains,
     stories,
     usage,
     variables,
@@ -214,6 +215,10 @@ _SERVER = [
     _route("rehearsals", GET=rehearsals.list_all, PUT=rehearsals.ask),
     _route(
         rf"rehearsal/(?P<rehearsal_id>{_SEGMENT})", GET=rehearsals.read, DELETE=rehearsals.cancel
+    ),
+    _route("drains", GET=staged_drains.list_all, PUT=staged_drains.start),
+    _route(
+        rf"drain/(?P<drain_id>{_SEGMENT})", GET=staged_drains.read, DELETE=staged_drains.cancel
     ),
     _route(rf"webhook/(?P<name>{_SEGMENT})/test", PUT=webhooks.test_webhook),
     _route(rf"webhook/(?P<name>{_SEGMENT})/deliveries", GET=webhooks.list_deliveries),

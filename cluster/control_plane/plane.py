@@ -32,6 +32,7 @@ from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.heartbeats import Heartbeats
 from scheduler.watchers.periodic import Launches
+from scheduler.watchers.stages import Stages
 from scheduler.watchers.watcher import Watcher
 from scheduler.worker import Batch, SchedulerFactory, Turn, WorkerTools
 
@@ -90,7 +91,7 @@ class ControlPlane:
     def new_watchers(self) -> tuple[Watcher, ...]:
         """What the leader watches over besides evaluations."""
         self.heartbeats = Heartbeats()
-        return self.heartbeats, Drains(), Deployments(), Launches(next_due)
+        return self.heartbeats, Drains(), Stages(), Deployments(), Launches(next_due)
 
     def _draw(self) -> float:
         return float(self.chance.random())

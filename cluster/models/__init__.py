@@ -42,6 +42,7 @@ from cluster.models.scheduler_settings import (
     CollectionRow,
     SchedulerSettingsRow,
 )
+from cluster.models.staged_drain import StagedDrainRow
 from cluster.models.state_index import StateIndexRow, TableIndexRow
 from cluster.models.story import StoryNodeRow, StoryRow
 from cluster.models.variable import LockTimerRow, VariableRow
@@ -90,6 +91,7 @@ __all__ = [
     "ScalingEventRow",
     "ScalingPolicyRow",
     "SchedulerSettingsRow",
+    "StagedDrainRow",
     "StateIndexRow",
     "StoryNodeRow",
     "StoryRow",

@@ -19,8 +19,10 @@ from cluster.operations.deployments import (
 )
 from cluster.operations.nodes import complete_drain, mark_node_unresponsive
 from cluster.operations.periodic import launch_due
+from cluster.operations.staged_drains import advance_staged_drain
 from scheduler.access.caller import CLUSTER
 from scheduler.commands import (
+    AdvanceDrain,
     CancelEvaluations,
     Command,
     CompleteDrain,
@@ -148,6 +150,16 @@ class CommandRunner:
                     deadline_reached=by_deadline,
                     fence=self.fence,
                 )
+
+    @_perform.register
+    def _(self, command: AdvanceDrain) -> None:
+        advance_staged_drain(
+            self.store,
+            command.drain_id,
+            by=CLUSTER,
+            now=self._clock.now(),
+            fence=self.fence,
+        )
 
     @_perform.register
     def _(self, command: StepDeployments) -> None:

@@ -24,6 +24,7 @@ from scheduler.state.events import WriteKind
 from scheduler.structs.allocation import Allocation
 from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
+from scheduler.watchers.stages import Stages
 from scheduler.watchers.watcher import Watcher
 from scheduler.worker import Batch
 
@@ -68,7 +69,7 @@ class RehearsedPlane(ControlPlane):
     before_batch: Callable[[], None] = staticmethod(lambda: None)
 
     def new_watchers(self) -> tuple[Watcher, ...]:
-        return Drains(), Deployments()
+        return Drains(), Stages(), Deployments()
 
     def new_batch(self, process: str, limit: int = 4, types: tuple[str, ...] = TYPES) -> Batch:
         self.before_batch()
@@ -167,8 +168,6 @@ class Rehearsal:
             self.plane.work_off("rehearsal", AT_ONCE)
             self._listen()
             self.clients.act(self.clock.now())
-            self.stage.proceed()
-            self._listen()
             if self.store.index == before:
                 return
             self._check()

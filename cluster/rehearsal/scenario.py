@@ -40,6 +40,8 @@ class DrainNodes(msgspec.Struct, frozen=True, kw_only=True):
     ignore_system_jobs: bool = False
     #: 0: all.
     at_once: int = 0
+    #: Of several at a time: all are closed before the first begins.
+    close_first: bool = False
 
 
 class LoseNodes(msgspec.Struct, frozen=True, kw_only=True):

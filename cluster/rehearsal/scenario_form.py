@@ -186,6 +186,7 @@ def _drain(at: _At) -> DrainNodes:
         deadline=spec.duration("Deadline"),
         ignore_system_jobs=bool(spec.flag("IgnoreSystemJobs")),
         at_once=at_once,
+        close_first=bool(at.flag("CloseFirst")),
     )
     spec.close()
     at.close()

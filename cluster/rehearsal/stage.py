@@ -1,11 +1,10 @@
 """Make the changes of a scenario in the branch, each by the operation that makes it in earnest.
 
 In: a branch, changes. Out: which nodes were touched and how, or `ScenarioProblems` for what the
-record does not know or an operation refuses. Drains of a few nodes at a time go on with `proceed`.
+record does not know or an operation refuses.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
 from msgspec.structs import replace
@@ -26,6 +25,7 @@ from cluster.operations.nodes import (
 from cluster.operations.quotas import put_quota
 from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.operations.scheduler_settings import set_scheduler_settings
+from cluster.operations.staged_drains import StagedDrainRequest, start_staged_drain
 from cluster.rehearsal.scenario import (
     WHOLE,
     AddNodes,
@@ -48,20 +48,13 @@ from scheduler.errors import SchedulerError
 from scheduler.ports import Clock, IDSource, StateReader
 from scheduler.state.branch_store import BranchStore
 from scheduler.state.nouns import QUOTAS
+from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.structs.job import Job
 from scheduler.structs.node import DrainStrategy, Node, NodeEligibility, NodeStatus
+from scheduler.structs.staged_drain import StagedDrainStatus
 
 #: A node of a rehearsal has no agent whose secret it could be.
 _NO_SECRET = "rehearsed"  # noqa: S105 - of nobody
-
-
-@dataclass
-class _StagedDrain:
-    """Nodes that are drained a few at a time."""
-
-    change: DrainNodes
-    waiting: list[str]
-    begun: list[str] = field(default_factory=list)
 
 
 class ScenarioStage:
@@ -73,7 +66,6 @@ class ScenarioStage:
         self._ids = ids
         #: What was done to nodes: drained, lost, added, closed, opened, purged.
         self.fates: dict[str, str] = {}
-        self._drains: list[_StagedDrain] = []
 
     def set_up(self, scenario: Scenario) -> None:
         """Make every change, in order. Raises ScenarioProblems; then nothing may be rehearsed."""
@@ -90,29 +82,11 @@ class ScenarioStage:
         if problems:
             raise ScenarioProblems(problems)
 
-    def proceed(self) -> bool:
-        """Let the next nodes drain where earlier ones are done; whether any began."""
-        began = [self._begin(drain) for drain in self._drains]
-        return any(began)
-
     @property
-    def waiting_nodes(self) -> list[str]:
+    def waiting_nodes(self) -> frozenset[str]:
         """Nodes whose turn to drain has not come."""
-        return [node_id for drain in self._drains for node_id in drain.waiting]
-
-    def _begin(self, drain: _StagedDrain) -> bool:
-        nodes = (self._store.node(node_id) for node_id in drain.begun)
-        under_way = sum(node is not None and node.drain_strategy is not None for node in nodes)
-        free = (drain.change.at_once or len(drain.waiting)) - under_way
-        next_ones, drain.waiting = drain.waiting[: max(0, free)], drain.waiting[max(0, free) :]
-        strategy = DrainStrategy(
-            deadline=drain.change.deadline, ignore_system_jobs=drain.change.ignore_system_jobs
-        )
-        for node_id in next_ones:
-            request = DrainRequest(strategy=strategy)
-            drain_node(self._store, node_id, request, by=CLUSTER, now=self._now, ids=self._ids)
-            drain.begun.append(node_id)
-        return bool(next_ones)
+        running = self._store.list_by(STAGED_DRAINS, "status", StagedDrainStatus.RUNNING.value)
+        return frozenset(node_id for drain in running for node_id in drain.waiting)
 
     @property
     def _now(self) -> int:
@@ -131,9 +105,23 @@ class ScenarioStage:
 
     @_make.register
     def _(self, change: DrainNodes) -> None:
-        drain = _StagedDrain(change, self._chosen(change.nodes, "drained"))
-        self._drains.append(drain)
-        self._begin(drain)
+        node_ids = self._chosen(change.nodes, "drained")
+        if change.at_once:
+            staged = StagedDrainRequest(
+                node_ids=tuple(node_ids),
+                at_once=change.at_once,
+                deadline=change.deadline,
+                ignore_system_jobs=change.ignore_system_jobs,
+                close_first=change.close_first,
+            )
+            start_staged_drain(self._store, staged, by=CLUSTER, now=self._now, ids=self._ids)
+            return
+        strategy = DrainStrategy(
+            deadline=change.deadline, ignore_system_jobs=change.ignore_system_jobs
+        )
+        for node_id in node_ids:
+            request = DrainRequest(strategy=strategy)
+            drain_node(self._store, node_id, request, by=CLUSTER, now=self._now, ids=self._ids)
 
     @_make.register
     def _(self, change: LoseNodes) -> None:

@@ -16,6 +16,7 @@ from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
 from scheduler.watchers.periodic import Launches
+from scheduler.watchers.stages import Stages
 
 
 class Ear:
@@ -48,7 +49,7 @@ def build_leader(ids: IDSource, chance: Callable[[], float]) -> tuple[Leader, Ea
             delivery_limit=settings.BIVOUAC_DELIVERY_LIMIT,
             expected_workers=settings.BIVOUAC_WORKERS,
         ),
-        (heartbeats, Drains(), Deployments(), Launches(next_due)),
+        (heartbeats, Drains(), Stages(), Deployments(), Launches(next_due)),
         collection_settings(),
     )
     return leader, Ear(heartbeats)

@@ -22,6 +22,7 @@ from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeEligibility
 from scheduler.structs.periodic_launch import PeriodicLaunch
 from scheduler.structs.scaling import ScalingEvent
+from scheduler.structs.staged_drain import StagedDrain, StagedDrainStatus
 
 Value = TypeVar("Value")
 
@@ -216,6 +217,12 @@ def _eligibility_set(frame: EventFrame) -> Act | None:
 
 
 def _drain_set(frame: EventFrame) -> Act | None:
+    staged = _value(frame.events, Topic.STAGED_DRAIN, StagedDrain)
+    if staged is not None:
+        is_canceled = staged.status is StagedDrainStatus.CANCELED
+        words = "cancel staged drain" if is_canceled else "drain nodes in stages"
+        detail = f"{len(staged.node_ids)} nodes, {staged.at_once} at a time"
+        return Act(words, "staged drain", staged.id, detail=detail)
     return _of_node(
         frame, lambda node: "cancel drain" if node.drain_strategy is None else "drain node"
     )

@@ -52,6 +52,7 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.EventRow: inside.EventAdmin,
     models.RehearsalRow: inside.RehearsalAdmin,
     models.CollectionRow: inside.CollectionAdmin,
+    models.StagedDrainRow: inside.StagedDrainAdmin,
     models.ListenerRow: inside.ListenerAdmin,
     models.NodeBeatRow: inside.BeatAdmin,
     models.NodeChannelRow: inside.ChannelAdmin,

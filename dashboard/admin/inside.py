@@ -54,6 +54,31 @@ class RehearsalAdmin(ReadOnlyAdmin):
         return value | {"Packed": f"{len(row.value.packed)} bytes"}
 
 
+class StagedDrainAdmin(ReadOnlyAdmin):
+    """Drains of many nodes, a few at a time."""
+
+    list_reads_bodies = True
+    list_display = ("id", "status", "nodes", "begun", "asked_by", "created_at", "modified_at")
+    list_filter = ("status", "created_at")
+    search_fields = ("id__startswith",)
+    ordering = ("-created_at",)
+
+    @admin.display(description="Nodes")
+    def nodes(self, row: Any) -> str:
+        """How many, and how many at once."""
+        return f"{number(len(row.value.node_ids))}, {number(row.value.at_once)} at a time"
+
+    @admin.display(description="Had their turn")
+    def begun(self, row: Any) -> str:
+        """How many of its nodes have begun, the done ones included."""
+        return number(row.value.begun)
+
+    @admin.display(description="By")
+    def asked_by(self, row: Any) -> str:
+        """The person named with it, else the token that asked."""
+        return row.value.meta.get("by") or str(row.value.by_name)
+
+
 class BeatAdmin(ReadOnlyAdmin):
     """When nodes were last heard."""
 

@@ -27,6 +27,7 @@ class Topic(StrEnum):
     DEPLOYMENT = "Deployment"
     NODE = "Node"
     NODE_USE = "NodeUse"
+    STAGED_DRAIN = "StagedDrain"
     NODE_POOL = "NodePool"
     NAMESPACE = "Namespace"
     NAMESPACE_USE = "NamespaceUse"

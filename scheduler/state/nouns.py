@@ -18,6 +18,7 @@ from scheduler.state.noun import AnyNoun, Index, Noun, Owner
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
+from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
@@ -350,6 +351,7 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         PERIODIC_LAUNCHES,
         NODES,
         NODE_USES,
+        STAGED_DRAINS,
         ALLOCATIONS,
         EVALUATIONS,
         EVALUATION_STUBS,

@@ -27,6 +27,7 @@ from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
 from scheduler.watchers.periodic import Launches
+from scheduler.watchers.stages import Stages
 from scheduler.worker import Batch, WorkerTools
 from tests.builders import SECOND
 from tests.callers import MANAGER
@@ -62,7 +63,7 @@ class ChainWorld(World):
 
     def new_watchers(self):
         self.heartbeats = Heartbeats(HeartbeatSettings(min_ttl=MIN_TTL, grace=GRACE))
-        return self.heartbeats, Drains(), Deployments(), Launches(next_due)
+        return self.heartbeats, Drains(), Stages(), Deployments(), Launches(next_due)
 
     def tell(self) -> None:
         """Something was written: whoever waits looks again."""

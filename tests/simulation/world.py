@@ -17,6 +17,7 @@ from scheduler.structs.job import Job
 from scheduler.structs.node import Node
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.heartbeats import Heartbeats
+from scheduler.watchers.stages import Stages
 from scheduler.watchers.watcher import Watcher
 from tests.builders import make_evaluation
 from tests.callers import MANAGER
@@ -39,7 +40,7 @@ class World(ControlPlane):
 
     def new_watchers(self) -> tuple[Watcher, ...]:
         self.heartbeats = Heartbeats()
-        return self.heartbeats, Drains()
+        return self.heartbeats, Drains(), Stages()
 
     def tick(self, seconds: float = 0.0) -> list[Command]:
         """Core evaluations are worked off at once."""

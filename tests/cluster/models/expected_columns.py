@@ -183,6 +183,10 @@ EXPECTED = {
     models.PeriodicLaunchRow: lambda value: plain(value, "namespace", "job_id", "launched") | {
         "last_launch": moment(value.launch)
     },
+    models.StagedDrainRow: lambda value: plain(value, "id", "status") | {
+        "created_at": moment(value.create_time),
+        "modified_at": moment(value.modify_time),
+    },
     models.RehearsalRow: lambda value: plain(value, "id", "status") | {
         "asked_at": moment(value.asked_at)
     },

@@ -29,6 +29,7 @@ from scheduler.state.nouns import (
     QUOTAS,
 )
 from scheduler.state.rehearsal_noun import REHEARSALS
+from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.state.writes.jobs import name_version, write_job
@@ -45,6 +46,7 @@ from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 from scheduler.structs.root_key import RootKeyState
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.variable import LockTimer, VariableLock
 from scheduler.structs.webhook import Webhook, WebhookDelivery
 from tests.builders import (
@@ -204,6 +206,12 @@ def arguments_of(world):
         "delete_root_key": (("old",), {}),
         "issue_node_identity": ((node.id,), {}),
         "set_scheduler_settings": ((SchedulerSettings(),), {}),
+        "start_staged_drain": (
+            (module("staged_drains").StagedDrainRequest(node_ids=(node.id,), at_once=1),),
+            {},
+        ),
+        "advance_staged_drain": (("s1",), {}),
+        "cancel_staged_drain": (("s1",), {}),
         "ask_rehearsal": (("{}",), {"keep": 5, "keep_for": 10**18}),
         "begin_rehearsal": (("waits", "web"), {}),
         "note_rehearsal": ((StoredRehearsal(id="runs"),), {}),
@@ -262,6 +270,7 @@ def world():
         change.put(ACL_BINDING_RULES, replace(RULE, id="b1"))
         change.put(WEBHOOKS, Webhook(name="w"))
         change.put(WEBHOOK_DELIVERIES, WebhookDelivery(id="d1", webhook="w"))
+        change.put(STAGED_DRAINS, StagedDrain(id="s1", node_ids=("gone",)))
         change.put(ROOT_KEYS, root_key("new"))
         change.put(ROOT_KEYS, root_key("old", state=RootKeyState.REKEYING))
         put_variables(change)

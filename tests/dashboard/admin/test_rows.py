@@ -36,6 +36,7 @@ from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
+from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
@@ -51,6 +52,7 @@ from scheduler.structs.rehearsal import StoredRehearsal
 from scheduler.structs.root_key import RootKey
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.story import Story, StoryKind, StoryNode
 from scheduler.structs.task_group import ScalingPolicy
 from scheduler.structs.variable import LockTimer, SealedVariable
@@ -118,6 +120,7 @@ def full(store, operator):
             (ROOT_KEYS, RootKey(key_id="k1", sealed=SEALED)),
             (VARIABLES, SealedVariable(namespace="default", path="app", sealed=SEALED.encode())),
             (LOCK_TIMERS, LockTimer(namespace="default", path="app", ends_at=SOME_MOMENT)),
+            (STAGED_DRAINS, StagedDrain(id="g1", create_time=SOME_MOMENT)),
             (REHEARSALS, StoredRehearsal(id="h1", asked_at=SOME_MOMENT)),
             (nouns.ACL_ROLES, AclRole(id="r1", name="deployers")),
             (nouns.ACL_BINDING_RULES, BindingRule(id="b1", auth_method="some")),
