@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
+from django.conf import settings
 
 from cluster.store.ports import NodePlace, NodeSum
 from dashboard.graphs.racks import HOLE, LIT, LOST, RING, SILENT, RackDrawing
@@ -171,6 +172,12 @@ class TopologyMap(msgspec.Struct, frozen=True, kw_only=True):
     classes: tuple[str, ...]
     lit_nodes: int
     lit_count: int
+
+
+def rack_keys() -> tuple[str, ...]:
+    """What tells of a node which rack it stands in, in the order of their preference."""
+    keys: tuple[str, ...] = settings.BIVOUAC_RACK_KEYS
+    return keys
 
 
 def rack_label(places: Iterable[NodePlace]) -> int:

@@ -313,6 +313,8 @@ class MemoryRecord(MemoryStateStore, RecordReader):
                 item.modify_index,
                 item.create_time // 1000 * 1000,
                 item.modify_time // 1000 * 1000,
+                item.cause.kind.value if item.cause else "",
+                item.cause.id if item.cause else "",
                 is_stub=is_collected,
             )
             for item, is_collected in self.story_evaluations(story_id, namespaces=namespaces)

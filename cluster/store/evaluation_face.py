@@ -17,5 +17,8 @@ class EvaluationFace(NamedTuple):
     #: To the microsecond, ns.
     create_time: int
     modify_time: int
+    #: What made it, and which one of them: of a loss and a drain a node.
+    cause_kind: str = ""
+    cause_id: str = ""
     #: Only its stub is left.
     is_stub: bool = False

@@ -157,11 +157,11 @@ def faces(
     for table, is_stub in (("evaluation", False), ("evaluation_stub", True)):
         rows = reader.rows(
             "SELECT id, namespace, job_id, triggered_by, status, previous_eval, create_index,"  # noqa: S608 - names of our own tables only
-            f" modify_index, created_at, modified_at FROM {table}{where}",
+            f" modify_index, created_at, modified_at, cause_kind, cause_id FROM {table}{where}",
             (story_id, *parameters),
         )
         found += [
-            EvaluationFace(*row[:8], at(row[8]), at(row[9]), is_stub)  # type: ignore[call-arg]  # eight columns
+            EvaluationFace(*row[:8], at(row[8]), at(row[9]), *row[10:], is_stub)  # type: ignore[call-arg]  # ten columns
             for row in rows
         ]
     return sorted(found, key=lambda face: (face.create_index, face.id))

@@ -9,6 +9,7 @@ from dashboard.graphs.drawing import DrawnGraph
 from dashboard.graphs.geometry import Graph
 from dashboard.queries.story import Shown, story_panel
 from dashboard.rights import NODE_READ
+from dashboard.stories.lane_choice import LaneChoice
 from dashboard.stories.whole import Whole, graph_key, whole_of
 from dashboard.subscription import Subscription
 from scheduler.state.events import StateEvent, Topic
@@ -31,11 +32,12 @@ class StoryFeed(Feed):
 
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
-        self.story_id, _, self.opened = subscription.key.partition("/")
+        self.story_id, _, text = subscription.key.partition("/")
+        self.how = LaneChoice.from_text(text)
         self.ids: set[str] = set()
         self._story: Story | None = None
         self._fresh: Graph | None = None
-        key = graph_key(self.story_id, self.opened)
+        key = graph_key(self.story_id, self.how)
         self._drawn = DrawnGraph(Graph(key=key, title="", view=(0, 0, 0, 0), lanes=()))
 
     def load(self, reader: RecordReader) -> None:
@@ -50,9 +52,7 @@ class StoryFeed(Feed):
         if story is None:
             return None
         self._story = story
-        whole = whole_of(
-            reader, story, now, namespaces=self.subscription.namespaces, opened=self.opened
-        )
+        whole = whole_of(reader, story, now, namespaces=self.subscription.namespaces, how=self.how)
         self.ids = {face.id for face in whole.gathered.faces}
         return whole
 
@@ -84,7 +84,8 @@ class StoryFeed(Feed):
         if whole is None:
             return []
         self._fresh = whole.graph
-        told = story_panel(reader, whole, Shown(opened=self.opened), self.subscription.may)
+        shown = Shown(opened=self.how.opened, by=self.how.by)
+        told = story_panel(reader, whole, shown, self.subscription.may)
         context = {**told, "now": now}
         return [
             Html(target=panel.target, html=rendered(panel.template, context)) for panel in panels

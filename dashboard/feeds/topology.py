@@ -11,9 +11,9 @@ from dashboard.faces import place_of
 from dashboard.feeds.feed import NO_PARTS, Feed, Parts, rendered
 from dashboard.feeds.pieces import Html, Piece
 from dashboard.graphs.racks import rack_html
-from dashboard.queries.topology import rack_keys, read_fleet, selected_parts, shown_map
+from dashboard.queries.topology import read_fleet, selected_parts, shown_map
 from dashboard.subscription import Subscription
-from dashboard.topology import MappedNodes, TopologyView, rack_label
+from dashboard.topology import MappedNodes, TopologyView, rack_keys, rack_label
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.node_use import NodeUse
 from scheduler.structs.allocation import Allocation

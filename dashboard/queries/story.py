@@ -17,7 +17,9 @@ from dashboard.queries.progress import took
 from dashboard.queries.rollout import offered_acts
 from dashboard.queries.timeline import timeline_context
 from dashboard.stories.cells import cells_of
+from dashboard.stories.lane_choice import BY_PLACE, LaneChoice
 from dashboard.stories.names import KINDS, cause_of, file_name, nodes_told, title_of
+from dashboard.stories.places import OF_NODES
 from dashboard.stories.replay import Track
 from dashboard.stories.told import outcome_of, standing_of
 from dashboard.stories.tree import story_tree
@@ -33,6 +35,13 @@ MAX_ROWS = 300
 #: Of what waits, so many are told one by one.
 MAX_WAITING = 12
 SPEEDS = (1, 10, 100)
+#: Heading of the rows of lanes, and of their first column.
+_LANES_ARE = {
+    "rack": ("Racks, worst off first", "Rack"),
+    "class": ("Classes, worst off first", "Class"),
+    "datacenter": ("Datacenters, worst off first", "Datacenter"),
+}
+_BY_HARM = ("Jobs, worst off first", "How they are")
 VIEWS = {"lanes": "Lanes", "timeline": "Timeline", "list": "List", "table": "Table"}
 
 
@@ -44,11 +53,19 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     at: int | None = None
     #: The fold whose members are drawn each.
     opened: str = ""
+    #: `place`: lanes by where nodes stand.
+    by: str = ""
+
+    @property
+    def lanes(self) -> LaneChoice:
+        """Which lanes, and which fold is open."""
+        return LaneChoice(self.opened, self.by)
 
     def address(self, **changes: str) -> str:
         """The same page with these fields changed."""
         fields = {
             "view": "" if self.view == "lanes" else self.view,
+            "by": self.by,
             "open": self.opened,
             "at": "" if self.at is None else str(self.at),
         }
@@ -61,9 +78,9 @@ def story_page(
     """The context of the page; raises Absent for a story that may not be seen."""
     story, namespaces = story_for(reader, viewer, story_id)
     whole = whole_of(
-        reader, story, viewer.now, namespaces=namespaces, at=shown.at, opened=shown.opened
+        reader, story, viewer.now, namespaces=namespaces, at=shown.at, how=shown.lanes
     )
-    key = f"{story.id}/{shown.opened}" if shown.opened else story.id
+    key = f"{story.id}/{shown.lanes.text}" if shown.lanes.text else story.id
     return {
         **story_panel(reader, whole, shown, viewer.may_in(story.namespace)),
         "views": [
@@ -85,9 +102,21 @@ def story_page(
         "file_name": file_name(story, whole.names),
         "file_query": "" if shown.at is None else f"?at={shown.at}",
         "close_url": shown.address(open=""),
+        "lane_choices": _lane_choices(whole, shown),
         "timeline_now_url": shown.address(at=""),
         **_viewed(reader, whole, shown.view),
     }
+
+
+def _lane_choices(whole: Whole, shown: Shown) -> list[dict[str, Any]]:
+    """By job or by place, of stories of nodes."""
+    if whole.story.kind not in OF_NODES or shown.view not in ("lanes", "list"):
+        return []
+    word = whole.places.word if whole.places is not None else "place"
+    return [
+        {"word": told, "url": shown.address(by=by, open=""), "is_current": shown.by == by}
+        for by, told in (("", "By job"), (BY_PLACE, f"By {word}"))
+    ]
 
 
 def story_for(reader: RecordReader, viewer: Viewer, story_id: str) -> tuple[Story, Namespaces]:
@@ -119,6 +148,7 @@ def story_panel(
         "counted": counted(facts, whole.graph),
         "tree": story_tree(whole),
         "lanes": whole.lanes.rows,
+        "lanes_are": _LANES_ARE.get(whole.places.word if whole.places else "", _BY_HARM),
         "past": whole.gathered.past,
         "later": whole.gathered.later,
         "past_told": past_told(whole),

@@ -7,7 +7,6 @@ number of nodes: their places, what is held of each, where the lit job runs, wha
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
 from django.utils.safestring import mark_safe
 from msgspec.structs import replace
 
@@ -26,6 +25,7 @@ from dashboard.topology import (
     TopologyMap,
     TopologyView,
     map_of,
+    rack_keys,
     rack_label,
     state_of_place,
 )
@@ -62,12 +62,6 @@ def topology_page(reader: RecordReader, viewer: Viewer, *, wanted: TopologyView)
         **shown_map(fleet, view),
         **selected_parts(reader, fleet, view, viewer.namespaces),
     }
-
-
-def rack_keys() -> tuple[str, ...]:
-    """What tells of a node which rack it stands in, in the order of their preference."""
-    keys: tuple[str, ...] = settings.BIVOUAC_RACK_KEYS
-    return keys
 
 
 def _with_job(

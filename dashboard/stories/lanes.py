@@ -117,7 +117,7 @@ def _phase_row(
         for part in (
             _opened_told(phase),
             count_of(blocked, "evaluation waits", "evaluations wait") if blocked else "",
-            _done(inside),
+            done_told(inside),
             "" if inside or phase.is_to_come else "placed with the phase before",
             *phase.notes,
             phase.expects,
@@ -167,7 +167,7 @@ def harm_lanes(kind: str, members: Sequence[ChainMember]) -> Told:
     for degree, inside in lanes.items():
         if not inside:
             continue
-        subs = [count_of(jobs[degree], "job"), _done(inside)]
+        subs = [count_of(jobs[degree], "job"), done_told(inside)]
         drawn.append(
             StoryLane(
                 key=degree, title=words[degree], subs=tuple(sub for sub in subs if sub),
@@ -178,7 +178,7 @@ def harm_lanes(kind: str, members: Sequence[ChainMember]) -> Told:
             LaneRow(
                 title=words[degree], state=_STATES[degree], evaluations=len(inside),
                 jobs=jobs[degree], is_running=degree in ("blocked", "moving"),
-                told="; ".join(part for part in (_done(inside), _TOLD.get(degree, "")) if part),
+                told="; ".join(filter(None, (done_told(inside), _TOLD.get(degree, "")))),
             )
         )  # fmt: skip
     return Told(lanes=tuple(drawn), rows=tuple(rows))
@@ -206,7 +206,8 @@ def degree_of(members: Sequence[ChainMember]) -> str:
     return {"failed": "failed", "canceled": "over"}.get(last.state, "done")
 
 
-def _done(members: Sequence[ChainMember]) -> str:
+def done_told(members: Sequence[ChainMember]) -> str:
+    """What plans of these did, summed up in words."""
     done: dict[str, int] = {}
     for member in members:
         for word, count in member.work.items():

@@ -22,9 +22,11 @@ from dashboard.stories.gathered import (
     gather_past,
     stops_of,
 )
+from dashboard.stories.lane_choice import BY_HARM, BY_PLACE, LaneChoice
 from dashboard.stories.lanes import Told, harm_lanes, rollout_lanes
 from dashboard.stories.names import event_of, harm_of, title_of
 from dashboard.stories.phase import RolloutPhase
+from dashboard.stories.places import OF_NODES, Places, place_lanes, places_of
 from dashboard.stories.replay import PastMoment, Track, times_of, track_of
 from dashboard.stories.rows import deployment_of, rollout_facts
 from dashboard.stories.told import RolloutFacts, StoryFacts
@@ -51,6 +53,8 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     phases: tuple[RolloutPhase, ...] = ()
     #: Names of the nodes that it names, by their ids, in its order.
     names: dict[str, str] = {}
+    #: Where its nodes stand, if its lanes are by that.
+    places: Places | None = None
 
     @property
     def blocked(self) -> list[Evaluation]:
@@ -70,7 +74,7 @@ def whole_of(
     *,
     namespaces: Namespaces = None,
     at: int | None = None,
-    opened: str = "",
+    how: LaneChoice = BY_HARM,
 ) -> Whole:
     """The story now, or `at` an index; of a story of many namespaces, what these may show."""
     if at is None:
@@ -81,19 +85,23 @@ def whole_of(
     members = gathered.members()
     names = _node_names(reader, story)
     event = event_of(story, names)
+    by_place = how.by == BY_PLACE and story.kind in OF_NODES
+    places = places_of(reader, story) if by_place else None
     phases = _phases(rollout, gathered)
     if rollout is not None:
         told = rollout_lanes(phases, members, event, gathered.at)
+    elif places is not None:
+        told = place_lanes(places, gathered.faces, members)
     else:
         told = harm_lanes(harm_of(story), members)
     drawing = StoryDrawing(
-        key=graph_key(story.id, opened),
+        key=graph_key(story.id, how),
         title=title_of(story, names).plain,
         description="",
         lanes=told.lanes,
         root=None if rollout is not None else event,
-        opened=opened,
-        address="?open=" if at is None else f"?at={at}&open=",
+        opened=how.opened,
+        address=_unfolding(how, at),
     )
     graph = story_graph(drawing)
     facts = _facts(reader, gathered, told, rollout)
@@ -107,6 +115,7 @@ def whole_of(
         rollout=rollout,
         phases=tuple(phases),
         names=names,
+        places=places,
     )
 
 
@@ -116,9 +125,16 @@ def _node_names(reader: RecordReader, story: Story) -> dict[str, str]:
     return {node_id: node.name if node else short_id(node_id) for node_id, node in found}
 
 
-def graph_key(story_id: str, opened: str = "") -> str:
-    """The name of a story's drawing: one with a fold open is another."""
-    return f"story-{story_id}/{opened}" if opened else f"story-{story_id}"
+def _unfolding(how: LaneChoice, at: int | None) -> str:
+    """The address of the page with a fold open, up to the fold."""
+    fields = [f"by={how.by}"] if how.by else []
+    fields += [] if at is None else [f"at={at}"]
+    return f"?{'&'.join([*fields, 'open='])}"
+
+
+def graph_key(story_id: str, how: LaneChoice = BY_HARM) -> str:
+    """The name of a story's drawing: one with a fold open, or with other lanes, is another."""
+    return f"story-{story_id}/{how.text}" if how.text else f"story-{story_id}"
 
 
 def counted(facts: StoryFacts, graph: Graph) -> str:

@@ -6,6 +6,7 @@ from dashboard.page import document, page, read, shown
 from dashboard.queries.stories import StoryWish, stories_page
 from dashboard.queries.story import VIEWS, Shown, story_page
 from dashboard.queries.story_files import FORMS, story_file
+from dashboard.stories.lane_choice import BY_PLACE
 from dashboard.viewer import Viewer
 
 _LONGEST_FOLD = 500
@@ -31,6 +32,7 @@ async def story(request: HttpRequest, viewer: Viewer, story_id: str) -> HttpResp
         view=view if view in VIEWS else "lanes",
         at=_index(request),
         opened=request.GET.get("open", "")[:_LONGEST_FOLD],
+        by=BY_PLACE if request.GET.get("by") == BY_PLACE else "",
     )
     return await shown(
         request,

@@ -8,15 +8,30 @@ from dashboard.feeds.feed import rendered
 from dashboard.graphs.drawing import DrawnGraph
 from dashboard.panels import feed_for
 from dashboard.queries.story import Shown, story_panel
+from dashboard.stories.lane_choice import BY_PLACE, LaneChoice
 from dashboard.stories.whole import whole_of
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import LIFECYCLE_STEPS
-from scheduler.state.story_nouns import STORIES
-from scheduler.structs.deployment import Deployment, GroupRollout
-from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
-from scheduler.structs.story import Story, StoryKind
-from tests.builders import SECOND, SOME_MOMENT, make_allocation, make_evaluation, make_job
+from scheduler.state.story_nouns import STORIES, STORY_NODES
+from scheduler.state.writes.nodes import write_node
+from scheduler.structs.deployment import (
+    Deployment,
+    DeploymentStatus,
+    GroupRollout,
+    RolloutAct,
+    RolloutVerb,
+)
+from scheduler.structs.evaluation import Cause, CauseKind, EvalStatus, LifecycleStep, Step
+from scheduler.structs.story import Story, StoryKind, StoryNode
+from tests.builders import (
+    SECOND,
+    SOME_MOMENT,
+    make_allocation,
+    make_evaluation,
+    make_job,
+    make_node,
+)
 from tests.dashboard.drawn_page import DrawnPage
 
 ROLLOUT = Story(
@@ -39,22 +54,32 @@ class World:
         self.store, self.story = store, story
         self.chance = Random(seed)  # noqa: S311 - the same stories every time
         self.made, self.steps = [], 0
+        self.acts, self.held = [], False
 
         def begin(change):
             change.put(STORIES, story)
             change.put_job(make_job(create_index=change.index))
             if story.kind is StoryKind.ROLLOUT:
                 change.put_deployment(self.deployment(0))
+            for number in (1, 2):
+                node = make_node(number, meta={"rack": f"r{number}"})
+                write_node(change, node)
+                link = StoryNode(story_id=story.id, node_id=node.id, kind=story.kind)
+                change.put(STORY_NODES, link)
 
         self._write(begin)
 
     def deployment(self, healthy):
         group = GroupRollout(desired_total=6, healthy_allocs=healthy)
-        return Deployment(id="d", job_id="web", story_id=self.story.id, task_groups={"web": group})
+        return Deployment(
+            id="d", job_id="web", story_id=self.story.id, task_groups={"web": group},
+            status=DeploymentStatus.PAUSED if self.held else DeploymentStatus.RUNNING,
+            acts=tuple(self.acts),
+        )  # fmt: skip
 
     def go_on(self):
         """One write: an evaluation is made, takes a step or ends, an allocation is placed."""
-        acts = [self._make, self._step, self._end, self._place]
+        acts = [self._make, self._step, self._end, self._place, self._hold]
         self._write(self.chance.choice(acts if self.made else acts[:1]))
 
     def _write(self, work):
@@ -74,6 +99,9 @@ class World:
             previous_eval=parent.id if parent else "",
             queued_allocations={"web": self.chance.randrange(3)},
             story_id=self.story.id,
+            cause=None
+            if parent
+            else Cause(kind=CauseKind.NODE, id=make_node(self.chance.randrange(1, 3)).id),
         )
         change.put_evaluation(row)
         self.made.append(change.evaluation(row.id))
@@ -93,6 +121,13 @@ class World:
             row = change.evaluation(self.chance.choice(opened).id)
             change.put_evaluation(row.changed(status=self.chance.choice(ENDS)))
 
+    def _hold(self, change):
+        if self.story.job_id:
+            self.held = not self.held
+            verb = RolloutVerb.PAUSED if self.held else RolloutVerb.RESUMED
+            self.acts.append(RolloutAct(verb=verb, by="kim", at=change.now, index=change.index))
+            change.put_deployment(self.deployment(2))
+
     def _place(self, change):
         number = self.chance.randrange(8)
         change.put_allocation(
@@ -105,18 +140,26 @@ class World:
             change.put_deployment(self.deployment(self.chance.randrange(6)))
 
 
-def followed(store, story, namespaces=None):
-    feed = feed_for(Subscription("story", story.id, namespaces))
+def followed(store, story, how=LaneChoice()):  # noqa: B008 - a value that never changes
+    key = f"{story.id}/{how.text}" if how.text else story.id
+    feed = feed_for(Subscription("story", key, None))
     index = store.read(lambda reader: (feed.load(reader), reader.index)[1])
     return feed, index
 
 
-@pytest.mark.parametrize("story", [ROLLOUT, LOSS], ids=["rollout", "loss"])
+@pytest.mark.parametrize(
+    ("story", "how"),
+    [
+        pytest.param(ROLLOUT, LaneChoice(), id="rollout"),
+        pytest.param(LOSS, LaneChoice(), id="loss"),
+        pytest.param(LOSS, LaneChoice("", BY_PLACE), id="loss-by-rack"),
+    ],
+)
 @pytest.mark.parametrize("seed", range(2))
-def test_an_open_story_is_as_one_that_is_opened_now(sqlite_store, story, seed):
+def test_an_open_story_is_as_one_that_is_opened_now(sqlite_store, story, how, seed):
     store = sqlite_store
     world = World(store, story, seed)
-    feed, index = followed(store, story)
+    feed, index = followed(store, story, how)
     page = DrawnPage(feed.standing(SOME_MOMENT)[0].graph)
     told = {}
     now = SOME_MOMENT + 1000 * SECOND
@@ -131,14 +174,16 @@ def test_an_open_story_is_as_one_that_is_opened_now(sqlite_store, story, seed):
                 page.take(piece.patch)
             else:
                 told[piece.target] = piece.html
-        assert_fresh(store, story, feed, page, told, now)
+        assert_fresh(store, (story, how), feed, page, told, now)
     assert len(world.made) > 3
 
 
-def assert_fresh(store, story, feed, page, told, now):
+def assert_fresh(store, followed, feed, page, told, now):
+    story, how = followed
+
     def fresh(reader):
-        whole = whole_of(reader, story, now)
-        return whole, {**story_panel(reader, whole, Shown()), "now": now}
+        whole = whole_of(reader, story, now, how=how)
+        return whole, {**story_panel(reader, whole, Shown(by=how.by)), "now": now}
 
     whole, context = store.read(fresh)
     opened = DrawnPage(DrawnGraph(whole.graph).whole())

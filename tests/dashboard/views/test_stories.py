@@ -93,7 +93,9 @@ def test_what_waits_is_said_first_and_why(told, browser):
 
 
 @pytest.mark.parametrize("view", ["lanes", "timeline", "list", "table"])
-@pytest.mark.parametrize("query", ["", "&at=12", "&at=0", "&open=fold:nothing", "&at=nonsense"])
+@pytest.mark.parametrize(
+    "query", ["", "&by=place", "&at=12", "&at=0", "&open=fold:nothing", "&at=nonsense"]
+)
 def test_every_view_of_every_moment_is_a_page(told, browser, view, query):
     answer = browser.get(f"/stories/{OURS.id}/?view={view}{query}")
     assert answer.status == 200
