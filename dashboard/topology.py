@@ -176,8 +176,7 @@ class TopologyMap(msgspec.Struct, frozen=True, kw_only=True):
 
 def rack_keys() -> tuple[str, ...]:
     """What tells of a node which rack it stands in, in the order of their preference."""
-    keys: tuple[str, ...] = settings.BIVOUAC_RACK_KEYS
-    return keys
+    return tuple(settings.BIVOUAC_RACK_KEYS)
 
 
 def rack_label(places: Iterable[NodePlace]) -> int:
@@ -398,5 +397,4 @@ def _lost_told(lost: Sequence[str]) -> str:
     named = ", ".join(lost[:_NAMED])
     more = len(lost) - _NAMED
     rest = f" and {number(more)} more" if more > 0 else ""
-    whole = len(lost) == 1
-    return f"{named}{rest} {'is' if whole else 'are'} lost as a whole."
+    return f"{named}{rest} {'is' if len(lost) == 1 else 'are'} lost as a whole."

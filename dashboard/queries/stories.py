@@ -4,7 +4,7 @@ In: a reader and a StoryWish. Out: the context of `stories.html`, a page of rows
 reads that does not grow; and the few newest stories of one thing, for its page.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -14,6 +14,7 @@ from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryFilter
 from dashboard.queries.evaluations import evaluation_tabs
 from dashboard.rights import NODE_READ
+from dashboard.stories.folds import Row, StoryFold, folded
 from dashboard.stories.names import KINDS, KindWord, Title, title_of
 from dashboard.stories.rows import StoryLine, lines_of
 from dashboard.stories.told import HELD_UP, WAITS
@@ -24,6 +25,8 @@ from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
 from scheduler.structs.story import Story, StoryKind
 
 PAGE_SIZE = 50
+#: As many are looked through for alike ones, so that a page of them says much.
+READ_TO_FOLD = 300
 #: What the page of a thing shows of its stories.
 IN_A_STRIP = 4
 _NEEDY = (HELD_UP, WAITS)
@@ -36,6 +39,8 @@ class StoryWish(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
     node: str = ""
     who: str = ""
+    #: `1`: alike ones are not folded.
+    each: str = ""
     #: `<1 where it runs>.<create index>.<id>` of the first row.
     after: str = ""
 
@@ -48,13 +53,19 @@ class StoryWish(msgspec.Struct, frozen=True, kw_only=True):
             job=query.get("job", "")[: LONGEST_NAME + 129],
             node=query.get("node", "")[:200],
             who=query.get("who", "")[:200],
+            each="1" if query.get("each") == "1" else "",
             after=query.get("after", "")[:80],
         )
 
     @property
     def narrows(self) -> bool:
         """Whether rows are left out."""
-        return bool(self.kind or self.job or self.node or self.who)
+        return bool(self.kind or self.job or self.node or self.who or self.each)
+
+    @property
+    def folds(self) -> bool:
+        """Whether alike ones are one row; of one kind each is told for itself."""
+        return not (self.kind or self.each)
 
     def address(self, **changes: str) -> str:
         """The list's address with these fields changed, from its first page on."""
@@ -114,21 +125,29 @@ def _listed(
         node_id=_node_id(reader, wanted.node),
         actor=wanted.who or None,
     )
-    found = reader.stories(asked, PAGE_SIZE, wanted.place())
-    more = found[PAGE_SIZE] if len(found) > PAGE_SIZE else None
-    lines = lines_of(reader, found[:PAGE_SIZE], namespaces)
+    most = READ_TO_FOLD if wanted.folds else PAGE_SIZE
+    found = reader.stories(asked, most, wanted.place())
+    lines = lines_of(reader, found[:most], namespaces)
+    rows: list[Row] = [*lines]
+    taken = len(lines)
+    if wanted.folds:
+        rows, taken = folded(lines, PAGE_SIZE)
+    more = found[taken] if len(found) > taken else None
     tally = reader.story_tally(msgspec.structs.replace(asked, kinds=frozenset()))
-    running = sorted((line for line in lines if line.is_running), key=_need)
+    running = sorted(
+        (row for row in rows if isinstance(row, StoryLine) and row.is_running), key=_need
+    )
+    ended = [row for row in rows if isinstance(row, StoryFold) or not row.is_running]
     total = sum(tally.values())
     held_up = sum(line.standing in _NEEDY for line in running)
     return {
         "running": running,
-        "ended": [line for line in lines if not line.is_running],
+        "ended": [_ended_row(row) for row in ended],
         "strong": _strong(len(running), held_up, total),
         "running_count": len(running),
         "held_up": held_up,
         "total": total,
-        "shown_told": f"{number(len(lines))} of {count_of(total, 'story', 'stories')}",
+        "shown_told": _shown_told(rows, taken, total),
         "chips": _chips(wanted, tally),
         "narrows": wanted.narrows,
         "no_match_told": "No story fits these filters.",
@@ -136,6 +155,20 @@ def _listed(
         "first_url": wanted.address() if wanted.after else "",
         "page_index": reader.index,
     }
+
+
+def _ended_row(row: Row) -> dict[str, Any]:
+    """A story, or several alike ones with where each has a row of its own."""
+    if isinstance(row, StoryLine):
+        return {"row": row}
+    return {"row": row.first, "fold": row, "each_url": f"/stories/?{urlencode(row.query)}"}
+
+
+def _shown_told(rows: Sequence[Row], taken: int, total: int) -> str:
+    told = f"{number(taken)} of {count_of(total, 'story', 'stories')}"
+    folds = [row for row in rows if isinstance(row, StoryFold)]
+    inside = sum(len(row.lines) for row in folds)
+    return f"{told}; {number(inside)} folded into {count_of(len(folds), 'row')}" if folds else told
 
 
 def _need(line: StoryLine) -> tuple[bool, int]:

@@ -33,7 +33,7 @@ _STATES = {"failed": "failed", "blocked": "held-up", "moving": "running"}
 _TONES = {"failed": "failed", "blocked": "blocked"}
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class StoryPlaces(msgspec.Struct, frozen=True, kw_only=True):
     """Where the nodes of a story stand."""
 
     #: `rack`, `class` or `datacenter`: the first of them that any of the nodes has.
@@ -45,14 +45,14 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return Counter(self.of_node.values())
 
 
-def places_of(reader: RecordReader, story: Story) -> Places:
+def places_of(reader: RecordReader, story: Story) -> StoryPlaces:
     """In two reads, whatever their number."""
     links = [link.node_id for link in reader.list_by(STORY_NODES, "story", story.id)]
     wanted = frozenset(links)
     return placed(links, [each for each in reader.node_places(rack_keys()) if each.id in wanted])
 
 
-def placed(node_ids: Iterable[str], known: Sequence[NodePlace]) -> Places:
+def placed(node_ids: Iterable[str], known: Sequence[NodePlace]) -> StoryPlaces:
     """The same of nodes that were read."""
     label = rack_label(known)
     if label >= 0:
@@ -61,7 +61,7 @@ def placed(node_ids: Iterable[str], known: Sequence[NodePlace]) -> Places:
         word, told = "class", {node.id: node.node_class for node in known}
     else:
         word, told = "datacenter", {node.id: node.datacenter for node in known}
-    return Places(
+    return StoryPlaces(
         word=word,
         of_node={
             node_id: (told[node_id] or _WITHOUT[word]) if node_id in told else _GONE
@@ -82,7 +82,7 @@ def nodes_behind(faces: Iterable[EvaluationFace]) -> dict[str, str]:
 
 
 def place_lanes(
-    places: Places, faces: Sequence[EvaluationFace], members: Sequence[ChainMember]
+    places: StoryPlaces, faces: Sequence[EvaluationFace], members: Sequence[ChainMember]
 ) -> Told:
     """A lane for each place with evaluations; a row for every place."""
     behind = nodes_behind(faces)

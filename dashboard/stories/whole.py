@@ -26,7 +26,7 @@ from dashboard.stories.lane_choice import BY_HARM, BY_PLACE, LaneChoice
 from dashboard.stories.lanes import Told, harm_lanes, rollout_lanes
 from dashboard.stories.names import event_of, harm_of, title_of
 from dashboard.stories.phase import RolloutPhase
-from dashboard.stories.places import OF_NODES, Places, place_lanes, places_of
+from dashboard.stories.places import OF_NODES, StoryPlaces, place_lanes, places_of
 from dashboard.stories.replay import PastMoment, Track, times_of, track_of
 from dashboard.stories.rows import deployment_of, rollout_facts
 from dashboard.stories.told import RolloutFacts, StoryFacts
@@ -54,7 +54,7 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     #: Names of the nodes that it names, by their ids, in its order.
     names: dict[str, str] = {}
     #: Where its nodes stand, if its lanes are by that.
-    places: Places | None = None
+    places: StoryPlaces | None = None
 
     @property
     def blocked(self) -> list[Evaluation]:

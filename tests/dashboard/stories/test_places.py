@@ -6,7 +6,7 @@ from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import NodePlace
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.stories.lane_choice import LaneChoice
-from dashboard.stories.places import Places, nodes_behind, place_lanes, placed
+from dashboard.stories.places import StoryPlaces, nodes_behind, place_lanes, placed
 
 
 def node(name, *, rack="", node_class="", datacenter="dc1"):
@@ -47,7 +47,7 @@ def test_what_follows_an_evaluation_stands_where_that_stands():
 
 
 def test_places_stand_worst_off_first_and_hold_every_evaluation():
-    places = Places(word="rack", of_node={"a": "r10", "b": "r9", "c": "r2", "d": "empty"})
+    places = StoryPlaces(word="rack", of_node={"a": "r10", "b": "r9", "c": "r2", "d": "empty"})
     faces = [face(1, "a"), face(2, "b"), face(3, previous="e2"), face(4, "c"), face(5)]
     members = [
         member(1, work={"placed": 2}), member(2), member(3, "blocked"), member(4), member(5),

@@ -174,7 +174,7 @@ def test_the_list_narrows_by_kind_job_and_who(told, browser):
 def test_what_runs_stands_before_what_has_ended(told, browser):
     context = browser.get("/stories/").context
     assert [line.story.id for line in context["running"]] == [OURS.id]
-    assert {line.story.id for line in context["ended"]} == {THEIRS.id, CLUSTER.id}
+    assert {each["row"].story.id for each in context["ended"]} == {THEIRS.id, CLUSTER.id}
     assert context["strong"] == "1 story runs; 1 may need a person."
 
 
@@ -211,3 +211,29 @@ def test_a_large_story_is_told_from_its_columns_and_unfolds(told, store, browser
     assert before["facts"].evaluations == 110
     assert before["past"].index == 20
     assert make_evaluation(300).id not in {node.key for node in before["graph"].nodes}
+
+
+def test_alike_stories_are_one_row_that_unfolds_and_each_has_a_list(store, browser):
+    made = [
+        Story(
+            id=f"{number:08}-launch", kind=StoryKind.LAUNCH, namespace="default",
+            job_id=f"cron/periodic-{number}", parent_job_id="cron",
+            create_time=SOME_MOMENT, create_index=100 + number,
+        )
+        for number in range(60)
+    ]  # fmt: skip
+
+    def work(change):
+        for number, story in enumerate(made):
+            change.put(STORIES, story)
+            put_found(change, evaluation(1000 + number, 200, story, status=EvalStatus.COMPLETE))
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    answer = browser.get("/stories/")
+    assert "60 launches of cron" in answer.text
+    assert "60 of 60 stories; 60 folded into 1 row" in answer.text
+    assert "and 30 more: each in a row of" in " ".join(answer.text.split())
+    (fold,) = [row for row in answer.context["ended"] if row.get("fold")]
+    each = browser.get(fold["each_url"])
+    assert len(each.context["ended"]) == 50
+    assert browser.get("/stories/", each="1").context["ended"][0].get("fold") is None
