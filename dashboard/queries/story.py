@@ -42,6 +42,8 @@ _LANES_ARE = {
     "datacenter": ("Datacenters, worst off first", "Datacenter"),
 }
 _BY_HARM = ("Jobs, worst off first", "How they are")
+#: What lanes may stand for.
+LANES = ("", BY_PLACE)
 VIEWS = {"lanes": "Lanes", "timeline": "Timeline", "list": "List", "table": "Table"}
 
 

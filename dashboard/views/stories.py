@@ -4,9 +4,8 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.page import document, page, read, shown
 from dashboard.queries.stories import StoryWish, stories_page
-from dashboard.queries.story import VIEWS, Shown, story_page
+from dashboard.queries.story import LANES, VIEWS, Shown, story_page
 from dashboard.queries.story_files import FORMS, story_file
-from dashboard.stories.lane_choice import BY_PLACE
 from dashboard.viewer import Viewer
 
 _LONGEST_FOLD = 500
@@ -28,11 +27,12 @@ async def stories(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 async def story(request: HttpRequest, viewer: Viewer, story_id: str) -> HttpResponse:
     """One story, as it is or as it was."""
     view = request.GET.get("view", "lanes")
+    by = request.GET.get("by", "")
     how = Shown(
         view=view if view in VIEWS else "lanes",
         at=_index(request),
         opened=request.GET.get("open", "")[:_LONGEST_FOLD],
-        by=BY_PLACE if request.GET.get("by") == BY_PLACE else "",
+        by=by if by in LANES else "",
     )
     return await shown(
         request,
