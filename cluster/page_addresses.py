@@ -29,6 +29,11 @@ def job_edit_url(key: JobKey) -> str:
     return f"{_path(key)}{_EDIT}/" if _reads_as_path(key) else f"/jobs/edit/?{_query(key)}"
 
 
+def job_usage_url(key: JobKey) -> str:
+    """The page that shows what a job uses."""
+    return f"/jobs/usage/?{_query(key)}"
+
+
 def _reads_as_path(key: JobKey) -> bool:
     """Whether `/jobs/<namespace>/<id>/` is this job's alone."""
     segments = key.job_id.split("/")

@@ -40,6 +40,7 @@ class JobUsage(Wire, frozen=True):
     unmeasured: int = 0
     away: int = 0
     away_nodes: tuple[str, ...] = ()
+    unmeasured_nodes: tuple[str, ...] = ()
 
 
 async def allocation_usage(alloc: Allocation, *, by: Caller) -> AllocationRows:
@@ -93,6 +94,7 @@ def _joined(
         unmeasured=sum(len(asked[node_id]) for node_id in silent),
         away=sum(len(asked[node_id]) for node_id in away),
         away_nodes=tuple(sorted(away)),
+        unmeasured_nodes=tuple(sorted(silent)),
     )
 
 

@@ -27,10 +27,11 @@ class Columns(Wire, frozen=True):
 
 
 class Sums(Wire, frozen=True):
-    """Rows of many added up, and of how many each one is."""
+    """Rows of many added up, and of how many each one is. What is not known adds nothing."""
 
     at: tuple[int, ...] = ()
-    cpu_ticks: tuple[float, ...] = ()
+    #: None where nothing of it is known.
+    cpu_ticks: tuple[float | None, ...] = ()
     memory_bytes: tuple[int, ...] = ()
     counted: tuple[int, ...] = ()
 
@@ -70,7 +71,7 @@ def as_one(tasks: Iterable[Columns]) -> Sums:
     sums = added_up(
         Sums(
             at=columns.at,
-            cpu_ticks=tuple(value or 0.0 for value in columns.cpu_ticks),
+            cpu_ticks=columns.cpu_ticks,
             memory_bytes=columns.memory_bytes,
             counted=(1,) * len(columns.at),
         )
@@ -81,17 +82,18 @@ def as_one(tasks: Iterable[Columns]) -> Sums:
 
 def added_up(every: Iterable[Sums]) -> Sums:
     """The rows of many, place by place of the grid."""
-    sums: dict[int, tuple[float, int, int]] = {}
+    sums: dict[int, tuple[float | None, int, int]] = {}
     for one in every:
         for at, cpu, memory, counted in zip(
             one.at, one.cpu_ticks, one.memory_bytes, one.counted, strict=True
         ):
-            before = sums.get(at, (0.0, 0, 0))
-            sums[at] = (before[0] + cpu, before[1] + memory, before[2] + counted)
+            before, *others = sums.get(at, (None, 0, 0))
+            known = before if cpu is None else cpu + (before or 0.0)
+            sums[at] = (known, memory + others[0], counted + others[1])
     rows = sorted(sums.items())
     return Sums(
         at=tuple(at for at, _ in rows),
-        cpu_ticks=tuple(round(row[0], 1) for _, row in rows),
+        cpu_ticks=tuple(None if row[0] is None else round(row[0], 1) for _, row in rows),
         memory_bytes=tuple(row[1] for _, row in rows),
         counted=tuple(row[2] for _, row in rows),
     )

@@ -54,6 +54,7 @@ def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict
         "alloc": alloc,
         "tasks": tasks,
         "job_url": job_url(alloc.job_key),
+        "usage_url": f"/allocations/{alloc.id}/usage/",
         "story_id": _story_of(reader, alloc),
         "why": placement_view(alloc.metrics, names, chosen=alloc.node_id),
         "crumbs": crumbs(

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cluster.jobspec.left_out import left_out_warnings
-from cluster.page_addresses import job_url
+from cluster.page_addresses import job_url, job_usage_url
 from cluster.store.ports import RecordReader
 from dashboard.hundreds import Hundreds, StandingAlloc, hundreds_of
 from dashboard.launches import dispatched_told, launch_lines, launches_told, next_told
@@ -35,6 +35,7 @@ from dashboard.queries.listings import newest_of_job
 from dashboard.queries.rollout import acts_of, rollout_of
 from dashboard.queries.scale import ScaleTyped, scale_context
 from dashboard.queries.stories import seen_namespaces, strip_of
+from dashboard.queries.usage import MANY
 from dashboard.queries.versions import versions_context
 from dashboard.rights import NODE_READ
 from dashboard.rollouts import of_wanted
@@ -122,6 +123,9 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
             topic_text(kind, f"{key.namespace}/{key.job_id}") for kind in _TOPICS[chosen]
         ),
         "namespace": key.namespace,
+        "usage_url": job_usage_url(key),
+        # So many are asked about when somebody wants to know.
+        "usage_waits": standing["counts"].running > MANY,
         "may": viewer.may_in(key.namespace) | viewer.may_with_nodes & {NODE_READ},
         **standing,
         **(acts_of(reader, standing["rollout"]) if chosen == "overview" else {}),

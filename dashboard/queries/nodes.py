@@ -189,6 +189,7 @@ def node_page(reader: RecordReader, viewer: Viewer, *, node_id: str) -> dict[str
         **parts,
         "crumbs": crumbs(("Nodes", "/nodes/"), (node.name or node.id[:8], "")),
         "live_topics": f"node:{node_id}",
+        "usage_url": f"/nodes/{node_id}/usage/",
         "may": viewer.may_with_nodes,
     }
 

@@ -58,6 +58,12 @@ def milliseconds(nanoseconds: int) -> int:
 
 
 @register.filter
+def clock_minutes(seconds: int) -> str:
+    """`14:18`, of seconds since 1970; UTC."""
+    return wording.clock_time(seconds * 1_000_000_000)[:5]
+
+
+@register.filter
 def mib(value: int) -> str:
     """Memory or disk: `312 MiB`."""
     return wording.amount(value, "MiB")

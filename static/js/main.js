@@ -9,6 +9,7 @@ import { attachMenus } from "./controllers/menu.js";
 import { attachNewer } from "./controllers/newer.js";
 import { attachRacks } from "./controllers/racks.js";
 import { attachReplay } from "./controllers/replay.js";
+import { attachUsage } from "./controllers/usage.js";
 import { refreshTimes } from "./controllers/relative_time.js";
 import { attachStandstill } from "./controllers/standstill.js";
 import { attachChain } from "./graphs/chain.js";
@@ -29,6 +30,7 @@ const ATTACH = [
   ["[data-newer]", attachNewer],
   ["[data-racks]", attachRacks],
   ["[data-replay]", attachReplay],
+  ["[data-usage]", attachUsage],
 ];
 const attached = new WeakMap();
 

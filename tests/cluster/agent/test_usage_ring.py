@@ -61,3 +61,9 @@ def test_sums_say_of_how_many_they_are():
     every = [as_one([filled(2).columns]), as_one([filled(3).columns])]
     assert added_up(every).counted == (2, 2, 1)
     assert added_up([]) == Sums()
+
+
+def test_what_is_not_known_adds_nothing_and_is_not_nothing():
+    unknown = Sums(at=(10, 20), cpu_ticks=(None, None), memory_bytes=(1, 1), counted=(1, 1))
+    known = Sums(at=(20,), cpu_ticks=(5.0,), memory_bytes=(1,), counted=(1,))
+    assert added_up([unknown, known]).cpu_ticks == (None, 5.0)

@@ -69,6 +69,7 @@ PAGES = {
     "jobs": EVERYBODY,
     "job": EVERYBODY,
     "job-named": EVERYBODY,
+    "job-usage": EVERYBODY,
     "evaluations": EVERYBODY,
     "evaluation": EVERYBODY,
     "capsule": LOOKERS,
@@ -83,8 +84,10 @@ PAGES = {
     "allocations": EVERYBODY,
     "allocation": EVERYBODY,
     "allocation-logs": EVERYBODY,
+    "allocation-usage": EVERYBODY,
     "nodes": EVERYBODY,
     "node": EVERYBODY,
+    "node-usage": EVERYBODY,
     "topology": EVERYBODY,
     "what-if": EVERYBODY,
     "rehearsal": EVERYBODY,
@@ -175,7 +178,8 @@ FOLLOWS = {
 #: Addresses that name a thing of a namespace.
 OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
-    "allocation", "allocation-logs", "namespace", "deployment", "story", "story-file", "explain",
+    "allocation", "allocation-logs", "allocation-usage", "job-usage", "namespace", "deployment",
+    "story", "story-file", "explain",
 }  # fmt: skip
 #: Buttons that name none.
 OF_NO_NAMESPACE = {
@@ -236,7 +240,7 @@ def address(name, place="default"):
     for word, value in values.items():
         for kind in ("str", "path"):
             route = route.replace(f"<{kind}:{word}>", value)
-    query = f"?namespace={place}&id=web" if name.endswith("-named") else ""
+    query = f"?namespace={place}&id=web" if name.endswith(("-named", "-usage")) else ""
     return f"/{route}{query}"
 
 

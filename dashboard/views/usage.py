@@ -1,0 +1,95 @@
+"""What allocations, machines and jobs use: pages, and the same panel within other pages.
+
+The rows are those of the agents, asked before the record is read; `?part=1` asks for the panel.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+
+from cluster.operations.agent_calls import AgentRefused, NoPathToNode
+from cluster.operations.errors import NotAllowed
+from cluster.operations.usage import (
+    MOST_ALLOCATIONS,
+    PATIENCE_S,
+    JobUsage,
+    allocation_usage,
+    job_usage,
+    node_usage,
+)
+from cluster.store.access import the_store
+from dashboard.page import key_in, page, shown
+from dashboard.queries.usage import (
+    allocation_usage_page,
+    job_usage_page,
+    node_usage_page,
+)
+from dashboard.queries.usage_figures import SPANS, UsageWish
+from dashboard.viewer import Query, Viewer
+
+Told = TypeVar("Told")
+
+
+@page
+async def of_allocation(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResponse:
+    """GET /allocations/<id>/usage/?span=&task=."""
+    alloc = await the_store().aread(lambda reader: reader.allocation(alloc_id))
+    told = None
+    if alloc is not None and viewer.sees(alloc.namespace):
+        told = await _in_time(allocation_usage(alloc, by=viewer.caller))
+    query = partial(allocation_usage_page, alloc_id=alloc_id, asked=_asked(request), told=told)
+    return await _answer(request, viewer, query)
+
+
+@page
+async def of_node(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpResponse:
+    """GET /nodes/<id>/usage/?span=."""
+    told = await _in_time(node_usage(node_id, by=viewer.caller))
+    query = partial(node_usage_page, node_id=node_id, asked=_asked(request), told=told)
+    return await _answer(request, viewer, query)
+
+
+@page
+async def of_job(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /jobs/usage/?namespace=&id=&span=."""
+    key = key_in(request, "", "")
+    told = JobUsage()
+    if viewer.sees(key.namespace):
+        allocs = await the_store().aread(
+            lambda reader: reader.open_allocations(key, MOST_ALLOCATIONS)
+        )
+        try:
+            told = await job_usage(allocs, key.namespace, by=viewer.caller)
+        except NotAllowed:
+            # The page says that there is no such job, as it does of one that is none.
+            told = JobUsage()
+    return await _answer(
+        request, viewer, partial(job_usage_page, key=key, asked=_asked(request), told=told)
+    )
+
+
+async def _in_time(told: Awaitable[Told]) -> Told | None:
+    """What an agent tells; None when it is away, refuses, or takes too long."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return await told
+    except (NoPathToNode, AgentRefused, NotAllowed, TimeoutError, msgspec.MsgspecError):
+        return None
+
+
+def _asked(request: HttpRequest) -> UsageWish:
+    names = [name for name, _, _ in SPANS]
+    span = request.GET.get("span", "")
+    return UsageWish(span=span if span in names else names[0], task=request.GET.get("task", ""))
+
+
+async def _answer(request: HttpRequest, viewer: Viewer, query: Query) -> HttpResponse:
+    part = request.GET.get("part") == "1"
+    template = "dashboard/partials/_usage.html" if part else "dashboard/usage.html"
+    answer = await shown(request, viewer, template, query)
+    answer["Cache-Control"] = "no-store"
+    return answer
