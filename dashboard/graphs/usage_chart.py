@@ -74,7 +74,7 @@ def usage_chart(
 
 
 def nice_top(value: float) -> float:
-    """The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten; 1 for nothing."""
+    """The next round number, as people count; 1 for nothing."""
     if value <= 0:
         return 1.0
     power = 1.0
