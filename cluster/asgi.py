@@ -18,7 +18,9 @@ from django.db import connection
 from cluster.agent.channel import AgentChannel
 from cluster.agent.protocol import MAX_BODY
 from cluster.api.faults import answer_fault
+from cluster.api.urls import urlpatterns
 from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
+from cluster.route_index import RouteIndex
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.free_memory import begin_trimming
 from cluster.runtime.frozen_record import FrozenRecord, Pulse, ask_database
@@ -35,7 +37,7 @@ SignOfLife(HealthWatch(settings.BIVOUAC_REDIS_URL)).begin_with_server()
 RehearsalDesk().begin_with_server()
 
 pages: Any = get_asgi_application()
-programs: Any = LeanHandler(answer_fault)
+programs: Any = LeanHandler(answer_fault, RouteIndex("/v1/", urlpatterns))
 if connection.vendor == "postgresql":
     # A file answers or fails; a database behind a network may do neither.
     pulse = Pulse(ask_database)

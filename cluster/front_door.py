@@ -19,9 +19,11 @@ from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.http.request import split_domain_port, validate_host
-from django.urls import set_script_prefix
+from django.urls import ResolverMatch, set_script_prefix
 from django.utils.module_loading import import_string
 from whitenoise import WhiteNoise
+
+from cluster.route_index import RouteIndex
 
 log = logging.getLogger(__name__)
 
@@ -40,9 +42,23 @@ class LeanHandler(ASGIHandler):
     answer would be a page.
     """
 
-    def __init__(self, answer_fault: Callable[[HttpRequest, Exception], HttpResponse]) -> None:
+    def __init__(
+        self,
+        answer_fault: Callable[[HttpRequest, Exception], HttpResponse],
+        routes: RouteIndex | None = None,
+    ) -> None:
         self._answer_fault = answer_fault
+        #: Asked before Django's own search.
+        self._routes = routes
         super().__init__()
+
+    def resolve_request(self, request: HttpRequest) -> ResolverMatch:
+        """The route of a request. Raises Resolver404."""
+        found = self._routes.resolve(request.path_info) if self._routes else None
+        if found is None:
+            return super().resolve_request(request)
+        request.resolver_match = found
+        return found
 
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request; the view is cancelled when the caller hangs up."""

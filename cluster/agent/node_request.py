@@ -88,7 +88,7 @@ class NodeRequest:
             node = reader.node(self.node_id)
             return node, why_not(reader, node, self.secret, now=now) if node else ""
 
-        node, reason = await the_store().aread(look)
+        node, reason = await the_store().aread(look, short=True)
         if node is None:
             raise NotFound(NODE_NOT_FOUND)
         if reason:

@@ -52,7 +52,7 @@ async def read_allocation(call: Call, alloc_id: str) -> HttpResponse:
             return Found(index=reader.table_index("allocations"), missing=NOT_FOUND)
         return Found(index=alloc.modify_index, body=allocation_form(reader, alloc))
 
-    return await answer_read(call, work, watch_row("allocations", alloc_id))
+    return await answer_read(call, work, watch_row("allocations", alloc_id), short=True)
 
 
 async def allocation_services(call: Call, alloc_id: str) -> HttpResponse:

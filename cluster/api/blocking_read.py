@@ -21,22 +21,23 @@ _SECOND = 1_000_000_000
 
 
 async def answer_read(
-    call: Call, work: Callable[[RecordReader], Found], *watches: Watch
+    call: Call, work: Callable[[RecordReader], Found], *watches: Watch, short: bool = False
 ) -> HttpResponse:
     """Run `work`; with `index` in the query again and again until its index is greater.
 
     Or until frames are missing: after a restore what was found may have a smaller index for ever.
+    `short`: it reads a few rows by key.
     """
     after = read_index(call.query)
     wait = read_wait(call.query)
     if not after:
-        return answer_found(call.request, await call.read(work))
+        return answer_found(call.request, await call.read(work, short=short))
     clock = call.request.clock  # type: ignore[attr-defined] # set by the middleware
     deadline = call.answers_by(clock.monotonic() + _seconds(call, wait))
     has_waited = False
     woken = Woken.NOT
     while True:
-        seen, found = await call.read(lambda reader: (reader.index, work(reader)))
+        seen, found = await call.read(lambda reader: (reader.index, work(reader)), short=short)
         left = deadline - clock.monotonic()
         if found.index > after or left <= 0 or woken is Woken.LOST:
             if has_waited:

@@ -22,10 +22,10 @@ async def caller_of(request: HttpRequest) -> Caller:
     secret = secret_of(request)
     address = address_of(request)
     if not secret:
-        access = await the_store().aread_call(access_of_nobody)
+        access = await the_store().ashort_call(access_of_nobody)
         return replace(ANONYMOUS, address=address, access=access)
     now = request.clock.now()  # type: ignore[attr-defined] # set by the middleware
-    bearer = await the_store().aread_call(bearer_of, secret, now=now)
+    bearer = await the_store().ashort_call(bearer_of, secret, now=now)
     if bearer is None:
         raise NotAllowed
     return Caller(

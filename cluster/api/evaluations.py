@@ -102,7 +102,7 @@ async def read_evaluation(call: Call, eval_id: str) -> HttpResponse:
             ]
         return Found(index=evaluation.modify_index, body=form)
 
-    return await answer_read(call, work, watch_row("evaluations", eval_id))
+    return await answer_read(call, work, watch_row("evaluations", eval_id), short=not related)
 
 
 async def evaluation_allocations(call: Call, eval_id: str) -> HttpResponse:
@@ -117,7 +117,7 @@ async def evaluation_allocations(call: Call, eval_id: str) -> HttpResponse:
         ]
         return Found(index=reader.table_index("allocations"), body=stubs)
 
-    return await answer_read(call, work, watch_row("allocations", eval_id))
+    return await answer_read(call, work, watch_row("allocations", eval_id), short=True)
 
 
 async def evaluation_lifecycle(call: Call, eval_id: str) -> HttpResponse:

@@ -49,7 +49,7 @@ async def read_job(call: Call, job_id: str) -> HttpResponse:
             return Found(index=reader.table_index("jobs"), missing=NOT_FOUND)
         return Found(index=job.modify_index, body=to_plain(job))
 
-    return await answer_read(call, work, watch_job(key))
+    return await answer_read(call, work, watch_job(key), short=True)
 
 
 async def job_allocations(call: Call, job_id: str) -> HttpResponse:

@@ -75,7 +75,7 @@ async def read_node(call: Call, node_id: str) -> HttpResponse:
             return Found(index=reader.table_index("nodes"), missing=NOT_FOUND)
         return Found(index=node.modify_index, body=to_plain(node))
 
-    return await answer_read(call, work, watch_row("nodes", node_id))
+    return await answer_read(call, work, watch_row("nodes", node_id), short=True)
 
 
 async def node_allocations(call: Call, node_id: str) -> HttpResponse:

@@ -127,9 +127,9 @@ class Call:
         if not self._is_open and (await caller_of(self.request)).access != self.caller.access:
             raise RightsChanged
 
-    async def read(self, work: Callable[[RecordReader], Result]) -> Result:
-        """Run `work` on one consistent reader, off the event loop."""
-        return await the_store().aread(work)
+    async def read(self, work: Callable[[RecordReader], Result], *, short: bool = False) -> Result:
+        """Run `work` on one consistent reader, off the event loop unless it is `short`."""
+        return await the_store().aread(work, short=short)
 
     async def write(
         self, operation: Callable[..., Result], *args: Any, ids: bool = True, **options: Any

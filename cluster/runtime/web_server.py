@@ -31,6 +31,8 @@ _Channel: Any = HTTPChannel
 #: after Daphne's 5 s they would only try again.
 HANDSHAKE_S = 30
 _TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+#: Seconds between two looks at who is late.
+_LOOK_S = 1.0
 #: Seconds that a caller may take to hear of its end.
 _FAREWELL_S = 2.0
 
@@ -39,10 +41,11 @@ class PunctualChannel(_Channel):  # type: ignore[misc] # see above
     """One connection, whose requests have to become whole in time."""
 
     unfinished: Unfinished
+    #: When each connection's request has to be whole, by the reactor's clock.
+    deadlines: dict["PunctualChannel", float]
 
     def __init__(self) -> None:
         super().__init__()
-        self._deadline: Any = None
         self._address = ""
 
     def connectionMade(self) -> None:  # noqa: N802 - Twisted's name
@@ -53,7 +56,7 @@ class PunctualChannel(_Channel):  # type: ignore[misc] # see above
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
         """Bytes: between two requests the first one begins the next."""
-        if self._deadline is None and not self._handlingRequest:
+        if self not in self.deadlines and not self._handlingRequest:
             self._begin()
         super().dataReceived(data)
 
@@ -89,19 +92,17 @@ class PunctualChannel(_Channel):  # type: ignore[misc] # see above
         self.unfinished.begin(self, self._address, _reactor.seconds())
 
     def _wait(self, seconds: float) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = _reactor.callLater(seconds, self._too_late)
-
-    def _too_late(self) -> None:
-        self._deadline = None
-        self.drop("request not whole in time")
+        self.deadlines[self] = _reactor.seconds() + seconds
 
     def _end(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        self.deadlines.pop(self, None)
         self.unfinished.end(self, self._address)
+
+
+def drop_late(deadlines: dict[PunctualChannel, float], now: float) -> None:
+    """Drop the connections whose request is not whole in time."""
+    for channel in [channel for channel, due in deadlines.items() if due <= now]:
+        channel.drop("request not whole in time")
 
 
 class PunctualFactory(HTTPFactory):  # type: ignore[misc] # Daphne has no types
@@ -110,7 +111,20 @@ class PunctualFactory(HTTPFactory):  # type: ignore[misc] # Daphne has no types
     def __init__(self, server: Any) -> None:
         super().__init__(server)
         unfinished = Unfinished(settings.BIVOUAC_STALLED_PER_ADDRESS)
-        self.protocol = type("Channel", (PunctualChannel,), {"unfinished": unfinished})
+        self._deadlines: dict[PunctualChannel, float] = {}
+        # One look for all: a timer for each request would cost more than reading it.
+        shortest = min(settings.BIVOUAC_HEADER_SECONDS, settings.BIVOUAC_BODY_SECONDS)
+        self._look_s = min(_LOOK_S, shortest / 4)
+        own = {"unfinished": unfinished, "deadlines": self._deadlines}
+        self.protocol = type("Channel", (PunctualChannel,), own)
+        _reactor.callLater(self._look_s, self._look)
+
+    def log(self, request: Any) -> None:
+        """No access log: Twisted would write each line, and nobody reads it."""
+
+    def _look(self) -> None:
+        drop_late(self._deadlines, _reactor.seconds())
+        _reactor.callLater(self._look_s, self._look)
 
 
 def name_all_statuses() -> None:

@@ -8,18 +8,28 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import connections
 
+from cluster.store import event_log
 from cluster.store.audit_desk import AuditDesk
 from cluster.store.faults import RecordAway
 from cluster.store.hints import IndexHints
 from cluster.store.node_mirror import MirrorSnapshot, NodeMirror
 from cluster.store.ports import RecordReader
+from cluster.store.short_reads import (
+    MOST_BYTES,
+    MOST_ROWS,
+    NotShort,
+    ShortReader,
+    on_the_loop,
+)
 from cluster.store.snapshot_cache import SnapshotCache
-from cluster.store.writer import DjangoStateStore
+from cluster.store.transactions import read_transaction
+from cluster.store.writer import DjangoStateStore, index_of
 from cluster.store.writer_thread import WriterThread
 from scheduler.state.events import EventFrame
 
@@ -41,6 +51,7 @@ class StoreAccess(DjangoStateStore):
     def __init__(self, alias: str = "default", hints: IndexHints | None = None) -> None:
         super().__init__(alias, hints)
         self._hints = hints
+        self._is_file = connections[alias].vendor == "sqlite"
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
         self._writer = WriterThread(alias, self._publish)
         #: Dry runs share a mirror of the nodes, which lives on a thread of its own.
@@ -51,8 +62,17 @@ class StoreAccess(DjangoStateStore):
         #: For acts that no write carries.
         self.audit = AuditDesk(alias)
 
-    async def aread(self, work: Callable[[RecordReader], Result]) -> Result:
-        """Run `work` on a reader thread, on one consistent index."""
+    async def aread(
+        self, work: Callable[[RecordReader], Result], *, short: bool = False
+    ) -> Result:
+        """Run `work` on a reader thread, on one consistent index.
+
+        `short`: it reads a few rows by key. Then it may be run at once, on the loop, and again on
+        a thread where it turns out to read many.
+        """
+        if short and self._is_file:
+            with suppress(NotShort):
+                return on_the_loop(lambda: self._read_short(work))
         return await self._run(self._readers, lambda: self.read(work))
 
     async def awrite_call(
@@ -76,6 +96,18 @@ class StoreAccess(DjangoStateStore):
         """Run `question(store, ...)`, which writes nothing, on a reader thread."""
         return await self._run(self._readers, lambda: question(self, *args, **options))
 
+    async def ashort_call(
+        self,
+        question: Callable[Concatenate["StoreAccess", Parameters], Result],
+        *args: Parameters.args,
+        **options: Parameters.kwargs,
+    ) -> Result:
+        """As `aread_call`, for a few rows by key: at once, on the loop, where that is possible."""
+        if self._is_file:
+            with suppress(NotShort):
+                return on_the_loop(lambda: question(self, *args, **options))
+        return await self.aread_call(question, *args, **options)
+
     async def asnapshot_call(
         self,
         question: Callable[Concatenate[MirrorSnapshot, Parameters], Result],
@@ -95,8 +127,28 @@ class StoreAccess(DjangoStateStore):
         return await self._write(work, alone=True)
 
     async def aframes_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
-        """As `frames_since`, on a reader thread."""
+        """As `frames_since`, on a reader thread unless they are few and small."""
+        if self._is_file:
+            with suppress(NotShort):
+                return on_the_loop(lambda: self._few_frames(index))
         return await self._run(self._readers, lambda: self.frames_since(index, limit))
+
+    def _read_short(self, work: Callable[[RecordReader], Result]) -> Result:
+        connection = connections[self.alias]
+        with read_transaction(connection):
+            return work(ShortReader(connection, index_of(connection)))
+
+    def _few_frames(self, index: int) -> Sequence[EventFrame]:
+        connection = connections[self.alias]
+        newest = index_of(connection)
+        if newest == index:
+            return ()
+        if newest < index or newest > index + MOST_ROWS:
+            raise NotShort
+        with read_transaction(connection):
+            if event_log.bytes_since(connection, index) > MOST_BYTES:
+                raise NotShort
+            return event_log.frames_since(connection, index, MOST_ROWS)
 
     def close(self) -> None:
         """End the threads and close their connections."""

@@ -28,6 +28,13 @@ def events_since(
     ]
 
 
+def bytes_since(connection: BaseDatabaseWrapper, index: int) -> int:
+    """The size of all frames with a larger index."""
+    with connection.cursor() as cursor:
+        cursor.execute(statements.SUM_EVENTS, (index,))
+        return int(cursor.fetchone()[0])
+
+
 def _rows_since(
     connection: BaseDatabaseWrapper, index: int, limit: int
 ) -> list[tuple[int, int, str, bytes]]:

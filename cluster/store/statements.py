@@ -122,6 +122,7 @@ APPEND_EVENT = 'INSERT INTO event ("index", at, kind, body, size) VALUES (%s, %s
 READ_EARLIER_EVENTS = (
     'SELECT "index", body FROM event WHERE "index" <= %s ORDER BY "index" DESC LIMIT %s'
 )
+SUM_EVENTS = 'SELECT COALESCE(SUM(size), 0) FROM event WHERE "index" > %s'
 READ_OLDEST_EVENT = "SELECT oldest_event FROM state_index WHERE id = 1"
 READ_EVENTS = (
     'SELECT "index", at, kind, body FROM event WHERE "index" > %s ORDER BY "index" LIMIT %s'

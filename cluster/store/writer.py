@@ -59,7 +59,7 @@ class DjangoStateStore(StateStore):
         if self._mirror is not None:
             # Most of the way without the lock, so that little is left while others wait for it.
             with read_transaction(connection):
-                self._reader_at(connection, _index_of(connection))
+                self._reader_at(connection, index_of(connection))
         group = group_of_thread(self.alias)
         if group is not None:
             group.begin()
@@ -77,12 +77,12 @@ class DjangoStateStore(StateStore):
         """Run `work` on a reader that sees one consistent index."""
         connection = connections[self.alias]
         with read_transaction(connection):
-            return work(DjangoRecordReader(connection, _index_of(connection)))
+            return work(DjangoRecordReader(connection, index_of(connection)))
 
     @property
     def index(self) -> int:
         """Of the newest committed write."""
-        return _index_of(connections[self.alias])
+        return index_of(connections[self.alias])
 
     def announce(self, index: int) -> None:
         """Tell whoever follows that there is something new, made beside `write`."""
@@ -91,7 +91,7 @@ class DjangoStateStore(StateStore):
     def frames_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
         """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
         connection = connections[self.alias]
-        if _index_of(connection) == index:
+        if index_of(connection) == index:
             return []
         with read_transaction(connection):
             return event_log.frames_since(connection, index, limit)
@@ -142,13 +142,14 @@ def _write_audit(connection: BaseDatabaseWrapper, frame: EventFrame, by: Caller)
 def lock_index(connection: BaseDatabaseWrapper) -> int:
     """The newest index; no other writer can pass it until the transaction ends."""
     if connection.vendor == "sqlite":
-        return _index_of(connection)
+        return index_of(connection)
     with connection.cursor() as cursor:
         cursor.execute(statements.TAKE_INDEX)
         return int(cursor.fetchone()[0]) - 1
 
 
-def _index_of(connection: BaseDatabaseWrapper) -> int:
+def index_of(connection: BaseDatabaseWrapper) -> int:
+    """Of the newest committed write, or of this transaction's."""
     with connection.cursor() as cursor:
         cursor.execute(statements.READ_INDEX)
         row = cursor.fetchone()

@@ -4,8 +4,11 @@ import asyncio
 import threading
 
 import pytest
+from django.db import OperationalError
 
+from cluster.store import frame_codec
 from cluster.store.hints import IndexHints
+from cluster.store.short_reads import MOST_ROWS
 from scheduler.state.events import WriteKind
 from tests.builders import make_node
 
@@ -40,6 +43,66 @@ async def test_a_dry_run_gets_the_newest_snapshot(access):
         await access.awrite_call(add_node, number, now=1)
         count = await access.asnapshot_call(lambda snapshot: snapshot.node_table.node_count)
         assert count == number
+
+
+def where(reader):
+    """The thread that reads, and all nodes."""
+    return threading.current_thread().name, len(reader.nodes())
+
+
+async def test_short_reads_are_done_on_the_loop_and_long_ones_on_a_thread(access):
+    here = threading.current_thread().name
+    for number in range(MOST_ROWS):
+        await access.awrite_call(add_node, number, now=1)
+    assert await access.aread(where, short=True) == (here, MOST_ROWS)
+    assert (await access.aread(where))[0] != here
+    await access.awrite_call(add_node, MOST_ROWS, now=1)
+    name, count = await access.aread(where, short=True)
+    assert (name != here, count) == (True, MOST_ROWS + 1)
+
+
+async def test_a_short_question_is_asked_on_the_loop(access):
+    def question(store, extra):
+        return threading.current_thread().name, store.index + extra
+
+    assert await access.ashort_call(question, 3) == (threading.current_thread().name, 4)
+
+
+async def test_a_short_read_that_fails_is_tried_on_a_thread(access):
+    asked = []
+
+    def work(reader):
+        asked.append(threading.current_thread().name)
+        if len(asked) == 1:
+            raise OperationalError("database is locked")
+        return reader.index
+
+    assert await access.aread(work, short=True) == 1
+    assert asked[0] == threading.current_thread().name != asked[1]
+    # The loop is there again for whoever comes next.
+    await asyncio.sleep(0)
+
+
+async def test_few_small_frames_are_read_on_the_loop(access, monkeypatch):
+    seen = []
+    decode = frame_codec.decode_frame
+
+    def decoded(*row):
+        seen.append(threading.current_thread().name)
+        return decode(*row)
+
+    monkeypatch.setattr(frame_codec, "decode_frame", decoded)
+    here = threading.current_thread().name
+    assert list(await access.aframes_since(1)) == []
+    await access.awrite_call(add_node, 1, now=1)
+    assert [frame.index for frame in await access.aframes_since(1)] == [2]
+    assert set(seen) == {here}
+    for number in range(2, MOST_ROWS + 3):
+        await access.awrite_call(add_node, number, now=1)
+    seen.clear()
+    frames = await access.aframes_since(1)
+    assert [frame.index for frame in frames] == list(range(2, MOST_ROWS + 4))
+    assert here not in seen
 
 
 def test_hints_never_keep_a_writer_waiting():
