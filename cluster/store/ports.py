@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from cluster.store.evaluation_face import EvaluationFace
+from cluster.store.past_nodes import PastNodes
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent
 from scheduler.state.noun import AnyKey, Noun
@@ -310,6 +311,9 @@ class RecordReader(StateReader, Protocol):
 
     def node_sums(self) -> dict[str, NodeSum]:
         """What is held of each node that anything was ever placed on, by its id."""
+
+    def past_of_nodes(self, index: int, at: int) -> PastNodes:
+        """How nodes stood at an index whose instant is `at`; collected work is not counted."""
 
     def held_places(self, key: JobKey) -> dict[str, str]:
         """The node of each allocation of a job that it still holds, by the allocation's id."""

@@ -12,6 +12,7 @@ from cluster.store import (
     event_log,
     frame_codec,
     holders,
+    past_places,
     places,
     statements,
     story_figures,
@@ -20,6 +21,7 @@ from cluster.store import (
 )
 from cluster.store import listing as lists
 from cluster.store.evaluation_face import EvaluationFace
+from cluster.store.past_nodes import PastNodes
 from cluster.store.ports import (
     AllocFace,
     JobFace,
@@ -177,6 +179,9 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
 
     def node_sums(self) -> dict[str, NodeSum]:
         return places.node_sums(self)
+
+    def past_of_nodes(self, index: int, at: int) -> PastNodes:
+        return past_places.past_of_nodes(self, index, at)
 
     def held_places(self, key: JobKey) -> dict[str, str]:
         """See RecordReader; no allocation is decoded."""

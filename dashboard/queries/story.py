@@ -16,7 +16,9 @@ from dashboard.outcomes import short_outcome, waiting_for, why_waiting
 from dashboard.queries.progress import took
 from dashboard.queries.rollout import offered_acts
 from dashboard.queries.timeline import timeline_context
+from dashboard.queries.topology import shown_map
 from dashboard.stories.cells import cells_of
+from dashboard.stories.heat import fleet_then, forgotten_told
 from dashboard.stories.lane_choice import BY_PLACE, LaneChoice
 from dashboard.stories.names import KINDS, cause_of, file_name, nodes_told, title_of
 from dashboard.stories.places import OF_NODES
@@ -25,6 +27,7 @@ from dashboard.stories.told import outcome_of, standing_of
 from dashboard.stories.tree import story_tree
 from dashboard.stories.whole import Whole, counted, later_told, past_told, whole_of
 from dashboard.subscription import topic_text
+from dashboard.topology import TopologyView
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import clock_time
 from scheduler.structs.evaluation import Evaluation
@@ -106,7 +109,28 @@ def story_page(
         "close_url": shown.address(open=""),
         "lane_choices": _lane_choices(whole, shown),
         "timeline_now_url": shown.address(at=""),
+        "heat": _heat(reader, whole) if viewer.access.reads("node") else None,
         **_viewed(reader, whole, shown.view),
+    }
+
+
+def _heat(reader: RecordReader, whole: Whole) -> dict[str, Any] | None:
+    """All nodes as they were, at a moment of the past."""
+    past = whole.gathered.past
+    if past is None:
+        return None
+    then = fleet_then(reader, past.index, past.at)
+    drawn = shown_map(then.nodes, TopologyView())
+    totals = drawn["map"].totals
+    lost = totals.lost == totals.nodes
+    return {
+        "nodes": totals.nodes,
+        "told": ", ".join(
+            [*([] if lost else [f"memory {totals.memory_share} % allocated"]), *totals.apart]
+        ),
+        "forgotten": forgotten_told(then),
+        "measure_word": drawn["measure_word"],
+        "place_racks": drawn["place_racks"],
     }
 
 

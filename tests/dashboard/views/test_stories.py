@@ -12,10 +12,13 @@ from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.writes.nodes import write_node
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.story import Story, StoryKind
-from tests.builders import SECOND, SOME_MOMENT, make_evaluation
+from tests.builders import SECOND, SOME_MOMENT, make_evaluation, make_node
+from tests.dashboard.views.conftest import Browser
+from tests.people import account_with
 
 HOSTILE = "<script>alert(1)</script> | [x](javascript:1) `\"' style classDef"
 OURS = Story(
@@ -237,3 +240,18 @@ def test_alike_stories_are_one_row_that_unfolds_and_each_has_a_list(store, brows
     each = browser.get(fold["each_url"])
     assert len(each.context["ended"]) == 50
     assert browser.get("/stories/", each="1").context["ended"][0].get("fold") is None
+
+
+def test_the_past_shows_the_cluster_as_it_was_to_those_who_may_see_nodes(told, store, browser):
+    register = WriteKind.NODE_REGISTRATION
+    store.write(register, lambda change: write_node(change, make_node()), now=SOME_MOMENT)
+    index = store.read(lambda reader: reader.index)
+    late = make_node(2)
+    store.write(register, lambda change: write_node(change, late), now=SOME_MOMENT)
+    then = browser.get(f"/stories/{OURS.id}/", at=index)
+    assert "The cluster as it was" in then.text
+    assert then.context["heat"]["nodes"] == 1
+    assert "1 node joined later." in then.text
+    assert "The cluster as it was" not in browser.get(f"/stories/{OURS.id}/").text
+    few = Browser(account_with(store, 'namespace "default" { policy = "read" }'))
+    assert "The cluster as it was" not in few.get(f"/stories/{OURS.id}/", at=index).text
