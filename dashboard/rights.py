@@ -57,6 +57,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "restart-allocation": ("alloc-lifecycle",),
     "stop-allocation": ("alloc-lifecycle",),
     "output": ("read-logs", "read-fs"),
+    "files": ("read-fs",),
 }
 #: Of what belongs to no namespace.
 NODE_WRITE, NODE_READ = "node:write", "node:read"
@@ -148,7 +149,11 @@ ROUTES: Mapping[str, Right] = {
     "allocations": LOOK,
     "allocation": LOOK,
     "allocation-usage": LOOK,
+    "allocation-files": _button("read files", "files"),
+    "allocation-file": _button("read files", "files"),
+    "allocation-file-follow": _button("read files", "files"),
     "allocation-logs": _button("read output", "output"),
+    "allocation-output": _button("read output", "output"),
     "nodes": READ_NODES,
     "node": READ_NODES,
     "node-usage": READ_NODES,

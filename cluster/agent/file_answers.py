@@ -4,7 +4,9 @@ Paths never lead out of the allocation's directory; secrets and the agent's own 
 """
 
 import asyncio
+import contextlib
 import mimetypes
+import os
 import stat
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
@@ -34,6 +36,8 @@ class FileCall(Wire, frozen=True):
     limit: int = 0
     origin: str = "start"
     follow: bool = True
+    #: The bytes alone, without frames.
+    plain: bool = False
 
 
 class FileAnswers:
@@ -53,12 +57,12 @@ class FileAnswers:
     async def _list(self, body: Body) -> AsyncIterator[bytes]:
         call, place = self._place(body)
         try:
-            entries = await asyncio.to_thread(lambda: sorted(place.iterdir()))
+            entries = await asyncio.to_thread(_listed, place)
         except FileNotFoundError:
             raise AnswerRefused(f"open {call.path}: no such file or directory", 404) from None
         except NotADirectoryError:
             raise AnswerRefused(f"{call.path}: not a directory", 400) from None
-        yield msgspec.json.encode([_described(entry) for entry in entries])
+        yield msgspec.json.encode(entries)
 
     async def _stat(self, body: Body) -> AsyncIterator[bytes]:
         call, place = self._place(body)
@@ -70,9 +74,10 @@ class FileAnswers:
         yield msgspec.json.encode(_described(place) | {"ContentType": kind})
 
     async def _cat(self, body: Body) -> AsyncIterator[bytes]:
-        call, place = self._readable(body)
+        call, place, opened = self._readable(body)
         left = call.limit
-        async for piece in plain(read_file(place, call.path, Window(offset=call.offset))):
+        pieces = read_file(opened, place, call.path, Window(offset=call.offset))
+        async for piece in plain(pieces):
             if call.limit <= 0:
                 yield piece
                 continue
@@ -82,11 +87,12 @@ class FileAnswers:
                 return
 
     async def _stream(self, body: Body) -> AsyncIterator[bytes]:
-        call, place = self._readable(body, missing=400)
-        if call.origin not in ("start", "end"):
+        if body.get("Origin", "start") not in ("start", "end"):
             raise AnswerRefused("origin must be start or end", 400)
+        call, place, opened = self._readable(body, missing=400)
         window = Window(call.offset, from_end=call.origin == "end", follow=call.follow)
-        async for frame in framed(read_file(place, call.path, window)):
+        pieces = read_file(opened, place, call.path, window)
+        async for frame in plain(pieces) if call.plain else framed(pieces):
             yield frame
 
     def _place(self, body: Body) -> tuple[FileCall, Path]:
@@ -99,23 +105,67 @@ class FileAnswers:
         except PermissionError as refused:
             raise AnswerRefused(str(refused), 400) from refused
 
-    def _readable(self, body: Body, *, missing: int = 404) -> tuple[FileCall, Path]:
-        """A file that may be read: not below a task's `secrets/` or `private/`, links followed.
+    def _readable(self, body: Body, *, missing: int = 404) -> tuple[FileCall, Path, int]:
+        """A file that may be read, opened: not below a task's `secrets/` or `private/`.
 
-        One that is not there is refused with the status `missing`.
+        One that is not there is refused with the status `missing`. What a task puts into the way
+        between the look and the opening leads nowhere: the place is looked at once more.
         """
         call, place = self._place(body)
         if call.path.strip("/") == "":
             raise AnswerRefused("must provide a file name", 400)
         directories = self.storage.directories(call.alloc_id)
         assert directories is not None, "_place found them"
-        parts = [part.lower() for part in place.relative_to(directories.root.resolve()).parts]
-        if len(parts) > 1 and parts[1] in _CLOSED and parts[0] != "alloc":
-            kind = _CLOSED[parts[1]]
-            raise AnswerRefused(f"Reading {kind} file prohibited: {call.path}", 403)
-        if not place.is_file():
+        root = directories.root.resolve()
+        _require_open(root, place, call.path)
+        descriptor = _opened(place)
+        if descriptor is None:
             raise AnswerRefused(f"open {call.path}: no such file or directory", missing)
-        return call, place
+        try:
+            _require_open(root, _place_of(descriptor, place), call.path)
+        except AnswerRefused:
+            os.close(descriptor)
+            raise
+        return call, place, descriptor
+
+
+def _require_open(root: Path, place: Path, shown: str) -> None:
+    """Refuse a place that is closed, or none of the allocation's."""
+    if not place.is_relative_to(root):
+        raise AnswerRefused("Path escapes the alloc directory", 400)
+    parts = [part.lower() for part in place.relative_to(root).parts]
+    if len(parts) > 1 and parts[1] in _CLOSED and parts[0] != "alloc":
+        raise AnswerRefused(f"Reading {_CLOSED[parts[1]]} file prohibited: {shown}", 403)
+
+
+def _opened(place: Path) -> int | None:
+    """A descriptor of an ordinary file; None where there is none. Waits for no pipe's writer."""
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _place_of(descriptor: int, asked: Path) -> Path:
+    """Where an open file lies; as it was asked for where the kernel does not say."""
+    try:
+        link = Path(f"/proc/self/fd/{descriptor}").readlink()
+        return Path(str(link).removesuffix(" (deleted)"))
+    except OSError:
+        return asked
+
+
+def _listed(place: Path) -> list[dict[str, object]]:
+    """What lies in a directory; what goes away meanwhile is left out."""
+    found = []
+    for entry in sorted(place.iterdir()):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(_described(entry))
+    return found
 
 
 def _described(path: Path) -> dict[str, object]:

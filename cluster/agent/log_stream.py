@@ -66,31 +66,40 @@ async def read_logs(
             await asyncio.sleep(POLL_S)
 
 
-async def read_file(path: Path, shown: str, window: Window) -> AsyncIterator[Piece]:
-    """One file from the window's begin, and on as it grows, is cut or deleted."""
-    size = _size(path)
-    offset = max(0, size - window.offset) if window.from_end else min(window.offset, size)
-    quiet = 0
-    while True:
-        data = _read(path, offset)
-        if data:
-            quiet = 0
-            offset += len(data)
-            yield Piece(shown, offset, data)
-            continue
-        if not window.follow:
-            return
-        size = _size(path)
-        if size < 0:
-            yield Piece(shown, offset, event="file deleted")
-            return
-        if size < offset:
-            offset = 0
-            yield Piece(shown, 0, event="file truncated")
-        quiet += 1
-        if quiet % HEARTBEAT_POLLS == 0:
-            yield Piece()
-        await asyncio.sleep(POLL_S)
+async def read_file(
+    descriptor: int, path: Path, shown: str, window: Window
+) -> AsyncIterator[Piece]:
+    """One open file from the window's begin, and on as it grows, is cut or deleted; closes it.
+
+    It stays the file that was opened: another one in its place, at `path`, is not read on, and
+    counts as its end.
+    """
+    try:
+        opened = os.fstat(descriptor)
+        size = opened.st_size
+        offset = max(0, size - window.offset) if window.from_end else min(window.offset, size)
+        quiet = 0
+        while True:
+            data = os.pread(descriptor, PIECE, offset)
+            if data:
+                quiet = 0
+                offset += len(data)
+                yield Piece(shown, offset, data)
+                continue
+            if not window.follow:
+                return
+            if not _is_still_there(opened, path):
+                yield Piece(shown, offset, event="file deleted")
+                return
+            if os.fstat(descriptor).st_size < offset:
+                offset = 0
+                yield Piece(shown, 0, event="file truncated")
+            quiet += 1
+            if quiet % HEARTBEAT_POLLS == 0:
+                yield Piece()
+            await asyncio.sleep(POLL_S)
+    finally:
+        os.close(descriptor)
 
 
 async def framed(pieces: AsyncIterator[Piece]) -> AsyncIterator[bytes]:
@@ -110,10 +119,12 @@ async def framed(pieces: AsyncIterator[Piece]) -> AsyncIterator[bytes]:
 
 
 async def plain(pieces: AsyncIterator[Piece]) -> AsyncIterator[bytes]:
-    """The bytes alone."""
+    """The bytes alone; what happens to a file that is followed is a line between them."""
     async for piece in pieces:
         if piece.data:
             yield piece.data
+        elif piece.event:
+            yield f"\n[{piece.event}]\n".encode()
 
 
 def _begin_of(directory: Path, name: str, window: Window) -> tuple[int, int]:
@@ -133,12 +144,11 @@ def _begin_of(directory: Path, name: str, window: Window) -> tuple[int, int]:
     return sizes[-1][0], skip
 
 
-def _size(path: Path) -> int:
-    """-1 for a file that is not there."""
+def _is_still_there(opened: os.stat_result, path: Path) -> bool:
     try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return -1
+        return os.path.samestat(opened, path.lstat())
+    except OSError:
+        return False
 
 
 def _read(path: Path, offset: int) -> bytes:

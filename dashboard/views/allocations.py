@@ -1,16 +1,14 @@
 """Pages of allocations: one allocation, and the output of its tasks as a stream."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import aclosing
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from cluster.operations.agent_calls import NOT_STARTED, call_agent
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.store.access import the_store
 from cluster.store.ports import RecordReader
+from dashboard.agent_streams import attached, streamed
 from dashboard.page import page, shown
 from dashboard.queries.allocation import allocation_page
 from dashboard.queries.allocations import newest, row_context
@@ -21,8 +19,6 @@ from scheduler.structs.allocation import Allocation
 _NEWEST = 100
 #: Bytes of what was written before the page was opened.
 _TAIL = 50_000
-#: Seconds an answer may be silent before its headers are sent anyway.
-_FIRST_PIECE_S = 1.0
 _NOT_YET = 202
 _TEXT = "text/plain; charset=utf-8"
 
@@ -58,35 +54,30 @@ async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRespo
     """GET /allocations/<id>/logs?task=&type=: the newest output, then more as it is written.
 
     202 with the reason while there is none: the task did not start, or its node is out of reach.
+    With `download` all of it that is kept, as a file.
     """
     alloc = await the_store().aread(lambda reader: reader.allocation(alloc_id))
     if alloc is None or not viewer.sees(alloc.namespace):
         return HttpResponse("There is no such allocation.", status=404, content_type=_TEXT)
+    is_file = "download" in request.GET
     body: dict[str, object] = {
         "AllocID": alloc.id,
         "Task": request.GET.get("task", ""),
         "Type": request.GET.get("type", "stdout"),
-        "Follow": request.GET.get("follow", "true") == "true",
+        "Follow": request.GET.get("follow", "true") == "true" and not is_file,
         "Plain": True,
-        "Origin": "end",
-        "Offset": _TAIL,
+        "Origin": "start" if is_file else "end",
+        "Offset": 0 if is_file else _TAIL,
     }
     try:
-        pieces = call_agent(alloc, "logs", body, by=viewer.caller)
+        response = await streamed(call_agent(alloc, "logs", body, by=viewer.caller), _TEXT)
     except NotAllowed as refused:
         told = f"You may not read its output; the right for it is {refused.missing}."
         return HttpResponse(told, status=refused.status, content_type=_TEXT)
-    first = asyncio.ensure_future(_next(pieces))
-    done, _ = await asyncio.wait({first}, timeout=_FIRST_PIECE_S)
-    try:
-        if done:
-            first.result()
     except OperationRefused as refused:
         # The allocation is there; its output may be in a moment. No fault to report in a browser.
         return _none_yet(alloc, str(body["Task"]), str(refused))
-    response = StreamingHttpResponse(_stream(first, pieces), content_type=_TEXT)
-    response["Cache-Control"] = "no-store"
-    return response
+    return attached(response, f"{body['Task']}.{body['Type']}.log") if is_file else response
 
 
 def _none_yet(alloc: Allocation, task: str, refused: str) -> HttpResponse:
@@ -102,24 +93,3 @@ def _none_yet(alloc: Allocation, task: str, refused: str) -> HttpResponse:
     answer = HttpResponse(f"waiting: {refused}", status=_NOT_YET, content_type=_TEXT)
     answer["Retry-After"] = "1"
     return answer
-
-
-async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
-    return await anext(pieces, None)
-
-
-async def _stream(
-    first: "asyncio.Future[bytes | None]", pieces: AsyncIterator[bytes]
-) -> AsyncIterator[bytes]:
-    # The server sends headers with the first piece only; a silent task must not look unreachable.
-    yield b""
-    async with aclosing(pieces) as stream:  # type: ignore[type-var] # call_agent is a generator
-        try:
-            piece = await first
-        finally:
-            first.cancel()
-        if piece is None:
-            return
-        yield piece
-        async for piece in stream:
-            yield piece

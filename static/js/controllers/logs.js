@@ -1,11 +1,17 @@
-// Follows a task's output: [data-logs] names the address; the text goes in as text, never as markup.
+// Follows a task's output, or a file: [data-logs] names the address; the text goes in as text, never as markup.
+
+import { LogSearch } from "./log_search.js";
 
 const KEPT = 200_000;
 const RETRY_MS = [1000, 2000, 4000, 8000];
 
 export function attachLogs(panel) {
   const log = new Log(panel);
-  log.open();
+  if (!("logsWaits" in panel.dataset)) return log.open();
+  const begin = panel.querySelector("[data-logs-begin]");
+  begin.hidden = false;
+  log.say("press Follow to see what is added", "not followed");
+  begin.addEventListener("click", () => log.another());
 }
 
 class Log {
@@ -18,7 +24,9 @@ class Log {
     this.type = "stdout";
     this.length = 0;
     this.failures = 0;
-    this.task.addEventListener("change", () => this.another());
+    this.task?.addEventListener("change", () => this.another());
+    this.search = panel.querySelector("[data-logs-find]") ? new LogSearch(panel, this.text) : null;
+    this.download = panel.querySelector("[data-logs-download]");
     for (const button of panel.querySelectorAll("[data-logs-type]")) {
       button.addEventListener("click", () => {
         this.type = button.dataset.logsType;
@@ -46,6 +54,7 @@ class Log {
   clear() {
     this.text.replaceChildren();
     this.length = 0;
+    this.search?.changed();
   }
 
   // What was shown stays until there is something newer.
@@ -53,7 +62,12 @@ class Log {
     this.call?.abort();
     clearTimeout(this.retry);
     const call = (this.call = new AbortController());
-    const address = `${this.url}?${new URLSearchParams({ task: this.task.value, type: this.type })}`;
+    const address = this.address();
+    for (const name of ["task", "type"]) {
+      const field = this.search?.form.elements[name];
+      if (field) field.value = name === "task" ? this.task.value : this.type;
+    }
+    if (this.download) this.download.href = `${address}&download`;
     try {
       const answer = await fetch(address, { signal: call.signal });
       if (answer.status !== 200) return this.refused(answer, await answer.text());
@@ -65,6 +79,10 @@ class Log {
     } catch (error) {
       if (error.name !== "AbortError") this.again("connection lost, trying again");
     }
+  }
+
+  address() {
+    return this.task ? `${this.url}?${new URLSearchParams({ task: this.task.value, type: this.type })}` : this.url;
   }
 
   async read(reader) {
@@ -83,6 +101,7 @@ class Log {
       this.length -= this.text.firstChild.length;
       this.text.firstChild.remove();
     }
+    this.search?.changed();
     this.toEnd();
   }
 

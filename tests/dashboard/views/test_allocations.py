@@ -322,3 +322,26 @@ def test_an_allocation_on_a_simulated_node_is_said_to_be_pretended(browser, stor
     told = "simulated: only pretended"
     assert told in words(browser.get(f"/allocations/{shown.id}/"))
     assert told not in words(browser.get(f"/allocations/{real.id}/"))
+
+
+def test_output_is_downloaded_whole(put, browser, connect):
+    alloc = put()
+    agent = connect(Agent(b"one\n", b"two\n"))
+    answer = browser.get(f"/allocations/{alloc.id}/logs", task="web", type="stderr", download="")
+    assert answer.text == "one\ntwo\n"
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="web.stderr.log"'
+    body = agent.calls[0][2]
+    assert (body["Origin"], body["Offset"], body["Follow"]) == ("start", 0, False)
+
+
+def test_output_is_searched_without_scripts(put, browser, connect):
+    alloc = put()
+    connect(Agent(b"20:01:00 ok\n20:02:00 <b>retry</b>\n"))
+    answer = browser.get(f"/allocations/{alloc.id}/output/", task="web", find="RETRY")
+    assert "1 line holds it, in all that is kept" in answer.text
+    assert "&lt;b&gt;<mark>retry</mark>&lt;/b&gt;" in answer.text
+
+
+def test_a_page_of_output_says_why_there_is_none(put, browser):
+    answer = browser.get(f"/allocations/{put().id}/output/", task="web")
+    assert "There is none to be had: No path to node." in words(answer)

@@ -85,6 +85,10 @@ PAGES = {
     "allocation": EVERYBODY,
     "allocation-logs": EVERYBODY,
     "allocation-usage": EVERYBODY,
+    "allocation-output": EVERYBODY,
+    "allocation-files": FEW | {"submitter"},
+    "allocation-file": FEW | {"submitter"},
+    "allocation-file-follow": FEW | {"submitter"},
     "nodes": EVERYBODY,
     "node": EVERYBODY,
     "node-usage": EVERYBODY,
@@ -178,7 +182,8 @@ FOLLOWS = {
 #: Addresses that name a thing of a namespace.
 OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
-    "allocation", "allocation-logs", "allocation-usage", "job-usage", "namespace", "deployment",
+    "allocation", "allocation-logs", "allocation-usage", "allocation-output", "job-usage",
+    "allocation-files", "allocation-file", "allocation-file-follow", "namespace", "deployment",
     "story", "story-file", "explain",
 }  # fmt: skip
 #: Buttons that name none.
