@@ -112,7 +112,9 @@ class Clients:
             return None
         deployment_id, since = self._watched.get(alloc.id, ("", 0))
         if not since or deployment_id != alloc.deployment_id:
-            since = now
+            # One that ran when the rehearsal began has been watched since it started.
+            began = 0 if since else last_start(alloc)
+            since = began if 0 < began < now else now
             self._watched[alloc.id] = alloc.deployment_id, since
         group = self._group_of(alloc)
         takes = None if group is None else time_to_health(group, alloc)
@@ -133,6 +135,12 @@ class Clients:
             alloc.deployment_status or DeploymentHealth(), healthy=True, timestamp=now
         )
         return alloc.changed(deployment_status=health)
+
+
+def last_start(alloc: Allocation) -> int:
+    """When the last of its tasks began; 0 while one has not."""
+    starts = [state.started_at for state in alloc.task_states.values()]
+    return max(starts) if starts and all(starts) else 0
 
 
 def is_judged(alloc: Allocation) -> bool:

@@ -11,6 +11,7 @@ from cluster.rehearsal.result import Assumption, RehearsalEnd, RehearsedOutcome
 from cluster.rehearsal.run import RehearsalLimits
 from cluster.rehearsal.scenario import ScenarioProblems
 from scheduler.access.caller import CLUSTER
+from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
@@ -242,3 +243,26 @@ def test_every_problem_is_named_with_its_place(cluster):
         "Changes[3].Add.Like",
         "Changes[4].Quota.Name",
     ]
+
+
+def first_asked(result):
+    return min(
+        each.asked_at for each in result.allocations if each.outcome is RehearsedOutcome.PLACED
+    )
+
+
+def test_what_nobody_has_judged_yet_becomes_healthy_in_its_time_and_holds_nothing_up(cluster):
+    slow = {"MaxParallel": 1, "MinHealthyTime": 30 * SECOND, "HealthyDeadline": 300 * SECOND}
+    cluster.run(job_document("web", count=4, Migrate=slow))
+    for _ in range(8):
+        cluster.cluster.round(1.0)
+    fresh = tuple(alloc for alloc in cluster.store.allocations() if not alloc.is_terminal)
+    assert {alloc.client_status for alloc in fresh} == {ClientStatus.RUNNING}
+    assert not any(alloc.deployment_status for alloc in fresh)
+    # Were nobody told of them, nothing would ever call them healthy, and force moved them.
+    forced = cluster.rehearse(drain(crowded(cluster)))
+    assert first_asked(forced) >= 3600 * SECOND
+    told = cluster.rehearse(drain(crowded(cluster)), under_way=fresh)
+    assert (told.totals.held, told.totals.placed) == (0, told.totals.need_place)
+    # They have run for a while already; the first leaves once enough others are healthy.
+    assert 0 < first_asked(told) < 30 * SECOND
