@@ -49,6 +49,7 @@ _BUTTONS = {
     "job-untag": "untag job version",
     "node-eligibility": "open or close node",
     "rehearsal-cancel": "cancel rehearsal",
+    "staged-drain-cancel": "cancel staged drain",
     "what-if-ask": "rehearse",
 }
 #: Parts of addresses and forms that name what is acted on.

@@ -131,6 +131,18 @@ _DRAIN = {
     "placed": Label("placed", "placed", "applying", is_quasi=True),
 }
 
+#: A node of a staged drain, and the whole of it.
+_STAGED = {
+    "running": Label("under way", "draining", "draining", is_quasi=True),
+    "complete": _same("complete"),
+    "canceled": _same("canceled"),
+    "done": Label("done", "complete", "complete"),
+    "draining": Label("draining", "draining", "draining", is_quasi=True),
+    "waiting": Label("waits for its turn", "pending", "pending"),
+    "left": Label("left as it is", "canceled", "canceled"),
+    "gone": Label("purged", "canceled", "canceled"),
+}
+
 #: What a dry run would do with an allocation.
 _CHANGE = {
     "place": Label("place", "complete", "plus"),
@@ -225,6 +237,7 @@ LABELS: dict[str, dict[str, Label]] = {
     "launch": _LAUNCH,
     "task": _TASK,
     "drain": _DRAIN,
+    "staged": _STAGED,
     "change": _CHANGE,
     "verdict": _VERDICT,
     "live": _LIVE,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dashboard.feeds.chains import ChainFeed, TidyFeed, TimelineFeed
 from dashboard.feeds.deployments import DeploymentFeed, DeploymentsFeed
-from dashboard.feeds.drains import DrainFeed, DrainsFeed
+from dashboard.feeds.drains import DrainFeed, DrainsFeed, StagedDrainFeed
 from dashboard.feeds.evaluation import EvaluationFeed
 from dashboard.feeds.evaluations import EvaluationsFeed
 from dashboard.feeds.explain import ExplainFeed
@@ -44,6 +44,7 @@ from dashboard.queries import (
     pools,
     scale,
     scheduler,
+    staged_drains,
     stories,
     versions,
 )
@@ -57,7 +58,7 @@ class Names(Enum):
 
     NAMESPACE = "a namespace, or `*` for all that one may see"
     NODES = "nothing, one node, or a view of all"
-    NODE = "a node"
+    NODE = "a node, or something else of the cluster"
     GOVERNANCE = "nothing, or a namespace, pool or quota by its name"
     JOB = "a job, as `<namespace>/<id>`"
     ALLOCATION = "an allocation"
@@ -112,6 +113,7 @@ _VERSIONS = (Topic.JOB, Topic.JOB_VERSION, Topic.DEPLOYMENT)
 _COUNTED = (Topic.JOB, Topic.JOB_SUMMARY)
 _LAUNCHED = (*_COUNTED, Topic.PERIODIC_LAUNCH)
 _ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
+_ON_STAGES = (Topic.STAGED_DRAIN, Topic.NODE, Topic.NODE_USE)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
 
 _ROLLED = (Topic.DEPLOYMENT, Topic.ALLOCATION, *_TOLD, Topic.JOB, Topic.JOB_VERSION)
@@ -119,6 +121,7 @@ _SCHEDULER_PARTS = ("told", "flow", "workers", "waits", "disputed", "times", "se
 _ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts")
 
 _SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)
+_ALL_SPACES = namespaces.namespaces_panel
 _POOLS = (Topic.NODE_POOL, Topic.NODE)
 
 _CHAIN_PANELS = (
@@ -317,8 +320,8 @@ FOLLOWED: Mapping[str, Followed] = {
         Names.NODES,
         DrainsFeed,
         panels=(
-            _panel("drains-told", "_drains_told.html", drains.drains_panel, *_ON_NODES),
-            _panel("drain-list", "_drain_list.html", drains.drains_panel, *_ON_NODES),
+            _panel("drains-told", "_drains_told.html", drains.drains_panel, *_ON_STAGES),
+            _panel("drain-list", "_drain_list.html", drains.drains_panel, *_ON_STAGES),
         ),
         of_one=Followed(
             Names.NODE,
@@ -329,19 +332,17 @@ FOLLOWED: Mapping[str, Followed] = {
             ),
         ),
     ),
+    "staged": Followed(
+        Names.NODE,
+        StagedDrainFeed,
+        panels=_parted("staged", staged_drains.staged_panel, ("head", "nodes"), *_ON_STAGES),
+    ),
     "namespaces": Followed(
         Names.GOVERNANCE,
         Feed,
         panels=(
-            _panel(
-                "governance-told",
-                "_governance_told.html",
-                namespaces.namespaces_panel,
-                *_SPACES,
-            ),
-            _panel(
-                "namespace-list", "_namespace_list.html", namespaces.namespaces_panel, *_SPACES
-            ),
+            _panel("governance-told", "_governance_told.html", _ALL_SPACES, *_SPACES),
+            _panel("namespace-list", "_namespace_list.html", _ALL_SPACES, *_SPACES),
         ),
         of_one=Followed(
             Names.GOVERNANCE,

@@ -166,6 +166,7 @@ ROUTES: Mapping[str, Right] = {
     "rehearsal-cancel": READ_NODES,
     "drains": READ_NODES,
     "drain": READ_NODES,
+    "staged-drain": READ_NODES,
     "namespaces": LOOK,
     "namespace": LOOK,
     "pools": READ_NODES,
@@ -197,6 +198,7 @@ ROUTES: Mapping[str, Right] = {
     "audit-json": READ_OPERATOR,
     "node-eligibility": WRITE_NODES,
     "drain-cancel": WRITE_NODES,
+    "staged-drain-cancel": WRITE_NODES,
     "job-new": _button("plan and submit jobs", "plan"),
     "job-check": _button("check job files", "plan"),
     "job-edit": _button("plan and submit jobs", "plan"),
@@ -241,6 +243,7 @@ TOPICS: Mapping[str, Right] = {
     "node": READ_NODES,
     "topology": READ_NODES,
     "drains": READ_NODES,
+    "staged": READ_NODES,
     "namespaces": LOOK,
     "pools": READ_NODES,
     "quotas": READ_QUOTAS,
@@ -252,6 +255,8 @@ ADMIN_ACTIONS: Mapping[str, Right] = {
     "cancel_selected": WRITE_NODES,
     "set_eligible": WRITE_NODES,
     "set_ineligible": WRITE_NODES,
+    "purge_selected": WRITE_NODES,
+    "stop_selected": _button("stop jobs", "stop"),
     "test_selected": WRITE_OPERATOR,
 }
 #: Parts of the site beyond our own addresses.

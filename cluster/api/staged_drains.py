@@ -84,9 +84,5 @@ async def cancel(call: Call, drain_id: str) -> HttpResponse:
 
 def _form(reader: StateReader, drain: StagedDrain) -> dict[str, Any]:
     """With which of its nodes drain now, and which wait for their turn."""
-    draining = under_way(reader, drain) if drain.waiting or not _has_ended(drain) else []
+    draining = under_way(reader, drain)
     return {**to_plain(drain), "Draining": draining, "Waiting": list(drain.waiting)}
-
-
-def _has_ended(drain: StagedDrain) -> bool:
-    return drain.status.value != "running"

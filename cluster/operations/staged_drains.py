@@ -128,7 +128,7 @@ def cancel_staged_drain(
         if mark_eligible:
             for node_id in set(drain.closed).intersection(drain.waiting):
                 _open(change, node_id, ids)
-        return put_staged(change, replace(drain, status=StagedDrainStatus.CANCELED))
+        return put_staged(change, replace(drain, draining=(), status=StagedDrainStatus.CANCELED))
 
     return store.write(WriteKind.NODE_DRAIN, work, now=now, by=by)[1]
 

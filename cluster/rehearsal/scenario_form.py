@@ -37,7 +37,7 @@ from scheduler.structs.wire import wire_name
 
 Document = dict[str, Any]
 
-MOST_CHANGES = 50
+MOST_CHANGES = 1_000
 MOST_ADDED = 5_000
 
 

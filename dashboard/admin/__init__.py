@@ -10,13 +10,14 @@ from django.db.models import Model
 
 from cluster import models
 from dashboard.admin import access, governance, inside, keyring, people, webhooks, work
+from dashboard.admin.jobs import JobAdmin
 from dashboard.admin.nodes import NodeAdmin
 from dashboard.admin.rows import ReadOnlyAdmin
 from scheduler.state.nouns import NOUNS
 
 _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.NodeRow: NodeAdmin,
-    models.JobRow: work.JobAdmin,
+    models.JobRow: JobAdmin,
     models.JobVersionRow: work.JobVersionAdmin,
     models.JobSummaryRow: work.JobSummaryAdmin,
     models.JobSubmissionRow: work.JobSubmissionAdmin,

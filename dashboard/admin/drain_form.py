@@ -4,11 +4,14 @@ In: the fields of the form. Out: a DrainStrategy and its note, or what is wrong 
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 
 from cluster.operations.nodes import DrainRequest
+from cluster.operations.staged_drains import MOST_NODES, StagedDrainRequest
+from dashboard.admin.act_forms import ActForm
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.structs.node import DrainStrategy
 
@@ -29,8 +32,10 @@ def duration_of(text: str) -> int:
     return sum(int(amount) * _UNITS[unit] for amount, unit in amounts if amount)
 
 
-class DrainForm(forms.Form):
+class DrainForm(ActForm):
     """The intermediate page of `Drain selected nodes`."""
+
+    not_rehearsed = ("reason",)
 
     reason = forms.CharField(
         max_length=200,
@@ -61,9 +66,23 @@ class DrainForm(forms.Form):
         label_suffix="",
     )  # fmt: skip
 
-    def for_rehearsal(self) -> "DrainForm":
-        """The form of a rehearsal, which needs no reason."""
-        self.fields["reason"].required = False
+    at_once = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_NODES,
+        label="Nodes at once",
+        help_text="Empty: all together. Else so many drain at a time: the next begins when one is"
+        " done.",
+        widget=forms.TextInput(attrs={"size": 8, "inputmode": "numeric"}),
+    )
+    close_first = forms.BooleanField(
+        required=False, label="Close nodes that wait for their turn", label_suffix=""
+    )
+
+    def for_count(self, count: int) -> "DrainForm":
+        """One node has no others to wait for."""
+        if count < 2:
+            del self.fields["at_once"], self.fields["close_first"]
         return self
 
     def clean(self) -> dict[str, Any]:
@@ -100,14 +119,24 @@ class DrainForm(forms.Form):
             "Deadline": self._deadline(),
             "IgnoreSystemJobs": self.cleaned_data["ignore_system_jobs"],
         }
-        return {"Drain": {"NodeIDs": node_ids, "Spec": spec}}
+        staged = self.stages(node_ids, "")
+        pace = {"AtOnce": staged.at_once, "CloseFirst": staged.close_first} if staged else {}
+        return {"Drain": {"NodeIDs": node_ids, "Spec": spec, **pace}}
 
-    def as_query(self) -> dict[str, str]:
-        """What was answered, for the address that shows the rehearsal."""
-        answers = ((name, self.cleaned_data.get(name)) for name in self.fields)
-        return {
-            name: "on" if answer is True else str(answer) for name, answer in answers if answer
-        }
+    def stages(self, node_ids: Sequence[str], user: str) -> StagedDrainRequest | None:
+        """What a valid form asks of these nodes together; None where all drain at once."""
+        fields = self.cleaned_data
+        at_once = fields.get("at_once") or len(node_ids)
+        if at_once >= len(node_ids):
+            return None
+        return StagedDrainRequest(
+            node_ids=tuple(node_ids),
+            at_once=at_once,
+            deadline=self._deadline(),
+            ignore_system_jobs=fields["ignore_system_jobs"],
+            close_first=fields["close_first"],
+            meta={"message": fields["reason"], "by": user},
+        )
 
     def told(self) -> str:
         """For the history: every option and the reason."""
@@ -116,10 +145,12 @@ class DrainForm(forms.Form):
         parts = ["by force, at once" if fields["force"] else f"deadline {chosen}"]
         if fields["ignore_system_jobs"]:
             parts.append("system jobs left running")
+        if fields.get("at_once"):
+            parts.append(f"{fields['at_once']} nodes at once")
         return f"Drain: {', '.join(parts)}. Reason: {fields['reason']}"
 
 
-class CancelForm(forms.Form):
+class CancelForm(ActForm):
     """The intermediate page of `Cancel drain`."""
 
     mark_eligible = forms.BooleanField(

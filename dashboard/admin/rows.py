@@ -81,6 +81,11 @@ class ReadOnlyAdmin(_ModelAdmin):
         del request
         return self._listed
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Whether an address may narrow the list by it: by nothing that lists do not show."""
+        is_shown = lookup.partition("__")[0] not in _SECRET_COLUMNS | {"body"}
+        return is_shown and super().lookup_allowed(lookup, value, request)
+
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Whether the table stands on the front page."""
         return self.has_view_permission(request)

@@ -15,22 +15,6 @@ from dashboard.wording import NONE, clipped, number, short_id
 _MESSAGE = 120
 
 
-class JobAdmin(ReadOnlyAdmin):
-    """Current versions of jobs."""
-
-    list_display = (
-        "job_id", "namespace", "type", "state", "wanted_count", "priority", "submitted_at",
-    )  # fmt: skip
-    list_filter = ("status", "type", "is_stopped", "namespace", "submitted_at")
-    search_fields = ("job_id",)
-    ordering = ("namespace", "job_id")
-
-    @admin.display(description="Status", ordering="status")
-    def state(self, row: Any) -> SafeString:
-        """As a badge."""
-        return badge("job", row.status)
-
-
 class JobVersionAdmin(ReadOnlyAdmin):
     """Versions of jobs."""
 

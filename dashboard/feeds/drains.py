@@ -5,6 +5,7 @@ from dashboard.feeds.feed import NO_PARTS, Feed, Parts
 from dashboard.queries.drains import may_be_held_up, on_board
 from dashboard.subscription import Subscription
 from scheduler.state.events import StateEvent, Topic
+from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
@@ -16,7 +17,26 @@ class DrainsFeed(Feed):
 
     def concerns(self, event: StateEvent) -> bool:
         """Nodes, and what is left on them."""
-        return event.topic in (Topic.NODE, Topic.NODE_USE)
+        return event.topic in (Topic.NODE, Topic.NODE_USE, Topic.STAGED_DRAIN)
+
+
+class StagedDrainFeed(Feed):
+    """One staged drain."""
+
+    def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
+        super().__init__(subscription, parts)
+        self._nodes: frozenset[str] = frozenset()
+
+    def load(self, reader: RecordReader) -> None:
+        """Know its nodes, which never change."""
+        drain = reader.get(STAGED_DRAINS, self.subscription.key)
+        self._nodes = frozenset(drain.node_ids) if drain is not None else frozenset()
+
+    def concerns(self, event: StateEvent) -> bool:
+        """The drain, its nodes, and what is left on them."""
+        if event.topic == Topic.STAGED_DRAIN:
+            return event.key == self.subscription.key
+        return event.topic in (Topic.NODE, Topic.NODE_USE) and event.key in self._nodes
 
 
 class DrainFeed(Feed):

@@ -13,6 +13,7 @@ from cluster.store.ports import RecordReader
 from dashboard.outcomes import why_waiting
 from dashboard.queries.allocations import state_of
 from dashboard.queries.node_events import told_event
+from dashboard.queries.staged_drains import staged_lines
 from dashboard.queries.stories import seen_namespaces, strip_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
@@ -92,6 +93,7 @@ def drains_parts(reader: RecordReader, now: int) -> dict[str, Any]:
         "running": [_line(reader, node, names, now) for node in running],
         "ended": [_line(reader, node, names, now) for node in ended[:MAX_ENDED]],
         "strong": draining if running else "No node drains now.",
+        "staged": staged_lines(reader),
     }
 
 

@@ -9,12 +9,14 @@ from django.shortcuts import redirect
 
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
+from cluster.operations.staged_drains import cancel_staged_drain
 from cluster.store.access import the_store
 from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
 from dashboard.page import action, page, shown
 from dashboard.queries.drains import drain_page, drains_page
 from dashboard.queries.nodes import node_page, nodes_page
+from dashboard.queries.staged_drains import staged_page
 from dashboard.rehearsed_acts import eligibility_change
 from dashboard.rehearsing import rehearse_act
 from dashboard.viewer import Viewer
@@ -52,6 +54,36 @@ async def drain(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpRespo
     return await shown(
         request, viewer, "dashboard/drain.html", partial(drain_page, node_id=node_id)
     )
+
+
+@page
+async def staged_drain(request: HttpRequest, viewer: Viewer, drain_id: str) -> HttpResponse:
+    """GET /drains/staged/<id>/: many nodes, a few at a time."""
+    query = partial(staged_page, drain_id=drain_id)
+    return await shown(request, viewer, "dashboard/staged_drain.html", query)
+
+
+@action
+async def cancel_staged(request: HttpRequest, viewer: Viewer, drain_id: str) -> HttpResponse:
+    """POST /drains/staged/<id>/cancel: nothing further begins, what drains stops doing so."""
+    ids = request.ids  # type: ignore[attr-defined]  # set by request_context
+    eligible = request.POST.get("eligible") == "yes"
+    try:
+        await the_store().awrite_call(
+            cancel_staged_drain,
+            drain_id,
+            mark_eligible=eligible,
+            by=viewer.caller,
+            now=viewer.now,
+            ids=ids,
+        )
+    except OperationRefused as refusal:
+        act = Act("cancel staged drain", "staged drain", drain_id)
+        note_refusal(request, viewer.caller, refusal, act)
+        messages.error(request, f"Not canceled: {refusal}.")
+    else:
+        messages.success(request, "The staged drain is canceled.")
+    return redirect("staged-drain", drain_id)
 
 
 @action

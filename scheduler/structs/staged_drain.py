@@ -20,6 +20,8 @@ class StagedDrain(Wire, frozen=True):
     node_ids: tuple[str, ...] = ()
     #: So many of them have had their turn, from the first on.
     begun: int = 0
+    #: Of those, the ones that were not seen done yet.
+    draining: tuple[str, ...] = ()
     #: So many drain at once.
     at_once: int = 1
     #: Of each node's drain: none (0), by force (less than 0), or so long after its own beginning.

@@ -98,6 +98,11 @@ def story_id(*parts: object) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
+def story_of_action(action: str) -> str:
+    """The story of all drains that one action began."""
+    return story_id("drain", action, "")
+
+
 def version_story_id(key: JobKey, create_index: int, version: int) -> str:
     """The id of the story that a version of a job began, whatever kind it is."""
     return story_id("version", *key, create_index, version)

@@ -19,7 +19,7 @@ MOST_BEGUN = 100
 
 def under_way(reader: StateReader, drain: StagedDrain) -> list[str]:
     """Nodes that had their turn and drain still, whoever asked for that."""
-    nodes = (reader.node(node_id) for node_id in drain.node_ids[: drain.begun])
+    nodes = (reader.node(node_id) for node_id in drain.draining)
     return [node.id for node in nodes if node is not None and node.drain_strategy is not None]
 
 
@@ -36,19 +36,21 @@ def go_on(change: Change, drain: StagedDrain) -> StagedDrain:
 
     Nodes that are gone are passed over; one that drains already counts as begun.
     """
-    draining = len(under_way(change, drain))
+    draining = under_way(change, drain)
     begun = drain.begun
     for node_id in drain.waiting[:MOST_BEGUN]:
-        if draining >= drain.at_once:
+        if len(draining) >= drain.at_once:
             break
         begun += 1
-        draining += _begin(change, drain, node_id)
+        if _begin(change, drain, node_id):
+            draining.append(node_id)
     is_over = begun == len(drain.node_ids) and not draining
     return put_staged(
         change,
         replace(
             drain,
             begun=begun,
+            draining=tuple(draining),
             status=StagedDrainStatus.COMPLETE if is_over else drain.status,
         ),
     )

@@ -17,6 +17,7 @@ from scheduler.structs.story import (
     StoryKind,
     StoryNode,
     story_id,
+    story_of_action,
     version_story_id,
 )
 
@@ -81,7 +82,7 @@ def cluster_story(change: Change, kind: StoryKind, text: str) -> str:
 
 def drain_begins(change: Change, node: Node, action: str, reason: str) -> str:
     """The drain of a node; all that are drained by one action are one story."""
-    name = story_id("drain", action or node.id, "" if action else change.index)
+    name = story_of_action(action) if action else story_id("drain", node.id, change.index)
     story = Story(id=name, kind=StoryKind.DRAIN, reason=reason)
     return _with_node(change, story, node.id)
 

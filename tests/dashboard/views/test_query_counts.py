@@ -9,6 +9,7 @@ from django.db.backends.utils import CursorWrapper
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
+from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment, DeploymentStatus
@@ -16,6 +17,7 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodePool
 from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.story import Story, StoryKind
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 
@@ -26,6 +28,7 @@ ALLOCATION = make_allocation(number=1)
 STORY = Story(
     id="5" * 36, kind=StoryKind.ROLLOUT, namespace="default", job_id="web", create_index=2
 )
+STAGED = "6" * 36
 PATHS = {
     "now": "/",
     "jobs": "/jobs/",
@@ -60,6 +63,7 @@ PATHS = {
     "what if": "/what-if/",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",
+    "staged": f"/drains/staged/{STAGED}/",
     "states": "/help/states/",
 }
 
@@ -91,6 +95,8 @@ def fill(store, first, last):
         change.put(NAMESPACES, Namespace(name="default", quota="small"))
         change.put(NODE_POOLS, NodePool(name="default"))
         change.put(STORIES, STORY)
+        nodes = tuple(make_node(number).id for number in range(1, last))
+        change.put(STAGED_DRAINS, StagedDrain(id=STAGED, node_ids=nodes, begun=1))
         for number in range(first, last):
             change.put(NAMESPACES, Namespace(name=f"team-{number}", quota="small"))
             put_found(change, make_node(number))

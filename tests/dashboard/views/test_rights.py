@@ -21,6 +21,7 @@ from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
 from scheduler.state.rehearsal_noun import REHEARSALS
+from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment
@@ -29,6 +30,7 @@ from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodePool
 from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.rehearsal import StoredRehearsal
+from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.story import Story, StoryKind
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.dashboard.views.conftest import Browser
@@ -97,6 +99,7 @@ PAGES = {
     "rehearsal": EVERYBODY,
     "drains": EVERYBODY,
     "drain": EVERYBODY,
+    "staged-drain": EVERYBODY,
     "namespaces": EVERYBODY,
     "namespace": EVERYBODY,
     "pools": EVERYBODY,
@@ -129,6 +132,7 @@ BUTTONS = {
     "account-sessions-end": SIGNED_IN,
     "node-eligibility": FEW,
     "drain-cancel": FEW,
+    "staged-drain-cancel": FEW,
     "scheduler-change": FEW,
     "what-if-ask": EVERYBODY,
     "rehearsal-cancel": EVERYBODY,
@@ -174,6 +178,7 @@ FOLLOWS = {
     "node": EVERYBODY,
     "topology": EVERYBODY,
     "drains": EVERYBODY,
+    "staged": EVERYBODY,
     "namespaces": EVERYBODY,
     "pools": EVERYBODY,
     "quotas": FEW,
@@ -198,6 +203,7 @@ STORY = Story(kind=StoryKind.ROLLOUT, job_id="web")
 #: What pages of plain names are asked for; others name a namespace.
 NAMES = {"access-policy": "viewer", "pool": "default", "quota": "small"}
 REHEARSAL = StoredRehearsal(id="r-1", scenario='{"Lose": {"Filter": "Name == \\"n\\""}}')
+STAGED = StagedDrain(id="g-1", node_ids=(NODE.id,), create_time=SOME_MOMENT)
 #: Refused, sent to sign in, or told that there is no such thing.
 SHUT = {302, 401, 403, 404}
 
@@ -213,6 +219,7 @@ def world(store):
         change.put(NODE_POOLS, NodePool(name="default", create_index=change.index))
         put_found(change, NODE)
         change.put(REHEARSALS, REHEARSAL)
+        change.put(STAGED_DRAINS, STAGED)
         for place in PLACES:
             write_job(change, make_job(namespace=place))
             put_found(change, EVALUATIONS[place])
@@ -239,7 +246,7 @@ def address(name, place="default"):
         "job_id": "web", "namespace": place, "node_id": NODE.id, "form": "json",
         "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
         "name": NAMES.get(name, place), "deployment_id": f"d-{place}",
-        "story_id": f"s-{place}", "rehearsal_id": REHEARSAL.id,
+        "story_id": f"s-{place}", "rehearsal_id": REHEARSAL.id, "drain_id": STAGED.id,
     }  # fmt: skip
     route = str(pattern)
     for word, value in values.items():

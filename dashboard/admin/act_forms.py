@@ -1,0 +1,43 @@
+"""Forms of the pages that stand between an action of the admin and its act."""
+
+from django import forms
+
+
+class ActForm(forms.Form):
+    """What is asked before an act; each answer can stand in the address of a rehearsal."""
+
+    #: Fields that a rehearsal needs no answer to.
+    not_rehearsed: tuple[str, ...] = ()
+
+    def for_count(self, count: int) -> "ActForm":
+        """The form for so many rows."""
+        del count
+        return self
+
+    def for_rehearsal(self) -> "ActForm":
+        """The form of a rehearsal."""
+        for name in self.not_rehearsed:
+            self.fields[name].required = False
+        return self
+
+    def as_query(self) -> dict[str, str]:
+        """What was answered, for the address that shows the rehearsal."""
+        answers = ((name, self.cleaned_data.get(name)) for name in self.fields)
+        return {
+            name: "on" if answer is True else str(answer) for name, answer in answers if answer
+        }
+
+    def why(self) -> str:
+        """The reason as it was typed; empty where none was."""
+        return str(self.cleaned_data.get("reason", ""))
+
+
+class ReasonForm(ActForm):
+    """A reason, which may be left out."""
+
+    reason = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Kept in the history.",
+        widget=forms.TextInput(attrs={"class": "vTextField"}),
+    )

@@ -1,0 +1,147 @@
+"""Staged drains: the lines of their list, and the page of one, node by node.
+
+In: a reader and an id. Out: contexts. Who is done, who drains and who waits follows from the
+record of the drain and of its nodes.
+"""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from cluster.store.ports import RecordReader
+from dashboard.subscription import Subscription
+from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.wording import count_of, number, span
+from scheduler.state.staged_drain_noun import STAGED_DRAINS
+from scheduler.structs.node import Node
+from scheduler.structs.staged_drain import StagedDrain, StagedDrainStatus
+from scheduler.structs.story import story_of_action
+
+#: Nodes that the page names; those that wait are counted beyond it.
+MAX_NODES = 200
+
+
+class StagedNode(msgspec.Struct, frozen=True, kw_only=True):
+    """One node of a staged drain."""
+
+    place: int
+    node_id: str
+    #: None: it was purged.
+    node: Node | None
+    #: done, draining, waiting, left or gone.
+    state: str
+    allocations: int = 0
+
+
+def staged_lines(reader: RecordReader) -> list[dict[str, Any]]:
+    """Those that run, the oldest first."""
+    running = reader.list_by(STAGED_DRAINS, "status", StagedDrainStatus.RUNNING.value)
+    drains = sorted(running, key=lambda drain: (drain.create_index, drain.id))
+    reader.preload(nodes=[node_id for drain in drains for node_id in drain.node_ids])
+    return [{"drain": drain, "counts": _counts(reader, drain), **_said(drain)} for drain in drains]
+
+
+def staged_page(reader: RecordReader, viewer: Viewer, *, drain_id: str) -> dict[str, Any]:
+    """The context of one. Raises Absent."""
+    parts = staged_parts(reader, drain_id)
+    if parts is None:
+        raise Absent
+    return {
+        **parts,
+        "crumbs": crumbs(("Drains", "/drains/"), ("In stages", "")),
+        "live_topics": f"staged:{drain_id}",
+        "may": viewer.may_with_nodes,
+    }
+
+
+def staged_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:
+    """The page's parts, rendered again when one of its nodes changes."""
+    parts = staged_parts(reader, subscription.key) or {"is_gone": True}
+    return {"page_index": reader.index, "now": now, "may": subscription.may, **parts}
+
+
+def staged_parts(reader: RecordReader, drain_id: str) -> dict[str, Any] | None:
+    """Everything the page says; None when it is not, or no longer, kept."""
+    drain = reader.get(STAGED_DRAINS, drain_id)
+    if drain is None:
+        return None
+    reader.preload(nodes=drain.node_ids)
+    counts = _counts(reader, drain)
+    shown = drain.node_ids[:MAX_NODES]
+    nodes = [_node(reader, drain, place) for place in range(len(shown))]
+    story = reader.story(story_of_action(drain.id))
+    strong, rest = _sentence(reader, drain, counts)
+    return {
+        "drain": drain,
+        "counts": counts,
+        "nodes": nodes,
+        "more": len(drain.node_ids) - len(nodes),
+        "strong": strong,
+        "rest": rest,
+        "deadline": _deadline(drain),
+        "story_id": story.id if story is not None else "",
+        **_said(drain),
+    }
+
+
+def _node(reader: RecordReader, drain: StagedDrain, place: int) -> StagedNode:
+    node_id = drain.node_ids[place]
+    node = reader.node(node_id)
+    use = reader.node_use(node_id) if node is not None else None
+    return StagedNode(
+        place=place + 1,
+        node_id=node_id,
+        node=node,
+        state=_state(drain, place, node),
+        allocations=use.held.alloc_count if use is not None else 0,
+    )
+
+
+def _state(drain: StagedDrain, place: int, node: Node | None) -> str:
+    if node is None:
+        return "gone"
+    if node.drain_strategy is not None:
+        return "draining"
+    if place < drain.begun:
+        last = node.last_drain
+        return "left" if last is not None and last.status == "canceled" else "done"
+    return "waiting" if drain.status is StagedDrainStatus.RUNNING else "left"
+
+
+def _counts(reader: RecordReader, drain: StagedDrain) -> Counter[str]:
+    nodes = [reader.node(node_id) for node_id in drain.node_ids]
+    return Counter(_state(drain, place, node) for place, node in enumerate(nodes))
+
+
+def _said(drain: StagedDrain) -> dict[str, str]:
+    return {
+        "reason": drain.meta.get("message") or drain.meta.get("reason", ""),
+        "by": drain.meta.get("by") or drain.by_name,
+    }
+
+
+def _sentence(reader: RecordReader, drain: StagedDrain, counts: Counter[str]) -> tuple[str, str]:
+    of = f"{number(counts['done'])} of {count_of(len(drain.node_ids), 'node')}"
+    verb = "is" if counts["done"] == 1 else "are"
+    strong = f"{of} {verb} done."
+    if drain.status is not StagedDrainStatus.RUNNING:
+        left = counts["left"]
+        verb = "was left as it is" if left == 1 else "were left as they are"
+        words = f"{number(left)} {verb}." if left else ""
+        return strong, f"It is {drain.status.value}. {words}".strip()
+    verb = "drains" if counts["draining"] == 1 else "drain"
+    parts = [f"{number(counts['draining'])} {verb} now"]
+    if drain.waiting:
+        upcoming = reader.node(drain.waiting[0])
+        name = upcoming.name if upcoming is not None else ""
+        verb = "waits" if counts["waiting"] == 1 else "wait"
+        parts.append(f"{number(counts['waiting'])} {verb} for a turn")
+        parts += [f"next is {name}"] if name else []
+    return strong, f"{', '.join(parts)}."
+
+
+def _deadline(drain: StagedDrain) -> str:
+    if drain.deadline < 0:
+        return "at once, by force"
+    return f"{span(drain.deadline)} for each node" if drain.deadline else "none"
