@@ -35,8 +35,9 @@ from scheduler.messages import (
     ReapRequest,
 )
 from scheduler.ports import IDSource, StateReader
+from scheduler.state.claims import Claim
 from scheduler.state.events import EventFrame
-from scheduler.structs.collection import CollectionSettings
+from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
 from scheduler.structs.moment import Moment
 from scheduler.structs.plan import Plan
@@ -120,13 +121,25 @@ class Leader:
     def dequeue(
         self, process: str, types: Sequence[str], limit: int, moment: Moment
     ) -> tuple[Delivery, ...]:
-        """Up to `limit` ready evaluations of different jobs, most urgent first; perhaps none."""
+        """Up to `limit` ready evaluations of different jobs, most urgent first; perhaps none.
+
+        None either while workers take turns and it is another's. The first carries what plans of
+        others would take that are not answered yet.
+        """
         self._workers.heard(process, moment.monotonic)
         self._workers.asked(process, moment.monotonic)
-        deliveries = []
+        if self._plans.takes_turns and self._workers.others_think(process, moment.monotonic):
+            return ()
+        deliveries: list[Delivery] = []
         for outstanding in self.broker.dequeue(types, limit, monotonic=moment.monotonic):
             evaluation = outstanding.evaluation
-            self._workers.deliver(process, evaluation.id, outstanding.token, moment.monotonic)
+            self._workers.deliver(
+                process,
+                evaluation.id,
+                outstanding.token,
+                moment.monotonic,
+                plans=evaluation.type != CORE_TYPE,
+            )
             self._lives.note(evaluation.id, Step.DEQUEUED, moment.now, actor=f"worker {process}")
             deliveries.append(
                 Delivery(
@@ -134,6 +147,7 @@ class Leader:
                     token=outstanding.token,
                     wait_index=self._intake.wait_index(evaluation),
                     previous_deliveries=outstanding.deliveries - 1,
+                    claims=() if deliveries else self._plans.claims_beside(process),
                 )
             )
         if deliveries:
@@ -144,16 +158,23 @@ class Leader:
         """A worker process was told that there is nothing, and sleeps until it is woken."""
         self._workers.sent_away(process)
 
-    def submit_plan(self, process: str, plan: Plan, size: int, moment: Moment) -> None:
+    def submit_plan(
+        self,
+        process: str,
+        plan: Plan,
+        size: int,
+        moment: Moment,
+        claim: Claim | None = None,
+    ) -> None:
         """Queue a plan; its answer will be among `take_replies`. Sent twice, it is queued once.
 
-        Its outline is enough, with the `size` of the whole.
+        Its outline is enough, with the `size` of the whole and, for other workers, its `claim`.
         While it is out the evaluation's nack timer stands still. Raises RequestRefused for a plan
         of no job, NotOutstanding or TokenMismatch for a delivery that is not the submitter's any
         more. Whether its job still exists is for the applier to say.
         """
         self._workers.heard(process, moment.monotonic)
-        self._plans.submit(process, plan, size, moment)
+        self._plans.submit(process, plan, size, moment, claim)
 
     def check_finish(self, process: str, request: FinishRequest, moment: Moment) -> FinishWrite:
         """What to commit for this request, perhaps nothing; then call `finished`.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from scheduler.errors import RequestRefused
+from scheduler.state.claims import Claim
 from scheduler.structs.collection import Cutoffs
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 from scheduler.structs.explanation import StoredExplanation
@@ -42,6 +43,9 @@ class Delivery(Wire, frozen=True):
     wait_index: int
     #: How often it was delivered before and came back counted.
     previous_deliveries: int = 0
+    #: On the first of those that are handed out together: what plans of other workers would take
+    #: that nobody has answered yet.
+    claims: tuple[Claim, ...] = ()
 
 
 class Reap(Wire, frozen=True):
@@ -141,6 +145,13 @@ class PlanOutcome(Wire, frozen=True):
     is_whole: bool = False
     #: The plan's ending is committed too: its evaluation is over, and so is the delivery.
     has_ended: bool = False
+    #: With a refusal: what plans of other workers would take that nobody has answered yet.
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Some of the plan, or all, was not committed."""
+        return self.result is None or bool(self.result.refresh_index)
 
     def without(self, plan: Plan) -> "PlanOutcome":
         """As it travels: a plan that was committed whole need not be said again."""

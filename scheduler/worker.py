@@ -5,7 +5,7 @@ finish each delivery. Where snapshots come from, and how a plan travels, is not 
 """
 
 import hashlib
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -17,6 +17,7 @@ from scheduler.errors import SchedulerError
 from scheduler.finishing import Stamp, finish_request
 from scheduler.messages import Delivery, FinishRequest, PlanOutcome, Reaped, ReapRequest
 from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, Snapshot
+from scheduler.state.claims import Claim
 from scheduler.state.pending_use import PendingUse, View
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.evaluation import EvalStatus, Evaluation
@@ -31,6 +32,9 @@ _DEFAULTS = CollectionSettings()
 #: A run held so often looks at the record alone from then on: two runs whose plans are refused
 #: again and again must not keep each other from ending.
 HOLDS_AT_MOST = 2
+#: Plans for more nodes than this are not told to others: theirs are mostly of system jobs, which
+#: look at no other node, and telling them would take longer than a collision.
+TOLD_AT_MOST = 1_000
 
 
 class SchedulerFactory(Protocol):
@@ -73,9 +77,11 @@ class Batch:
     `answer` as outcomes arrive, or `reaped` as rows were deleted, until `is_done`. A run that
     breaks is nacked with its reason; the others go on.
 
-    Each run counts what plans of the batch that are out would take. One that finds too little room
-    beside them is held until they are answered. When they were committed whole it was right; else
-    it is run again on the record alone: nobody must wait for room a refused plan never took.
+    Each run counts what plans of the batch that are out would take, and those of other workers
+    that came with the deliveries or with a refusal. One that finds too little room beside those of
+    the batch is held until they are answered. When they were committed whole it was right; else,
+    and when it counted others', of which it hears no answer, it is run again on the record alone:
+    nobody must wait for room a refused plan never took.
     """
 
     def __init__(self, tools: WorkerTools, deliveries: Sequence[Delivery]) -> None:
@@ -84,9 +90,15 @@ class Batch:
         #: Plans that are out, by id.
         self._out: dict[str, Plan] = {}
         self._pending = PendingUse()
+        self._pending.hear([claim for delivery in deliveries for claim in delivery.claims])
         #: The newest index an answer told of. What is looked at later is at least as new, so that
         #: an answered plan is seen exactly once: in the record.
         self._reached = 0
+
+    def claim(self, plan_id: str) -> Claim | None:
+        """What a plan that is out claims, for other workers to hear of; None: there is no need."""
+        claim = self._pending.claim(plan_id)
+        return claim if claim is not None and len(claim.uses) <= TOLD_AT_MOST else None
 
     @property
     def working_on(self) -> tuple[str, ...]:
@@ -110,9 +122,10 @@ class Batch:
         try:
             if work.delivery.evaluation.type == CORE_TYPE:
                 return self._collect(work, now)
-            return self._start(work, self._pending.over(self._newest(work)), now)
+            turn = self._start(work, self._pending.over(self._newest(work)), now)
         except Exception as error:
-            return self._nack(eval_id, error)
+            turn = self._nack(eval_id, error)
+        return _joined([turn, *self._start_over(now)])
 
     def answer(self, outcome: PlanOutcome, *, now: int) -> Turn:
         """Go on with the run whose plan was answered; an unknown plan is ignored."""
@@ -121,6 +134,8 @@ class Batch:
             return Turn()
         result = outcome.together_with(plan).result
         self._settle(plan, result)
+        if outcome.is_refused:
+            self._pending.hear(outcome.claims)
         if outcome.has_ended:
             self._close(plan.eval_id)
             turn = Turn()
@@ -168,7 +183,7 @@ class Batch:
     def _start(self, work: "_Work", view: View, now: int) -> Turn:
         evaluation = work.delivery.evaluation
         work.stamp = Stamp(view.snapshot.index, now, view.eval_ids)
-        work.look_at(view)
+        work.look_at(view, self._out)
         scheduler = self._tools.factory(
             evaluation.type,
             view.snapshot,
@@ -202,7 +217,7 @@ class Batch:
                 return self._advance(work, PlanAnswer(result=result))
             newest = self._newest(work)
             view = View(newest) if work.holds >= HOLDS_AT_MOST else self._pending.over(newest)
-            work.look_at(view)
+            work.look_at(view, self._out)
             return self._advance(work, PlanAnswer(result=result, snapshot=view.snapshot))
         except Exception as error:
             return self._nack(eval_id, error)
@@ -224,7 +239,7 @@ class Batch:
             for each in outcome.created
             if each.status is not EvalStatus.BLOCKED
         ]
-        work.held, work.was_misled = None, False
+        work.held, work.was_misled, work.leans_on_others = None, False, False
         try:
             return self._start(work, View(self._newest(work)), now)
         except Exception as error:
@@ -251,7 +266,9 @@ class Batch:
         return Turn(plans=(plan,))
 
     def _end(self, work: "_Work", stamp: "Stamp", outcome: Outcome) -> Turn:
-        if outcome.waits_for_room and (work.leans_on or work.was_misled):
+        if outcome.waits_for_room and (work.leans_on or work.was_misled or work.leans_on_others):
+            # Of the plans of others no answer comes here that could say it was right.
+            work.was_misled |= work.leans_on_others
             work.hold(stamp, outcome)
             return Turn()
         return self._finish(work, stamp, outcome)
@@ -306,8 +323,10 @@ class _Work:
         self.stamp: Stamp | None = None
         #: Index of the snapshot of the newest attempt.
         self.seen_index = 0
-        #: Unanswered plans of others that its run counted as taken.
+        #: Unanswered plans of the batch's other runs that its run counted as taken.
         self.leans_on: set[str] = set()
+        #: It counted plans of other workers too.
+        self.leans_on_others = False
         #: One of them was not committed whole.
         self.was_misled = False
         #: It found too little room, and waits for those answers with its outcome.
@@ -327,10 +346,12 @@ class _Work:
         """It was not only delivered."""
         return self.run is not None or self.core is not None
 
-    def look_at(self, view: View) -> None:
-        """Its next attempt sees this."""
+    def look_at(self, view: View, of_batch: Container[str]) -> None:
+        """Its next attempt sees this; plans that are not of the batch are other workers'."""
         self.seen_index = view.snapshot.index
-        self.leans_on |= view.plan_ids
+        own = {plan_id for plan_id in view.plan_ids if plan_id in of_batch}
+        self.leans_on |= own
+        self.leans_on_others |= len(own) < len(view.plan_ids)
 
     def hold(self, stamp: "Stamp", outcome: Outcome) -> None:
         """Keep an outcome until it is known whether there was room after all."""

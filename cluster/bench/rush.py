@@ -1,8 +1,8 @@
 """Workers, an applier and a queue between them, in virtual time and in memory.
 
 In: a record, evaluations that wait. Out: how many placements were judged, and refused. Batches,
-schedulers and the judge are the real ones; only what they take of time is made up, so that
-collisions do not depend on the machine.
+schedulers, the judge and what the leader tells workers of each other are the real ones; only what
+they take of time is made up, so that collisions do not depend on the machine.
 """
 
 import heapq
@@ -11,12 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from cluster.bench.offline import NOW, NumberedIDs
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.runtime.batch_size import BatchSize, looks_up
+from scheduler.broker.leader_settings import LeaderSettings
+from scheduler.broker.plan_desk import PlanDesk
+from scheduler.broker.turns import Turns
+from scheduler.broker.worker_roll import WorkerRoll
 from scheduler.messages import Delivery, PlanOutcome, QueuedPlan
 from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
 from scheduler.ports import MirroredSnapshot
+from scheduler.state.claims import Claim
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.moment import Moment
@@ -35,7 +42,10 @@ class Rush:
     def __init__(self, store: MemoryStateStore, ids: NumberedIDs, workers: int) -> None:
         self._store = store
         self._applier = PlanApplier(ids)
-        self._workers = [_Worker(store, ids) for _ in range(workers)]
+        self._workers = [_Worker(store, ids, f"worker {place}") for place in range(workers)]
+        self._roll = WorkerRoll(LeaderSettings())
+        self._turns = Turns()
+        self._desk = PlanDesk()
         self._queue: deque[Evaluation] = deque()
         self._plans: deque[tuple[_Worker, Plan]] = deque()
         self._is_judging = False
@@ -55,6 +65,7 @@ class Rush:
         """Run all of these to their end."""
         self._queue.extend(evaluations)
         for place, worker in enumerate(self._workers):
+            self._roll.heard(worker.name, self._now)
             # Nobody starts in step with another.
             self._after(place * _THINK / 3, worker, self._work)
         while self._agenda:
@@ -70,14 +81,34 @@ class Rush:
         spent = 0.0
         for outcome in worker.heard():
             spent += self._send(worker, worker.answer(outcome))
-        if worker.is_done and self._queue:
+        if worker.is_done and self._may_take(worker):
             size = min(worker.size.limit, len(self._queue))
-            worker.take([self._queue.popleft() for _ in range(size)])
+            taken = [self._queue.popleft() for _ in range(size)]
+            for evaluation in taken:
+                self._roll.deliver(worker.name, evaluation.id, evaluation.id, self._seconds)
+            worker.take(taken, self._desk.claims_beside(worker.name))
         if worker.has_more:
             spent += self._send(worker, worker.begin_next())
-        worker.is_waiting = not (spent or worker.has_more or (worker.is_done and self._queue))
+        goes_on = worker.is_done and self._may_take(worker)
+        worker.is_waiting = not (spent or worker.has_more or goes_on)
         if not worker.is_waiting:
             self._after(max(spent, _THINK), worker, self._work)
+
+    @property
+    def _seconds(self) -> float:
+        return self._now / 1000
+
+    def _may_take(self, worker: "_Worker") -> bool:
+        """As `Leader.dequeue` has it."""
+        others_turn = self._turns.are_taken and self._roll.others_think(worker.name, self._seconds)
+        return bool(self._queue) and not others_turn
+
+    def _hand_on(self) -> None:
+        """Those that wait for something to do may find that it is their turn."""
+        for worker in self._workers:
+            if worker.is_waiting and worker.is_done and self._queue:
+                worker.is_waiting = False
+                self._after(0.0, worker, self._work)
 
     def _send(self, worker: "_Worker", turn: Turn) -> float:
         """Submit plans; the time that making them took."""
@@ -85,9 +116,15 @@ class Rush:
         for plan in turn.plans:
             spent += _THINK + _PLACE * _size(plan)
             self._after(spent + _HOP, worker, _bound(self._submit, plan))
+        for finish in turn.finishes:
+            self._roll.returned(finish.eval_id)
+            worker.size.grow()
         return spent
 
     def _submit(self, worker: "_Worker", plan: Plan) -> None:
+        self._roll.submitted(worker.name, plan.eval_id)
+        self._desk.submit(worker.name, plan, _size(plan), worker.claim(plan.id))
+        self._hand_on()
         self._plans.append((worker, plan))
         if not self._is_judging:
             self._judge_next(worker)
@@ -104,8 +141,18 @@ class Rush:
         outcomes = self._applier.apply(self._store, queued, Moment(NOW, self._now))
         for (owner, plan), outcome in zip(group, outcomes, strict=True):
             self._count(plan, outcome)
-            self._after(_HOP, owner, _bound(self._deliver, outcome))
+            self._after(_HOP, owner, _bound(self._deliver, self._answer(owner, plan, outcome)))
         self._judge_next(worker)
+
+    def _answer(self, owner: "_Worker", plan: Plan, outcome: PlanOutcome) -> PlanOutcome:
+        """As `PlanExchange` has it."""
+        self._desk.done([outcome])
+        self._turns.note(was_refused=outcome.is_refused)
+        if not outcome.is_refused:
+            self._roll.returned(plan.eval_id)
+            return outcome
+        self._roll.refused(owner.name, plan.eval_id)
+        return replace(outcome, claims=self._desk.claims_beside(owner.name))
 
     def _count(self, plan: Plan, outcome: PlanOutcome) -> None:
         rejected = outcome.result.rejected_nodes if outcome.result else tuple(plan.node_allocation)
@@ -114,6 +161,7 @@ class Rush:
 
     def _deliver(self, worker: "_Worker", outcome: PlanOutcome) -> None:
         worker.inbox.append(outcome)
+        self._hand_on()
         if worker.is_waiting:
             worker.is_waiting = False
             self._after(0.0, worker, self._work)
@@ -122,7 +170,8 @@ class Rush:
 class _Worker:
     """One worker process: its batch, its snapshots, and the answers it has not looked at."""
 
-    def __init__(self, store: MemoryStateStore, ids: NumberedIDs) -> None:
+    def __init__(self, store: MemoryStateStore, ids: NumberedIDs, name: str) -> None:
+        self.name = name
         self._store = store
         self._tools = WorkerTools(snapshot=self._snapshot, ids=ids, matcher=Re2Matcher())
         self._current: MirroredSnapshot | None = None
@@ -138,11 +187,16 @@ class _Worker:
         """It can take the next batch."""
         return self._batch.is_done
 
-    def take(self, evaluations: Sequence[Evaluation]) -> None:
-        """Begin a batch."""
+    def take(self, evaluations: Sequence[Evaluation], claims: tuple[Claim, ...]) -> None:
+        """Begin a batch beside these plans of others."""
         deliveries = [
-            Delivery(evaluation=item, token=item.id, wait_index=item.modify_index)
-            for item in evaluations
+            Delivery(
+                evaluation=item,
+                token=item.id,
+                wait_index=item.modify_index,
+                claims=() if place else claims,
+            )
+            for place, item in enumerate(evaluations)
         ]
         self._batch = Batch(self._tools, deliveries)
         self._todo = deque(item.id for item in evaluations)
@@ -162,14 +216,17 @@ class _Worker:
         found, self.inbox = self.inbox, []
         return found
 
+    def claim(self, plan_id: str) -> Claim | None:
+        """What a plan of the batch would take."""
+        return self._batch.claim(plan_id)
+
     def begin_next(self) -> Turn:
         """Run the next delivery up to its plan."""
         return self._batch.begin(self._todo.popleft(), now=NOW)
 
     def answer(self, outcome: PlanOutcome) -> Turn:
         """Go on with an answered run."""
-        refused = outcome.result is None or bool(outcome.result.rejected_nodes)
-        self.size.note(was_refused=refused)
+        self.size.note(was_refused=outcome.is_refused)
         return self._batch.answer(outcome, now=NOW)
 
     def _snapshot(self, index: int) -> MirroredSnapshot:

@@ -24,6 +24,7 @@ from scheduler.leader import Leader
 from scheduler.messages import FinishRequest, PlanOutcome, QueuedPlan, ReapRequest
 from scheduler.plan_applier import GROUP_LIMIT, PlanApplier
 from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, StateReader, StateStore
+from scheduler.state.claims import claim_of
 from scheduler.state.events import EventFrame
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
@@ -199,7 +200,8 @@ class ControlPlane:
         """Submit the plans and finishes of a turn; what the leader refuses is dropped."""
         for plan in turn.plans:
             try:
-                self.leader.submit_plan(process, plan, plan.size, self.moment)
+                claim = claim_of(plan, plan.snapshot_index)
+                self.leader.submit_plan(process, plan, plan.size, self.moment, claim)
             except SchedulerError:
                 continue
         for request in turn.finishes:

@@ -1,6 +1,8 @@
 """How a worker paces itself: how many evaluations at once, and how often it looks at the record.
 
-In: for each answered plan, whether something of it was refused. Out: numbers.
+In: for each answered plan, whether something of it was refused, and what ended without one. Out:
+numbers. A worker that begins anew takes one, and one more for each that went well: until plans
+have been answered, nobody knows whether those of two workers collide.
 """
 
 import math
@@ -21,15 +23,27 @@ class BatchSize:
 
     def __init__(self) -> None:
         self._refused_share = 0.0
+        self._grown = 1
 
     @property
     def limit(self) -> int:
         """At most so many evaluations."""
-        return _CAUTIOUS if self._refused_share > _REFUSED_SHARE else _USUAL
+        most = _CAUTIOUS if self._refused_share > _REFUSED_SHARE else _USUAL
+        return min(self._grown, most)
+
+    def begin_anew(self) -> None:
+        """The worker slept: what others do is unknown."""
+        self._grown = 1
+
+    def grow(self) -> None:
+        """An evaluation ended."""
+        self._grown = min(self._grown + 1, _USUAL)
 
     def note(self, *, was_refused: bool) -> None:
         """Take one more answer into account."""
         self._refused_share += (float(was_refused) - self._refused_share) / _REMEMBERED
+        if not was_refused:
+            self.grow()
 
 
 def looks_up(place: int, size: int) -> bool:

@@ -72,6 +72,7 @@ class Drainer:
 
     def drain(self) -> None:
         """Work until there is nothing to do for `LINGER_S`, or `DRAIN_S` have passed."""
+        self._size.begin_anew()
         pulse = _Pulse(self)
         pulse.start()
         try:
@@ -147,19 +148,20 @@ class Drainer:
             self._send(batch.reaped(eval_id, REAP.read_answer(answer)))
         else:
             outcome = PLAN.read_answer(answer)
-            refused = outcome.result is None or bool(outcome.result.refresh_index)
-            self._size.note(was_refused=refused)
+            self._size.note(was_refused=outcome.is_refused)
             self._send(batch.answer(outcome, now=self._clock.now()))
 
     def _send(self, turn: Turn) -> None:
         for plan in turn.plans:
-            body = PlanBody(self.process, plan.outline, plan.size, encoded_body(plan))
+            claim = self._batch.claim(plan.id) if self._batch is not None else None
+            body = PlanBody(self.process, plan.outline, plan.size, encoded_body(plan), claim)
             asked = self.channel.send(PLAN, body)
             self._plans[asked] = plan.eval_id
         for request in turn.reaps:
             asked = self.channel.send(REAP, ReapBody(self.process, request))
             self._reaps[asked] = request.eval_id
         for finish in turn.finishes:
+            self._size.grow()
             if not finish.ack:
                 log.warning("action=nack eval=%s reason=%s", finish.eval_id, finish.error)
             self.channel.send(FINISH, FinishBody(self.process, finish))

@@ -163,7 +163,8 @@ class LeaderDesk:
         body = _body(request, PLAN)
         if request.epoch != self.fence.epoch:
             raise SchedulerError("the evaluation was delivered by an earlier leader")
-        self.leader.submit_plan(body.process, body.plan, body.size, self._clock.moment())
+        moment = self._clock.moment()
+        self.leader.submit_plan(body.process, body.plan, body.size, moment, body.claim)
         self._plans[body.plan.id] = request, body.cargo
 
     def _plans_done(self, request: Request) -> None:

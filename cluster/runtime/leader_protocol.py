@@ -19,6 +19,7 @@ from scheduler.messages import (
     Reaped,
     ReapRequest,
 )
+from scheduler.state.claims import Claim
 from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.plan import Plan
 from scheduler.structs.wire import Wire
@@ -119,6 +120,8 @@ class PlanBody(msgspec.Struct, frozen=True):
     size: int
     #: The whole plan, which the applier opens.
     cargo: msgspec.Raw
+    #: What it would take of the nodes, which the leader tells other workers.
+    claim: Claim | None = None
 
 
 class FinishBody(msgspec.Struct, frozen=True):

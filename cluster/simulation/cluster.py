@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from msgspec.structs import replace
 
 from cluster.control_plane.plane import TYPES, ControlPlane
 from cluster.operations.allocations import NodeReport
@@ -15,8 +16,16 @@ from cluster.simulation import clients
 from cluster.simulation.catalogue import machine
 from cluster.simulation.clients import Client
 from cluster.simulation.weather import Post
-from scheduler.messages import FinishRequest, PlanOutcome, PlanReply, QueuedPlan, ReapRequest
+from scheduler.messages import (
+    Delivery,
+    FinishRequest,
+    PlanOutcome,
+    PlanReply,
+    QueuedPlan,
+    ReapRequest,
+)
 from scheduler.ports import MirroredSnapshot
+from scheduler.state.claims import Claim
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.plan import Plan
@@ -67,6 +76,8 @@ class Cluster:
     _births: int = 0
     _signs: int = 0
     _snapshots: list[MirroredSnapshot] = field(default_factory=list)
+    #: What a worker was told before of the plans of others.
+    _told_before: tuple[Claim, ...] = ()
 
     @property
     def chance(self) -> np.random.Generator:
@@ -177,8 +188,21 @@ class Cluster:
             factory=plane.factory,
             collection=plane.collection or CollectionSettings(),
         )
-        worker.batch = Batch(tools, deliveries)
+        worker.batch = Batch(tools, self._as_told(deliveries))
         self._hand_in(worker, worker.batch.begin_all(now=plane.clock.now()))
+
+    def _as_told(self, deliveries: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
+        """What is said of the plans of others may be lost, or tell of some that are long over."""
+        first, *rest = deliveries
+        if not first.claims:
+            return deliveries
+        told, weather = first.claims, self.post.weather
+        if self.post.happens(weather.lost):
+            told = ()
+        elif self.post.happens(weather.late):
+            told = (*self._told_before, *told)
+        self._told_before = first.claims
+        return (replace(first, claims=told), *rest)
 
     def _snapshot(self, index: int) -> MirroredSnapshot:
         """The newest one, or an older one that is just new enough."""

@@ -27,6 +27,8 @@ class LeaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     awake_after_asking: float = 0.25
     #: Worker processes that exist even when they have not said so yet.
     expected_workers: int = 1
+    #: While workers take turns: for so long others wait for one that thinks.
+    longest_turn: float = 1.0
     #: Lifecycle steps wait so long for a commit to ride in.
     leftover_after: float = 1.0
 

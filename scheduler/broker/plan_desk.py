@@ -11,6 +11,7 @@ import msgspec
 
 from scheduler.broker.plan_queue import PlanQueue
 from scheduler.messages import PlanOutcome
+from scheduler.state.claims import Claim
 from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.plan import Plan
 
@@ -29,6 +30,8 @@ class Submission(msgspec.Struct):
     size: int
     #: The applier holds it.
     is_taken: bool = False
+    #: What it would take of the nodes, for workers other than the submitter.
+    claim: Claim | None = None
     #: Lifecycle steps that ride with it.
     steps: tuple[LifecycleStep, ...] = ()
     #: Nobody waits any more; the evaluation is delivered again once the outcome is known.
@@ -68,10 +71,18 @@ class PlanDesk:
         """Whether the plan waits or is with the applier."""
         return plan_id in self._submissions
 
-    def submit(self, process: str, plan: Plan, size: int) -> None:
-        """Queue a plan that changes `size` allocations."""
-        self._submissions[plan.id] = Submission(process, plan, size)
+    def submit(self, process: str, plan: Plan, size: int, claim: Claim | None = None) -> None:
+        """Queue a plan that changes `size` allocations and claims room."""
+        self._submissions[plan.id] = Submission(process, plan, size, claim=claim)
         self._queue.push(plan)
+
+    def claims_beside(self, process: str) -> tuple[Claim, ...]:
+        """What unanswered plans of all other processes would take, in order of submission."""
+        return tuple(
+            each.claim
+            for each in self._submissions.values()
+            if each.claim is not None and each.process != process
+        )
 
     def take(self, limit: int) -> list[Submission]:
         """The next plans, now in the applier's hands: up to `limit`, or enough for a group."""

@@ -7,13 +7,17 @@ when the record says so: then nobody has to tell.
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from scheduler.broker.eval_broker import EvalBroker
 from scheduler.broker.intake import Intake
 from scheduler.broker.lifecycle import Lifecycles
 from scheduler.broker.plan_desk import PlanDesk, Settled, Submission
+from scheduler.broker.turns import Turns
 from scheduler.broker.worker_roll import WorkerRoll
 from scheduler.errors import RequestRefused
 from scheduler.messages import PlanOutcome, PlanReply, QueuedPlan
+from scheduler.state.claims import Claim
 from scheduler.state.events import EventFrame
 from scheduler.structs.evaluation import LifecycleStep, Step
 from scheduler.structs.moment import Moment
@@ -30,8 +34,14 @@ class PlanExchange:
         self._lives = lives
         self._workers = workers
         self._intake = intake
+        self._turns = Turns()
         self._desk = PlanDesk()
         self._replies: list[PlanReply] = []
+
+    @property
+    def takes_turns(self) -> bool:
+        """Plans were refused lately: workers are to make theirs one after another."""
+        return self._turns.are_taken
 
     @property
     def depth(self) -> int:
@@ -48,7 +58,9 @@ class PlanExchange:
         """Plans the applier holds."""
         return self._desk.taken_count
 
-    def submit(self, process: str, plan: Plan, size: int, moment: Moment) -> None:
+    def submit(
+        self, process: str, plan: Plan, size: int, moment: Moment, claim: Claim | None = None
+    ) -> None:
         """Queue a plan, once; see `Leader.submit_plan`."""
         if self._desk.knows(plan.id):
             return
@@ -56,7 +68,8 @@ class PlanExchange:
             raise RequestRefused("cannot submit plan without job info")
         self._broker.pause_nack_timeout(plan.eval_id, plan.eval_token, monotonic=moment.monotonic)
         self._workers.begun(process, (plan.eval_id,))
-        self._desk.submit(process, plan, size)
+        self._workers.submitted(process, plan.eval_id)
+        self._desk.submit(process, plan, size, claim)
         self._lives.note(
             plan.eval_id,
             Step.PLAN_SUBMITTED,
@@ -64,6 +77,10 @@ class PlanExchange:
             actor=f"worker {process}",
             plan_id=plan.id,
         )
+
+    def claims_beside(self, process: str) -> tuple[Claim, ...]:
+        """What unanswered plans of all other processes would take."""
+        return self._desk.claims_beside(process)
 
     def next(self, limit: int, moment: Moment) -> tuple[QueuedPlan, ...]:
         """The most urgent plans; see `Leader.next_plans`."""
@@ -158,8 +175,13 @@ class PlanExchange:
             self._broker.resume_nack_timeout(plan.eval_id, plan.eval_token, monotonic=monotonic)
 
     def _reply(self, submission: Submission, outcome: PlanOutcome) -> None:
+        result = outcome.result
+        self._turns.note(was_refused=result is not None and bool(result.refresh_index))
         if not submission.orphaned:
             eval_id = submission.plan.eval_id
+            if outcome.is_refused:
+                self._workers.refused(submission.process, eval_id)
+                outcome = replace(outcome, claims=self.claims_beside(submission.process))
             self._replies.append(
                 PlanReply(process=submission.process, eval_id=eval_id, outcome=outcome)
             )

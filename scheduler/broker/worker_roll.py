@@ -20,6 +20,8 @@ class HeldDelivery(msgspec.Struct):
     #: The process has started to schedule it.
     begun: bool = False
     since: float = 0.0
+    #: Its plan is out, or it makes none.
+    is_made: bool = False
 
 
 class WorkerProcess(msgspec.Struct):
@@ -55,9 +57,35 @@ class WorkerRoll:
             if eval_id in held:
                 held[eval_id].begun = True
 
-    def deliver(self, process: str, eval_id: str, token: str, monotonic: float) -> None:
-        """The process holds this delivery from now on."""
-        self._processes[process].held[eval_id] = HeldDelivery(eval_id, token, since=monotonic)
+    def deliver(
+        self, process: str, eval_id: str, token: str, monotonic: float, *, plans: bool = True
+    ) -> None:
+        """The process holds this delivery from now on; its run makes plans or not."""
+        self._processes[process].held[eval_id] = HeldDelivery(
+            eval_id, token, since=monotonic, is_made=not plans
+        )
+
+    def submitted(self, process: str, eval_id: str) -> None:
+        """The process has said what it takes for this one."""
+        held = self._processes[process].held.get(eval_id)
+        if held is not None:
+            held.is_made = True
+
+    def refused(self, process: str, eval_id: str) -> None:
+        """It has to think about this one again."""
+        known = self._processes.get(process)
+        if known is not None and eval_id in known.held:
+            known.held[eval_id].is_made = False
+
+    def others_think(self, process: str, monotonic: float) -> bool:
+        """Whether another process is making a plan, and has not been for long."""
+        since = monotonic - self._settings.longest_turn
+        return any(
+            not held.is_made and held.since > since
+            for name, known in self._processes.items()
+            if name != process
+            for held in known.held.values()
+        )
 
     def asked(self, process: str, monotonic: float) -> None:
         """The process asked for work: it is awake."""

@@ -1,15 +1,18 @@
 """What plans that are out would take of the nodes, laid over a snapshot that does not show it yet.
 
-In: plans as they are submitted, and when they are answered. Out: snapshots whose columns count
-them. Only room is counted, ports, devices and cores included: no row of a plan is ever shown.
+In: plans as they are submitted, and when they are answered; what other workers' plans claim. Out:
+snapshots whose columns count them. Only room is counted, ports, devices and cores included: no row
+of a plan is ever shown.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from scheduler.ports import MirroredSnapshot, Snapshot
+from scheduler.state.claims import Claim, claim_of
 from scheduler.state.node_table import NodeTable
-from scheduler.state.node_use import UseSum, sum_uses, use_of
-from scheduler.structs.plan import ByNode, Plan
+from scheduler.state.node_use import UseSum, sum_uses
+from scheduler.structs.plan import Plan
 
 
 class View(NamedTuple):
@@ -22,39 +25,54 @@ class View(NamedTuple):
 
 
 class PendingUse:
-    """The plans of one batch that are submitted and not answered."""
+    """What is claimed: by the batch's own plans, and by those of others it was told of."""
 
     def __init__(self) -> None:
-        self._plans: dict[str, _Pending] = {}
+        self._claims: dict[str, Claim] = {}
+        #: Claims of others, by plan.
+        self._others: frozenset[str] = frozenset()
         #: The newest table handed out: what it was laid over, and the plans in it.
         self._base = self._table = NodeTable()
-        self._laid: list[_Pending] = []
+        self._laid: list[Claim] = []
 
     def add(self, plan: Plan, seen_index: int) -> None:
         """Count a plan that is being submitted; it was made on a snapshot of `seen_index`."""
-        uses = _new_uses(plan.node_allocation)
-        if uses:
-            self._plans[plan.id] = _Pending(plan, uses, seen_index)
+        claim = claim_of(plan, seen_index)
+        if claim is not None:
+            self._claims[plan.id] = claim
+
+    def claim(self, plan_id: str) -> Claim | None:
+        """What a plan that is counted claims."""
+        return self._claims.get(plan_id)
+
+    def hear(self, claims: Sequence[Claim]) -> None:
+        """Count these of others, and none that was heard of before."""
+        for plan_id in self._others:
+            self._claims.pop(plan_id, None)
+        new = {claim.plan_id: claim for claim in claims if claim.plan_id not in self._claims}
+        # Before those of the batch: they were submitted earlier.
+        self._claims = new | self._claims
+        self._others = frozenset(new)
 
     def drop(self, plan_id: str) -> None:
         """Count a plan no more: it was answered, or nobody knows what became of it.
 
         What was committed of it is in every snapshot from the answer's index on, the rest nowhere.
         """
-        self._plans.pop(plan_id, None)
+        self._claims.pop(plan_id, None)
 
     def over(self, snapshot: MirroredSnapshot) -> View:
         """The snapshot with every plan that it does not show counted as if it were committed."""
-        counted = [item for item in self._plans.values() if item.is_missing_in(snapshot)]
+        counted = [claim for claim in self._claims.values() if _is_missing_in(claim, snapshot)]
         if not counted:
             return View(snapshot)
         return View(
             snapshot.with_node_table(self._lay(counted, snapshot.node_table)),
-            frozenset(item.plan.id for item in counted),
-            tuple(dict.fromkeys(item.plan.eval_id for item in counted)),
+            frozenset(claim.plan_id for claim in counted),
+            tuple(dict.fromkeys(claim.eval_id for claim in counted)),
         )
 
-    def _lay(self, counted: list["_Pending"], base: NodeTable) -> NodeTable:
+    def _lay(self, counted: list[Claim], base: NodeTable) -> NodeTable:
         laid = self._laid
         if self._base is not base or counted[: len(laid)] != laid:
             self._base = self._table = base
@@ -71,40 +89,9 @@ class PendingUse:
         return self._table
 
 
-class _Pending:
-    """One plan, and what its new allocations take, by node."""
+def _is_missing_in(claim: Claim, snapshot: Snapshot) -> bool:
+    """Whether the snapshot does not show its plan: it may, before the answer has come.
 
-    __slots__ = ("_seen_index", "_witness", "plan", "uses")
-
-    def __init__(self, plan: Plan, uses: dict[str, UseSum], seen_index: int) -> None:
-        self.plan = plan
-        self.uses = uses
-        self._seen_index = seen_index
-        #: One of its new allocations.
-        self._witness = next(
-            alloc.id
-            for node_id in uses
-            for alloc in plan.node_allocation[node_id]
-            if not alloc.create_index
-        )
-
-    def is_missing_in(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot does not show it: it may, before the answer has come.
-
-        Should the witness be on a node that refused, its room counts until the answer does come.
-        """
-        is_older = snapshot.index <= self._seen_index
-        return is_older or snapshot.allocation(self._witness) is None
-
-
-def _new_uses(by_node: ByNode) -> dict[str, UseSum]:
-    """By node, what allocations take that were never stored.
-
-    Updates in place keep what they have, and what is told to stop is held until it has ended.
+    Should the witness be on a node that refused, its room counts until the answer does come.
     """
-    uses: dict[str, UseSum] = {}
-    for node_id, allocs in by_node.items():
-        new = [use_of(alloc) for alloc in allocs if not alloc.create_index]
-        if new:
-            uses[node_id] = sum_uses(new)
-    return uses
+    return snapshot.index <= claim.seen_index or snapshot.allocation(claim.witness) is None

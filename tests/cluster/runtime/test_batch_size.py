@@ -7,6 +7,8 @@ from cluster.runtime.batch_size import BatchSize, looks_up
 
 def test_batches_shrink_while_plans_are_refused_and_recover():
     size = BatchSize()
+    for _ in range(16):
+        size.grow()
     sizes = [size.limit]
     for was_refused in (True, True, *[False] * 100):
         size.note(was_refused=was_refused)
@@ -14,6 +16,21 @@ def test_batches_shrink_while_plans_are_refused_and_recover():
     # One refusal in a hundred is what is put up with; two are forgotten after seventy plans.
     assert sizes[:3] == [16, 16, 4]
     assert (sizes.count(4), sizes[-1]) == (69, 16)
+
+
+def test_batches_grow_by_what_went_well_since_the_worker_slept():
+    size = BatchSize()
+    sizes = [size.limit]
+    for _ in range(3):
+        size.note(was_refused=False)
+        size.grow()
+        sizes.append(size.limit)
+    assert sizes == [1, 3, 5, 7]
+    for _ in range(20):
+        size.grow()
+    assert size.limit == 16
+    size.begin_anew()
+    assert size.limit == 1
 
 
 @pytest.mark.parametrize(

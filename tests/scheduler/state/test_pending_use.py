@@ -3,6 +3,7 @@
 import pytest
 
 from scheduler.ports import Change
+from scheduler.state.claims import claim_of
 from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.node_table import NodeTable
@@ -114,6 +115,20 @@ def test_a_snapshot_that_shows_the_plan_does_not_count_it_again() -> None:
     put(store, new(1).changed(create_index=9))
     assert pending.over(older).plan_ids == {"p"}
     assert pending.over(store.snapshot()).plan_ids == set()
+
+
+def test_claims_of_others_count_before_the_batchs_own_until_others_are_heard_of() -> None:
+    snapshot, pending = make_store().snapshot(), PendingUse()
+    told = [claim_of(make_plan(f"p{n}", new(n)), snapshot.index) for n in (1, 2)]
+    heard = [claim for claim in told if claim is not None]
+    pending.add(make_plan("own", new(3)), snapshot.index)
+    pending.hear(heard)
+    assert pending.over(snapshot).eval_ids == ("eval of p1", "eval of p2", "eval of own")
+    pending.hear(heard[1:])
+    assert pending.over(snapshot).eval_ids == ("eval of p2", "eval of own")
+    assert pending.over(snapshot).snapshot.node_table.alloc_count.tolist() == [2, 0]
+    pending.hear(())
+    assert pending.over(snapshot).plan_ids == {"own"}
 
 
 @pytest.mark.parametrize(
