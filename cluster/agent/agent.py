@@ -57,7 +57,9 @@ class Agent:
         limits = Surroundings(
             max_kill_timeout=int(config.max_kill_timeout_s * SECOND), chance=means.chance
         )
-        launcher = TaskLauncher(lambda: self.node, process_environment(), means.ids)
+        launcher = TaskLauncher(
+            lambda: self.node, process_environment(), means.ids, limits=config.artifact
+        )
         self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits)
         self.identity = NodeIdentity(secret, self.storage, means.clock.now)
         self.link = ServerLink(

@@ -30,6 +30,8 @@ class StoredTask(msgspec.Struct, frozen=True, kw_only=True):
     restart_asked: bool = False
     restart_count: int = 0
     interval_start: int = 0
+    #: Keys of the artifacts that are in place.
+    fetched: tuple[str, ...] = ()
     handle: Handle | None = None
 
 

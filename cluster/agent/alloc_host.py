@@ -10,19 +10,21 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 
+from cluster.agent import task_events as events
 from cluster.agent.agent_state import Storage, StoredAlloc, StoredTask
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
 from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
-from cluster.agent.drivers.driver import Driver, Handle, StartError
+from cluster.agent.artifact_hook import ArtifactHook
+from cluster.agent.drivers.driver import Driver, Handle, Launch, StartError
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending
 from cluster.agent.task_launch import TaskLauncher
-from cluster.agent.task_run import Command, SignalTask, StartTask, StopTask
+from cluster.agent.task_run import AbortStart, Command, SignalTask, StartTask, StopTask
 from scheduler.ports import Clock
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.job import Job
-from scheduler.structs.task_group import TaskGroup
+from scheduler.structs.task_group import Task, TaskGroup
 from scheduler.structs.wire import Duration
 
 logger = logging.getLogger(__name__)
@@ -37,6 +39,8 @@ class HostedAlloc:
 
     runner: AllocRunner
     handles: dict[str, Handle] = field(default_factory=dict)
+    #: Keys of the artifacts in place, by task.
+    fetched: dict[str, set[str]] = field(default_factory=dict)
     acknowledged: AllocationReport | None = None
     timer: asyncio.TimerHandle | None = None
     timer_at: int = 0
@@ -66,6 +70,7 @@ class AllocHost:
         self.entries: dict[str, HostedAlloc] = {}
         #: Called with the id of each allocation whose report may have changed.
         self.changed: Callable[[str], None] = lambda _alloc_id: None
+        self._artifacts = ArtifactHook()
         self._work: set[asyncio.Task[None]] = set()
 
     def add(
@@ -209,6 +214,8 @@ class AllocHost:
                 self._spawn(self._start(entry, command.task))
             elif isinstance(command, StopTask):
                 self._spawn(self._stop(entry, command))
+            elif isinstance(command, AbortStart):
+                self._artifacts.abort((entry.runner.alloc.id, command.task))
         self._arm(entry)
         if entry.runner.is_terminal and not entry.finished_at:
             self._finish(entry)
@@ -240,6 +247,7 @@ class AllocHost:
                 raise StartError(f'driver "{task.driver}" is not offered by this node')
             launch = self.launcher.launch(runner, task, self.storage.directories(runner.alloc.id))
             handle = driver.prepare(launch)
+            await self._fetch(entry, task, launch)
             entry.handles[name] = handle
             self._save(entry)
             ended = functools.partial(self._ended, entry, name, handle.task_id)
@@ -252,6 +260,22 @@ class AllocHost:
         else:
             commands = runner.task_started(name, self.clock.now())
         self._apply(entry, commands)
+
+    async def _fetch(self, entry: HostedAlloc, task: Task, launch: Launch) -> None:
+        """Have its artifacts in place. Raises StartError."""
+        orders = self.launcher.artifact_orders(entry.runner, task, launch)
+        if launch.directories is None or not orders:
+            return
+        alloc_id = entry.runner.alloc.id
+
+        def told(received: int, expected: int) -> None:
+            line = events.downloading(self.clock.now(), received, expected)
+            entry.runner.tasks[task.name].say_anew(line)
+            self.changed(alloc_id)
+
+        kept = entry.fetched.setdefault(task.name, set())
+        who = (alloc_id, task.name)
+        await self._artifacts.fetch(who, orders, launch.directories, kept, told)
 
     async def _stop(self, entry: HostedAlloc, command: StopTask) -> None:
         handle = entry.handles[command.task]
@@ -320,6 +344,7 @@ class AllocHost:
         entry = HostedAlloc(runner, acknowledged=stored.acknowledged)
         self.entries[stored.alloc.id] = entry
         entry.handles = {name: kept.handle for name, kept in stored.tasks.items() if kept.handle}
+        entry.fetched = {name: set(kept.fetched) for name, kept in stored.tasks.items()}
         commands: list[Command] = []
         for name in unfinished_runs(runner):
             handle = entry.handles.get(name)
@@ -353,6 +378,7 @@ class AllocHost:
                         restart_asked=run.restart_asked,
                         restart_count=run.tracker.count,
                         interval_start=run.tracker.interval_start,
+                        fetched=tuple(sorted(entry.fetched.get(name, ()))),
                         handle=entry.handles.get(name),
                     )
                     for name, run in runner.tasks.items()

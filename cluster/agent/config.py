@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from cluster.agent.artifacts.order import Limits
 from scheduler.structs.identity import DEFAULT_NODE_POOL
 from scheduler.structs.node import ReservedResources
 
@@ -33,5 +34,7 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     reserved: ReservedResources = ReservedResources()
     #: Finished allocations whose files are kept.
     gc_max_allocs: int = 50
+    #: What one artifact may take.
+    artifact: Limits = Limits()
     #: Retries come after a second, as on one's own machine.
     dev: bool = False

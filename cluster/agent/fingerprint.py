@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from cluster.agent.artifacts import landlock
 from cluster.versions import REFERENCE_VERSION
 from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import NodeCpu, NodeDisk, NodeMemory, NodeResources
@@ -115,6 +116,7 @@ def _host() -> dict[str, str]:
             sorted(entry.name for entry in signal.Signals if entry.name not in _UNSIGNALABLE)
         ),
         "os.cgroups.version": "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "",
+        **({"kernel.landlock": f"v{landlock.version()}"} if landlock.version() else {}),
         "unique.hostname": socket.gethostname(),
     }
 

@@ -36,6 +36,10 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     oom_killed: bool = False
     #: Why the task could not be started; "" when it ran.
     start_error: str = ""
+    #: The start error is that of a download; nothing of the task was tried.
+    failed_download: bool = False
+    #: It was not started because it is to end.
+    aborted: bool = False
     #: A start error that another attempt may cure.
     recoverable: bool = False
     #: The start error is that of the driver options themselves.

@@ -4,7 +4,7 @@ In: node, allocation, job, directories. Out: variables and interpolated values. 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cluster.agent.drivers.driver import TaskDirectories
@@ -67,6 +67,12 @@ def interpolated(
     """Driver options with every `${...}` in them, keys included, replaced where it is known."""
     values = {**_node_values(place.node, place.region), **variables}
     return {_replaced(key, values): _deep(value, values) for key, value in config.items()}
+
+
+def filler(place: TaskPlace, variables: Mapping[str, str]) -> Callable[[str], str]:
+    """Replaces every `${...}` of a text that is known."""
+    values = {**_node_values(place.node, place.region), **variables}
+    return lambda text: _replaced(text, values)
 
 
 def _deep(value: object, values: Mapping[str, str]) -> object:

@@ -6,6 +6,9 @@ from scheduler.structs.allocation import TaskEvent
 from scheduler.structs.wire import Duration
 
 KEPT = 10
+DOWNLOADING = "Downloading Artifacts"
+FAILED_DOWNLOAD = "Failed Artifact Download"
+_MIB = 1024 * 1024
 
 
 def event(kind: str, now: int, text: str, **details: str) -> TaskEvent:
@@ -35,6 +38,16 @@ def setting_up(now: int) -> TaskEvent:
     )
 
 
+def downloading(now: int, received: int = 0, expected: int = 0) -> TaskEvent:
+    """Its artifacts are fetched; how far that is, in bytes, once anything came."""
+    if not received:
+        return event(DOWNLOADING, now, "Client is downloading artifacts")
+    of = f" of {expected / _MIB:.1f}" if expected else ""
+    return event(
+        DOWNLOADING, now, f"Client is downloading artifacts: {received / _MIB:.1f}{of} MiB so far"
+    )
+
+
 def setup_failure(now: int, error: str) -> TaskEvent:
     """The allocation's directories or network could not be made."""
     return event(
@@ -47,7 +60,9 @@ def setup_failure(now: int, error: str) -> TaskEvent:
 
 
 def start_failure(now: int, ending: Ending) -> TaskEvent:
-    """The task could not be started: bad driver options, or the driver's refusal."""
+    """The task could not be started: a download, bad driver options, or the driver's refusal."""
+    if ending.failed_download:
+        return event(FAILED_DOWNLOAD, now, ending.start_error, download_error=ending.start_error)
     if ending.invalid_config:
         return event(
             "Failed Validation", now, ending.start_error, validation_error=ending.start_error

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_runner import AllocRunner
-from cluster.agent.drivers.driver import Launch
-from cluster.agent.task_environment import TaskPlace, interpolated, task_variables
+from cluster.agent.artifact_hook import DownloadFailed
+from cluster.agent.artifacts.order import ArtifactRefused, FetchOrder, Limits, fetch_order
+from cluster.agent.drivers.driver import Launch, TaskDirectories
+from cluster.agent.task_environment import TaskPlace, filler, interpolated, task_variables
 from cluster.agent.task_user import login_variables
 from scheduler.ports import IDSource
 from scheduler.structs.node import Node
@@ -21,11 +23,13 @@ class TaskLauncher:
         host: Mapping[str, str],
         ids: IDSource,
         region: str = "global",
+        limits: Limits | None = None,
     ) -> None:
         self.node = node
         self.host = host
         self.ids = ids
         self.region = region
+        self.limits = limits or Limits()
 
     def launch(
         self, runner: AllocRunner, task: Task, directories: AllocDirectories | None
@@ -35,15 +39,7 @@ class TaskLauncher:
         if directories is None:
             # A simulated task has no environment to fill.
             return Launch(task_id=task_id, task_name=task.name, config=task.config)
-        place = TaskPlace(
-            node=self.node(),
-            alloc=runner.alloc,
-            job=runner.job,
-            group=runner.group,
-            task=task,
-            region=self.region,
-            directories=directories.make_task(task, runner.job),
-        )
+        place = self._place(runner, task, directories.make_task(task, runner.job))
         login = login_variables(task.user) if task.user else {}
         variables = task_variables(place, {**self.host, **login})
         return Launch(
@@ -54,4 +50,30 @@ class TaskLauncher:
             user=task.user,
             logs=task.log_config,
             directories=place.directories,
+        )
+
+    def artifact_orders(self, runner: AllocRunner, task: Task, launch: Launch) -> list[FetchOrder]:
+        """What is to be in place before that start. Raises DownloadFailed for what cannot be."""
+        if launch.directories is None or not task.artifacts:
+            return []
+        fill_in = filler(self._place(runner, task, launch.directories), launch.env)
+        try:
+            return [
+                fetch_order(
+                    artifact, fill_in, launch.directories, user=task.user, limits=self.limits
+                )
+                for artifact in task.artifacts
+            ]
+        except ArtifactRefused as problem:
+            raise DownloadFailed(str(problem)) from problem
+
+    def _place(self, runner: AllocRunner, task: Task, directories: TaskDirectories) -> TaskPlace:
+        return TaskPlace(
+            node=self.node(),
+            alloc=runner.alloc,
+            job=runner.job,
+            group=runner.group,
+            task=task,
+            region=self.region,
+            directories=directories,
         )

@@ -55,7 +55,14 @@ class SignalTask:
     signal: str
 
 
-Command = StartTask | StopTask | SignalTask
+@dataclass(frozen=True)
+class AbortStart:
+    """What its start still waits for is not wanted any more. It is stopped if it runs already."""
+
+    task: str
+
+
+Command = StartTask | StopTask | SignalTask | AbortStart
 
 
 @dataclass
@@ -85,6 +92,12 @@ class TaskRun:
         kept = (*self.state.events, line)[-events.KEPT :]
         self.state = replace(self.state, events=kept)
 
+    def say_anew(self, line: TaskEvent) -> None:
+        """Add a line, or put it in the place of the last one if that tells of the same."""
+        if self.state.events and self.state.events[-1].type == line.type:
+            self.state = replace(self.state, events=self.state.events[:-1])
+        self.say(line)
+
     def start(self, now: int) -> list[Command]:
         """Its gate is open: begin its first run."""
         self.say(events.setting_up(now))
@@ -105,10 +118,10 @@ class TaskRun:
         """The process ended, or could not be started; decide what comes next."""
         if ending.start_error:
             self.say(events.start_failure(now, ending))
-        else:
+        elif not ending.aborted:
             self.say(events.terminated(now, ending))
         if self.kill_asked:
-            if not ending.start_error:
+            if not (ending.start_error or ending.aborted):
                 self.say(events.killed(now))
             return self._die(now)
         if self.restart_asked:
@@ -150,7 +163,7 @@ class TaskRun:
         if self.phase in (Phase.WAITING, Phase.DELAYED):
             return self._die(now)
         if self.phase is Phase.STARTING:
-            return []
+            return [AbortStart(self.task.name)]
         delay = self.task.shutdown_delay
         if delay > 0 and self.phase is Phase.RUNNING:
             self.say(events.shutdown_delay(now, delay, skipped=no_shutdown_delay))

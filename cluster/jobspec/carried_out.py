@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from cluster.jobspec.artifact_sources import SCHEMES, is_fetched
 from scheduler.structs.constraint import Affinity, Constraint, Spread, SpreadTarget
 from scheduler.structs.device import RequestedDevice
 from scheduler.structs.job import Job, JobLink, JobUI, ParameterizedJob, Periodic, VersionTag
@@ -207,8 +208,11 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "vault": Row(Fate.FAILS, NO_VAULT, is_filtered=is_given),
         "consul": Row(Fate.FAILS, NO_CONSUL),
         "secrets": Row(Fate.FAILS, "secrets are not fetched yet", is_filtered=is_given),
+        "artifacts": Row(
+            Fate.WORKS,
+            "sums, archives, headers and modes as the reference; see the rulings of 2026-11-22",
+        ),
         "templates": Row(Fate.FAILS, "templates are not rendered yet"),
-        "artifacts": Row(Fate.FAILS, "artifacts are not fetched yet"),
         "volume_mounts": Row(Fate.FAILS, NO_VOLUMES),
         "csi_plugin_config": Row(Fate.FAILS, "plugins for volumes are not run yet"),
         "scaling_policies": Row(Fate.WARNS, NO_SCALING),
@@ -230,11 +234,14 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     ),
     ChangeScript: _goes_with("template", "command args timeout fail_on_error run_on_first_render"),
     TemplateWait: _goes_with("template", "min max"),
-    Artifact: _goes_with(
-        "artifact",
-        "getter_source getter_options getter_headers getter_mode getter_insecure relative_dest"
-        " chown",
-    ),
+    Artifact: {
+        "getter_source": Row(
+            Fate.FAILS,
+            f"only sources of {', '.join(SCHEMES)} are fetched",
+            lambda source: bool(source) and not is_fetched(source),
+        ),
+        **_rows("getter_options getter_headers getter_mode getter_insecure relative_dest chown"),
+    },
     VolumeMount: _goes_with(
         "volume_mount", "volume destination read_only propagation_mode selinux_label"
     ),

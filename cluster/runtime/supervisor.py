@@ -167,6 +167,8 @@ class _Supervisor:
                         "BIVOUAC_JOIN_TOKEN": self.welcome.join_token,
                         "BIVOUAC_AGENT_DIR": str(self.data_dir / "agent"),
                         "BIVOUAC_RAW_EXEC": "1",
+                        # Its tasks may reach what they like here; so may their downloads.
+                        "BIVOUAC_ARTIFACT_PRIVATE_ADDRESSES": "1",
                     },
                 )
             )

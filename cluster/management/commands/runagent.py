@@ -10,9 +10,12 @@ from urllib.parse import urlsplit
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cluster.agent.agent import Agent
+from cluster.agent.artifacts.order import Limits
 from cluster.agent.config import AgentConfig
 from cluster.agent.means import Means
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
+
+MIB = 1024 * 1024
 
 
 class Command(BaseCommand):
@@ -43,10 +46,17 @@ class Command(BaseCommand):
         for size in ("cpu-mhz", "memory-mb", "disk-mb"):
             add_text(parser, size, "0", "0: what the machine has")
         add_text(parser, "gc-max-allocs", "50", "finished allocations whose files are kept")
+        add_text(parser, "artifact-max-mib", "95367", "size of one download, and unpacked again")
+        add_text(parser, "artifact-timeout", "1800", "seconds one download may take")
         parser.add_argument(
             "--meta", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
         )
         add_flag(parser, "raw-exec", "run commands of this host without isolation, as this user")
+        add_flag(
+            parser,
+            "artifact-private-addresses",
+            "let jobs download from private addresses too: this host, its network, a cloud's own",
+        )
 
     def handle(self, *_args: object, **options: object) -> None:
         """Run until SIGTERM or Ctrl-C; tasks run on."""
@@ -99,6 +109,12 @@ def config_from(options: dict[str, object]) -> AgentConfig:
         memory_mb=int(number("memory_mb")),
         disk_mb=int(number("disk_mb")),
         gc_max_allocs=int(number("gc_max_allocs")),
+        artifact=Limits(
+            timeout_s=number("artifact_timeout"),
+            max_size=int(number("artifact_max_mib")) * MIB,
+            max_unpacked=int(number("artifact_max_mib")) * MIB,
+            private_addresses=bool(options["artifact_private_addresses"]),
+        ),
         # A server on this machine is not spared by long pauses.
         dev=server.hostname in ("127.0.0.1", "localhost", "::1"),
     )

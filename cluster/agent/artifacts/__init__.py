@@ -1,0 +1,1 @@
+"""What a task has fetched before it starts: where from, checked how, kept within its bounds."""
