@@ -302,7 +302,9 @@ _WORDS = {
     "memory_max_mb": "memory_max", "size_mb": "size", "max_file_size_mb": "max_file_size",
     "spread_target": "target", "l_target": "attribute", "r_target": "value",
     "operand": "operator", "reserved_ports": "port (static)", "dynamic_ports": "port",
-    "secrets_mb": "secrets", "volume_mounts": "volume_mount",
+    "secrets_mb": "secrets", "volume_mounts": "volume_mount", "getter_source": "source",
+    "getter_options": "options", "getter_headers": "headers", "getter_mode": "mode",
+    "getter_insecure": "insecure", "relative_dest": "destination",
     **{f"{word}s": word for word in ("action", "artifact", "check", "device", "link", "network",
        "secret", "service", "spread", "task", "template", "volume")},
 }  # fmt: skip

@@ -1,11 +1,13 @@
 """What an agent cannot carry out is named and fails, on a real cluster; none of it is healthy."""
 
+import hashlib
 import os
 import stat
 
 import pytest
 
 from cluster.bench.stack import Stack
+from tests.file_server import served, tar_of  # noqa: F401
 from tests.live.world import SECOND, SIZE, World, kill_tasks_below, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
@@ -55,7 +57,10 @@ def job(job_id, group=None, **task):
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
-        ("artifact", {"Artifacts": [{"GetterSource": "http://127.0.0.1:9/nothing.tgz"}]}),
+        (
+            "artifact.source",
+            {"Artifacts": [{"GetterSource": "s3::https://127.0.0.1:9/nothing.tgz"}]},
+        ),
         ("template", {"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}),
         ("identity.env", {"Identity": {"Env": True}}),
     ],
@@ -79,6 +84,17 @@ def test_a_service_with_a_check_that_cannot_pass_is_placed_nowhere_and_says_why(
     assert world.allocations("served") == []
     deployment = world.get("job/served/deployment")
     assert deployment["TaskGroups"]["group"]["HealthyAllocs"] == 0
+
+
+def test_a_task_works_on_what_was_downloaded_for_it(world, served):
+    archive = tar_of(("app/run", b"echo downloaded"))
+    served.files["/app.tgz"] = archive
+    checksum = f"sha256:{hashlib.sha256(archive).hexdigest()}"
+    artifact = {"GetterSource": f"{served.url}/app.tgz", "GetterOptions": {"checksum": checksum}}
+    config = {"command": "/bin/sh", "args": ["local/app/run"]}
+    world.register(job("downloads", Artifacts=[artifact], Config=config) | {"Type": "batch"})
+    (alloc,) = until(lambda: world.allocations("downloads", "complete"), "its end")
+    assert world.output(alloc["ID"]) == "downloaded\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as other users")

@@ -115,7 +115,8 @@ def failure(source: str, why: str) -> str:
 
 def shown(source: str) -> str:
     """The source without the secrets that may stand in it."""
-    parts = urlsplit(source)
+    forced, address = forced_getter(source)
+    parts = urlsplit(address)
     place = parts.netloc
     if "@" in place and ":" in place.rpartition("@")[0]:
         user = place.partition(":")[0]
@@ -126,7 +127,8 @@ def shown(source: str) -> str:
     ]
     if place == parts.netloc and all(value != "redacted" for _key, value in pairs):
         return source
-    return urlunsplit(parts._replace(netloc=place, query=urlencode(pairs, safe=":/")))
+    clean = urlunsplit(parts._replace(netloc=place, query=urlencode(pairs, safe=":/")))
+    return f"{forced}::{clean}" if forced else clean
 
 
 def _taken_apart(source: str) -> tuple[str, str, str]:
@@ -192,7 +194,8 @@ def _with_query(url: str, more: dict[str, str]) -> str:
 def _destination(path: str, directories: TaskDirectories) -> Path:
     """Below the allocation's directory; a path from the root only where it lies there anyway."""
     bounds = directories.root.parent.resolve()
-    wanted = Path(path or "local/")
+    path = path or "local/"
+    wanted = Path(path)
     if not (wanted.is_absolute() and wanted.is_relative_to(bounds)):
         wanted = directories.root / path.lstrip("/")
     normal = Path(*_normal(wanted.parts))

@@ -28,8 +28,9 @@ def make_work(config=None, *, driver="mock_driver", **task):
 class Node:
     """A node whose agent can be stopped and started again."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, artifact=None):
         self.directory = directory
+        self.artifact = artifact
         self.storage = self.host = self.outbox = None
 
     async def start(self):
@@ -37,7 +38,9 @@ class Node:
         drivers = {
             each.name: each for each in (MockDriver(CLOCK.now), RawExecDriver(enabled=True))
         }
-        launcher = TaskLauncher(make_node, {"PATH": "/usr/bin:/bin"}, RandomIDs())
+        launcher = TaskLauncher(
+            make_node, {"PATH": "/usr/bin:/bin"}, RandomIDs(), limits=self.artifact
+        )
         self.host = AllocHost(launcher, drivers, self.storage, CLOCK, Surroundings())
         self.outbox = Outbox(self.host)
         self.host.changed = self.outbox.note

@@ -4,7 +4,7 @@ import pytest
 
 from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
 from cluster.agent.restarts import Ending
-from cluster.agent.task_run import StartTask, StopTask
+from cluster.agent.task_run import AbortStart, StartTask, StopTask
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
 from scheduler.structs.policies import MigrateStrategy, RestartPolicy, UpdateStrategy
 from scheduler.structs.resources import TaskLifecycle
@@ -89,7 +89,7 @@ def test_a_stop_of_the_server_kills_and_ends_complete():
 def test_a_task_stopped_while_it_starts_is_killed_once_it_runs():
     runner = make_runner()
     runner.begin(T0)
-    assert runner.kill(T0) == []
+    assert runner.kill(T0) == [AbortStart("web")]
     assert runner.task_started("web", T0) == [StopTask("web", FIVE_S, "")]
 
 

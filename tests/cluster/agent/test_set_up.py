@@ -61,7 +61,11 @@ def messages(runner, name="web"):
 
 OF_TASKS = [
     pytest.param({"templates": (Template(dest_path="local/x"),)}, "template", id="template"),
-    pytest.param({"artifacts": (Artifact(getter_source="http://x"),)}, "artifact", id="artifact"),
+    pytest.param(
+        {"artifacts": (Artifact(getter_source="s3::https://x/y"),)},
+        "artifact.source",
+        id="artifact",
+    ),
     pytest.param({"services": (CHECKED,)}, "service", id="service"),
     pytest.param({"identity": Identity(env=True)}, "identity.env", id="identity in env"),
     pytest.param({"identity": Identity(file=True)}, "identity.file", id="identity in a file"),
@@ -113,7 +117,7 @@ def test_a_group_that_cannot_be_carried_out_starts_none_of_its_tasks(fields, nam
 def test_the_tasks_beside_it_do_not_start_either_and_name_the_one_that_is_to_blame():
     runner = make_runner(
         make_task(name="first", lifecycle=TaskLifecycle(hook="prestart")),
-        make_task(name="web", artifacts=(Artifact(getter_source="http://x"),)),
+        make_task(name="web", artifacts=(Artifact(getter_source="s3::https://x/y"),)),
         make_task(name="last", lifecycle=TaskLifecycle(hook="poststop")),
     )
 
@@ -122,21 +126,21 @@ def test_the_tasks_beside_it_do_not_start_either_and_name_the_one_that_is_to_bla
     assert runner.is_terminal
     for task in ("first", "last"):
         assert messages(runner, task)[-1] == (
-            'failed to setup alloc: task "web": artifact is not carried out:'
-            " artifacts are not fetched yet"
+            'failed to setup alloc: task "web": artifact.source is not carried out:'
+            " only sources of http, https, git are fetched"
         )
 
 
 def test_one_that_was_lost_over_a_restart_of_the_agent_is_not_started_without_it():
     """An agent that left such parts out had started it; this one does not."""
-    runner = make_runner(make_task(artifacts=(Artifact(getter_source="http://x"),)))
+    runner = make_runner(make_task(artifacts=(Artifact(getter_source="s3::https://x/y"),)))
     run = runner.tasks["web"]
     run.lose(T0)
     run.held = True
     assert runner.carry_on(T0) == []
     assert not run.is_dead
     assert runner.release(T0 + 1) == []
-    assert "artifact is not carried out" in messages(runner)[-1]
+    assert "artifact.source is not carried out" in messages(runner)[-1]
     assert runner.client_status[0] is ClientStatus.FAILED
 
 

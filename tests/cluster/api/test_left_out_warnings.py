@@ -5,7 +5,7 @@ import pytest
 from tests.cluster.jobspec.rules.places import group, job, task
 
 ARTIFACT = (
-    'Not carried out: artifact of task "g.t": artifacts are not fetched yet,'
+    'Not carried out: artifact.source of task "g.t": only sources of http, https, git are fetched,'
     " so a real node fails the task before it starts"
 )
 OLD_FIELD = (
@@ -23,7 +23,7 @@ SERVICE = (
 
 
 def document(**fields):
-    parts = group(Tasks=[task(Artifacts=[{"GetterSource": "http://127.0.0.1:9/x"}])])
+    parts = group(Tasks=[task(Artifacts=[{"GetterSource": "s3::https://x/y"}])])
     return job(TaskGroups=[parts | fields])
 
 

@@ -68,8 +68,8 @@ CASES = [
         id="template",
     ),
     pytest.param(
-        in_task(Artifacts=[{"GetterSource": "http://127.0.0.1:9/x"}]),
-        f'artifact of task "g.t": artifacts are not fetched yet{TASK_ENDS}',
+        in_task(Artifacts=[{"GetterSource": "s3::https://x/y"}]),
+        f'artifact.source of task "g.t": only sources of http, https, git are fetched{TASK_ENDS}',
         id="artifact",
     ),
     pytest.param(

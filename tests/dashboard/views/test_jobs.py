@@ -251,11 +251,11 @@ def test_the_buttons_of_an_open_page_follow_who_stops_the_job(browser, register,
     assert '<dialog class="dialog" id="start-job"' in page
 
 
-LEFT_OUT = 'artifact of task "web.web": artifacts are not fetched yet'
+LEFT_OUT = 'artifact.source of task "web.web": only sources of http, https, git are fetched'
 
 
 def test_a_job_says_what_of_it_is_not_carried_out(browser, register):
-    task = make_task(artifacts=(Artifact(getter_source="http://127.0.0.1:9/x"),))
+    task = make_task(artifacts=(Artifact(getter_source="s3::https://x/y"),))
     register(task_groups=(make_task_group(tasks=(task,)),))
     assert f"Not carried out: {LEFT_OUT}" in words(browser.get("/jobs/default/web/"))
 

@@ -1,0 +1,3 @@
+"""The fixtures of this folder."""
+
+from tests.file_server import repository, served  # noqa: F401
