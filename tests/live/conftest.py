@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from cluster.bench.stack import Stack
+from tests.file_server import served  # noqa: F401
 from tests.live.visitor import ARTEFACTS, Visitor
 from tests.live.world import SILENCE, SIZE, World, kill_tasks_below
 

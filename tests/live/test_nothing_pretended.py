@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from cluster.bench.stack import Stack
-from tests.file_server import served, tar_of  # noqa: F401
+from tests.file_server import tar_of
 from tests.live.world import SECOND, SIZE, World, kill_tasks_below, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
@@ -87,14 +87,14 @@ def test_a_service_with_a_check_that_cannot_pass_is_placed_nowhere_and_says_why(
 
 
 def test_a_task_works_on_what_was_downloaded_for_it(world, served):
-    archive = tar_of(("app/run", b"echo downloaded"))
+    archive = tar_of(("app/run", b"echo downloaded; exec sleep 60"))
     served.files["/app.tgz"] = archive
     checksum = f"sha256:{hashlib.sha256(archive).hexdigest()}"
     artifact = {"GetterSource": f"{served.url}/app.tgz", "GetterOptions": {"checksum": checksum}}
     config = {"command": "/bin/sh", "args": ["local/app/run"]}
-    world.register(job("downloads", Artifacts=[artifact], Config=config) | {"Type": "batch"})
-    (alloc,) = until(lambda: world.allocations("downloads", "complete"), "its end")
-    assert world.output(alloc["ID"]) == "downloaded\n"
+    world.register(job("downloads", Artifacts=[artifact], Config=config))
+    (alloc,) = world.running("downloads", 1)
+    until(lambda: world.output(alloc["ID"]) == "downloaded\n", "its output")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as other users")

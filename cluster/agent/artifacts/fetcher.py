@@ -135,7 +135,7 @@ def _environment(kept: Path) -> dict[str, str]:
     """Nothing of the agent's own, where its secrets are."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": os.environ.get("HOME", ""),
+        "HOME": str(Path.home()),
         "TMPDIR": str(kept),
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",

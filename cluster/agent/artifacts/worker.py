@@ -126,7 +126,7 @@ def _stay_within(order: FetchOrder) -> None:
     """Lock everything else away, where the kernel can."""
     own = {Path(sysconfig.get_paths()[name]) for name in ("stdlib", "purelib", "platlib")}
     code = Path(__file__).resolve().parents[3]
-    home = Path(os.environ.get("HOME") or "/nonexistent")
+    home = Path.home()
     reading = [
         *map(Path, _SYSTEM),
         *own,

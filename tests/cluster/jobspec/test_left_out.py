@@ -190,18 +190,18 @@ def test_a_node_refuses_exactly_what_the_warning_says_it_will(document, text):
 
 def test_the_same_thing_at_several_places_is_told_once():
     tasks = [
-        task(Name=f"t{number}", Artifacts=[{"GetterSource": "http://x/y"}] * 2)
+        task(Name=f"t{number}", Artifacts=[{"GetterSource": "s3::https://x/y"}] * 2)
         for number in range(5)
     ]
     (told,) = left_out_warnings(parse_job(in_group(Tasks=tasks)))
     assert told == (
-        'Not carried out: artifact of task "g.t0", "g.t1", "g.t2" and 2 more: artifacts are not'
-        " fetched yet, so a real node fails the task before it starts"
+        'Not carried out: artifact.source of task "g.t0", "g.t1", "g.t2" and 2 more: only sources'
+        " of http, https, git are fetched, so a real node fails the task before it starts"
     )
 
 
 def test_our_warnings_come_after_those_of_the_reference():
-    document = document_of("task", {"Artifacts": [{"GetterSource": "http://x/y"}]})
+    document = document_of("task", {"Artifacts": [{"GetterSource": "s3::https://x/y"}]})
     document["TaskGroups"][0]["Networks"] = [{"MBits": 5}]
     parsed = parse_job(document)
     store = MemoryStateStore()
@@ -222,13 +222,16 @@ job "a" {
     task "two" {
       driver = "raw_exec"
       config { command = "true" }
-      artifact { source = "http://x/y" }
+      artifact { source = "s3::https://x/y" }
     }
   }
 }
 """
     (part,) = parts_left_out(parse_text(text).job)
-    assert (part.place, part.path) == (("g", "two"), "TaskGroups[0].Tasks[1].Artifacts[0]")
+    assert (part.place, part.path) == (
+        ("g", "two"),
+        "TaskGroups[0].Tasks[1].Artifacts[0].GetterSource",
+    )
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

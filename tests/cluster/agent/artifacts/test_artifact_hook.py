@@ -12,7 +12,6 @@ from scheduler.structs.policies import RestartPolicy
 from scheduler.structs.task_group import Artifact
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.real_node import Node, make_work
-from tests.file_server import served  # noqa: F401
 
 SECOND = 1_000_000_000
 CAT = {"command": "/bin/sh", "args": ["-c", "cat local/conf; sleep 60"]}
