@@ -34,7 +34,7 @@ class _Line(msgspec.Struct):
     error: str = ""
 
 
-class Fetched(msgspec.Struct, frozen=True):
+class FetchOutcome(msgspec.Struct, frozen=True):
     """What became of a task's artifacts."""
 
     #: Keys of the orders that are in place.
@@ -48,7 +48,7 @@ class ArtifactFetcher:
 
     async def fetch(
         self, orders: Sequence[FetchOrder], workplace: Path, progress: Progress
-    ) -> Fetched:
+    ) -> FetchOutcome:
         """Every order, also after another failed (node-agent-2.md 3); `workplace` exists."""
         seats = asyncio.Semaphore(AT_ONCE)
         counts = dict.fromkeys((order.key for order in orders), (0, 0))
@@ -72,7 +72,7 @@ class ArtifactFetcher:
         async with asyncio.TaskGroup() as group:
             for order in orders:
                 group.create_task(one(order))
-        return Fetched(frozenset(done), problems[-1] if problems else "")
+        return FetchOutcome(frozenset(done), problems[-1] if problems else "")
 
 
 async def _fetched(order: FetchOrder, workplace: Path, progress: Progress) -> str:
