@@ -14,13 +14,11 @@ from dashboard.feeds.chains import ChainFeed, TidyFeed, TimelineFeed
 from dashboard.feeds.deployments import DeploymentFeed, DeploymentsFeed
 from dashboard.feeds.drains import DrainFeed, DrainsFeed, StagedDrainFeed
 from dashboard.feeds.evaluation import EvaluationFeed
-from dashboard.feeds.evaluations import EvaluationsFeed
 from dashboard.feeds.explain import ExplainFeed
 from dashboard.feeds.feed import Feed, Panel, PanelQuery, Parts, RowContext, RowList
 from dashboard.feeds.governance import PoolsFeed
-from dashboard.feeds.jobs import JobsFeed
+from dashboard.feeds.lists import ListFeed
 from dashboard.feeds.navigation import NavigationFeed
-from dashboard.feeds.nodes import NodesFeed
 from dashboard.feeds.overview import OverviewFeed
 from dashboard.feeds.scheduler import SchedulerFeed
 from dashboard.feeds.stories import StoriesFeed, StoryFeed
@@ -57,6 +55,7 @@ class Names(Enum):
     """What the key of a topic names."""
 
     NAMESPACE = "a namespace, or `*` for all that one may see"
+    LIST = "a view of a list: order, facets and expression, as its address has them"
     NODES = "nothing, one node, or a view of all"
     NODE = "a node, or something else of the cluster"
     GOVERNANCE = "nothing, or a namespace, pool or quota by its name"
@@ -150,7 +149,7 @@ _LISTED = (Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT, Topic.NODE)
 FOLLOWED: Mapping[str, Followed] = {
     "overview": Followed(Names.NAMESPACE, OverviewFeed, lists=(_evaluation_rows("newest"),)),
     "navigation": Followed(Names.NAMESPACE, NavigationFeed),
-    "jobs": Followed(Names.NAMESPACE, JobsFeed),
+    "jobs": Followed(Names.LIST, ListFeed),
     "job": Followed(
         Names.JOB,
         JobFeed,
@@ -205,9 +204,7 @@ FOLLOWED: Mapping[str, Followed] = {
             ),
         ),
     ),
-    "evaluations": Followed(
-        Names.NAMESPACE, EvaluationsFeed, lists=(_evaluation_rows("evaluation-rows"),)
-    ),
+    "evaluations": Followed(Names.LIST, ListFeed),
     "evaluation": Followed(
         Names.EVALUATION,
         EvaluationFeed,
@@ -256,15 +253,7 @@ FOLLOWED: Mapping[str, Followed] = {
             for target, partial_name in _STORY_PARTS.items()
         ),
     ),
-    "allocations": Followed(
-        Names.NAMESPACE,
-        Feed,
-        lists=(
-            _rows(
-                Topic.ALLOCATION, "allocations", "_allocation_row.html", allocations.row_context
-            ),
-        ),
-    ),
+    "allocations": Followed(Names.LIST, ListFeed),
     "allocation": Followed(
         Names.ALLOCATION,
         AllocationFeed,
@@ -278,7 +267,7 @@ FOLLOWED: Mapping[str, Followed] = {
             ),
         ),
     ),
-    "nodes": Followed(Names.NODES, NodesFeed),
+    "nodes": Followed(Names.LIST, ListFeed),
     "scheduler": Followed(
         Names.NAMESPACE,
         SchedulerFeed,
@@ -294,7 +283,7 @@ FOLLOWED: Mapping[str, Followed] = {
         ),
     ),
     "deployments": Followed(
-        Names.NAMESPACE,
+        Names.LIST,
         DeploymentsFeed,
         panels=(
             _panel(
@@ -303,10 +292,6 @@ FOLLOWED: Mapping[str, Followed] = {
             ),
             _panel(
                 "deployments-running", "_deployments_running.html", deployments.running_panel,
-                Topic.DEPLOYMENT,
-            ),
-            _panel(
-                "deployments-ended", "_deployments_ended.html", deployments.ended_panel,
                 Topic.DEPLOYMENT,
             ),
         ),

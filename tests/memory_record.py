@@ -3,6 +3,7 @@
 from collections import Counter
 
 from cluster.store.evaluation_face import EvaluationFace
+from cluster.store.listing import position
 from cluster.store.ports import (
     AllocFace,
     JobFace,
@@ -37,6 +38,14 @@ class MemoryRecord(MemoryStateStore, RecordReader):
     def count(self, noun, listing):
         return sum(1 for row in self.list_all(noun) if _matches(noun, row, listing))
 
+    def place_in(self, noun, listing, row):
+        return position(noun, listing, row)
+
+    def facets(self, noun, columns, listing):
+        rows = [row for row in self.list_all(noun) if _matches(noun, row, listing)]
+        cells = [dict(zip(noun.column_names, noun.row(row, str), strict=True)) for row in rows]
+        return dict(Counter(tuple(each[name] for name in columns) for each in cells))
+
     def first_ids(self, noun, listing):
         ids = sorted(row.id for row in self.list_all(noun) if _matches(noun, row, listing))
         return ids[: listing.limit + 1]
@@ -47,7 +56,9 @@ class MemoryRecord(MemoryStateStore, RecordReader):
             fields = ("id", "namespace") if noun is nouns.JOBS else ("id",)
 
         def place(row):
-            return tuple(getattr(row, field) for field in fields)
+            return position(noun, listing, row) if listing.sort else tuple(
+                getattr(row, field) for field in fields
+            )  # fmt: skip
 
         def is_behind(row):
             here, start = place(row), listing.after
@@ -358,5 +369,10 @@ def _matches(noun, row, listing):
     return (
         (noun is nouns.NODES or _within(row, listing.namespaces))
         and row.id.startswith(listing.prefix)
+        and (
+            not listing.named
+            or row.id.startswith(listing.named)
+            or row.name.startswith(listing.named)
+        )
         and all(columns[column] == value for column, value in listing.equals.items())
     )

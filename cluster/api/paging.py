@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from django.http import QueryDict
 
-from cluster.api.filter_columns import is_in_columns, known_columns
 from cluster.api.parameters import read_per_page
 from cluster.operations.errors import OperationRefused
+from cluster.operations.filter_columns import is_in_columns, known_columns
 from cluster.operations.filter_expression import Filter, compile_filter
 from cluster.store.ports import Listing, RecordReader
 from scheduler.state import nouns

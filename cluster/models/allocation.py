@@ -114,7 +114,9 @@ class AllocationRow(ReadOnlyRow):
         db_table = "allocation"
         verbose_name = "allocation"
         indexes = [
-            models.Index(fields=["namespace", "job_id"], name="allocation_of_job"),
+            models.Index(
+                fields=["namespace", "job_id", "create_index", "id"], name="allocation_of_job"
+            ),
             models.Index(fields=["node_id"], name="allocation_of_node"),
             models.Index(fields=["eval_id"], name="allocation_of_eval"),
             models.Index(
@@ -123,6 +125,13 @@ class AllocationRow(ReadOnlyRow):
                 condition=~models.Q(deployment_id=""),
             ),
             models.Index(fields=["create_index", "id"], name="allocation_by_creation"),
+            # What lists are sorted by, and counted by; the latter holds all they are counted by.
+            models.Index(
+                fields=["modify_index", "create_index", "id"], name="allocation_by_change"
+            ),
+            models.Index(
+                fields=["client_status", "desired_status", "namespace"], name="allocation_counted"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -59,6 +59,10 @@ class DeploymentRow(ReadOnlyRow):
             models.Index(fields=["namespace", "job_id", "create_index"], name="deployment_of_job"),
             models.Index(fields=["create_index", "id"], name="deployment_by_creation"),
             models.Index(
+                fields=["modify_index", "create_index", "id"], name="deployment_by_change"
+            ),
+            models.Index(fields=["status", "namespace"], name="deployment_counted"),
+            models.Index(
                 fields=["status"],
                 name="deployment_open",
                 condition=models.Q(status__in=sorted(DEPLOYMENT_ACTIVE)),

@@ -98,6 +98,13 @@ class EvaluationRow(EvaluationColumns):
         indexes = [
             models.Index(fields=["namespace", "job_id", "create_index"], name="eval_of_job"),
             models.Index(fields=["create_index", "id"], name="eval_by_creation"),
+            # What lists are sorted by, and counted by; the latter holds all they are counted by.
+            models.Index(fields=["priority", "create_index", "id"], name="eval_by_priority"),
+            models.Index(
+                fields=["status", "triggered_by", "type", "namespace"], name="eval_counted"
+            ),
+            # What was usual at an hour.
+            models.Index(fields=["modified_at", "created_at", "status"], name="eval_by_end"),
             models.Index(
                 fields=["status"],
                 name="eval_open",
@@ -131,6 +138,7 @@ class EvaluationStubRow(EvaluationColumns):
         indexes = [
             models.Index(fields=["namespace", "job_id"], name="eval_stub_of_job"),
             models.Index(fields=["modify_index"], name="eval_stub_by_age"),
+            models.Index(fields=["modified_at", "created_at", "status"], name="eval_stub_by_end"),
             models.Index(fields=["story_id", "create_index"], name="eval_stub_of_story"),
         ]
 

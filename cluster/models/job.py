@@ -83,6 +83,11 @@ class JobRow(ReadOnlyRow):
         indexes = [
             models.Index(fields=["type"], name="job_type"),
             models.Index(fields=["modify_index"], name="job_modified"),
+            # What the list is sorted by, and counted by; the latter holds all it is counted by.
+            models.Index(fields=["status", "namespace", "job_id"], name="job_by_status"),
+            models.Index(fields=["priority", "namespace", "job_id"], name="job_by_priority"),
+            models.Index(fields=["submitted_at", "namespace", "job_id"], name="job_by_submission"),
+            models.Index(fields=["status", "type", "is_stopped", "namespace"], name="job_counted"),
             models.Index(
                 fields=["namespace", "parent_id"],
                 name="job_parent",

@@ -76,6 +76,15 @@ class NodeRow(ReadOnlyRow):
         verbose_name = "node"
         indexes = [
             models.Index(fields=["node_pool"], name="node_of_pool"),
+            # What the list is sorted by, and counted by; the latter holds all it is counted by.
+            models.Index(fields=["name", "id"], name="node_by_name"),
+            models.Index(fields=["datacenter", "name", "id"], name="node_by_datacenter"),
+            models.Index(fields=["cpu_mhz", "id"], name="node_by_cpu"),
+            models.Index(fields=["memory_mb", "id"], name="node_by_memory"),
+            models.Index(
+                fields=["status", "eligibility", "is_draining", "datacenter", "node_pool"],
+                name="node_counted",
+            ),
             models.Index(
                 fields=["id"], name="node_draining", condition=models.Q(is_draining=True)
             ),

@@ -4,7 +4,8 @@ In: what to list and where to begin. Out: structs in their natural order (http-a
 many there are. Rows nobody asked for are neither decoded nor, where an index helps, looked at.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,8 +13,9 @@ import msgspec
 from cluster.store.ports import Key, Listing, Value
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
+from cluster.store.timestamps import timestamp
 from scheduler.state import nouns
-from scheduler.state.noun import Noun
+from scheduler.state.noun import Noun, key_cells
 from scheduler.state.scaling_nouns import SCALING_POLICIES
 
 
@@ -23,6 +25,8 @@ class _Order(NamedTuple):
     prefixed: str
     #: Columns with an index of their own, of few rows for each value.
     selective: tuple[str, ...] = ()
+    #: The first column of the index that rows are counted by: some of its values are rare.
+    counted: str = ""
 
     @property
     def walked(self) -> tuple[str, ...]:
@@ -34,12 +38,12 @@ _CREATION = ("create_index", "id")
 _ORDERS: dict[Noun[Any, Any], _Order] = {
     order.noun: order
     for order in (
-        _Order(nouns.JOBS, ("namespace", "job_id"), "job_id"),
-        _Order(nouns.EVALUATIONS, _CREATION, "id", ("id", "previous_eval", "story_id")),
+        _Order(nouns.JOBS, ("namespace", "job_id"), "job_id", counted="status"),
+        _Order(nouns.EVALUATIONS, _CREATION, "id", ("id", "previous_eval", "story_id"), "status"),
         _Order(nouns.EVALUATION_STUBS, _CREATION, "id", ("story_id",)),
-        _Order(nouns.ALLOCATIONS, _CREATION, "id", ("id", "node_id", "eval_id")),
-        _Order(nouns.DEPLOYMENTS, _CREATION, "id"),
-        _Order(nouns.NODES, ("id",), "id"),
+        _Order(nouns.ALLOCATIONS, _CREATION, "id", ("id", "node_id", "eval_id"), "client_status"),
+        _Order(nouns.DEPLOYMENTS, _CREATION, "id", counted="status"),
+        _Order(nouns.NODES, ("id",), "id", counted="status"),
         _Order(SCALING_POLICIES, ("id",), "id", ("id",)),
     )
 }
@@ -67,7 +71,7 @@ def page(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) ->
     if listing.after:
         sign = "<=" if listing.reverse else ">="
         text = f"({', '.join(columns)}) {sign} ({placeholders(len(columns))})"
-        conditions.append((text, list(listing.after)))
+        conditions.append((text, _cells(order, columns, listing.after)))
     direction = " DESC" if listing.reverse else ""
     ordering = ", ".join(f"{column}{direction}" for column in columns)
     where, parameters = _joined(conditions)
@@ -79,7 +83,6 @@ def page(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) ->
 
 def walk(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) -> Iterator[Value]:
     """All rows of the list, read as they are asked for; `limit` of them are read at first."""
-    columns = _columns(_ORDERS[noun], listing)
     size = min(max(listing.limit, 2) if listing.limit else _AT_ONCE, _AT_ONCE)
     #: Rows of a read that were given before: cursors are inclusive.
     known = 0
@@ -88,7 +91,7 @@ def walk(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) ->
         yield from rows[known:]
         if len(rows) < size + known:
             return
-        listing = msgspec.structs.replace(listing, after=_position(rows[-1], columns))
+        listing = msgspec.structs.replace(listing, after=position(noun, listing, rows[-1]))
         known, size = 1, min(2 * size, _AT_ONCE)
 
 
@@ -99,6 +102,26 @@ def count(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) -
         return 0
     found = reader.rows(*_plain(reader, "COUNT(*)", order, listing, order.noun.column_names))
     return int(found[0][0])
+
+
+def facets(
+    reader: DjangoStateReader,
+    noun: Noun[Key, Value],
+    columns: Sequence[str],
+    listing: Listing,
+) -> dict[tuple[Any, ...], int]:
+    """Rows of the whole list, counted by the values of these columns together."""
+    order = _ORDERS[noun]
+    assert set(columns) <= set(noun.column_names), f"{noun.table} lacks some of {columns}"
+    if _is_empty(order, listing):
+        return {}
+    told = ", ".join(columns)
+    # All columns are shown: the index that holds them is gone through, not the table.
+    statement, parameters = _plain(
+        reader, f"{told}, COUNT(*)", order, listing, order.noun.column_names
+    )
+    found = reader.rows(f"{statement} GROUP BY {told}", parameters)
+    return {tuple(row[:-1]): int(row[-1]) for row in found}
 
 
 def first_ids(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) -> list[str]:
@@ -118,6 +141,9 @@ def _is_empty(order: _Order, listing: Listing) -> bool:
 
 
 def _columns(order: _Order, listing: Listing) -> tuple[str, ...]:
+    if listing.sort:
+        assert set(listing.sort) <= set(order.noun.column_names), f"no column: {listing.sort}"
+        return tuple(dict.fromkeys((*listing.sort, *order.columns)))
     if listing.by_change:
         assert order.noun is nouns.JOBS, "only jobs have an index for it"
         return ("modify_index", *order.columns)
@@ -127,13 +153,36 @@ def _columns(order: _Order, listing: Listing) -> tuple[str, ...]:
     return tuple(dict.fromkeys((order.prefixed, *order.noun.key_columns)))
 
 
-def _position(row: Any, columns: tuple[str, ...]) -> tuple[Any, ...]:
-    return tuple(getattr(row, "id" if column == "job_id" else column) for column in columns)
+def position(noun: Noun[Key, Value], listing: Listing, row: Value) -> tuple[Any, ...]:
+    """Where a row stands in a list: what `after` takes to begin with it."""
+    cells = _cell_makers(noun)
+    return tuple(cells[column](row) for column in _columns(_ORDERS[noun], listing))
+
+
+@cache
+def _cell_makers(noun: Noun[Any, Any]) -> dict[str, Callable[[Any], Any]]:
+    keys = {
+        column: partial(_key_cell, noun, place) for place, column in enumerate(noun.key_columns)
+    }
+    return {**noun.columns, **noun.instants, **keys}
+
+
+def _key_cell(noun: Noun[Any, Any], place: int, row: Any) -> Any:
+    return key_cells(noun.key(row))[place]
+
+
+def _cells(order: _Order, columns: Sequence[str], after: Sequence[Any]) -> list[Any]:
+    """A position as a statement is given it."""
+    instants = order.noun.instants
+    return [
+        timestamp(int(cell)) if column in instants else cell
+        for column, cell in zip(columns, after, strict=True)
+    ]
 
 
 def _leading(reader: DjangoStateReader, order: _Order, listing: Listing) -> frozenset[str]:
     """The columns whose index leads to few rows; the order's own index serves all others."""
-    if (order.walked or listing.prefix) and not listing.by_change:
+    if (order.walked or listing.prefix) and not (listing.by_change or listing.sort):
         return frozenset(order.walked)
     for column in order.selective:
         if column in listing.equals:
@@ -141,8 +190,8 @@ def _leading(reader: DjangoStateReader, order: _Order, listing: Listing) -> froz
     if listing.namespaces is not None and "job_id" in listing.equals:
         return frozenset({"namespace", "job_id"})
     column = ""
-    if order.noun is nouns.EVALUATIONS and listing.equals.get("status") in _OPEN_STATUSES:
-        column = "status"
+    if order.counted in listing.equals:
+        column = order.counted
     elif listing.namespaces is not None and order.noun is not nouns.NODES:
         column = "namespace"
     return (
@@ -180,6 +229,11 @@ def _conditions(
     conditions: list[_Condition] = []
     if listing.prefix:
         conditions.append(_prefixed(reader, order, listing.prefix))
+    if listing.named:
+        assert order.noun is nouns.NODES, "only nodes have a name beside their id"
+        either = [reader.prefix_condition(column) for column in ("name", "id")]
+        text = " OR ".join(either)
+        conditions.append((f"({text})", [listing.named] * text.count("%s")))
     if listing.namespaces is not None and order.noun is not nouns.NODES:
         names = sorted(listing.namespaces)
         column = "namespace" if "namespace" in leading else reader.hidden("namespace")

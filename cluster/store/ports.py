@@ -13,7 +13,7 @@ from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.past_nodes import PastNodes
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent
-from scheduler.state.noun import AnyKey, Noun
+from scheduler.state.noun import AnyKey, AnyNoun, Noun
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
@@ -28,6 +28,7 @@ Key = TypeVar("Key", bound=AnyKey)
 Value = TypeVar("Value", bound=Wire)
 #: None: all of them.
 Namespaces = Collection[str] | None
+Facets = dict[tuple[Any, ...], int]
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,16 +38,18 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: Namespaces = None
     after: tuple[Any, ...] = ()
     #: Columns of the table that must have these values.
-    equals: Mapping[str, str] = {}
+    equals: Mapping[str, str | bool] = {}
     #: Columns that must have one of these values; of none no row has one.
     among: Mapping[str, Sequence[str]] = {}
-    #: 0: all.
-    limit: int = 0
+    limit: int = 0  # 0: all.
     reverse: bool = False
     #: Order by id (jobs: and namespace), whatever the natural order is.
     by_id: bool = False
-    #: Order by the last change, and among rows of one write by their keys. Of jobs only.
-    by_change: bool = False
+    by_change: bool = False  # By the last change, and in one write by their keys. Of jobs only.
+    #: Columns to order by before the natural order; instants are given as ns.
+    sort: tuple[str, ...] = ()
+    #: The first characters of the name or of the id. Of nodes only.
+    named: str = ""
 
 
 class NodeFace(NamedTuple):
@@ -218,10 +221,7 @@ class RecordReader(StateReader, Protocol):
     """
 
     def page(self, noun: Noun[Key, Value], listing: Listing) -> list[Value]:
-        """The rows of a list in its order, at most `limit` + 1 of them.
-
-        The one more says that another page follows, and where it begins.
-        """
+        """The rows of a list, at most `limit` + 1: the one more begins the page that follows."""
 
     def walk(self, noun: Noun[Key, Value], listing: Listing) -> Iterator[Value]:
         """All rows of the list, read as they are asked for; `limit` of them are read at first."""
@@ -229,7 +229,13 @@ class RecordReader(StateReader, Protocol):
     def count(self, noun: Noun[Key, Value], listing: Listing) -> int:
         """How many rows the whole list has, from any `after` and `limit`."""
 
-    def first_ids(self, noun: Noun[Key, Value], listing: Listing) -> list[str]:
+    def place_in(self, noun: Noun[Key, Value], listing: Listing, row: Value) -> tuple[Any, ...]:
+        """Where a row stands in a list: what its `after` takes to begin with it."""
+
+    def facets(self, noun: AnyNoun, columns: Sequence[str], listing: Listing) -> Facets:
+        """How many rows of the whole list have which values in these columns together."""
+
+    def first_ids(self, noun: AnyNoun, listing: Listing) -> list[str]:
         """The first ids of a list, in their own order; one more than `limit` if there are more."""
 
     def jobs_among(self, keys: Collection[JobKey]) -> list[Job]:
@@ -332,9 +338,9 @@ class RecordReader(StateReader, Protocol):
     def stories(
         self, wanted: StoryFilter, limit: int, after: tuple[Any, ...] = ()
     ) -> list[ListedStory]:
-        """Stories, those that run first, and of each part the newest first.
+        """At most `limit` + 1 stories, those that run first, and of each part the newest first.
 
-        At most `limit` + 1 of them. `after` is inclusive: the place of the first one of the page.
+        `after` is inclusive: the place of the first one of the page.
         A story runs while an evaluation of it is open, its rollout goes on, or its nodes drain.
         """
 
@@ -361,10 +367,7 @@ class RecordReader(StateReader, Protocol):
         after: tuple[int, str] | tuple[()] = (),
         namespaces: Namespaces = None,
     ) -> list[ToldEvaluation]:
-        """Evaluations of a story and stubs of collected ones, by creation; `limit` + 1 at most.
-
-        `after` is inclusive: index and id of the first one of the page.
-        """
+        """Evaluations of a story and stubs of collected ones, by creation; `limit` + 1 at most."""
 
     def story_faces(self, story_id: str, namespaces: Namespaces = None) -> list[EvaluationFace]:
         """All evaluations of a story, collected ones among them, by creation."""

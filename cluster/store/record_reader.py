@@ -77,6 +77,16 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
         """See RecordReader; no row is decoded."""
         return lists.count(self, noun, listing)
 
+    def place_in(self, noun: Noun[Key, Value], listing: Listing, row: Value) -> tuple[Any, ...]:
+        """See RecordReader; nothing is read."""
+        return lists.position(noun, listing, row)
+
+    def facets(
+        self, noun: Noun[Key, Value], columns: Sequence[str], listing: Listing
+    ) -> dict[tuple[Any, ...], int]:
+        """See RecordReader; no row is decoded."""
+        return lists.facets(self, noun, columns, listing)
+
     def first_ids(self, noun: Noun[Key, Value], listing: Listing) -> list[str]:
         """See RecordReader; no row is decoded."""
         return lists.first_ids(self, noun, listing)

@@ -1,10 +1,11 @@
 """Rollouts, live: the list, and one of them with all that happens in its name.
 
-In: frames. Out: panels. What has ended is read again only when something ends.
+In: frames. Out: panels, and the rows of what has ended.
 """
 
 from cluster.store.ports import RecordReader
 from dashboard.feeds.feed import NO_PARTS, Feed, Parts
+from dashboard.feeds.lists import ListFeed
 from dashboard.needs import stuck_at
 from dashboard.queries.deployments import active_rollouts
 from dashboard.rollouts import progress_of
@@ -16,13 +17,12 @@ from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 
-ENDED = "deployments-ended"
 #: Nanoseconds between two readings while allocations of a rollout come and go.
 BETWEEN_READINGS = 250_000_000
 
 
-class DeploymentsFeed(Feed):
-    """The list of rollouts; one without progress becomes stuck by time alone."""
+class DeploymentsFeed(ListFeed):
+    """The lists of rollouts; one without progress becomes stuck by time alone."""
 
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
@@ -47,21 +47,14 @@ class DeploymentsFeed(Feed):
         for key in passed:
             del self._turns[key]
         if passed:
-            self._stale |= {panel.target for panel in self.panels} - {ENDED}
-        return bool(passed)
-
-    def concerns(self, event: StateEvent) -> bool:
-        """Rollouts that may be shown."""
-        return event.topic is Topic.DEPLOYMENT and super().concerns(event)
+            self._stale |= {panel.target for panel in self.panels}
+        # Both are to be asked.
+        return super().is_due(now) or bool(passed)
 
     def _note(self, event: StateEvent, index: int) -> None:
-        was_stale = ENDED in self._stale
         super()._note(event, index)
         value = event.value if isinstance(event.value, Deployment) else None
-        value = None if event.deleted else value
-        self._turn(event.key, value)
-        if value is not None and value.is_active and not was_stale:
-            self._stale.discard(ENDED)
+        self._turn(event.key, None if event.deleted else value)
 
 
 class DeploymentFeed(Feed):

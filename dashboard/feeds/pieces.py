@@ -23,6 +23,23 @@ class Html(
     container: str = ""
 
 
+class RowOrder(
+    msgspec.Struct, frozen=True, kw_only=True, tag="rows", tag_field="kind", omit_defaults=True
+):
+    """The rows of a list: `target` holds these, in this order, and no others.
+
+    A row that is not in `html` is as it was. A page that does not have it reads the list again.
+    """
+
+    target: str
+    #: Ids of the rows' elements.
+    order: tuple[str, ...]
+    #: By id, the rows that are new or changed.
+    html: dict[str, str] = {}
+    #: What stands there instead of rows.
+    empty: str = ""
+
+
 class Drawing(msgspec.Struct, frozen=True, kw_only=True, tag="graph", tag_field="kind"):
     """All of a graph; the browser merges it by layer and key into `[data-graph=<key>]`."""
 
@@ -52,4 +69,4 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True, tag="moved", tag_field="k
     edges: dict[str, int]
 
 
-Piece = Html | Drawing | Redrawing | Facts | Moved
+Piece = Html | RowOrder | Drawing | Redrawing | Facts | Moved

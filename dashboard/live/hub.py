@@ -267,9 +267,10 @@ class Hub:
         self._recent.extend(frames)
         hinted = self._take_hints(hints)
         now = self.now()
-        aged = any(group.feed.is_due(now) for group in self.groups.values())
+        # All are asked: to be due is also how a feed that waited begins.
+        due = [group.feed.is_due(now) for group in self.groups.values()]
         did = Work.NONE
-        if frames or hinted or aged:
+        if frames or hinted or any(due):
             did = self._flush(frames)
         if await self._read_what_is_due():
             did = Work.FLUSHED

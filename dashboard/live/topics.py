@@ -10,6 +10,8 @@ from typing import NamedTuple
 from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import RecordReader
 from dashboard.panels import FOLLOWED, Names
+from dashboard.queries.list_kinds import KINDS
+from dashboard.queries.list_wish import NAMESPACE, key_fields
 from dashboard.queries.story import may_see
 from dashboard.rights import (
     NODE_READ,
@@ -28,6 +30,8 @@ from scheduler.structs.identity import JobKey
 MAX_TOPICS = 12
 #: Characters of the longest namespace, the longest job id and what stands between.
 MAX_KEY_LENGTH = 128 + 1 + LONGEST_NAME
+#: Of a view of a list, whose expression may be long and is quoted.
+MAX_LIST_LENGTH = 6_000
 ALL = "*"
 
 
@@ -45,13 +49,15 @@ def parse_topics(text: str) -> tuple[tuple[str, str], ...]:
 
 def _parsed(topic: str) -> tuple[str, str]:
     kind, key = topic_parts(topic)
-    if kind not in FOLLOWED or len(key) > MAX_KEY_LENGTH:
+    names = FOLLOWED[kind].names if kind in FOLLOWED else None
+    if names is None or len(key) > (MAX_LIST_LENGTH if names is Names.LIST else MAX_KEY_LENGTH):
         raise BadTopic(f"no such topic: {kind[:40]}")
-    names = FOLLOWED[kind].names
     if names is Names.NAMESPACE:
         return kind, key or ALL
     if names is Names.JOB and "/" not in key:
         raise BadTopic("a job is named namespace/id")
+    if names is Names.LIST:
+        return kind, KINDS[kind].wish(key_fields(key)).key
     if names not in (Names.NODES, Names.GOVERNANCE) and not key:
         raise BadTopic(f"{kind} needs an id")
     return kind, key
@@ -76,6 +82,8 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     names = FOLLOWED[kind].names
     if names in (Names.NODES, Names.NODE):
         return Subscription(kind, key, looker.namespaces, node_actions(looker.access))
+    if names is Names.LIST:
+        return _listed(kind, key, looker)
     if names is Names.GOVERNANCE:
         return _governed(kind, key, looker)
     if names is Names.NAMESPACE:
@@ -90,6 +98,14 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     return Subscription(
         kind, key, frozenset({namespace}), _offered(kind, looker.access, namespace)
     )
+
+
+def _listed(kind: str, key: str, looker: Looker) -> Subscription:
+    """A view of a list: what is told of namespaces besides is of those that may be seen."""
+    space = key_fields(key).get(NAMESPACE, "")
+    if space and looker.namespaces is not None and space not in looker.namespaces:
+        raise BadTopic(f"namespace {space} is unknown here")
+    return Subscription(kind, key, looker.namespaces, node_actions(looker.access))
 
 
 def _governed(kind: str, key: str, looker: Looker) -> Subscription:

@@ -4,13 +4,11 @@ In: allocations and readers. Out: words and rows. What the server wants and what
 are two statuses; people are told the one that matters now.
 """
 
-from collections.abc import Collection
 from typing import Any
 
-from cluster.store.ports import Listing, RecordReader
+from cluster.store.ports import RecordReader
 from dashboard.labels import label_for
 from dashboard.wording import count_of
-from scheduler.state import nouns
 from scheduler.structs.allocation import Allocation, DesiredStatus
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
@@ -100,13 +98,9 @@ def open_of_job(reader: RecordReader, key: JobKey, limit: int) -> list[Allocatio
     )
 
 
-def newest(
-    reader: RecordReader, namespaces: Collection[str] | None, limit: int
-) -> list[Allocation]:
-    """The newest allocations of these namespaces (None: all), one more than `limit` if any."""
-    return reader.page(
-        nouns.ALLOCATIONS, Listing(namespaces=namespaces, limit=limit, reverse=True)
-    )
+def list_row(alloc: Allocation) -> dict[str, Any]:
+    """Of `_allocation_row.html`."""
+    return {"alloc": alloc, "state": state_of(alloc), "note": note_of(alloc)}
 
 
 def number_of(alloc: Allocation) -> int:

@@ -1,18 +1,17 @@
-"""The list of rollouts: what is under way, ranked; below it what has ended, newest first, a page.
+"""Rollouts: those under way, ranked; the rows of those that have ended.
 
-In: a reader and a RolloutFilter. Out: the context of `deployments.html`, in six reads whatever
-their number. Those under way are read whole to be ranked, up to `MAX_ACTIVE`; the rest is counted.
+In: a reader, namespaces. Out: contexts of `deployments.html`. Those under way are read whole to be
+ranked, up to `MAX_ACTIVE`; the rest is counted.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 
-from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import Listing, RecordReader
+from dashboard.queries.list_wish import NAMESPACE, key_fields, narrowed
 from dashboard.rollout_words import (
     ended_told,
     list_sentence,
@@ -35,44 +34,8 @@ ACTIVE = tuple(sorted(status.value for status in DEPLOYMENT_ACTIVE))
 #: What the list of ended ones can be narrowed to, with the word for people.
 ENDED = {"successful": "successful", "failed": "failed", "cancelled": "canceled"}
 _ID = re.compile(r"[0-9a-f]{4}[0-9a-f-]{0,32}")
-
-
-class RolloutFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """What the address asks for; "" means any."""
-
-    #: A job's whole id, or the beginning of a deployment's.
-    q: str = ""
-    status: str = ""
-    namespace: str = ""
-    #: `<create index>.<id>` of the first ended one.
-    after: str = ""
-
-    @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> "RolloutFilter":
-        """From the address; a status that does not exist is as good as none."""
-        status = query.get("status", "")
-        return cls(
-            q=query.get("q", "").strip()[:LONGEST_NAME],
-            status=status if status in ENDED else "",
-            namespace=query.get("namespace", "")[:200],
-            after=query.get("after", "")[:80],
-        )
-
-    @property
-    def narrows(self) -> bool:
-        """Whether ended ones are left out."""
-        return bool(self.q or self.status or self.namespace)
-
-    def address(self, **changes: str) -> str:
-        """The list's address with these fields changed, from its first page on."""
-        fields = {**msgspec.structs.asdict(self), "after": "", **changes}
-        asked = urlencode({key: value for key, value in fields.items() if value})
-        return f"/deployments/?{asked}" if asked else "/deployments/"
-
-    def cursor(self) -> tuple[int, str] | tuple[()]:
-        """Where the page begins."""
-        index, _, deployment_id = self.after.partition(".")
-        return (int(index), deployment_id) if index.isdecimal() and len(index) < 19 else ()
+#: Ids are told by their first eight digits; fewer may well be the name of a job.
+_SHORTEST_ID = 8
 
 
 class RolloutLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,37 +58,15 @@ class EndedLine(msgspec.Struct, frozen=True, kw_only=True):
     took: int
 
 
-def deployments_page(
-    reader: RecordReader, viewer: Viewer, *, wanted: RolloutFilter
-) -> dict[str, Any]:
-    """The context of the page."""
-    namespaces = _narrowed(viewer.namespaces, wanted.namespace)
-    is_first = not (wanted.after or wanted.narrows)
-    return {
-        **_running(reader, namespaces, viewer.now),
-        **_ended(reader, namespaces, wanted),
-        # Rows of a later or narrowed page are not exchanged for the newest ones.
-        "ended_id": "deployments-ended" if is_first else "deployments-found",
-        "live_topics": f"deployments:{wanted.namespace or '*'}",
-        "statuses": ENDED,
-    }
+def running_page(reader: RecordReader, viewer: Viewer, namespace: str) -> dict[str, Any]:
+    """Of the page, what is under way in a namespace; "" for all that may be seen."""
+    return _running(reader, narrowed(viewer.namespaces, namespace), viewer.now)
 
 
 def running_panel(reader: RecordReader, subscription: Subscription, now: int) -> Mapping[str, Any]:
     """What is under way, ranked anew."""
-    return _running(reader, subscription.namespaces, now)
-
-
-def ended_panel(reader: RecordReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
-    """The newest of those that have ended."""
-    ended = _ended(reader, subscription.namespaces, RolloutFilter())
-    return {**ended, "id": "deployments-ended", "statuses": ENDED}
-
-
-def _narrowed(namespaces: frozenset[str] | None, asked: str) -> frozenset[str] | None:
-    if not asked:
-        return namespaces
-    return frozenset({asked}) if namespaces is None or asked in namespaces else frozenset()
+    space = key_fields(subscription.key).get(NAMESPACE, "")
+    return _running(reader, narrowed(subscription.namespaces, space), now)
 
 
 def active_rollouts(reader: RecordReader, namespaces: frozenset[str] | None) -> list[Deployment]:
@@ -167,37 +108,14 @@ def _line(standing: str, progress: RolloutProgress) -> RolloutLine:
     )
 
 
-def _ended(
-    reader: RecordReader, namespaces: frozenset[str] | None, wanted: RolloutFilter
-) -> dict[str, Any]:
-    listing = _listing(namespaces, wanted)
-    found = reader.page(nouns.DEPLOYMENTS, listing)
-    if wanted.q and not found and _ID.fullmatch(wanted.q.lower()):
-        by_id = msgspec.structs.replace(listing, equals={}, prefix=wanted.q.lower())
-        found, listing = reader.page(nouns.DEPLOYMENTS, by_id), by_id
-    more = found[PAGE_SIZE] if len(found) > PAGE_SIZE else None
-    return {
-        "wanted": wanted,
-        "ended": [_ended_line(each) for each in found[:PAGE_SIZE]],
-        "ended_count": reader.count(nouns.DEPLOYMENTS, listing),
-        "next_url": wanted.address(after=f"{more.create_index}.{more.id}") if more else "",
-        "first_url": wanted.address() if wanted.after else "",
-    }
+def found_by(text: str) -> dict[str, Any]:
+    """What of a Listing a text asks for: a job's whole id, or the beginning of a rollout's."""
+    is_id = len(text) >= _SHORTEST_ID and _ID.fullmatch(text.lower())
+    return {"prefix": text.lower()} if is_id else {"equals": {"job_id": text}}
 
 
-def _listing(namespaces: frozenset[str] | None, wanted: RolloutFilter) -> Listing:
-    statuses = (wanted.status,) if wanted.status else tuple(ENDED)
-    return Listing(
-        namespaces=namespaces,
-        among={"status": statuses},
-        equals={"job_id": wanted.q} if wanted.q else {},
-        after=wanted.cursor(),
-        limit=PAGE_SIZE,
-        reverse=True,
-    )
-
-
-def _ended_line(deployment: Deployment) -> EndedLine:
+def ended_line(deployment: Deployment) -> EndedLine:
+    """What the row of one that has ended says."""
     return EndedLine(
         deployment=deployment,
         told=ended_told(progress_of(deployment)),

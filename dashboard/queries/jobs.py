@@ -1,7 +1,7 @@
-"""The list of jobs: each with the counts of its groups; by prefix, a page at a time.
+"""Rows of jobs: each with the counts of its groups and the one word for how it stands.
 
-In: a reader and which jobs. Out: lines in the order of namespace and id, and where the next page
-begins. Three reads, whatever the number of allocations.
+In: jobs and a reader. Out: lines in the order of the jobs. Two reads, whatever the number of
+allocations.
 """
 
 from collections.abc import Collection, Iterable
@@ -11,11 +11,8 @@ import msgspec
 from cluster.jobspec.launch_times import next_due
 from cluster.notifications.failing import is_failing
 from cluster.page_addresses import job_url
-from cluster.store.ports import Listing, RecordReader
+from cluster.store.ports import RecordReader
 from dashboard.launches import kind_told
-from dashboard.wording import count_of
-from scheduler.state import nouns
-from scheduler.structs.identity import JobKey
 from scheduler.structs.job import (
     Job,
     JobChildrenSummary,
@@ -84,46 +81,6 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         return job_url(self.job.key)
-
-
-class JobList(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of the list. `after` begins the next one; empty on the last."""
-
-    lines: tuple[JobLine, ...]
-    after: str = ""
-
-
-def list_jobs(
-    reader: RecordReader,
-    namespaces: Collection[str] | None,
-    *,
-    prefix: str = "",
-    after: str = "",
-) -> JobList:
-    """The jobs of these namespaces (None: all) whose ids begin with `prefix`, from `after` on."""
-    namespace, _, job_id = after.partition("/")
-    listing = Listing(
-        prefix=prefix,
-        namespaces=namespaces,
-        after=(namespace, job_id) if after else (),
-        limit=PAGE_SIZE,
-    )
-    jobs = reader.page(nouns.JOBS, listing)
-    following = jobs[PAGE_SIZE].key if len(jobs) > PAGE_SIZE else None
-    return JobList(
-        lines=job_lines(reader, jobs[:PAGE_SIZE]),
-        after="/".join(following) if following else "",
-    )
-
-
-def jobs_told(count: int) -> str:
-    """How many there are in all, as page and frames head the list."""
-    return count_of(count, "job")
-
-
-def lines_of(reader: RecordReader, keys: Iterable[JobKey]) -> tuple[JobLine, ...]:
-    """The lines of these jobs; those that are gone are left out."""
-    return job_lines(reader, reader.jobs_among(set(keys)))
 
 
 def counts_of(group: TaskGroupSummary, wanted: int, *, ends: bool = True) -> Counts:

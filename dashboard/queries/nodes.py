@@ -1,15 +1,14 @@
-"""Nodes: the list with what is taken of each, and the page of one.
+"""Nodes: the rows of lists with what is taken of each, and the page of one.
 
-In: a reader and what the address asks for. Out: the contexts of `nodes.html` and `node.html`.
+In: a reader and what the address asks for. Out: rows, and the context of `node.html`.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from cluster.store.ports import NodeFace, RecordReader
+from cluster.store.ports import RecordReader
 from dashboard.queries.allocations import state_of
 from dashboard.queries.node_events import told_event
 from dashboard.queries.stories import seen_namespaces, strip_of
@@ -59,57 +58,6 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.word}: {number(self.used)} of {number(self.total)} {self.unit}"
 
 
-def nodes_page(
-    reader: RecordReader, viewer: Viewer, *, status: str, prefix: str, after: str
-) -> dict[str, Any]:
-    """The context of the list: nodes by name or id, a page at a time."""
-    faces = sorted(reader.node_faces(), key=lambda face: (face.name, face.id))
-    wanted = [
-        face
-        for face in faces
-        if (not status or _state_of_face(face) == status)
-        and (not prefix or face.id.startswith(prefix) or face.name.startswith(prefix))
-    ]
-    start = int(after) if after.isdecimal() and len(after) < 10 else 0
-    shown = wanted[start : start + PAGE_SIZE]
-    ids = [face.id for face in shown]
-    reader.preload(nodes=ids)
-    texts = node_texts(faces)
-    wishes = (("status", status), ("prefix", prefix))
-    return {
-        "rows": [row for node_id in ids if (row := node_row(reader, node_id))],
-        "states": [
-            {
-                "word": word, "url": f"/nodes/?status={state}" if state else "/nodes/",
-                "is_current": state == status, "fact": node_fact(word),
-                "text": texts[node_fact(word)],
-            }
-            for word, state in (("all", ""), *zip(STATES, STATES, strict=True))
-        ],
-        "prefix": prefix,
-        "status": status,
-        "strong": texts[node_fact("told")],
-        "page_size": PAGE_SIZE,
-        "matches": [(name, value) for name, value in wishes if value],
-        "next_after": start + PAGE_SIZE if start + PAGE_SIZE < len(wanted) else 0,
-        "body_id": "some-rows" if start else "node-rows",
-        "live_topics": "nodes",
-    }  # fmt: skip
-
-
-def node_texts(faces: Collection[NodeFace]) -> dict[str, str]:
-    """The sentence of the list and its count of each state, by the names of their facts."""
-    counts = Counter(_state_of_face(face) for face in faces)
-    shown = {"all": len(faces), **{state: counts[state] for state in STATES}}
-    texts = {node_fact(word): number(count) if count else "" for word, count in shown.items()}
-    return {node_fact("told"): _nodes_sentence(counts, len(faces)), **texts}
-
-
-def node_fact(word: str) -> str:
-    """The name under which a frame brings what the list says of all nodes."""
-    return f"nodes-{word}"
-
-
 def node_row(reader: RecordReader, node_id: str) -> dict[str, Any] | None:
     """One row of the list; None for a node that is gone."""
     node = reader.node(node_id)
@@ -127,14 +75,11 @@ def node_row(reader: RecordReader, node_id: str) -> dict[str, Any] | None:
 def node_state(node: Node) -> str:
     """One word for status, eligibility and drain together."""
     drains = node.drain_strategy is not None
-    return _state(node.status.value, node.scheduling_eligibility.value, drains=drains)
+    return state_told(node.status.value, node.scheduling_eligibility.value, drains=drains)
 
 
-def _state_of_face(face: NodeFace) -> str:
-    return _state(face.status, face.eligibility, drains=face.is_draining)
-
-
-def _state(status: str, eligibility: str, *, drains: bool) -> str:
+def state_told(status: str, eligibility: str, *, drains: bool) -> str:
+    """The word, from what a table says of a node."""
     if status != NodeStatus.READY:
         return status
     if drains:
@@ -169,14 +114,6 @@ def _leaving(use: NodeUse) -> UseSum:
         memory_mb=max(held.memory_mb - planned.memory_mb, 0),
         disk_mb=max(held.disk_mb - planned.disk_mb, 0),
     )
-
-
-def _nodes_sentence(counts: Mapping[str, int], total: int) -> str:
-    if not total:
-        return "No node has joined yet."
-    others = [f"{number(counts[state])} {state}" for state in STATES[1:] if counts[state]]
-    told = f"{number(counts['ready'])} of {count_of(total, 'node')} ready"
-    return told + (f"; {', '.join(others)}." if others else ".")
 
 
 def node_page(reader: RecordReader, viewer: Viewer, *, node_id: str) -> dict[str, Any]:

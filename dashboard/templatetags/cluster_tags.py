@@ -5,7 +5,7 @@ everything escaped. Words, tones and icons come from `dashboard.labels`, the wri
 `wording`.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from django import template
 from django.contrib.staticfiles import finders
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.urls import resolve
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -109,6 +110,12 @@ def _sprite() -> str:
     path = finders.find("img/icons.svg")
     assert isinstance(path, str), "static/img/icons.svg is part of the product"
     return Path(path).read_text(encoding="utf-8")
+
+
+@register.simple_tag(takes_context=True)
+def list_row(context: template.Context, name: str, row: Mapping[str, Any]) -> SafeString:
+    """A row of a list by the template of its kind, as frames render it."""
+    return mark_safe(render_to_string(name, {**row, "now": context["now"]}))  # noqa: S308 - a rendered template
 
 
 @register.inclusion_tag("dashboard/partials/_badge.html")

@@ -1,41 +1,20 @@
 """Pages of allocations: one allocation, and the output of its tasks as a stream."""
 
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from cluster.operations.agent_calls import NOT_STARTED, call_agent
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.store.access import the_store
-from cluster.store.ports import RecordReader
 from dashboard.agent_streams import attached, streamed
 from dashboard.page import page, shown
 from dashboard.queries.allocation import allocation_page
-from dashboard.queries.allocations import newest, row_context
 from dashboard.viewer import Viewer
 from scheduler.structs.allocation import Allocation
 
-#: Rows of the list.
-_NEWEST = 100
 #: Bytes of what was written before the page was opened.
 _TAIL = 50_000
 _NOT_YET = 202
 _TEXT = "text/plain; charset=utf-8"
-
-
-@page
-async def allocations(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """GET /allocations/: the newest ones."""
-
-    def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
-        found = newest(reader, viewer.namespaces, _NEWEST)
-        return {
-            "rows": [row_context(alloc, viewer.now) for alloc in found[:_NEWEST]],
-            "has_more": len(found) > _NEWEST,
-            "live_topics": "allocations:*",
-        }
-
-    return await shown(request, viewer, "dashboard/allocations.html", query)
 
 
 @page

@@ -1,4 +1,4 @@
-"""Pages of rollouts: the list, and one of them. Their buttons are in `deployment_actions`."""
+"""The page of one rollout. Their buttons are in `deployment_actions`."""
 
 from functools import partial
 
@@ -6,15 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.page import page, shown
 from dashboard.queries.deployment import deployment_page
-from dashboard.queries.deployments import RolloutFilter, deployments_page
 from dashboard.viewer import Viewer
-
-
-@page
-async def deployments(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """GET /deployments/: what is under way, and what has ended, narrowed by the address."""
-    query = partial(deployments_page, wanted=RolloutFilter.from_query(request.GET))
-    return await shown(request, viewer, "dashboard/deployments.html", query)
 
 
 @page

@@ -1,4 +1,4 @@
-"""The list of evaluations, and the page of each."""
+"""The page of each evaluation."""
 
 from functools import partial
 
@@ -7,17 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from dashboard.page import document, page, read, shown
 from dashboard.queries.capsule import capsule_file
 from dashboard.queries.evaluation import evaluation_page
-from dashboard.queries.evaluations import EvaluationFilter, evaluations_page
 from dashboard.queries.explain import ExplainAsk, explain_page
 from dashboard.viewer import Viewer
-
-
-@page
-async def evaluations(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """Newest first, narrowed by what the address says."""
-    wanted = EvaluationFilter.from_query(request.GET)
-    query = partial(evaluations_page, wanted=wanted)
-    return await shown(request, viewer, "dashboard/evaluations.html", query)
 
 
 @page

@@ -1,4 +1,4 @@
-"""Nodes and their drains: pages, and the buttons that open, close and stop draining a node."""
+"""One node, and drains: pages, and the buttons that open, close and stop draining a node."""
 
 from functools import partial
 from urllib.parse import quote
@@ -15,25 +15,13 @@ from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
 from dashboard.page import action, page, shown
 from dashboard.queries.drains import drain_page, drains_page
-from dashboard.queries.nodes import node_page, nodes_page
+from dashboard.queries.nodes import node_page
 from dashboard.queries.staged_drains import staged_page
 from dashboard.rehearsed_acts import eligibility_change
 from dashboard.rehearsing import rehearse_act
 from dashboard.viewer import Viewer
 
 _NOT_STAFF = "Nodes are changed by staff. Ask an administrator."
-
-
-@page
-async def nodes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """All nodes with what is taken of each."""
-    query = partial(
-        nodes_page,
-        status=request.GET.get("status", "")[:20],
-        prefix=request.GET.get("prefix", "")[:100],
-        after=request.GET.get("after", ""),
-    )
-    return await shown(request, viewer, "dashboard/nodes.html", query)
 
 
 @page

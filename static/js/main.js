@@ -11,6 +11,7 @@ import { attachRacks } from "./controllers/racks.js";
 import { attachReplay } from "./controllers/replay.js";
 import { attachUsage } from "./controllers/usage.js";
 import { refreshTimes } from "./controllers/relative_time.js";
+import { attachSuggest } from "./controllers/suggest.js";
 import { attachStandstill } from "./controllers/standstill.js";
 import { attachChain } from "./graphs/chain.js";
 import { attachLifecycle } from "./graphs/lifecycle.js";
@@ -31,6 +32,7 @@ const ATTACH = [
   ["[data-racks]", attachRacks],
   ["[data-replay]", attachReplay],
   ["[data-usage]", attachUsage],
+  ["[data-suggest]", attachSuggest],
 ];
 const attached = new WeakMap();
 

@@ -6,7 +6,7 @@ from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.nodes import DrainRequest, drain_node
 from dashboard.labels import label_for
 from dashboard.overview import Overview
-from dashboard.queries.jobs import list_jobs
+from dashboard.queries.jobs import job_lines
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import JOB_SUMMARIES
@@ -177,7 +177,7 @@ def test_a_crash_loop_is_shown_and_its_job_is_not_running(told, store):
         "0 of 2 running, 6 failed so far",
         "failed",
     )
-    (line,) = store.read(lambda reader: list_jobs(reader, None)).lines
+    (line,) = store.read(lambda reader: job_lines(reader, [*reader.jobs()]))
     assert line.status == "failing"
     assert label_for("job", line.status).tone == "failed"
 

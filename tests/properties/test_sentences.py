@@ -20,12 +20,13 @@ from dashboard.queries import (
     chain,
     drains,
     evaluation,
-    evaluations,
     job,
     jobs,
     nodes,
 )
 from dashboard.queries.evaluation import head_panel
+from dashboard.queries.list_kinds import KINDS
+from dashboard.queries.lists import ListPage, read_list
 from dashboard.queries.navigation import navigation
 from dashboard.queries.overview import overview_parts
 from dashboard.queries.search import search
@@ -228,7 +229,7 @@ class Teller:
     # Jobs.
 
     def jobs(self) -> Iterator[tuple[str, str]]:
-        for line in jobs.list_jobs(self.record, None).lines:
+        for line in jobs.job_lines(self.record, [*self.record.jobs()]):
             where = f"job {line.job.id}"
             told = job.standing_panel(self.record, self.followed_job(line.job), self.history.now)
             yield where, f"{told['strong']} {told['rest']}"
@@ -283,7 +284,7 @@ class Teller:
 
     def nodes(self) -> Iterator[tuple[str, str]]:
         faces = self.record.node_faces()
-        text = nodes.node_texts(faces)[nodes.node_fact("told")]
+        text = self.list_of("nodes").sentence
         yield "nodes", text
         counts = [_value(count) for count in _COUNT.findall(text)]
         ready, total, *others = counts
@@ -393,17 +394,20 @@ class Teller:
 
     # Lists and searches.
 
+    def list_of(self, name: str) -> ListPage:
+        kind = KINDS[name]
+        return read_list(self.record, kind, kind.wish({}), None, self.history.now)
+
     def listed(self) -> Iterator[tuple[str, str]]:
-        viewer = Viewer(name="kim", now=self.history.now, caller=MANAGER, namespaces=None)
-        wanted = evaluations.EvaluationFilter()
-        page = evaluations.evaluations_page(self.record, viewer, wanted=wanted)
-        yield "evaluations", page["told"]
+        page = self.list_of("evaluations")
+        yield "evaluations", page.sentence
+        yield "evaluations, shown", page.told
         stored = Counter(self.statuses())
-        assert page["told"].startswith(f"{sum(stored.values())} evaluation")
-        counts = {choice["word"]: choice.get("text", "") for choice in page["states"]}
+        assert page.sentence.startswith(f"{sum(stored.values())} evaluation")
+        counts = {choice.word: choice.text for choice in page.facets[0].choices}
         for state in ("blocked", "complete", "failed"):
             assert counts[state] == (str(stored[state]) if stored[state] else "")
-        for row in page["rows"]:
+        for row in page.contexts:
             yield f"row of {row['evaluation'].id[-4:]}", row["outcome"]
             if row["evaluation"].is_terminal:
                 assert row["state"] == row["evaluation"].status.value
@@ -414,7 +418,7 @@ class Teller:
             kinds = {each.word: each for each in search(self.record, viewer, item.id)}
             states = {hit.title: hit.status for hit in kinds["Jobs"].hits}
             (line,) = [
-                line for line in jobs.list_jobs(self.record, None).lines if line.job.id == item.id
+                line for line in jobs.job_lines(self.record, [item]) if line.job.id == item.id
             ]
             yield f"search for {item.id}", " ".join(hit.note for hit in kinds["Jobs"].hits)
             assert states[item.id] == line.status

@@ -1,58 +1,54 @@
-// Where a row stands in a live list, and whether it belongs there at all.
-//
-// A list says its order in [data-order]: names of the rows' data attributes, the smallest first. Of one with "-"
-// before it the largest is first, as a number and then as a text. Without it new rows go on top.
-// [data-match-<name>] must equal the row's data-<name>; [data-match-prefix] is the beginning of its key or name.
+// The rows of a list in the order that the server says: what it did not send is as it was.
 
-export function belongs(list, row) {
-  return wishes(list).every(([name, wanted]) => {
-    if (name !== "prefix") return row.dataset[name] === wanted;
-    return [row.dataset.key, row.dataset.name].some((text) => text?.startsWith(wanted));
-  });
-}
+const AROUND = ["list-told", "list-sentence", "list-facets", "list-foot"];
+let isReading = false;
 
-export function isFiltered(list) {
-  return wishes(list).length > 0;
-}
-
-// Puts a row into its place; false where that is on another page.
-export function put(list, row) {
-  const order = list.dataset.order?.split(" ");
-  if (!order) {
-    list.prepend(row);
-    return true;
+export function arrange(list, piece, { parsed, exchange, swapped, announceAbove }) {
+  const html = piece.html ?? {};
+  const rows = [];
+  for (const id of piece.order) {
+    const here = document.getElementById(id);
+    if (here && html[id]) exchange(here, html[id]);
+    const row = document.getElementById(id) ?? (html[id] ? parsed(html[id])[0] : null);
+    if (!row) return readAgain(list);
+    rows.push(row);
   }
-  const next = [...list.children].find((other) => other.dataset.key && compare(row, other, order) < 0);
-  if (!next && olderLink(list)?.parentElement.hidden === false) return false;
-  list.insertBefore(row, next ?? null);
-  return true;
-}
-
-export function olderLink(list) {
-  return document.querySelector(`[data-older="${CSS.escape(list.id)}"]`);
-}
-
-// The list whose rows have ids such as this one.
-export function listOf(target) {
-  return [...document.querySelectorAll("[data-order]")].find((list) => target.startsWith(`${list.id}-`));
-}
-
-function wishes(list) {
-  return Object.entries(list.dataset)
-    .filter(([name]) => /^match[A-Z]/.test(name))
-    .map(([name, wanted]) => [name.slice(5).toLowerCase(), wanted]);
-}
-
-function compare(row, other, order) {
-  for (const field of order) {
-    const isDown = field.startsWith("-");
-    const [mine, theirs] = [row, other].map((each) => each.dataset[isDown ? field.slice(1) : field] ?? "");
-    const difference = (isDown && Number.parseInt(mine, 10) - Number.parseInt(theirs, 10)) || ordinal(mine, theirs);
-    if (difference) return isDown ? -difference : difference;
+  const kept = new Set(rows);
+  for (const child of [...list.children]) if (!kept.has(child)) child.remove();
+  let next = list.firstElementChild;
+  for (const row of rows) {
+    if (row === next) {
+      next = next.nextElementSibling;
+      continue;
+    }
+    const isNew = !row.isConnected;
+    const focused = row.contains(document.activeElement) ? document.activeElement : null;
+    list.insertBefore(row, next);
+    focused?.focus({ preventScroll: true });
+    if (isNew) {
+      announceAbove(list);
+      swapped(row);
+    }
   }
-  return 0;
+  if (!rows.length && piece.empty) list.replaceChildren(...parsed(piece.empty));
 }
 
-function ordinal(one, other) {
-  return one < other ? -1 : one > other ? 1 : 0;
+// A row is told of that never came here: the page's own address has all of them.
+async function readAgain(list) {
+  if (isReading) return;
+  isReading = true;
+  try {
+    const answer = await fetch(location.href);
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const rows = fresh.getElementById(list.id);
+    if (rows) list.replaceChildren(...rows.children);
+    for (const id of AROUND) {
+      const part = fresh.getElementById(id);
+      if (part) document.getElementById(id)?.replaceWith(part);
+    }
+  } catch {
+    // Away for a moment; what comes after it brings the list again.
+  } finally {
+    isReading = false;
+  }
 }

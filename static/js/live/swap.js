@@ -1,7 +1,7 @@
 // Pieces of a frame -> the DOM. The only file that replaces elements; keeps focus and scroll where they were.
 
 import { drawGraph, flashEdges, patchGraph } from "../graphs/svg.js";
-import { belongs, isFiltered, listOf, olderLink, put } from "./rows.js";
+import { arrange } from "./rows.js";
 
 const ROW_LIMIT = 200;
 const FOCUSABLE = "a, button, input, select, summary, textarea, [tabindex]";
@@ -36,6 +36,10 @@ const APPLY = {
   html(piece) {
     HTML[piece.mode ?? "replace"]?.(piece);
   },
+  rows(piece) {
+    const list = document.getElementById(piece.target);
+    if (list) arrange(list, piece, { parsed, exchange, swapped, announceAbove });
+  },
   graph(piece) {
     for (const holder of document.querySelectorAll(`[data-graph="${CSS.escape(piece.graph.key)}"]`)) {
       drawGraph(holder, piece.graph);
@@ -66,14 +70,11 @@ const APPLY = {
 const HTML = {
   replace(piece) {
     const element = document.getElementById(piece.target);
-    if (element) return exchangeRow(element, piece.html);
-    // A row that is changed may come to belong to a list that shows only some.
-    const list = listOf(piece.target);
-    if (list && isFiltered(list)) enter(list, piece.html);
+    if (element) exchange(element, piece.html);
   },
   upsert(piece) {
     const element = document.getElementById(piece.target);
-    if (element) return exchangeRow(element, piece.html);
+    if (element) return exchange(element, piece.html);
     const container = document.getElementById(piece.container);
     if (container) enter(container, piece.html);
   },
@@ -91,31 +92,12 @@ const HTML = {
 
 function enter(container, html) {
   const [row] = parsed(html);
-  if (!row || !belongs(container, row) || !put(container, row)) return;
+  if (!row) return;
+  container.prepend(row);
   container.querySelector("[data-empty-row]")?.remove();
   announceAbove(container);
-  while (container.children.length > Number(container.dataset.limit ?? ROW_LIMIT)) {
-    leave(container, container.lastElementChild);
-  }
+  while (container.children.length > Number(container.dataset.limit ?? ROW_LIMIT)) container.lastElementChild.remove();
   swapped(row);
-}
-
-function exchangeRow(element, html) {
-  const list = element.parentElement;
-  exchange(element, html);
-  const row = document.getElementById(element.id);
-  if (row && list && !belongs(list, row)) row.remove();
-}
-
-// The next page of the list begins with the row that has no place on this one any more.
-function leave(container, row) {
-  row.remove();
-  const older = olderLink(container);
-  if (!older || !row.dataset.after) return;
-  const query = new URLSearchParams(older.search);
-  query.set("after", row.dataset.after);
-  older.setAttribute("href", `${older.pathname}?${query}`);
-  older.parentElement.hidden = false;
 }
 
 function parsed(html) {

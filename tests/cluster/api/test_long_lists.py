@@ -3,7 +3,7 @@
 import pytest
 from django.db import connections
 
-from cluster.api.filter_columns import _COLUMNS, is_in_columns, known_columns
+from cluster.operations.filter_columns import _COLUMNS, is_in_columns, known_columns
 from cluster.operations.filter_expression import compile_filter
 from scheduler.state import nouns
 from scheduler.state.found_rows import put_found

@@ -140,7 +140,7 @@ def test_rows_behind_the_page_are_not_decoded(filled):
         pytest.param({"namespaces": ["team"]}, "eval_of_job", id="small-namespace"),
         pytest.param({"namespaces": ["default"], "equals": {"job_id": "web"}}, "eval_of_job",
                      id="job"),
-        pytest.param({"equals": {"status": "complete"}}, "eval_by_creation", id="ended"),
+        pytest.param({"equals": {"status": "complete"}}, "eval_counted", id="few-ended"),
         pytest.param({"equals": {"status": "blocked"}}, "eval_open", id="few-open"),
         pytest.param({"namespaces": ["default"], "prefix": "1", "by_id": True},
                      "sqlite_autoindex_evaluation_1", id="prefix"),

@@ -7,6 +7,7 @@ import pytest
 from django.db import connections
 
 from cluster.store.ports import Listing, StoryFilter
+from scheduler.state import nouns
 from scheduler.state.nouns import JOBS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
@@ -117,3 +118,39 @@ def plan_of(store, ask):
                 cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
                 told += [row[3] for row in cursor.fetchall()]
     return told
+
+
+SORTED = [
+    (nouns.JOBS, ("status",)), (nouns.JOBS, ("priority",)), (nouns.JOBS, ("submitted_at",)),
+    (nouns.NODES, ("name",)), (nouns.NODES, ("datacenter", "name")), (nouns.NODES, ("cpu_mhz",)),
+    (nouns.NODES, ("memory_mb",)), (nouns.EVALUATIONS, ("namespace", "job_id")),
+    (nouns.EVALUATIONS, ("priority",)), (nouns.ALLOCATIONS, ("namespace", "job_id")),
+    (nouns.ALLOCATIONS, ("modify_index",)), (nouns.DEPLOYMENTS, ("modify_index",)),
+]  # fmt: skip
+SHORT = {"evaluation": "eval"}
+COUNTED = [
+    (nouns.JOBS, ("status", "type", "is_stopped", "namespace")),
+    (nouns.NODES, ("status", "eligibility", "is_draining", "datacenter", "node_pool")),
+    (nouns.EVALUATIONS, ("status", "triggered_by", "type", "namespace")),
+    (nouns.ALLOCATIONS, ("client_status", "desired_status", "namespace")),
+    (nouns.DEPLOYMENTS, ("status", "namespace")),
+]
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize(("noun", "columns"), SORTED)
+def test_a_sorted_page_walks_an_index_and_sorts_no_table(sqlite_store, noun, columns, is_down):
+    listing = Listing(sort=columns, reverse=is_down, limit=50)
+    told = plan_of(sqlite_store, lambda reader: reader.page(noun, listing))
+    (walk,) = (row for row in told if row.startswith("SCAN"))
+    assert f"SCAN {noun.table} USING INDEX" in walk
+    # Rows that are alike in what was sorted by go by their keys: those of one job at most.
+    assert [row for row in told if "TEMP B-TREE FOR ORDER BY" in row] == []
+
+
+@pytest.mark.parametrize(("noun", "columns"), COUNTED)
+def test_facets_are_counted_in_an_index_alone(sqlite_store, noun, columns):
+    told = plan_of(sqlite_store, lambda reader: reader.facets(noun, columns, Listing()))
+    told = [row for row in told if "state_index" not in row]
+    index = f"{SHORT.get(noun.table, noun.table)}_counted"
+    assert told == [f"SCAN {noun.table} USING COVERING INDEX {index}"]

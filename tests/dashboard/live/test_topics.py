@@ -37,7 +37,14 @@ def reader():
     ("text", "expected"),
     [
         pytest.param("overview", (("overview", "*"),), id="list-defaults-to-all"),
-        pytest.param("jobs:team,nodes", (("jobs", "team"), ("nodes", "")), id="two"),
+        pytest.param(
+            "jobs:namespace%3Dteam,nodes", (("jobs", "namespace=team"), ("nodes", "")), id="two"
+        ),
+        pytest.param(
+            "jobs:sort%3D-name%26wrong%3D1%26status%3Dno",
+            (("jobs", "sort=-name"),),
+            id="what-a-list-does-not-know-is-left-out",
+        ),
         pytest.param("node:n1,node:n1", (("node", "n1"),), id="named-twice"),
         pytest.param(
             "job:team/web/api", (("job", "team/web/api"),), id="job-ids-may-hold-slashes"
@@ -67,7 +74,7 @@ def test_other_topics_are_refused(text):
         pytest.param(
             "overview", "*", frozenset({"team"}), frozenset({"team"}), id="others-see-theirs"
         ),
-        pytest.param("jobs", "team", None, frozenset({"team"}), id="one-namespace"),
+        pytest.param("jobs", "namespace=team", None, None, id="one-namespace"),
         pytest.param("evaluation", EVALUATION.id, None, frozenset({"team"}), id="by-id"),
         pytest.param(
             "nodes", "", frozenset({"team"}), frozenset({"team"}), id="nodes-belong-to-none"
@@ -85,7 +92,9 @@ def test_subscription_shows_what_the_person_may_see(reader, kind, key, namespace
     [
         pytest.param("evaluation", EVALUATION.id, frozenset({"default"}), id="other-namespace"),
         pytest.param("evaluation", "ffffffff", None, id="unknown"),
-        pytest.param("jobs", "team", frozenset({"default"}), id="list-of-other-namespace"),
+        pytest.param(
+            "jobs", "namespace=team", frozenset({"default"}), id="list-of-other-namespace"
+        ),
         pytest.param("job", "team/none", None, id="unknown-job"),
     ],
 )

@@ -38,6 +38,11 @@ def one_line(html):
     return re.sub(r"[ \n]+", " ", html).strip()
 
 
+def listed(answer):
+    """The keys of the rows of the page's list, in their order."""
+    return [*answer.context["list"].rows]
+
+
 class Browser:
     """A signed-in browser. Answers have `status`, `text`, `headers`."""
 

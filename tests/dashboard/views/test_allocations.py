@@ -18,6 +18,7 @@ from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskEvent,
 from scheduler.structs.node import SIMULATED
 from tests.builders import SOME_MOMENT, make_allocation, make_job, make_node
 from tests.callers import MANAGER
+from tests.dashboard.views.conftest import listed
 
 
 def words(answer):
@@ -96,8 +97,7 @@ def test_an_empty_list_says_when_it_fills(browser):
 
 def test_the_list_shows_the_newest_first(browser, put):
     first, second = put(), put(name="web.web[1]")
-    rows = browser.get("/allocations/").context["rows"]
-    assert [row["alloc"].id for row in rows] == [second.id, first.id]
+    assert listed(browser.get("/allocations/")) == [second.id, first.id]
 
 
 def test_the_page_tells_tasks_and_their_events(browser, put):

@@ -25,7 +25,7 @@ from scheduler.structs.job import (
 from scheduler.structs.task_group import Artifact
 from tests.builders import SOME_MOMENT, make_job, make_task, make_task_group
 from tests.callers import MANAGER
-from tests.dashboard.views.conftest import one_line
+from tests.dashboard.views.conftest import listed, one_line
 
 KEY = JobKey("default", "web")
 FIELDS = {"namespace": "default", "job": "web"}
@@ -64,28 +64,26 @@ def test_an_empty_list_teaches_the_first_step(browser):
 def test_the_list_shows_jobs_with_their_counts(browser, register):
     register()
     answer = browser.get("/jobs/")
-    assert [line.job.id for line in answer.context["jobs"].lines] == ["web"]
+    assert listed(answer) == ["default/web"]
     assert 'id="jobs-default/web"' in answer.text
 
 
 def test_the_list_goes_on_after_a_page(browser, register):
     for number in range(101):
         register(id=f"job-{number:03}")
-    first = browser.get("/jobs/").context["jobs"]
-    second = browser.get("/jobs/", after=first.after).context["jobs"]
-    assert (len(first.lines), first.after) == (100, "default/job-100")
-    assert [line.job.id for line in second.lines] == ["job-100"]
+    first = browser.get("/jobs/")
+    assert len(listed(first)) == 100
+    assert listed(browser.get(first.context["list"].next_url)) == ["default/job-100"]
 
 
 def test_the_list_takes_a_prefix(browser, register):
     register()
     register(id="api")
-    found = browser.get("/jobs/", q="a").context["jobs"]
-    assert [line.job.id for line in found.lines] == ["api"]
+    assert listed(browser.get("/jobs/", q="a")) == ["default/api"]
 
 
 def test_a_guest_sees_only_their_namespaces(guest, elsewhere):
-    assert guest.get("/jobs/").context["jobs"].lines == ()
+    assert listed(guest.get("/jobs/")) == []
     assert guest.get("/jobs/other/hidden/").status == 404
     assert guest.get("/jobs/other/hidden/edit/").status == 404
 

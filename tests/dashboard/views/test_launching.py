@@ -54,7 +54,10 @@ def children(store):
 
 
 def kinds(browser):
-    return {line.job.id: line.kind for line in browser.get("/jobs/").context["jobs"].lines}
+    return {
+        row["line"].job.id: row["line"].kind
+        for row in browser.get("/jobs/").context["list"].contexts
+    }
 
 
 def test_launch_now_leads_to_the_evaluation_of_the_child(browser, periodic, store):

@@ -63,7 +63,7 @@ def test_an_empty_list_says_how_nodes_join(browser):
 
 def test_the_list_says_what_is_taken_of_each(store, browser, node):
     put(store, make_allocation(node_id=node.id))
-    (row,) = browser.get("/nodes/").context["rows"]
+    (row,) = browser.get("/nodes/").context["list"].contexts
     assert (row["state"], row["count"]) == ("ready", 1)
     assert [item.label for item in row["capacities"]] == [
         "CPU: 500 of 4\u202f000 MHz",
@@ -82,7 +82,7 @@ def test_the_list_says_what_is_taken_of_each(store, browser, node):
 )
 def test_the_list_is_narrowed_by_its_address(store, browser, node, query, names):
     put(store, replace(OTHER, status=NodeStatus.DOWN))
-    rows = browser.get("/nodes/", **query).context["rows"]
+    rows = browser.get("/nodes/", **query).context["list"].contexts
     assert [row["node"].name for row in rows] == names
 
 

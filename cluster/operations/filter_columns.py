@@ -4,7 +4,7 @@ In: a noun and a filter. Out: columns and the values they must have. Knows which
 structs are columns; how a filter is written is `filter_expression`'s business.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cluster.operations.filter_expression import Filter
@@ -55,6 +55,11 @@ _COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
         "Status": "status",
     },
 }
+
+
+def columns_of(noun: Noun[Any, Any]) -> Mapping[str, str]:
+    """The column of each field that is one, by the field's name in an expression."""
+    return _COLUMNS[noun]
 
 
 def known_columns(noun: Noun[Any, Any], given: Filter | None) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,164 @@
+"""What a list of the pages is made of: orders, facets, columns, rows. No list is named here.
+
+In: nothing. Out: the types that `list_kinds` declares lists with and `lists` reads them by.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cluster.store.ports import RecordReader
+from dashboard.queries.list_wish import ListWish
+from scheduler.state.events import Topic
+from scheduler.state.noun import Noun
+
+#: Rows as contexts of the row's template, by the rows' keys, in the order of the values.
+RowsOf = Callable[[RecordReader, Sequence[Any], int], Mapping[str, Mapping[str, Any]]]
+#: Values of a facet in their order, with the words for people.
+Words = Mapping[str, str]
+
+
+class ListOrder(NamedTuple):
+    """Something that rows are sorted by."""
+
+    word: str
+    #: Columns before those of the natural order; none: the natural order itself.
+    columns: tuple[str, ...] = ()
+    #: Whether the largest is first when nothing is said: the newest, the most urgent.
+    is_down: bool = False
+
+
+class ListColumn(NamedTuple):
+    """One column of the table. What stands in it is said by the row's template."""
+
+    word: str
+    #: How wide it is, as `table.css` knows: it keeps that width whatever comes.
+    width: str = ""
+    order: str = ""
+    is_number: bool = False
+    is_hidden: bool = False
+
+
+class Facet(NamedTuple):
+    """Something that rows are counted and narrowed by."""
+
+    name: str
+    word: str
+    #: The value of a row, from the counted columns by their names.
+    value_of: Callable[[Mapping[str, Any]], str]
+    #: What the columns of the rows with a value are equal to; nothing where no column says it.
+    equals: Callable[[str], Mapping[str, str | bool]]
+    #: How values are told, those that are named first; others are told as they are.
+    words: Words = {}
+    #: As chips in sight; others are folded behind their word.
+    is_open: bool = False
+    #: The one column that it is; "" when it is told from several.
+    column: str = ""
+
+
+def column_facet(
+    name: str, word: str, column: str = "", words: Words | None = None, *, is_open: bool = False
+) -> Facet:
+    """A facet that is a column."""
+    column = column or name
+    return Facet(
+        name,
+        word,
+        lambda cells: str(cells[column]),
+        lambda value: {column: value},
+        words or {},
+        is_open,
+        column,
+    )
+
+
+class ListField(NamedTuple):
+    """A text that rows are narrowed by, beside the expression."""
+
+    name: str
+    word: str
+    #: What of a Listing it says.
+    listed: Callable[[str], Mapping[str, Any]]
+
+
+class BesideFound(NamedTuple):
+    """What a list shows that its table does not hold so, and how many of it there are."""
+
+    #: By facet and value, beside what is counted in columns.
+    counts: Mapping[tuple[str, str], int]
+    #: Among these few rows alone; None: in the table.
+    rows: Sequence[Any] | None = None
+    #: In this noun's table instead of the list's own.
+    noun: Noun[Any, Any] | None = None
+
+
+#: From what is asked for and the namespaces that may be seen.
+Beside = Callable[[RecordReader, ListWish, Collection[str] | None], BesideFound]
+
+
+class ListKind(msgspec.Struct, frozen=True, kw_only=True):
+    """One list: everything that is not the same for all of them."""
+
+    #: As the topic and the address call it.
+    name: str
+    one: str
+    many: str
+    noun: Noun[Any, Any]
+    #: Whose changes may change a row.
+    topics: frozenset[Topic]
+    #: By name; the first one is the list's own.
+    orders: Mapping[str, ListOrder]
+    columns: tuple[ListColumn, ...]
+    facets: tuple[Facet, ...]
+    #: The columns that facets are counted by: an index holds them all.
+    counted: tuple[str, ...]
+    fields: tuple[ListField, ...] = ()
+    #: Values that every row of the list has one of.
+    among: Mapping[str, tuple[str, ...]] = {}
+    rows_of: RowsOf
+    template: str
+    #: The id of the table's body, and what the ids of its rows begin with.
+    container: str
+    #: What is said first, from the counts of its first facet and how many there are in all.
+    sentence: Callable[[Mapping[str, int], int], str] | None = None
+    has_namespaces: bool = True
+    page_size: int = 50
+    beside: Beside | None = None
+    #: An expression that means something here.
+    example: str = ""
+    #: What is said, and offered, where there is nothing at all.
+    empty: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Where its page lives."""
+        return f"/{self.name}/"
+
+    @property
+    def facet_names(self) -> tuple[str, ...]:
+        """Of its facets."""
+        return tuple(facet.name for facet in self.facets)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What an address may ask for beside order, expression and place."""
+        return (*self.facet_names, *(field.name for field in self.fields))
+
+    def wish(self, query: Mapping[str, str]) -> ListWish:
+        """What an address asks for; a value that a facet cannot have is as good as none."""
+        wish = ListWish.from_query(query, self.names)
+        unknown = [
+            facet.name
+            for facet in self.facets
+            if facet.words and wish.of(facet.name) not in {"", *facet.words}
+        ]
+        return wish.without(unknown) if unknown else wish
+
+    def order_of(self, wish: ListWish) -> tuple[str, bool]:
+        """The order's name, and whether the largest is first; the list's own for any other."""
+        name = wish.sort.removeprefix("-")
+        if name in self.orders:
+            return name, wish.sort.startswith("-")
+        own, order = next(iter(self.orders.items()))
+        return own, order.is_down

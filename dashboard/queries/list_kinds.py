@@ -1,0 +1,294 @@
+"""The lists of the pages: jobs, nodes, evaluations, allocations, rollouts that have ended.
+
+In: what their rows are told from. Out: one ListKind each. A further list is a further entry here,
+a topic in `panels` and a page that includes `_list.html`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from cluster.store.ports import RecordReader
+from dashboard.graphs.lifecycle import STATE_OF
+from dashboard.queries import allocations, deployments, evaluations, jobs, nodes
+from dashboard.queries.list_kind import (
+    BesideFound,
+    Facet,
+    ListColumn,
+    ListField,
+    ListKind,
+    ListOrder,
+    column_facet,
+)
+from dashboard.queries.list_wish import ListWish
+from dashboard.wording import count_of, number
+from scheduler.state import nouns
+from scheduler.state.events import Topic
+from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
+from scheduler.structs.job import Job, JobStatus, JobType
+from scheduler.structs.node import Node
+
+#: What a column says of an evaluation; it may pass a quasi-status besides.
+_STORED = frozenset(evaluations.STATES) - {*evaluations.QUASI, evaluations.COLLECTED}
+_NAMESPACE = column_facet("namespace", "Namespace")
+_TYPES = {kind.value: kind.value for kind in JobType}
+_CREATED, _CHANGED = (
+    ListOrder("Age", is_down=True),
+    ListOrder("Changed", ("modify_index",), is_down=True),
+)
+
+
+def _job_rows(reader: RecordReader, found: Sequence[Job], _now: int) -> Mapping[str, Any]:
+    lines = jobs.job_lines(reader, found)
+    return {f"{line.job.namespace}/{line.job.id}": {"line": line} for line in lines}
+
+
+def _job_standing(value: str) -> Mapping[str, str | bool]:
+    return {"is_stopped": True} if value == "stopped" else {"status": value, "is_stopped": False}
+
+
+_JOBS = ListKind(
+    example="Type == \"batch\" and Priority != 50",
+    name="jobs", one="job", many="jobs", noun=nouns.JOBS,
+    topics=frozenset({Topic.JOB, Topic.JOB_SUMMARY, Topic.PERIODIC_LAUNCH}),
+    orders={
+        "name": ListOrder("Job"),
+        "status": ListOrder("Status", ("status",)),
+        "priority": ListOrder("Priority", ("priority",), is_down=True),
+        "submitted": ListOrder("Submitted", ("submitted_at",), is_down=True),
+    },
+    columns=(
+        ListColumn("Job", "", "name"), ListColumn("Status", "m", "status"),
+        ListColumn("Type", "l"),
+        ListColumn("Allocations", "xl"), ListColumn("Share running", "meter", is_hidden=True),
+        ListColumn("Priority", "s", "priority", is_number=True),
+        ListColumn("Version", "s", is_number=True),
+        ListColumn("Submitted", "m", "submitted", is_number=True),
+    ),
+    facets=(
+        Facet(
+            "status", "Status",
+            lambda cells: "stopped" if cells["is_stopped"] else str(cells["status"]),
+            _job_standing,
+            {**{each.value: each.value for each in JobStatus}, "stopped": "stopped"},
+            is_open=True,
+        ),
+        column_facet("type", "Type", words=_TYPES), _NAMESPACE,
+    ),
+    counted=("status", "type", "is_stopped", "namespace"),
+    fields=(ListField("q", "Id begins with", lambda text: {"prefix": text}),),
+    rows_of=_job_rows, template="dashboard/partials/_job_row.html", container="jobs",
+    page_size=jobs.PAGE_SIZE,
+    empty=("job", "No job yet",
+           ("A job says what to run, how often, and where it may run. The cluster finds places for"
+            " it and keeps it running."), "/jobs/new/", "Write the first job"),
+)  # fmt: skip
+
+
+def _node_rows(reader: RecordReader, found: Sequence[Node], _now: int) -> Mapping[str, Any]:
+    reader.preload(nodes=[node.id for node in found])
+    rows = {node.id: nodes.node_row(reader, node.id) for node in found}
+    return {key: row for key, row in rows.items() if row is not None}
+
+
+def _node_state(cells: Mapping[str, Any]) -> str:
+    return nodes.state_told(
+        str(cells["status"]), str(cells["eligibility"]), drains=bool(cells["is_draining"])
+    )
+
+
+def _nodes_in(state: str) -> Mapping[str, str | bool]:
+    if state == "draining":
+        return {"status": "ready", "is_draining": True}
+    if state in {"ready", "ineligible"}:
+        word = "eligible" if state == "ready" else state
+        return {"status": "ready", "is_draining": False, "eligibility": word}
+    return {"status": state}
+
+
+def _nodes_told(counts: Mapping[str, int], total: int) -> str:
+    if not total:
+        return "No node has joined yet."
+    others = [
+        f"{number(counts[state])} {state}" for state in nodes.STATES[1:] if counts.get(state)
+    ]
+    told = f"{number(counts.get('ready', 0))} of {count_of(total, 'node')} ready"
+    return told + (f"; {', '.join(others)}." if others else ".")
+
+
+_NODES = ListKind(
+    example="NodeClass == \"big\" and Status == \"ready\"",
+    name="nodes", one="node", many="nodes", noun=nouns.NODES,
+    topics=frozenset({Topic.NODE, Topic.NODE_USE}),
+    orders={
+        "name": ListOrder("Node", ("name",)),
+        "datacenter": ListOrder("Datacenter", ("datacenter", "name")),
+        "cpu": ListOrder("CPU", ("cpu_mhz",), is_down=True),
+        "memory": ListOrder("Memory", ("memory_mb",), is_down=True),
+    },
+    columns=(
+        ListColumn("Node", "", "name"), ListColumn("State", "m"),
+        ListColumn("Datacenter", "m", "datacenter"),
+        ListColumn("Pool", "m"), ListColumn("Class", "m"),
+        ListColumn("Allocations", "s", is_number=True),
+        ListColumn("CPU", "meter", "cpu"), ListColumn("Memory", "meter", "memory"),
+        ListColumn("Id", "id"),
+    ),
+    facets=(
+        Facet("status", "State", _node_state, _nodes_in,
+              {state: state for state in nodes.STATES}, is_open=True),
+        column_facet("datacenter", "Datacenter"), column_facet("pool", "Pool", "node_pool"),
+    ),
+    counted=("status", "eligibility", "is_draining", "datacenter", "node_pool"),
+    fields=(ListField("prefix", "Beginning of name or id", lambda text: {"named": text}),),
+    rows_of=_node_rows, template="dashboard/partials/_node_row.html", container="node-rows",
+    sentence=_nodes_told, has_namespaces=False, page_size=nodes.PAGE_SIZE,
+    empty=("node", "No node has joined",
+           ("Start an agent with “manage.py runagent”, or a simulated fleet with"
+            " “manage.py runfleet”.")),
+)  # fmt: skip
+
+
+def _evaluation_rows(
+    reader: RecordReader, found: Sequence[Evaluation], now: int
+) -> Mapping[str, Any]:
+    rows = evaluations.evaluation_rows(reader, found, now)
+    return {row["evaluation"].id: row for row in rows}
+
+
+def _evaluations_beside(
+    reader: RecordReader, wish: ListWish, namespaces: Collection[str] | None
+) -> BesideFound:
+    """Those that pass a quasi-status, found by their steps; the stubs of collected ones."""
+    steps = reader.newest_steps_of_pending(namespaces)
+    passing = {key: STATE_OF.get(step.step, "pending") for key, step in steps.items()}
+    counts = {
+        ("status", state): sum(each == state for each in passing.values())
+        for state in evaluations.QUASI
+    }
+    counts["status", evaluations.COLLECTED] = reader.evaluation_tally(namespaces)["deleted"]
+    wanted = wish.of("status")
+    if wanted in evaluations.QUASI:
+        ids = {key for key, state in passing.items() if state == wanted}
+        return BesideFound(counts, rows=reader.evaluations_among(ids))
+    if wanted == evaluations.COLLECTED:
+        return BesideFound(counts, noun=nouns.EVALUATION_STUBS)
+    return BesideFound(counts)
+
+
+_EVALUATIONS = ListKind(
+    example="TriggeredBy == \"node-update\"",
+    name="evaluations", one="evaluation", many="evaluations", noun=nouns.EVALUATIONS,
+    topics=frozenset({Topic.EVALUATION, Topic.LIFECYCLE}),
+    orders={
+        "age": _CREATED,
+        "job": ListOrder("Job", ("namespace", "job_id")),
+        "priority": ListOrder("Priority", ("priority",), is_down=True),
+    },
+    columns=(
+        ListColumn("State", "m"), ListColumn("Evaluation", "id"), ListColumn("Job", "l", "job"),
+        ListColumn("Trigger", "l"), ListColumn("Outcome"),
+        ListColumn("Priority", "s", "priority", is_number=True),
+        ListColumn("Took", "s", is_number=True),
+        ListColumn("Age", "s", "age", is_number=True),
+    ),
+    facets=(
+        Facet(
+            "status", "State", lambda cells: str(cells["status"]),
+            lambda value: {"status": value} if value in _STORED else {},
+            {state: "collected" if state == evaluations.COLLECTED else state
+             for state in evaluations.STATES}, is_open=True,
+        ),
+        column_facet("trigger", "Trigger", "triggered_by",
+                     {each.value: each.value for each in EvalTrigger}),
+        column_facet("type", "Type", words=_TYPES), _NAMESPACE,
+    ),
+    counted=("status", "triggered_by", "type", "namespace"),
+    fields=(
+        ListField("job", "Job", lambda text: {"equals": {"job_id": text}}),
+        ListField("prefix", "Id begins with", lambda text: {"prefix": text.lower()[:36]}),
+    ),
+    rows_of=_evaluation_rows, template="dashboard/partials/_evaluation_row.html",
+    container="evaluation-rows", page_size=evaluations.PAGE_SIZE, beside=_evaluations_beside,
+    empty=("evaluation", "No evaluations yet",
+           ("One is made whenever a job, a node or an allocation changes. Submit a job to see the"
+            " first."), "/jobs/new/", "Submit job"),
+)  # fmt: skip
+
+
+def _allocation_rows(
+    _reader: RecordReader, found: Sequence[Allocation], _now: int
+) -> Mapping[str, Any]:
+    return {each.id: allocations.list_row(each) for each in found}
+
+
+_ALLOCATIONS = ListKind(
+    example="ClientStatus == \"failed\" and JobID contains \"web\"",
+    name="allocations", one="allocation", many="allocations", noun=nouns.ALLOCATIONS,
+    topics=frozenset({Topic.ALLOCATION}),
+    orders={
+        "age": _CREATED,
+        "job": ListOrder("Job", ("namespace", "job_id")),
+        "changed": _CHANGED,
+    },
+    columns=(
+        ListColumn("State", "m"), ListColumn("Allocation", "id", "age"), ListColumn("Name"),
+        ListColumn("Job", "l", "job"), ListColumn("Node", "l"),
+        ListColumn("Changed", "m", "changed", is_number=True),
+    ),
+    facets=(
+        column_facet("status", "State", "client_status",
+                     {each.value: each.value for each in ClientStatus}, is_open=True),
+        column_facet("wanted", "Wanted", "desired_status",
+                     {each.value: each.value for each in DesiredStatus}), _NAMESPACE,
+    ),
+    counted=("client_status", "desired_status", "namespace"),
+    fields=(
+        ListField("job", "Job", lambda text: {"equals": {"job_id": text}}),
+        ListField("prefix", "Id begins with", lambda text: {"prefix": text.lower()[:36]}),
+    ),
+    rows_of=_allocation_rows, template="dashboard/partials/_allocation_row.html",
+    container="allocations",
+    empty=("allocation", "Nothing is placed",
+           "When a job is run and a node has room, its allocations appear here at once.",
+           "/jobs/new/", "New job"),
+)  # fmt: skip
+
+
+def _rollout_rows(
+    _reader: RecordReader, found: Sequence[Deployment], _now: int
+) -> Mapping[str, Any]:
+    return {each.id: {"line": deployments.ended_line(each)} for each in found}
+
+
+_DEPLOYMENTS = ListKind(
+    example="JobID == \"web\"",
+    name="deployments", one="ended rollout", many="ended rollouts", noun=nouns.DEPLOYMENTS,
+    topics=frozenset({Topic.DEPLOYMENT}),
+    orders={
+        "age": _CREATED,
+        "job": ListOrder("Job", ("namespace", "job_id")),
+        "ended": ListOrder("Ended", ("modify_index",), is_down=True),
+    },
+    columns=(
+        ListColumn("State", "m"), ListColumn("Job", "l", "job"), ListColumn("What happened"),
+        ListColumn("Took", "s", is_number=True), ListColumn("Ended", "m", "ended", is_number=True),
+        ListColumn("Deployment", "id", "age"),
+    ),
+    facets=(
+        column_facet("status", "State", words=deployments.ENDED, is_open=True), _NAMESPACE,
+    ),
+    counted=("status", "namespace"),
+    fields=(ListField("q", "A job, or the beginning of an id", deployments.found_by),),
+    among={"status": tuple(deployments.ENDED)},
+    rows_of=_rollout_rows, template="dashboard/partials/_rollout_row.html",
+    container="rollouts", page_size=deployments.PAGE_SIZE,
+    empty=("complete", "None has ended yet", "Ended rollouts stay here until they are collected."),
+)  # fmt: skip
+
+KINDS: Mapping[str, ListKind] = {
+    kind.name: kind for kind in (_JOBS, _NODES, _EVALUATIONS, _ALLOCATIONS, _DEPLOYMENTS)
+}
+
+assert {status.value for status in EvalStatus} == _STORED

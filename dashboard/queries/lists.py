@@ -1,0 +1,322 @@
+"""One page of any list: rows in the order asked for, counts of its facets, where it goes on.
+
+In: a reader, a ListKind, a ListWish, the namespaces that may be seen. Out: a ListPage. The order
+is the database's, as are facets; an expression that columns cannot answer is put to rows as they
+are walked, `MOST_LOOKED_AT` of them at most.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cluster.operations.errors import OperationRefused
+from cluster.operations.filter_columns import is_in_columns, known_columns
+from cluster.operations.filter_expression import READ_FAILED, Filter, compile_filter
+from cluster.store.ports import Listing, RecordReader
+from dashboard.queries.facets import FacetCounts, FacetShown
+from dashboard.queries.list_kind import BesideFound, ListColumn, ListKind
+from dashboard.queries.list_wish import LONGEST_FILTER, NAMESPACE, ListWish, place_text
+from dashboard.wording import count_of, number
+from scheduler.state import nouns
+from scheduler.state.noun import Noun
+
+#: Rows that one page puts an expression to. The next page goes on behind them.
+MOST_LOOKED_AT = 20_000
+_PLACE = re.compile(r"^\d+:\d+ \((\d+)\): (.*)$", re.DOTALL)
+_NUMBERS = frozenset(
+    {"create_index", "modify_index", "priority", "cpu_mhz", "memory_mb", "submitted_at"}
+)
+_RESULT = "failed to read result page: "
+_BY_CREATION = ("create_index", "id")
+_NATURAL: Mapping[Noun[Any, Any], tuple[str, ...]] = {
+    nouns.JOBS: ("namespace", "job_id"),
+    nouns.NODES: ("id",),
+}
+
+
+class FilterProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with an expression, and where: the text before, and from there on."""
+
+    told: str
+    before: str = ""
+    rest: str = ""
+    #: Whether the place is known.
+    is_placed: bool = False
+
+    @property
+    def column(self) -> int:
+        """As people count."""
+        return len(self.before) + 1
+
+
+class ListHead(NamedTuple):
+    """The head of one column; `url` sorts by it, "" where one cannot."""
+
+    column: ListColumn
+    url: str
+    #: As `aria-sort` says it.
+    sorted: str
+
+    @property
+    def css(self) -> str:
+        """Its width, and on which side its text stands."""
+        width = f"w-{self.column.width}" if self.column.width else ""
+        return f"{width} number".strip() if self.column.is_number else width
+
+
+class FieldShown(NamedTuple):
+    """A field with what it is asked for."""
+
+    name: str
+    word: str
+    value: str
+
+
+class ListPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a list shows."""
+
+    kind: ListKind
+    wish: ListWish
+    #: Contexts of the rows, by their keys.
+    rows: Mapping[str, Mapping[str, Any]]
+    facets: tuple[FacetShown, ...]
+    problem: FilterProblem | None
+    total: int
+    #: What is said first.
+    sentence: str
+    #: How many fit; None where counting them would mean to read them all.
+    fitting: int | None
+    next_url: str
+    first_url: str
+    #: Rows an expression was put to, where the page ended for their number.
+    looked_at: int = 0
+    #: Rows that were decoded for this page.
+    cost: int = 0
+
+    @property
+    def contexts(self) -> list[Mapping[str, Any]]:
+        """Of the rows, in their order."""
+        return [*self.rows.values()]
+
+    @property
+    def folded(self) -> list[FacetShown]:
+        """Facets that are not in sight."""
+        return [facet for facet in self.facets if not facet.is_open]
+
+    @property
+    def fields(self) -> list[FieldShown]:
+        """What one may type beside the expression."""
+        return [
+            FieldShown(field.name, field.word, self.wish.of(field.name))
+            for field in self.kind.fields
+        ]
+
+    @property
+    def carried(self) -> list[tuple[str, str]]:
+        """What the form must say besides its fields."""
+        return self.wish.fields(("filter", *(field.name for field in self.kind.fields)))
+
+    @property
+    def all_url(self) -> str:
+        """The whole list, in the same order; within the namespace one has chosen."""
+        kept = {name: "" for name in self.kind.names if name != NAMESPACE}
+        return self.wish.changed(filter="", **kept).address(self.kind.path)
+
+    @property
+    def no_match(self) -> str:
+        """Why there is no row."""
+        if self.problem is not None:
+            return "The expression cannot be read; see above."
+        if self.looked_at:
+            return f"None of {count_of(self.looked_at, 'row')} looked at fits; there are more."
+        return f"No {self.kind.one} in what you may see fits this now."
+
+    @property
+    def heads(self) -> list[ListHead]:
+        """The heads of the columns, each a link that sorts, or turns the order round."""
+        name, is_down = self.kind.order_of(self.wish)
+        heads = []
+        for column in self.kind.columns:
+            order = self.kind.orders.get(column.order)
+            if order is None:
+                heads.append(ListHead(column, "", ""))
+                continue
+            is_current = column.order == name
+            sort = column.order
+            if (not is_down) if is_current else order.is_down:
+                sort = f"-{sort}"
+            url = self.wish.changed(sort=sort).address(self.kind.path)
+            told = ("descending" if is_down else "ascending") if is_current else "none"
+            heads.append(ListHead(column, url, told))
+        return heads
+
+    @property
+    def told(self) -> str:
+        """What part of the list this is."""
+        shown = number(len(self.rows))
+        if self.problem is not None:
+            return "nothing shown: the expression cannot be read"
+        if self.looked_at:
+            where = "the next" if self.wish.after else "the first"
+            return f"{shown} found among {where} {number(self.looked_at)}"
+        if not self.wish.narrows:
+            return f"{shown} shown" if len(self.rows) < self.total else "all shown"
+        if self.fitting is None:
+            return f"{shown}{' and more' if self.next_url else ''} of {number(self.total)} fit"
+        return f"{number(self.fitting)} of {number(self.total)} fit"
+
+
+class _Read(NamedTuple):
+    rows: Sequence[Any]
+    #: The first row of the next page.
+    follows: Any = None
+    #: Rows that were decoded, and whether their number ended the page.
+    looked_at: int = 0
+    is_cut: bool = False
+
+
+def read_list(
+    reader: RecordReader, kind: ListKind, wish: ListWish, namespaces: Collection[str] | None,
+    now: int,
+) -> ListPage:  # fmt: skip
+    """One page of a list, in a fixed number of reads. `namespaces`: those that may be seen."""
+    beside = kind.beside(reader, wish, namespaces) if kind.beside is not None else BesideFound({})
+    listing = _listing(kind, wish, namespaces)
+    problem, given, read = None, None, _Read(())
+    try:
+        given = _compiled(wish.filter)
+        read = _rows(reader, kind, _narrowed(kind, listing, given), beside, given)
+    except OperationRefused as refusal:
+        problem = _problem(wish.filter, refusal)
+    every = reader.facets(kind.noun, kind.counted, _listing(kind, ListWish(), namespaces))
+    tally = every
+    if any(wish.of(field.name) for field in kind.fields):
+        of_fields = wish.changed(filter="", **dict.fromkeys(kind.facet_names, ""))
+        tally = reader.facets(kind.noun, kind.counted, _listing(kind, of_fields, namespaces))
+    counted = FacetCounts(kind, wish, tally, beside)
+    states = FacetCounts(kind, wish, every, beside).within_namespace()
+    place = reader.place_in(kind.noun, listing, read.follows) if read.follows is not None else ()
+    return ListPage(
+        kind=kind,
+        wish=wish,
+        rows=kind.rows_of(reader, read.rows, now),
+        facets=counted.shown(),
+        problem=problem,
+        total=states.total(),
+        sentence=kind.sentence(states, states.total())
+        if kind.sentence is not None
+        else count_of(states.total(), kind.one, kind.many),
+        fitting=None if given is not None or problem is not None else counted.fitting(),
+        next_url=wish.changed(after=place_text(place)).address(kind.path) if place else "",
+        first_url=wish.changed().address(kind.path) if wish.after else "",
+        looked_at=read.looked_at if read.is_cut else 0,
+        cost=read.looked_at,
+    )
+
+
+def _compiled(text: str) -> Filter | None:
+    if len(text) > LONGEST_FILTER:
+        raise OperationRefused(f"pages take expressions of {LONGEST_FILTER} characters at most")
+    return compile_filter(text) if text else None
+
+
+def _listing(kind: ListKind, wish: ListWish, namespaces: Collection[str] | None) -> Listing:
+    """All that columns can answer."""
+    name, is_down = kind.order_of(wish)
+    told: dict[str, Any] = {}
+    equals: dict[str, str | bool] = {}
+    conditions = [
+        *({"equals": facet.equals(wish.of(facet.name))} for facet in kind.facets
+          if wish.of(facet.name)),
+        *(field.listed(wish.of(field.name)) for field in kind.fields if wish.of(field.name)),
+    ]  # fmt: skip
+    for condition in conditions:
+        equals |= condition.get("equals", {})
+        told |= {key: value for key, value in condition.items() if key != "equals"}
+    seen = namespaces if kind.has_namespaces else None
+    space = equals.pop("namespace", "")
+    if space:
+        seen = {str(space)} if seen is None or space in seen else set()
+    listing = Listing(
+        namespaces=seen,
+        equals=equals,
+        among=kind.among,
+        limit=kind.page_size,
+        reverse=is_down,
+        sort=kind.orders[name].columns,
+        **told,
+    )
+    return msgspec.structs.replace(listing, after=_place(kind, wish, listing))
+
+
+def _place(kind: ListKind, wish: ListWish, listing: Listing) -> tuple[Any, ...]:
+    columns = dict.fromkeys((*listing.sort, *_NATURAL.get(kind.noun, _BY_CREATION)))
+    return wish.place(int if column in _NUMBERS else str for column in columns)
+
+
+def _narrowed(kind: ListKind, listing: Listing, given: Filter | None) -> Listing | None:
+    """With what the expression says of columns; None where nothing can be both."""
+    equals = dict(listing.equals)
+    for column, value in known_columns(kind.noun, given):
+        if equals.setdefault(column, value) != value:
+            return None
+    return msgspec.structs.replace(listing, equals=equals)
+
+
+def _rows(
+    reader: RecordReader, kind: ListKind, listing: Listing | None, beside: BesideFound,
+    given: Filter | None,
+) -> _Read:  # fmt: skip
+    if listing is None:
+        return _Read(())
+    noun = beside.noun or kind.noun
+    if beside.rows is not None:
+        return _page_of(_sorted(reader, kind, listing, beside.rows), kind, given)
+    if given is None or is_in_columns(noun, given):
+        return _page_of(reader.page(noun, listing), kind, None)
+    return _page_of(reader.walk(noun, listing), kind, given)
+
+
+def _page_of(rows: Iterable[Any], kind: ListKind, given: Filter | None) -> _Read:
+    found: list[Any] = []
+    looked_at = 0
+    for looked_at, row in enumerate(rows):
+        if given is not None and looked_at >= MOST_LOOKED_AT:
+            return _Read(found, row, looked_at, is_cut=True)
+        if given is None or given.wants(row):
+            if len(found) >= kind.page_size:
+                return _Read(found, row, looked_at)
+            found.append(row)
+    return _Read(found, None, looked_at)
+
+
+def _sorted(
+    reader: RecordReader, kind: ListKind, listing: Listing, rows: Sequence[Any]
+) -> list[Any]:
+    """The few of these that belong to the listing, in its order."""
+    fitting = []
+    for row in rows:
+        cells = dict(zip(kind.noun.column_names, kind.noun.row(row, str), strict=True))
+        place = reader.place_in(kind.noun, listing, row)
+        is_behind = not listing.after or (
+            place <= listing.after if listing.reverse else place >= listing.after
+        )
+        is_seen = listing.namespaces is None or row.namespace in listing.namespaces
+        is_equal = all(cells[column] == value for column, value in listing.equals.items())
+        if is_behind and is_seen and is_equal and row.id.startswith(listing.prefix):
+            fitting.append((place, row))
+    fitting.sort(key=lambda pair: pair[0], reverse=listing.reverse)
+    return [row for _, row in fitting]
+
+
+def _problem(text: str, refusal: OperationRefused) -> FilterProblem:
+    told = str(refusal).removeprefix(_RESULT)
+    if not told.startswith(READ_FAILED):
+        return FilterProblem(told=told)
+    placed = _PLACE.match(told.removeprefix(READ_FAILED))
+    if placed is None:
+        return FilterProblem(told=told.removeprefix(READ_FAILED))
+    at, what = int(placed[1]), placed[2].removeprefix("no match found, ")
+    return FilterProblem(told=what, before=text[:at], rest=text[at:], is_placed=True)

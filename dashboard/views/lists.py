@@ -1,0 +1,79 @@
+"""The pages of lists: each is one ListKind, and what its page shows beside it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from cluster.store.ports import RecordReader
+from dashboard.page import page, shown
+from dashboard.queries.deployments import running_page
+from dashboard.queries.evaluations import evaluation_tabs
+from dashboard.queries.filter_words import filter_words
+from dashboard.queries.list_kinds import KINDS
+from dashboard.queries.list_wish import NAMESPACE, ListWish
+from dashboard.queries.lists import read_list
+from dashboard.subscription import topic_text
+from dashboard.viewer import Viewer
+
+#: What a page shows beside its list.
+Beside = Callable[[RecordReader, Viewer, ListWish], Mapping[str, Any]]
+
+
+def _nothing(_reader: RecordReader, _viewer: Viewer, _wish: ListWish) -> Mapping[str, Any]:
+    return {}
+
+
+async def _listed(
+    request: HttpRequest, viewer: Viewer, name: str, beside: Beside = _nothing
+) -> HttpResponse:
+    kind = KINDS[name]
+    wish = kind.wish(request.GET.dict())
+
+    def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
+        found = read_list(reader, kind, wish, viewer.namespaces, viewer.now)
+        return {
+            **beside(reader, viewer, wish),
+            "list": found,
+            "filter_words": filter_words(found),
+            "namespace": wish.of(NAMESPACE),
+            "live_topics": topic_text(kind.name, wish.key),
+        }
+
+    return await shown(request, viewer, f"dashboard/{name}.html", query)
+
+
+@page
+async def jobs(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /jobs/."""
+    return await _listed(request, viewer, "jobs")
+
+
+@page
+async def nodes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /nodes/, with what is taken of each."""
+    return await _listed(request, viewer, "nodes")
+
+
+@page
+async def evaluations(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /evaluations/, the newest first."""
+    tabs = {"tabs": evaluation_tabs("/evaluations/")}
+    return await _listed(request, viewer, "evaluations", lambda *_: tabs)
+
+
+@page
+async def allocations(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /allocations/, the newest first."""
+    return await _listed(request, viewer, "allocations")
+
+
+@page
+async def deployments(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /deployments/: what is under way, ranked; what has ended as a list."""
+    return await _listed(
+        request,
+        viewer,
+        "deployments",
+        lambda reader, viewer, wish: running_page(reader, viewer, wish.of(NAMESPACE)),
+    )

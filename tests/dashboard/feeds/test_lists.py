@@ -1,0 +1,203 @@
+"""An open list, sorted and narrowed: what its frames put together is what a fresh page shows."""
+
+from random import Random  # noqa: TID251 - seeded
+
+import pytest
+
+from cluster.operations.jobs import JobRegistration, deregister_job, register_job
+from dashboard.feeds.feed import rendered
+from dashboard.feeds.pieces import Html, RowOrder
+from dashboard.panels import feed_for
+from dashboard.queries.list_kinds import KINDS
+from dashboard.queries.lists import read_list
+from dashboard.subscription import Subscription
+from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.structs.allocation import ClientStatus
+from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.identity import JobKey
+from scheduler.structs.node import NodeEligibility, NodeStatus
+from tests.builders import (
+    SECOND,
+    SOME_MOMENT,
+    CountingIDs,
+    make_allocation,
+    make_evaluation,
+    make_job,
+    make_node,
+)
+from tests.callers import MANAGER
+
+VIEWS = [
+    ("jobs", ""), ("jobs", "sort=-priority"), ("jobs", "status=pending&sort=-name"),
+    ("jobs", 'filter=Priority != 50'), ("jobs", "namespace=team"), ("jobs", "sort=status"),
+    ("jobs", "q=j"), ("nodes", ""), ("nodes", "status=ready&sort=-name"),
+    ("nodes", "sort=datacenter"), ("nodes", "sort=-cpu"), ("nodes", "prefix=node-1"),
+    ("evaluations", ""), ("evaluations", "status=blocked"), ("evaluations", "sort=job"),
+    ("evaluations", 'filter=JobID matches "[0-4]$"'), ("evaluations", "sort=priority"),
+    ("allocations", "sort=-changed"), ("allocations", "status=running"),
+]  # fmt: skip
+
+OPEN = (EvalStatus.PENDING, EvalStatus.BLOCKED)
+NEXT = {ClientStatus.PENDING: ClientStatus.RUNNING}
+
+
+class OpenPage:
+    """A page whose list only frames change."""
+
+    def __init__(self, store, kind, key):
+        self.store, self.kind = store, KINDS[kind]
+        self.feed = feed_for(Subscription(kind, self.kind.wish(fields(key)).key, None))
+        self.key, self.now, self.index = key, SOME_MOMENT, store.index
+        store.read(self.feed.load)
+        self.rows, self.around = self.fresh()
+
+    def fresh(self):
+        """Rows and what stands around them as a page is rendered now."""
+
+        def work(reader):
+            wish = self.kind.wish(fields(self.key))
+            return read_list(reader, self.kind, wish, None, SOME_MOMENT)
+
+        found = self.store.read(work)
+        rows = {
+            f"{self.kind.container}-{key}": rendered(
+                self.kind.template, {**context, "now": SOME_MOMENT}
+            )
+            for key, context in found.rows.items()
+        }
+        context = {"list": found, "now": SOME_MOMENT}
+        around = {
+            name: rendered(f"dashboard/partials/_{name.replace('-', '_')}.html", context)
+            for name in ("list-sentence", "list-told", "list-facets", "list-foot")
+        }
+        return rows, around
+
+    def follow(self):
+        for frame in self.store.frames_since(self.index):
+            self.feed.observe(frame)
+        self.index, self.now = self.store.index, self.now + SECOND
+        self.feed.is_due(self.now)
+        # Ages are the browser's to keep current.
+        for piece in self.store.read(lambda reader: self.feed.flush(reader, SOME_MOMENT)):
+            if isinstance(piece, RowOrder):
+                known = {**self.rows, **piece.html}
+                self.rows = {row_id: known[row_id] for row_id in piece.order}
+            elif isinstance(piece, Html):
+                self.around[piece.target] = piece.html
+
+
+def fields(key):
+    return dict(part.split("=", 1) for part in key.split("&") if part)
+
+
+@pytest.fixture
+def change(sqlite_store):  # noqa: C901 - one small function per kind of change
+    """One random change of the record."""
+    ids, dice = CountingIDs(), Random(7)  # noqa: S311 - the same changes every time
+
+    def job():
+        made = make_job(
+            id=f"j{dice.randrange(12)}",
+            namespace="default",
+            priority=dice.choice((10, 50, 90)),
+        )
+        register_job(sqlite_store, JobRegistration(job=made), by=MANAGER, now=SOME_MOMENT, ids=ids)
+
+    def gone():
+        key = JobKey("default", f"j{dice.randrange(12)}")
+        if sqlite_store.read(lambda reader: reader.job(key)) is not None:
+            deregister_job(
+                sqlite_store, key, purge=bool(dice.randrange(2)), by=MANAGER, now=SOME_MOMENT,
+                ids=ids,
+            )  # fmt: skip
+
+    def node():
+        made = make_node(
+            dice.randrange(15),
+            datacenter=dice.choice(("dc1", "dc2")),
+            status=dice.choice((NodeStatus.READY, NodeStatus.DOWN)),
+            scheduling_eligibility=dice.choice(tuple(NodeEligibility)),
+        )
+        write(lambda change: put_found(change, made))
+
+    def evaluation():
+        made = make_evaluation(
+            dice.randrange(80), job_id=f"j{dice.randrange(9)}",
+            priority=dice.choice((10, 50)), status=dice.choice(OPEN),
+        )  # fmt: skip
+        before = sqlite_store.read(lambda reader: reader.evaluation(made.id))
+        if before is not None:
+            made = before.changed(status=EvalStatus.COMPLETE)
+        write(lambda change: put_found(change, made))
+
+    def allocation():
+        made = make_allocation(number=dice.randrange(70))
+        before = sqlite_store.read(lambda reader: reader.allocation(made.id))
+        if before is not None:
+            made = before.changed(
+                client_status=NEXT.get(before.client_status, ClientStatus.FAILED)
+            )
+        write(lambda change: put_found(change, made))
+
+    def write(work):
+        sqlite_store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
+
+    changes = (job, gone, node, evaluation, allocation)
+
+    def one():
+        dice.choice(changes)()
+
+    return one
+
+
+def test_an_open_list_ends_as_a_fresh_one(sqlite_store, change):
+    for _ in range(60):
+        change()
+    pages = [OpenPage(sqlite_store, kind, key) for kind, key in VIEWS]
+    for turn in range(40):
+        for _ in range(1 + turn % 3):
+            change()
+        for page in pages:
+            page.follow()
+            rows, around = page.fresh()
+            assert [*page.rows] == [*rows], (page.kind.name, page.key)
+            assert (page.rows, page.around) == (rows, around), (page.kind.name, page.key)
+
+
+def test_who_comes_between_a_change_and_its_reading_is_sent_every_row(sqlite_store, change):
+    page = OpenPage(sqlite_store, "jobs", "")
+    register = JobRegistration(job=make_job(id="one"))
+    register_job(sqlite_store, register, by=MANAGER, now=SOME_MOMENT, ids=CountingIDs())
+    page.follow()
+    for frame in sqlite_store.frames_since(0):
+        page.feed.observe(frame)
+    assert page.feed.standing(page.now) == ()
+    page.feed.is_due(page.now + SECOND)
+    (rows, *_) = sqlite_store.read(lambda reader: page.feed.flush(reader, page.now))
+    assert set(rows.html) == set(rows.order) == {"jobs-default/one"}
+
+
+def test_a_list_that_changes_all_the_time_is_read_at_a_bounded_rate(sqlite_store):
+    page = OpenPage(sqlite_store, "jobs", "")
+    register = JobRegistration(job=make_job(id="one"))
+    register_job(sqlite_store, register, by=MANAGER, now=SOME_MOMENT, ids=CountingIDs())
+    frames = sqlite_store.frames_since(0)
+    readings = 0
+    for turn in range(100):
+        for frame in frames:
+            page.feed.observe(frame)
+        readings += page.feed.is_due(SOME_MOMENT + turn * SECOND // 100)
+        sqlite_store.read(
+            lambda reader, turn=turn: page.feed.flush(reader, SOME_MOMENT + turn * SECOND // 100)
+        )
+    assert readings == 13
+
+
+def test_changes_of_hidden_namespaces_are_not_even_read(sqlite_store):
+    feed = feed_for(Subscription("jobs", "", frozenset({"team"})))
+    register = JobRegistration(job=make_job(id="one"))
+    register_job(sqlite_store, register, by=MANAGER, now=SOME_MOMENT, ids=CountingIDs())
+    for frame in sqlite_store.frames_since(0):
+        feed.observe(frame)
+    assert not feed.is_due(SOME_MOMENT)

@@ -1,0 +1,217 @@
+"""Lists: every order and facet by its address, the API's expressions, and what one may not see."""
+
+import html
+
+import pytest
+from msgspec.structs import replace
+
+from dashboard.queries import lists
+from dashboard.queries.list_kinds import KINDS
+from scheduler.state import nouns
+from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
+from scheduler.structs.deployment import Deployment, DeploymentStatus
+from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.job import Namespace
+from scheduler.structs.node import NodeStatus
+from tests.builders import (
+    SECOND,
+    SOME_MOMENT,
+    make_allocation,
+    make_evaluation,
+    make_job,
+    make_node,
+)
+from tests.dashboard.views.conftest import listed
+
+MANY = 130
+ORDERS = [
+    (kind.name, sign + name)
+    for kind in KINDS.values()
+    for name in kind.orders
+    for sign in ("", "-")
+]
+
+
+def words(answer):
+    return html.unescape(answer.text)
+
+
+@pytest.fixture
+def filled(store):
+    """More of everything than a page holds, in two namespaces."""
+
+    def work(change):
+        change.put(nouns.NAMESPACES, Namespace(name="team"))
+        for number in range(MANY):
+            space = "default" if number % 3 else "team"
+            job = make_job(
+                id=f"job-{number % 7}-{number}", namespace=space, type="service",
+                priority=10 * (number % 4 + 1), submit_time=SOME_MOMENT + number % 5 * SECOND,
+                create_index=7, modify_index=9,
+            )  # fmt: skip
+            change.put_job(job)
+            place = {"create_index": 10 + number // 4, "modify_index": 900 - number}
+            put_found(
+                change,
+                make_evaluation(
+                    number, namespace=space, job_id=job.id, priority=number % 3 * 10,
+                    status=EvalStatus.BLOCKED if number % 5 else EvalStatus.COMPLETE, **place,
+                ),
+            )  # fmt: skip
+            put_found(change, make_allocation(job, number, id=f"{number:036x}", **place))
+            put_found(change, make_node(
+                number, datacenter=f"dc{number % 3}",
+                status=NodeStatus.READY if number % 4 else NodeStatus.DOWN,
+            ))  # fmt: skip
+            put_found(change, Deployment(
+                id=f"{number:036x}", namespace=space, job_id=job.id,
+                status=DeploymentStatus.FAILED, **place,
+            ))  # fmt: skip
+
+    store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
+
+
+@pytest.mark.parametrize(("name", "sort"), ORDERS)
+def test_every_order_gives_every_row_once_whatever_the_pages(browser, store, filled, name, sort):
+    kind = KINDS[name]
+    pages, answer = [], browser.get(f"/{name}/", sort=sort)
+    while True:
+        pages.append(answer.context["list"])
+        if not pages[-1].next_url:
+            break
+        answer = browser.get(pages[-1].next_url)
+    shown = [key for page in pages for key in page.rows]
+    assert len(shown) == len(set(shown)) == MANY
+    assert len(pages) == -(-MANY // kind.page_size)
+    columns = kind.orders[sort.removeprefix("-")].columns
+    values = [value_of(row, columns) for page in pages for row in page.contexts]
+    assert values == sorted(values, reverse=sort.startswith("-"))
+    assert f'aria-sort="{"descending" if sort.startswith("-") else "ascending"}"' in answer.text
+
+
+def value_of(row, columns):
+    value = next(
+        getattr(holder, name, None) or holder
+        for holder in [row.get("line"), row.get("node"), row.get("evaluation"), row.get("alloc")]
+        if holder is not None
+        for name in ("job", "deployment", "")
+        if not name or hasattr(holder, name)
+    )
+    noun = {type(each): noun for noun, each in EXAMPLES}[type(value)]
+    cells = dict(zip(noun.column_names, noun.row(value, str), strict=True))
+    return tuple(cells[column] for column in columns)
+
+
+EXAMPLES = [
+    (nouns.JOBS, make_job()), (nouns.NODES, make_node()),
+    (nouns.EVALUATIONS, make_evaluation()), (nouns.ALLOCATIONS, make_allocation()),
+    (nouns.DEPLOYMENTS, Deployment(id="d", job_id="j")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "count"),
+    [
+        pytest.param("/jobs/", {"filter": "Priority == 20"}, 33, id="number"),
+        pytest.param("/jobs/", {"filter": 'ID matches "^job-1-"'}, 19, id="expression"),
+        pytest.param("/jobs/", {"filter": 'Type == "batch"'}, 0, id="column"),
+        pytest.param(
+            "/jobs/", {"filter": 'Namespace == "team"', "namespace": "default"}, 0, id="both-ways"
+        ),
+        pytest.param("/nodes/", {"status": "down", "datacenter": "dc1"}, 11, id="two-facets"),
+        pytest.param("/nodes/", {"status": "ready", "filter": 'Name == "node-2"'}, 1, id="node"),
+        pytest.param("/evaluations/", {"status": "complete", "type": "service"}, 26, id="facet"),
+        pytest.param("/evaluations/", {"job": "job-1-1"}, 1, id="job"),
+        pytest.param("/allocations/", {"status": "running"}, 0, id="none"),
+        pytest.param("/allocations/", {"wanted": "run", "namespace": "team"}, 44, id="namespace"),
+        pytest.param("/deployments/", {"filter": 'JobID contains "job-2"'}, 19, id="rollouts"),
+    ],
+)
+def test_rows_are_those_that_the_address_asks_for(browser, filled, path, query, count):
+    answer = browser.get(path, **query)
+    rows = listed(answer)
+    while answer.context["list"].next_url:
+        answer = browser.get(answer.context["list"].next_url)
+        rows += listed(answer)
+    assert len(rows) == len(set(rows)) == count
+
+
+def test_counts_of_a_facet_are_of_what_the_others_leave(browser, filled):
+    page = browser.get("/nodes/", datacenter="dc1").context["list"]
+    state, datacenter = page.facets[:2]
+    told = {choice.word: choice.count for choice in state.choices if choice.count}
+    assert told == {"all": 43, "ready": 32, "down": 11}
+    counts = [choice.count for choice in datacenter.choices]
+    assert (datacenter.chosen, counts[0], sum(counts[1:])) == ("dc1", MANY, MANY)
+    assert page.told == "43 of 130 fit"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param('Status = "run"', "from character 8 on", id="operator"),
+        pytest.param('Status == "x', "from character 11 on", id="open-text"),
+        pytest.param("Nothing == 1", 'struct field with name "Nothing"', id="field"),
+        pytest.param("Priority == many", 'parsing "many"', id="value"),
+        pytest.param('ID matches "("', "failed to compile", id="pattern"),
+        pytest.param("x" * 600, "500 characters at most", id="too-long"),
+    ],
+)
+def test_what_is_wrong_with_an_expression_is_named_with_its_place(browser, filled, text, told):
+    answer = browser.get("/jobs/", filter=text)
+    assert answer.status == 200
+    assert told in words(answer)
+    assert 'aria-invalid="true"' in answer.text
+    assert listed(answer) == []
+
+
+def test_an_expression_is_put_to_so_many_rows_and_the_next_page_goes_on(
+    browser, filled, monkeypatch
+):
+    monkeypatch.setattr(lists, "MOST_LOOKED_AT", 50)
+    query = {"filter": 'ID == "job-1-1" or ID matches "^job-3-1"'}
+    answer, shown, pages = browser.get("/jobs/", **query), [], 0
+    while True:
+        page, pages = answer.context["list"], pages + 1
+        shown += page.rows
+        if not page.next_url:
+            break
+        assert page.told.endswith("50")
+        assert "Look further" in answer.text
+        answer = browser.get(page.next_url)
+    assert pages == 3
+    assert sorted(shown) == sorted(
+        f"{'default' if number % 3 else 'team'}/job-{number % 7}-{number}"
+        for number in range(MANY)
+        if number == 1 or (number % 7 == 3 and str(number).startswith("1"))
+    )
+
+
+@pytest.mark.parametrize("after", ["[]", "[1]", "x", '["default", 7]', "[null]", "[{}]", "[1e99]"])
+def test_a_place_that_is_none_is_the_first_page(browser, filled, after):
+    first = listed(browser.get("/jobs/"))
+    assert listed(browser.get("/jobs/", after=after)) == first
+
+
+@pytest.mark.parametrize("path", ["/jobs/", "/evaluations/", "/allocations/", "/deployments/"])
+def test_a_list_shows_and_counts_only_what_one_may_see(guest, browser, store, filled, path):
+    def hide(change):
+        change.put_job(make_job(id="sealed", namespace="other"))
+        put_found(change, make_evaluation(990, namespace="other", job_id="sealed"))
+        alloc = make_allocation(make_job(id="sealed", namespace="other"), 991)
+        put_found(change, replace(alloc, id="9" * 36))
+        put_found(change, Deployment(
+            id="9" * 36, namespace="other", job_id="sealed", status=DeploymentStatus.FAILED,
+        ))  # fmt: skip
+
+    store.write(WriteKind.EVALUATION_UPDATED, hide, now=SOME_MOMENT)
+    mine, all_of_them = guest.get(path).context["list"], browser.get(path).context["list"]
+    assert (mine.total, all_of_them.total) == (MANY, MANY + 1)
+    for query in ({"namespace": "other"}, {"filter": 'Namespace == "other"'}):
+        answer = guest.get(path, **query)
+        assert listed(answer) == []
+        assert "sealed" not in answer.text
+        assert listed(browser.get(path, **query))
+    spaces = [facet for facet in mine.facets if facet.name == "namespace"]
+    assert [choice.word for choice in spaces[0].choices] == ["all", "default", "team"]
