@@ -12,7 +12,7 @@ from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 
 #: Addresses that never answer a page.
-_DATA = frozenset({"job-check", "audit-newer"})
+_DATA = frozenset({"job-check", "audit-newer", "notices"})
 _JSON = "application/json"
 #: Fields that are never written into a page.
 _SECRET = frozenset({"csrfmiddlewaretoken", "password", "old_password", "token", "secret"})

@@ -1,4 +1,4 @@
-"""What we keep beside Django's groups and accounts: the policies of a group.
+"""What we keep beside Django's groups and accounts: policies of groups, what people chose.
 
 No scheduling state: rows here have no index and no event, and the admin writes them.
 """
@@ -54,6 +54,26 @@ class ProviderAccount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} of {self.issuer}"
+
+
+class NoticeChoice(models.Model):
+    """Of what somebody wants to be told by the own browsers."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notice_choice"
+    )
+    kinds = models.CharField(max_length=255, blank=True, help_text="Words with blanks between.")
+    blocked_after = models.PositiveIntegerField(
+        default=300, help_text="Seconds that a job waits for room before that is told."
+    )
+
+    class Meta:
+        db_table = "notice_choice"
+        verbose_name = "choice of notifications"
+        verbose_name_plural = "choices of notifications"
+
+    def __str__(self) -> str:
+        return self.kinds
 
 
 class OwnToken(models.Model):

@@ -122,7 +122,10 @@ def _button(told: str, action: str) -> Right:
 ROUTES: Mapping[str, Right] = {
     # Everybody's own, and nobody else's.
     "account": EVERYBODY,
+    "account-notices": EVERYBODY,
     "account-password": EVERYBODY,
+    # What each of them tells is asked for where it is read.
+    "notices": EVERYBODY,
     "account-session-end": EVERYBODY,
     "account-sessions-end": EVERYBODY,
     "account-token-make": EVERYBODY,

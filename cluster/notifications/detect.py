@@ -35,6 +35,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     #: The page that shows it.
     path: str
+    #: Of whose work; "" for nodes.
+    namespace: str = ""
     #: Since when, ns; 0 where that is not known.
     since: int = 0
 
@@ -79,7 +81,7 @@ def _crash_loops(reader: RecordReader) -> Iterator[Condition]:
                 kind=NoticeKind.CRASH_LOOP, key=f"crash-loop/{key.namespace}/{key.job_id}",
                 text=f"Job {key.job_id} fails: {found.done} of {found.wanted} are there,"
                 f" {found.failed} failed so far.",
-                path=job_url(key),
+                path=job_url(key), namespace=key.namespace,
             )  # fmt: skip
 
 
@@ -98,7 +100,7 @@ def _of_rollout(rollout: Deployment, kind: NoticeKind, verb: str) -> Condition:
     return Condition(
         kind=kind, key=f"{kind}/{rollout.id}",
         text=f"Rollout of {rollout.job_id} version {rollout.job_version} {verb}.",
-        path=job_url(rollout.job_key), since=rollout.modify_time,
+        path=job_url(rollout.job_key), namespace=rollout.namespace, since=rollout.modify_time,
     )  # fmt: skip
 
 
@@ -128,5 +130,5 @@ def _blocked(reader: RecordReader) -> Iterator[Condition]:
         yield Condition(
             kind=NoticeKind.BLOCKED, key=f"blocked/{item.id}",
             text=f"Job {item.job_id} waits for room.",
-            path=f"/evaluations/{item.id}/", since=item.create_time,
+            path=f"/evaluations/{item.id}/", namespace=item.namespace, since=item.create_time,
         )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster.store.ports import RecordReader
+from dashboard.notices import WORDS, choice_of
 from dashboard.own_tokens import accessors_of
 from dashboard.people import people_of_groups, person_of, whom_to_ask
 from dashboard.queries.rights_told import cluster_rights, rights_sentence, rights_table
@@ -36,6 +37,18 @@ def account_page(
         "ask": whom_to_ask(),
         "sessions": sessions,
         "this_session": next((each for each in sessions if each.is_this), None),
+        **_notices(user.pk),
         **own_tokens(reader, person, accessors_of(user), viewer.now),
         **extra,
+    }
+
+
+def _notices(user_id: int) -> dict[str, Any]:
+    choice = choice_of(user_id)
+    return {
+        "notice_kinds": [
+            {"value": kind.value, "told": told, "is_chosen": kind in choice.kinds}
+            for kind, (told, _) in WORDS.items()
+        ],
+        "notice_minutes": choice.blocked_after // 60,
     }

@@ -85,7 +85,7 @@ def node_usage_page(
     if told is None:
         return context | _away(address, asked, f"Node {name} does not answer")
     there = node.node_resources
-    whole = Reserved(cpu=there.cpu.cpu_shares, memory=there.memory.memory_mb * MIB)
+    whole = Reserved(word="it has", cpu=there.cpu.cpu_shares, memory=there.memory.memory_mb * MIB)
     drawn = drawn_usage(as_one([told.machine]), whole, asked, now=told.now, since=told.since)
     return context | _panel(address, asked) | drawn
 

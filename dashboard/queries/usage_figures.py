@@ -53,6 +53,9 @@ class UsageWish(msgspec.Struct, frozen=True, kw_only=True):
 class Reserved(msgspec.Struct, frozen=True, kw_only=True):
     """What was set aside, in megahertz and bytes; 0: nothing, or not known."""
 
+    #: Completes "of 500 MHz".
+    word: str = "reserved"
+
     cpu: float = 0.0
     memory: float = 0.0
     memory_max: float = 0.0
@@ -75,8 +78,15 @@ def drawn_usage(
     memory = [(sums.at[place], float(sums.memory_bytes[place])) for place in rows]
     return {
         "figures": (
-            _figure("CPU", cpu, _mhz, (start, end), reserved.cpu),
-            _figure("Memory", memory, _bytes, (start, end), reserved.memory, reserved.memory_max),
+            _figure("CPU", cpu, _mhz, (start, end), (reserved.word, reserved.cpu)),
+            _figure(
+                "Memory",
+                memory,
+                _bytes,
+                (start, end),
+                (reserved.word, reserved.memory),
+                reserved.memory_max,
+            ),
         ),
         "lines": _table(cpu, memory),
         "remembered_since": since if since // SECOND > start else 0,
@@ -88,14 +98,23 @@ def _figure(
     rows: Sequence[Measure],
     told: Callable[[float], str],
     window: tuple[int, int],
-    reserved: float,
+    reserved: tuple[str, float],
     limit: float = 0,
 ) -> UsageFigure:
-    start, end = window
-    chart = usage_chart(rows, start=start, end=end, step=STEP_S, reserved=reserved, limit=limit)
-    now = told(chart.newest) if chart.newest is not None else "not known yet"
-    of = [f"of {told(reserved)} reserved"] if reserved else []
-    if reserved and chart.reserved is None:
+    (start, end), (word, most) = window, reserved
+    # Round numbers are those of the unit that is written.
+    unit = 1.0 if told is _mhz else _unit_of(max([most, *(value or 0.0 for _, value in rows)]))
+    chart = usage_chart(
+        [(at, None if value is None else value / unit) for at, value in rows],
+        start=start,
+        end=end,
+        step=STEP_S,
+        reserved=most / unit,
+        limit=limit / unit,
+    )
+    now = told(chart.newest * unit) if chart.newest is not None else "not known yet"
+    of = [f"of {told(most)} {word}"] if most else []
+    if most and chart.reserved is None:
         of.append("far above what is drawn")
     if limit:
         of.append(f"may take up to {told(limit)}")
@@ -103,10 +122,10 @@ def _figure(
         name=name,
         now=now,
         told=", ".join(of),
-        top=told(chart.top),
-        half=told(chart.top / 2),
+        top=told(chart.top * unit),
+        half=told(chart.top * unit / 2),
         chart=chart,
-        label=f"{name}: {', '.join([now, *of])}; at most {told(chart.largest)} in this time",
+        label=f"{name}: {', '.join([now, *of])}; at most {told(chart.largest * unit)} here",
     )
 
 
@@ -134,6 +153,14 @@ def _mhz(value: float) -> str:
         if value >= 10 or not value
         else f"{value:.1f}\N{NO-BREAK SPACE}MHz"
     )
+
+
+def _unit_of(size: float) -> float:
+    """Bytes of the largest unit of which there is one."""
+    unit = 1.0
+    while size >= unit * 1024:
+        unit *= 1024
+    return unit
 
 
 def _bytes(value: float) -> str:

@@ -98,7 +98,7 @@ async def change_password(request: HttpRequest, viewer: Viewer) -> HttpResponseB
 async def end_session(request: HttpRequest, _viewer: Viewer) -> HttpResponseBase:
     """POST /account/sessions/end/: the one named."""
     asked = request.POST.get("session", "")
-    if await sync_to_async(end_sign_in)(_id(request), asked):
+    if await sync_to_async(end_sign_in)(id_of(request), asked):
         note_own_act(request, "end a session")
         messages.success(request, "The session is ended.")
     else:
@@ -109,7 +109,7 @@ async def end_session(request: HttpRequest, _viewer: Viewer) -> HttpResponseBase
 @action
 async def end_sessions(request: HttpRequest, _viewer: Viewer) -> HttpResponseBase:
     """POST /account/sessions/end-others/: all but this one."""
-    ended = await sync_to_async(end_others)(_id(request), request.session.session_key or "")
+    ended = await sync_to_async(end_others)(id_of(request), request.session.session_key or "")
     if ended:
         note_own_act(request, "end all other sessions")
     messages.success(request, f"{count_of(ended, 'other session')} ended.")
@@ -131,7 +131,8 @@ async def shown_account(
     return await shown(request, viewer, _TEMPLATE, query)
 
 
-def _id(request: HttpRequest) -> int:
+def id_of(request: HttpRequest) -> int:
+    """The number of the account that asks."""
     user_id = request.user.pk
     assert user_id is not None, "pages are for people who are signed in"
     return int(user_id)

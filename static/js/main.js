@@ -7,6 +7,7 @@ import { attachKeyboard } from "./controllers/keyboard.js";
 import { attachLogs } from "./controllers/logs.js";
 import { attachMenus } from "./controllers/menu.js";
 import { attachNewer } from "./controllers/newer.js";
+import { attachNotices, watchNotices } from "./controllers/notices.js";
 import { attachRacks } from "./controllers/racks.js";
 import { attachReplay } from "./controllers/replay.js";
 import { attachUsage } from "./controllers/usage.js";
@@ -29,6 +30,7 @@ const ATTACH = [
   ["form[data-filter-form]", attachFilterForm],
   ["[data-logs]", attachLogs],
   ["[data-newer]", attachNewer],
+  ["[data-notices]", attachNotices],
   ["[data-racks]", attachRacks],
   ["[data-replay]", attachReplay],
   ["[data-usage]", attachUsage],
@@ -55,6 +57,7 @@ attachCopy();
 attachStandstill();
 attachConfirm();
 attachMenus();
+watchNotices();
 const live = startLive();
 document.addEventListener("replay:past", () => live?.pause());
 attachKeyboard(live);
