@@ -152,7 +152,7 @@ def database_from(url: str, sqlite_file: Path) -> dict[str, object]:
                 "timeout": 5,
                 "transaction_mode": "IMMEDIATE",
                 # Of each connection; with a thousand ids in it one takes 200 KB.
-                "cached_statements": 32,
+                "cached_statements": 160,
                 "init_command": (
                     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32000;"
                     # The leader checkpoints, so that no writer's commit does; this is for when

@@ -16,6 +16,7 @@ from cluster.operations.garbage import collection_settings
 from cluster.runtime.batch_size import BatchSize, looks_up
 from cluster.runtime.calm_collector import calm_collector
 from cluster.runtime.clock import RandomIDs, SystemClock
+from cluster.runtime.ending import is_ending
 from cluster.runtime.leader_channel import LeaderChannel, LeaderUnreachable
 from cluster.runtime.leader_protocol import (
     ALIVE,
@@ -41,11 +42,15 @@ from scheduler.worker import Batch, Turn, WorkerTools
 log = logging.getLogger(__name__)
 
 TYPES = ("service", "batch", "system", "sysbatch", CORE_TYPE)
-#: A drainer lingers for work this long, and ends after a while so that Celery sees it live.
-LINGER_S = 0.1
+#: A question for work waits so long: less than `LeaderSettings.awake_after_asking`, so that who
+#: waits counts as awake.
+ASK_S = 0.9
+#: A drainer that finds nothing stays awake this long: to wake it costs more than most jobs.
+LINGER_S = 60.0
 #: The first plan of a batch waits at most this long for those that are being made.
 GATHER_S = 0.003
-DRAIN_S = 30.0
+#: It ends after a while, so that Celery sees it live.
+DRAIN_S = 300.0
 
 
 class Drainer:
@@ -71,19 +76,26 @@ class Drainer:
         self._size = BatchSize()
 
     def drain(self) -> None:
-        """Work until there is nothing to do for `LINGER_S`, or `DRAIN_S` have passed."""
+        """Work until nothing comes for `LINGER_S`, `DRAIN_S` have passed, or the worker ends."""
         self._size.begin_anew()
         pulse = _Pulse(self)
         pulse.start()
         try:
-            end = self._clock.monotonic() + DRAIN_S
-            while self._clock.monotonic() < end:
+            now = self._clock.monotonic()
+            end, idle_until = now + DRAIN_S, now + LINGER_S
+            while now < min(end, idle_until) and not is_ending():
                 deliveries = self._dequeue()
-                if not deliveries:
+                if deliveries is None:
                     break
-                self._work(deliveries)
+                now = self._clock.monotonic()
+                if deliveries:
+                    self._work(deliveries)
+                    now = self._clock.monotonic()
+                    idle_until = now + LINGER_S
+                else:
+                    self._size.begin_anew()
             while self.channel.has_pending:
-                self.channel.collect(LINGER_S)
+                self.channel.collect(ASK_S)
         except LeaderUnreachable as error:
             # Tokens of a leader that does not answer are worth nothing; it will deliver again.
             log.warning("action=drain %s", error)
@@ -97,15 +109,16 @@ class Drainer:
         batch = self._batch
         return batch.working_on if batch is not None else ()
 
-    def _dequeue(self) -> Sequence[Delivery]:
-        body = DequeueBody(self.process, TYPES, self._size.limit, LINGER_S, SCHEDULER_VERSION)
+    def _dequeue(self) -> Sequence[Delivery] | None:
+        """What the leader hands out in time; None where it refuses to."""
+        body = DequeueBody(self.process, TYPES, self._size.limit, ASK_S, SCHEDULER_VERSION)
         asked = self.channel.send(DEQUEUE, body)
         while True:
-            for answer in self.channel.collect(LINGER_S):
+            for answer in self.channel.collect(ASK_S):
                 if answer.id == asked:
                     if answer.error:
                         log.warning("action=dequeue refused: %s", answer.error)
-                        return ()
+                        return None
                     return DEQUEUE.read_answer(answer)
                 self._note_refusal(answer)
 

@@ -1,16 +1,19 @@
 """The leader's end of its Redis list: requests in, answers out, and a nudge when the index moves.
 
-Two threads wait on Redis so that the leader's own thread waits in one place only. When Redis is
-away they try again; the leader goes on with the record alone.
+The leader's own thread waits for both at once. When Redis is away it tries again; the leader goes
+on with the record alone.
 """
 
 import logging
-import queue
-import threading
+import select
+import time
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import suppress
 
 import redis
 
+from cluster.redis_line import Command, RedisLine
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.leader_protocol import (
     INDEX_HINTS,
@@ -29,6 +32,14 @@ from cluster.runtime.leader_protocol import (
 log = logging.getLogger(__name__)
 
 _BATCH = 512
+#: How long a question for requests stands, and after how long without an answer it is lost.
+_ASK_S = 1
+_LOST_S = 5.0
+#: Redis that is away is tried again after this, and then waited for so long: the leader waits too.
+_PAUSE_S = 0.5
+_CONNECT_S = 1.0
+#: Seconds between two looks at which lists of answers should go if nobody reads them.
+_EXPIRE_EVERY_S = REPLY_EXPIRY_S / 4
 
 
 class Inbox:
@@ -38,44 +49,56 @@ class Inbox:
         self.epoch = epoch
         self._url = url
         self._clock = SystemClock()
-        self._arrived: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._answered: OrderedDict[str, tuple[float, str, bytes]] = OrderedDict()
         self._in_work: set[str] = set()
-        self._stopped = threading.Event()
-        self._redis = self._connect()
-        self._threads = [
-            threading.Thread(target=self._take_requests, name="inbox", daemon=True),
-            threading.Thread(target=self._watch_index, name="index", daemon=True),
-        ]
+        self._requests = RedisLine(url, patience_s=_CONNECT_S, connect_s=_CONNECT_S)
+        self._index = RedisLine(url, patience_s=_CONNECT_S, connect_s=_CONNECT_S)
+        self._out = RedisLine(url, connect_s=_CONNECT_S)
+        self._out.mute()
+        #: Answers that the question for requests still has coming, and when it was asked.
+        self._coming = 0
+        self._asked_at = 0.0
+        self._listens_again_at = self._speaks_again_at = 0.0
+        #: Lists of answers that were written to since they were last told when to go.
+        self._written: set[str] = set()
+        self._expired_at = 0.0
 
     def start(self) -> None:
         """Forget what was meant for an earlier leader, then listen."""
-        try:
-            self._redis.delete(LEADER_IN)
-        except redis.RedisError:
-            self._redis.connection_pool.disconnect()
-        for thread in self._threads:
-            thread.start()
+        with suppress(redis.RedisError), self._connect() as client:
+            client.delete(LEADER_IN)
+            for reply in client.scan_iter(f"{REPLY_PREFIX}*"):
+                client.expire(reply, REPLY_EXPIRY_S)
+        self._listen()
 
     def stop(self) -> None:
-        """Let the threads end; they notice within a second."""
-        self._stopped.set()
-        self._redis.close()
+        """End the connections; what was not sent is lost."""
+        for line in (self._requests, self._index, self._out):
+            line.close()
 
     def drain(self, timeout_s: float) -> list[Request]:
         """Wait for a request or a new index, then take everything that is there."""
-        found: list[Request] = []
-        try:
-            first = self._arrived.get(timeout=max(timeout_s, 0.0005))
-        except queue.Empty:
-            return found
+        until = self._clock.monotonic() + max(timeout_s, 0.0005)
         while True:
-            if first is not None and self._is_new(first):
-                found.append(first)
+            self._listen()
+            left = until - self._clock.monotonic()
             try:
-                first = self._arrived.get_nowait()
-            except queue.Empty:
-                return found
+                is_news, requests = self._look(max(left, 0.0))
+            except redis.RedisError:
+                is_news, requests = False, []
+            if is_news or left <= 0:
+                return [request for request in requests if self._is_new(request)]
+
+    def _look(self, timeout_s: float) -> tuple[bool, list[Request]]:
+        """Whether something came within the time, and the requests among it."""
+        lines = [line for line in (self._requests, self._index) if line.is_open]
+        if not lines:
+            time.sleep(min(timeout_s, _PAUSE_S))
+            return False, []
+        select.select(lines, [], [], timeout_s)
+        requests = [*self._arrived()]
+        told = self._index.arrived() if self._index.is_open else ()
+        return bool(requests) or any(each[:1] == [b"message"] for each in told), requests
 
     def answer(self, request: Request, body: object, error: str = "") -> None:
         """Answer one request."""
@@ -98,17 +121,11 @@ class Inbox:
 
     def publish(self, channel: str, payload: bytes) -> None:
         """A hint to whoever listens; lost when nobody does."""
-        try:
-            self._redis.publish(channel, payload)
-        except redis.RedisError:
-            self._redis.connection_pool.disconnect()
+        self._say(("PUBLISH", channel, payload))
 
     def leave(self, key: str, payload: bytes, seconds: int) -> None:
         """A note that lies there for so long; lost when Redis is away."""
-        try:
-            self._redis.set(key, payload, ex=seconds)
-        except redis.RedisError:
-            self._redis.connection_pool.disconnect()
+        self._say(("SET", key, payload, "EX", seconds))
 
     def _is_new(self, request: Request) -> bool:
         if request.id in self._in_work:
@@ -124,63 +141,69 @@ class Inbox:
     def _send(self, outgoing: list[tuple[str, bytes]]) -> None:
         if not outgoing:
             return
+        by_reply: dict[str, list[str | bytes]] = {}
+        for reply, payload in outgoing:
+            by_reply.setdefault(reply, ["RPUSH", reply]).append(payload)
+        self._written.update(by_reply)
+        self._say(*map(tuple, by_reply.values()))
+
+    def _say(self, *commands: Command) -> None:
+        """Send what may be lost: Redis that is away is not waited for each time."""
+        now = self._clock.monotonic()
+        if now < self._speaks_again_at:
+            return
         try:
-            pipe = self._redis.pipeline(transaction=False)
-            for reply, payload in outgoing:
-                pipe.rpush(reply, payload)
-            for reply in {reply for reply, _ in outgoing}:
-                pipe.expire(reply, REPLY_EXPIRY_S)
-            pipe.execute()
+            self._out.tell(*commands)
+            if now - self._expired_at >= _EXPIRE_EVERY_S:
+                self._expired_at = now
+                written, self._written = self._written, set()
+                self._out.tell(*(("EXPIRE", reply, REPLY_EXPIRY_S) for reply in written))
         except redis.RedisError:
-            self._redis.connection_pool.disconnect()
+            self._speaks_again_at = now + _PAUSE_S
 
     def _connect(self) -> redis.Redis:
         return redis.Redis.from_url(self._url, socket_timeout=5, socket_connect_timeout=2)
 
-    def _take_requests(self) -> None:
-        connection = self._connect()
-        while not self._stopped.is_set():
-            try:
-                popped = connection.blpop([LEADER_IN], timeout=1)
-                if popped is None:
-                    continue
-                self._accept(popped[1])
-                for raw in _several(connection.lpop(LEADER_IN, _BATCH)):
-                    self._accept(raw)
-            except redis.RedisError:
-                connection.connection_pool.disconnect()
-                self._stopped.wait(0.2)
-        connection.close()
+    def _listen(self) -> None:
+        """Open what is not open, and have a question for requests out."""
+        now = self._clock.monotonic()
+        if self._coming and now - self._asked_at > _ASK_S + _LOST_S:
+            self._requests.close()
+        if now < self._listens_again_at:
+            return
+        try:
+            if not self._index.is_open:
+                self._index.send(("SUBSCRIBE", INDEX_HINTS))
+            if not self._requests.is_open or not self._coming:
+                self._requests.send(("BLPOP", LEADER_IN, _ASK_S), ("LPOP", LEADER_IN, _BATCH))
+                self._coming, self._asked_at = 2, now
+        except redis.RedisError:
+            self._listens_again_at = now + _PAUSE_S
 
-    def _accept(self, raw: object) -> None:
-        assert isinstance(raw, bytes), "the connection decodes nothing"
+    def _arrived(self) -> Iterator[Request]:
+        """What came on the list, and the next question for more."""
+        if not self._requests.is_open:
+            return
+        answers = self._requests.arrived()
+        self._coming = max(0, self._coming - len(answers))
+        if not self._coming:
+            self._listen()
+        for answer in answers:
+            # BLPOP names the list before what was on it; of both nothing is None.
+            of_list = isinstance(answer, list) and answer[:1] == [LEADER_IN.encode()]
+            for raw in (answer or ())[1:] if of_list else answer or ():
+                request = self._readable(raw)
+                if request is not None:
+                    yield request
+
+    def _readable(self, raw: bytes) -> Request | None:
         try:
             request = request_in(raw)
         except UNREADABLE:
             # Anyone who can write to Redis could have put it there.
             log.warning("action=leader_in a message was not understood")
-            return
+            return None
         if request.reply and not request.reply.startswith(REPLY_PREFIX):
             log.warning("action=leader_in a message wanted its answer elsewhere")
-            return
-        self._arrived.put(request)
-
-    def _watch_index(self) -> None:
-        connection = self._connect()
-        while not self._stopped.is_set():
-            try:
-                channel = connection.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis has no types here
-                with channel:
-                    channel.subscribe(INDEX_HINTS)
-                    while not self._stopped.is_set():
-                        if channel.get_message(timeout=1.0):
-                            self._arrived.put(None)
-            except redis.RedisError:
-                connection.connection_pool.disconnect()
-                self._stopped.wait(0.2)
-        connection.close()
-
-
-def _several(popped: object) -> list[object]:
-    """What LPOP with a count gives: a list, or nothing."""
-    return popped if isinstance(popped, list) else []
+            return None
+        return request

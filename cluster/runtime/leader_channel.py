@@ -6,11 +6,11 @@ Sends again what found no answer, and gives up in the end. What is said is `lead
 import logging
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import redis
 
+from cluster.redis_line import RedisLine
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.leader_protocol import (
     GIVE_UP_S,
@@ -55,7 +55,7 @@ class LeaderChannel:
         self.reply = f"{REPLY_PREFIX}{process}"
         #: The epoch of the leader that answered last.
         self.epoch = 0
-        self._redis = redis.Redis.from_url(url, socket_timeout=5, socket_connect_timeout=2)
+        self._line = RedisLine(url)
         self._clock = SystemClock()
         self._ids = RandomIDs()
         self._pending: dict[str, _Pending] = {}
@@ -64,7 +64,7 @@ class LeaderChannel:
 
     def close(self) -> None:
         """Release the connection."""
-        self._redis.close()
+        self._line.close()
 
     @property
     def has_pending(self) -> bool:
@@ -97,28 +97,24 @@ class LeaderChannel:
         """
         self.flush()
         self._send_again()
+        wait_s = max(timeout_s, 0.01)
         try:
-            popped = self._redis.blpop([self.reply], timeout=max(timeout_s, 0.01))
-            if popped is None:
-                return []
-            raws = [popped[1], *self._waiting()]
+            # One question: what comes first is waited for, and what lies there beside it taken.
+            self._line.send(("BLPOP", self.reply, wait_s), ("LPOP", self.reply, _BATCH))
+            first = self._line.read(wait_s)
+            more = self._line.read()
         except redis.RedisError:
-            self._redis.connection_pool.disconnect()
             time.sleep(0.2)
             return []
-        return self._received(raws)
+        return self._received([*(first or ())[1:], *(more or ())])
 
     def poll(self) -> list[Answer]:
         """Answers that are there already. Waits for none, and sends nothing."""
         try:
-            return self._received(self._waiting())
+            self._line.send(("LPOP", self.reply, _BATCH))
+            return self._received(self._line.read() or ())
         except redis.RedisError:
-            self._redis.connection_pool.disconnect()
             return []
-
-    def _waiting(self) -> list[Any]:
-        """What lies on the list of answers, raw."""
-        return [*(self._redis.lpop(self.reply, _BATCH) or ())]
 
     def _received(self, raws: Sequence[bytes]) -> list[Answer]:
         answers = [answer for raw in raws if (answer := _readable(raw)) is not None]
@@ -172,9 +168,10 @@ class LeaderChannel:
         if not requests:
             return
         try:
-            self._redis.rpush(LEADER_IN, *map(encoded, requests))
-        except redis.RedisError:
-            self._redis.connection_pool.disconnect()
+            self._line.tell(("RPUSH", LEADER_IN, *map(encoded, requests)))
+        except redis.RedisError as error:
+            # Sent again under the same id after a second.
+            log.debug("action=push %s", error)
 
 
 def _readable(raw: bytes) -> Answer | None:

@@ -15,6 +15,7 @@ from django.conf import settings
 from cluster.operations.finishes import explained_bounds
 from cluster.runtime.calm_collector import calm_collector
 from cluster.runtime.clock import RandomIDs, SystemClock
+from cluster.runtime.ending import is_ending
 from cluster.runtime.leader_channel import (
     LeaderChannel,
     LeaderRefused,
@@ -39,8 +40,12 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-LINGER_S = 0.1
-DRAIN_S = 30.0
+#: As those of `drainer`; a question must not wait longer than `LeaderSettings.wake_again_after`.
+ASK_S = 0.9
+LINGER_S = 60.0
+DRAIN_S = 300.0
+#: Between two looks of one that waits for the lease.
+STANDBY_S = 0.1
 RENEW_S = 1.0
 #: Of all nodes, closed for refusing plans or by hand: more are not closed for refusing.
 LARGEST_SHARE = 0.1
@@ -72,21 +77,23 @@ class PlanDrainer:
         self._stepped_at = float("-inf")
 
     def drain(self) -> None:
-        """Judge plans until there is none for `LINGER_S`, or `DRAIN_S` have passed."""
-        end = self._clock.monotonic() + DRAIN_S
+        """Judge plans until none comes for `LINGER_S`, `DRAIN_S` have passed, or it has to end."""
+        now = self._clock.monotonic()
+        end, idle_until = now + DRAIN_S, now + LINGER_S
         try:
-            while self._clock.monotonic() < end:
+            while now < min(end, idle_until) and not is_ending():
+                now = self._clock.monotonic()
                 lease = self._hold()
                 if lease is None:
                     # Another applier holds it, or held it when it died: see whether it moves.
-                    time.sleep(LINGER_S)
+                    time.sleep(STANDBY_S)
                     continue
                 queued = self._next_plans()
-                if not queued:
-                    break
-                self._judge(queued, lease)
+                if queued:
+                    idle_until = now + LINGER_S
+                    self._judge(queued, lease)
             while self.channel.has_pending:
-                self.channel.collect(LINGER_S)
+                self.channel.collect(ASK_S)
         except Fenced:
             # The next step of the keeper finds out who holds the lease; plans of a leader that is
             # not one any more come again from the next.
@@ -104,7 +111,7 @@ class PlanDrainer:
         return self.keeper.held
 
     def _next_plans(self) -> tuple[QueuedPlan, ...]:
-        body = NextPlansBody(self.process, GROUP_LIMIT, LINGER_S)
+        body = NextPlansBody(self.process, GROUP_LIMIT, ASK_S)
         return self.channel.call(NEXT_PLANS, body)
 
     def _judge(self, queued: tuple[QueuedPlan, ...], lease: HeldLease) -> None:

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager, suppress
 from weakref import WeakKeyDictionary
 
 import redis
-import redis.asyncio
 from django.conf import settings
 
+from cluster.redis_line import RedisLine
 from cluster.store.access import StoreAccess, the_store
 from cluster.store.hints import CHANNEL
 from scheduler.errors import StaleSnapshot
@@ -129,16 +129,33 @@ class Follower:
     async def _hear(self) -> None:
         """Wake the other task as soon as a writer says there is something."""
         while True:
-            client = redis.asyncio.Redis.from_url(
-                self._redis_url, socket_timeout=None, socket_connect_timeout=1
-            )
+            line = RedisLine(self._redis_url, patience_s=1.0, connect_s=1.0)
             try:
-                async with client, client.pubsub() as channel:
-                    await channel.subscribe(CHANNEL)
-                    async for _message in channel.listen():
-                        self._hinted.set()
-            except (redis.RedisError, OSError):
-                await asyncio.sleep(_PAUSE_AFTER_FAILURE_S)
+                await asyncio.to_thread(line.send, ("SUBSCRIBE", CHANNEL))
+                await self._listen_on(line)
+            except redis.RedisError as error:
+                logger.debug("action=hear %s", error)
+            finally:
+                line.close()
+            await asyncio.sleep(_PAUSE_AFTER_FAILURE_S)
+
+    async def _listen_on(self, line: RedisLine) -> None:
+        """Until the connection breaks; whatever it says is a hint."""
+        loop, gone, number = asyncio.get_running_loop(), asyncio.Event(), line.fileno()
+
+        def take() -> None:
+            try:
+                line.arrived()
+            except redis.RedisError:
+                loop.remove_reader(number)
+                gone.set()
+            self._hinted.set()
+
+        loop.add_reader(number, take)
+        try:
+            await gone.wait()
+        finally:
+            loop.remove_reader(number)
 
 
 _followers: WeakKeyDictionary[asyncio.AbstractEventLoop, Follower] = WeakKeyDictionary()

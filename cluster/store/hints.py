@@ -1,13 +1,15 @@
 """Telling followers that there is a new index: a hint by Redis that may be lost.
 
-In: indexes, after their commit. Out: messages on the channel `index`, the newest only, from a
-thread of their own, so that no writer ever waits for Redis.
+In: indexes, after their commit. Out: messages on the channel `index`, the newest only, sent by who
+wrote; a thread connects anew when Redis was away, so that no writer ever waits for that.
 """
 
 import os
 import threading
 
 import redis
+
+from cluster.redis_line import RedisLine
 
 CHANNEL = "index"
 _PATIENCE_S = 0.05
@@ -20,6 +22,7 @@ class IndexHints:
     def __init__(self, url: str) -> None:
         self._url = url
         self._newest = 0
+        self._line = self._new_line()
         self._wake = threading.Event()
         self._ends = threading.Event()
         self._lock = threading.Lock()
@@ -31,6 +34,9 @@ class IndexHints:
         self._newest = max(self._newest, index)
         if self._process != os.getpid():
             self._start()
+        with self._lock:
+            if self._line.is_open and self._is_sent():
+                return
         self._wake.set()
 
     def close(self) -> None:
@@ -41,24 +47,43 @@ class IndexHints:
             self._thread.join()
 
     def _start(self) -> None:
-        """Threads do not survive a fork, so each process starts its own."""
+        """Threads and connections do not survive a fork, so each process has its own."""
         with self._lock:
             if self._process == os.getpid():
                 return
+            self._line = self._new_line()
             self._wake, self._ends = threading.Event(), threading.Event()
             self._thread = threading.Thread(target=self._run, name="index-hints", daemon=True)
             self._process = os.getpid()
             self._thread.start()
 
+    def _new_line(self) -> RedisLine:
+        line = RedisLine(self._url, patience_s=_PATIENCE_S, connect_s=_PATIENCE_S)
+        line.mute()
+        return line
+
+    def _is_sent(self) -> bool:
+        try:
+            self._line.tell(("PUBLISH", CHANNEL, str(self._newest)))
+        except redis.RedisError:
+            return False
+        return True
+
     def _run(self) -> None:
-        client = redis.Redis.from_url(
-            self._url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S
-        )
+        """Connect whenever somebody could not send, and say what they would have said."""
         while not self._ends.is_set():
             self._wake.wait()
             self._wake.clear()
+            if self._ends.is_set():
+                break
+            fresh = self._new_line()
             try:
-                client.publish(CHANNEL, str(self._newest))
-            except (redis.RedisError, OSError):
+                fresh.open()
+            except redis.RedisError:
                 self._ends.wait(_PAUSE_AFTER_FAILURE_S)
-        client.close()
+                continue
+            with self._lock:
+                self._line.close()
+                self._line = fresh
+                self._is_sent()
+        self._line.close()

@@ -24,7 +24,7 @@ class LeaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     lost_worker_after: float = 5.0
     wake_again_after: float = 1.0
     #: A process that asked for work so recently, and was not sent away since, is awake.
-    awake_after_asking: float = 0.25
+    awake_after_asking: float = 1.0
     #: Worker processes that exist even when they have not said so yet.
     expected_workers: int = 1
     #: While workers take turns: for so long others wait for one that thinks.

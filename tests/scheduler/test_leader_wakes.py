@@ -30,9 +30,9 @@ def test_a_process_that_asked_a_moment_ago_is_awake() -> None:
     world = make_world(expected_workers=0)
     dequeue(world, "a")
     world.put_evaluations(E)
-    assert wakes(world, 0.2) == 0
-    assert world.leader.next_deadline(world.moment) == pytest.approx(1000.25)
-    assert wakes(world, 0.05) == 1
+    assert wakes(world, 0.9) == 0
+    assert world.leader.next_deadline(world.moment) == pytest.approx(1001.0)
+    assert wakes(world, 0.2) == 1
 
 
 def test_a_process_that_was_sent_away_sleeps_however_lately_it_asked() -> None:

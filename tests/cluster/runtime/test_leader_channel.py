@@ -21,8 +21,6 @@ def inbox(redis_url):
     opened.start()
     yield opened
     opened.stop()
-    for thread in opened._threads:
-        thread.join(PATIENCE_S)
 
 
 @pytest.fixture
@@ -133,8 +131,6 @@ def test_a_new_leader_forgets_what_was_meant_for_the_last_one(redis_url, channel
         assert [request.kind for request in arrived(successor, 1)] == ["plans_done"]
     finally:
         successor.stop()
-        for thread in successor._threads:
-            thread.join(PATIENCE_S)
 
 
 def test_rubbish_on_the_list_is_passed_over(inbox, channel, redis_url):

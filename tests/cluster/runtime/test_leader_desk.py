@@ -56,8 +56,6 @@ class Office:
     def close(self):
         self.channel.close()
         self.inbox.stop()
-        for thread in self.inbox._threads:
-            thread.join(PATIENCE_S)
 
 
 @pytest.fixture
