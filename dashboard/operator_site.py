@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, Right]] = {
         "JobVersionRow": ALL_WORK,
         "JobSubmissionRow": ALL_WORK,
         "JobSummaryRow": ALL_WORK,
+        "ServiceRow": ALL_WORK,
         "ScalingPolicyRow": ALL_WORK,
         "ScalingEventRow": ALL_WORK,
         "PeriodicLaunchRow": ALL_WORK,

@@ -15,6 +15,7 @@ from cluster.agent.alloc_host import AllocHost
 from cluster.agent.alloc_runner import Surroundings
 from cluster.agent.answers import Answers
 from cluster.agent.channel_client import ChannelClient
+from cluster.agent.check_keeper import CheckKeeper
 from cluster.agent.client import ClientSettings, NodeClient
 from cluster.agent.collector import Collector
 from cluster.agent.config import AgentConfig
@@ -32,6 +33,7 @@ from cluster.agent.node_identity import NodeIdentity
 from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.self_watch import SelfWatch
 from cluster.agent.server_link import ServerLink
+from cluster.agent.service_keeper import ServiceKeeper
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.usage_answers import UsageAnswers
 from cluster.agent.usage_sampler import UsageSampler
@@ -72,6 +74,11 @@ class Agent:
             means,
             ClientSettings(join_token=config.join_token, dev=config.dev, server=config.server),
         )
+        self.services = ServiceKeeper(self.host, self.link, means.clock, config.server)
+        self.checks = CheckKeeper(self.host, means.clock)
+        self._report = self.host.changed
+        self.host.changed = self._changed
+        self.client.came_back = self.services.begin_anew
         self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)
         self.metadata = NodeMetadata(config.meta, self.storage, self.client.node_changed)
         self.identity.wants_beat = self.client.beat_now
@@ -83,6 +90,7 @@ class Agent:
             self.metadata,
             self.identity,
             UsageAnswers(self.sampler, self.storage.alloc_dir),
+            self.checks.results,
         )
         self.channel = ChannelClient(
             config.server,
@@ -100,6 +108,12 @@ class Agent:
 
     def _look(self) -> Node:
         return fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())
+
+    def _changed(self, alloc_id: str) -> None:
+        """An allocation has another state: the server hears of it, its services follow it."""
+        self._report(alloc_id)
+        self.services.look(alloc_id)
+        self.checks.look(alloc_id)
 
     def _reached(self) -> None:
         """Each agent holds a channel of its own."""
@@ -120,6 +134,7 @@ class Agent:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+            await self.checks.close()
             await self.host.close()
             await self.link.close()
             self.storage.close()
@@ -130,7 +145,12 @@ class Agent:
             loops.create_task(self._hold_channel())
             loops.create_task(self.collector.run())
             loops.create_task(self.watch.run())
+            loops.create_task(self._register_services())
             loops.create_task(self.sampler.run())
+
+    async def _register_services(self) -> None:
+        await self.client.is_registered.wait()
+        await self.services.run()
 
     async def _hold_channel(self) -> None:
         await self.client.is_registered.wait()

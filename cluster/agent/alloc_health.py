@@ -1,7 +1,7 @@
 """Whether an allocation is healthy in its deployment or migration (node-agent-2.md 14).
 
-In: task states and the time. Out: one verdict, given once per deployment. The states of the tasks
-decide; where checks of services are to decide as well nothing is ever healthy, as none is run.
+In: task states, checks that fail, the time. Out: one verdict, given once per deployment. States of
+the tasks decide, and where it is asked for the checks of their services as well.
 """
 
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from cluster.agent.lifecycle_gates import hook_of, is_sidecar
 from cluster.agent.task_run import TaskRun
 from cluster.jobspec.durations import duration_text
-from cluster.jobspec.left_out import unrun_checks
+from cluster.jobspec.left_out import counted_checks
 from cluster.jobspec.quoting import quoted
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.job import Job, JobType
-from scheduler.structs.policies import MigrateStrategy, UpdateStrategy
+from scheduler.structs.policies import MigrateStrategy
 from scheduler.structs.task_group import TaskGroup
 from scheduler.structs.wire import Duration, Nanoseconds
 
@@ -48,8 +48,13 @@ class HealthTracker:
         self.wake_at: Nanoseconds = 0
         #: A simulated node: checks pass there as tasks run there.
         self.passes_checks = passes_checks
-        #: The checks that would have to pass, and that nobody runs.
-        self.unrun: tuple[str, ...] = ()
+        self.counts_checks = False
+        #: What was last found to fail; None: nothing was probed yet.
+        self.found: tuple[str, ...] | None = None
+        #: The checks that have to pass and do not, by name; at first all of them.
+        self.failing: tuple[str, ...] = ()
+        #: When the last of them passed.
+        self.passing_since: Nanoseconds = 0
         self._arm(alloc, job, group, now)
 
     def follow(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
@@ -57,6 +62,12 @@ class HealthTracker:
         if alloc.deployment_id != self.deployment_id:
             self.deployment_id = alloc.deployment_id
             self._arm(alloc, job, group, now)
+
+    def note_checks(self, failing: tuple[str, ...], now: int) -> None:
+        """Which of the checks that count do not pass."""
+        if failing or self.found != ():
+            self.passing_since = now
+        self.found = self.failing = failing
 
     def judge(
         self, status: ClientStatus, runs: Iterable[TaskRun], now: int
@@ -87,7 +98,9 @@ class HealthTracker:
         if strategy is None or self.is_decided:
             self.wake_at = 0
             return
-        self.unrun = () if self.passes_checks else _unrun(strategy, group)
+        self.counts_checks = not self.passes_checks and strategy.health_check != "task_states"
+        if self.counts_checks and self.found is None:
+            self.failing = counted_checks(group)
         self.min_healthy = strategy.min_healthy_time
         self.span = strategy.healthy_deadline
         self.deadline = now + strategy.healthy_deadline
@@ -102,10 +115,12 @@ class HealthTracker:
             return HealthReport(healthy=False, reasons=self._told(culprits))
         if all(run.state.state != "pending" for run in watched):
             # A process that ran before this deployment proves itself in it all the same.
-            latest = max((self.since, *(run.state.started_at for run in watched)))
-            if now >= latest + self.min_healthy and not self.unrun:
+            failing = self.failing if self.counts_checks else ()
+            passing = self.passing_since if self.counts_checks else 0
+            latest = max((self.since, passing, *(run.state.started_at for run in watched)))
+            if now >= latest + self.min_healthy and not failing:
                 return HealthReport(healthy=True)
-            due = self.deadline if self.unrun else latest + self.min_healthy
+            due = self.deadline if failing else latest + self.min_healthy
             self.wake_at = min(self.deadline, due)
         else:
             self.wake_at = self.deadline
@@ -119,9 +134,12 @@ class HealthTracker:
         for run in watched:
             if run.state.state == "pending":
                 reasons[run.task.name] = f"Task not running {by}"
-            elif run.state.state == "running" and self.unrun:
-                names = ", ".join(quoted(name) for name in self.unrun)
-                reasons[run.task.name] = f"Checks are not run yet, so none passed {by}: {names}"
+            elif run.state.state == "running" and self.counts_checks and self.failing:
+                names = ", ".join(quoted(name) for name in self.failing)
+                wanted = duration_text(self.min_healthy)
+                reasons[run.task.name] = (
+                    f"Checks not passing for min_healthy_time of {wanted} {by}: {names}"
+                )
             elif run.state.state == "running":
                 wanted = duration_text(self.min_healthy)
                 reasons[run.task.name] = f"Task not running for min_healthy_time of {wanted} {by}"
@@ -130,11 +148,6 @@ class HealthTracker:
     def _told(self, reasons: dict[str, str]) -> dict[str, str]:
         """Tasks hear of it only within a deployment."""
         return reasons if self.deployment_id else {}
-
-
-def _unrun(strategy: UpdateStrategy | MigrateStrategy, group: TaskGroup) -> tuple[str, ...]:
-    """The checks that this strategy waits for."""
-    return unrun_checks(group) if strategy.health_check != "task_states" else ()
 
 
 def _has_ended_badly(run: TaskRun) -> bool:

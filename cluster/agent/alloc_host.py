@@ -19,6 +19,7 @@ from cluster.agent.artifact_hook import ArtifactHook
 from cluster.agent.drivers.driver import Driver, Handle, Launch, StartError
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending
+from cluster.agent.services import group_problem
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_run import AbortStart, Command, SignalTask, StartTask, StopTask
 from scheduler.ports import Clock
@@ -155,6 +156,17 @@ class AllocHost:
             raise TaskRefused(str(problem)) from problem
         self._apply(entry, [])
 
+    def note_checks(self, alloc_id: str, failing: tuple[str, ...]) -> None:
+        """Of the checks that count for the allocation's health, those that do not pass."""
+        entry = self.entries[alloc_id]
+        if entry.runner.health.found != failing:
+            self._apply(entry, entry.runner.note_checks(failing, self.clock.now()))
+
+    def fail_checked(self, alloc_id: str, task: str, reason: str) -> None:
+        """A check has failed for too long: its task runs anew, or every one (no name)."""
+        entry = self.entries[alloc_id]
+        self._apply(entry, entry.runner.fail_checked(task, reason, self.clock.now()))
+
     def acknowledge(self, report: AllocationReport) -> None:
         """The server has this report in its record."""
         entry = self.entries.get(report.id)
@@ -206,7 +218,8 @@ class AllocHost:
         except OSError as problem:
             self._apply(entry, runner.fail_setup(str(problem), now))
         else:
-            self._apply(entry, runner.begin(now))
+            why = group_problem(runner, self.launcher.node())
+            self._apply(entry, runner.fail_setup(why, now) if why else runner.begin(now))
 
     def _apply(self, entry: HostedAlloc, commands: list[Command]) -> None:
         for command in commands:

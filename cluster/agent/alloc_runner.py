@@ -169,6 +169,18 @@ class AllocRunner:
             raise TaskRefused("Task not running")
         return run.restart(now, "User requested task to restart")
 
+    def note_checks(self, failing: tuple[str, ...], now: int) -> list[Command]:
+        """Checks of its services were looked at: these do not pass, of those that count."""
+        self.health.note_checks(failing, now)
+        return self._settle(now)
+
+    def fail_checked(self, name: str, reason: str, now: int) -> list[Command]:
+        """A check has failed for too long: run its task, or every task, anew as a failure."""
+        runs = [self.tasks[name]] if name in self.tasks else list(self.tasks.values())
+        if self.killing is not None:
+            return []
+        return [command for run in runs for command in run.fail_check(now, reason)]
+
     def signal_tasks(self, name: str, signal: str, now: int) -> list[Command]:
         """Send a signal to one task, or to all running ones."""
         if name and name not in self.tasks:

@@ -3,7 +3,7 @@
 In: a verb and its body. Out: bytes, in the shapes of the public API (http-api.md 3.3, 3.4).
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import msgspec
 
@@ -70,7 +70,7 @@ class MetadataCall(Wire, frozen=True):
 class Answers:
     """The answers of one node."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of an agent
         self,
         host: AllocHost,
         storage: Storage,
@@ -78,8 +78,13 @@ class Answers:
         metadata: NodeMetadata,
         identity: NodeIdentity | None = None,
         measured: Measured = UNMEASURED,
+        checks: Callable[[str], Mapping[str, object]] = lambda _alloc_id: {},
     ) -> None:
-        """`measured`: what is told of usage; a simulated node measures nothing."""
+        """`measured`: what is told of usage; `checks`: what those of an allocation found.
+
+        A simulated node measures nothing and checks nothing.
+        """
+        self._found = checks
         self.identity = identity
         self.host = host
         self.storage = storage
@@ -90,6 +95,7 @@ class Answers:
             "logs": self._logs,
             "restart": self._restart,
             "signal": self._signal,
+            "alloc.checks": self._checks,
             "collect": self._collect,
             "host.collect": self._collect_all,
             "metadata.read": self._read_metadata,
@@ -124,6 +130,11 @@ class Answers:
         known(self.host, call.alloc_id)
         await self.host.signal(call.alloc_id, call.task, call.signal)
         yield b"{}"
+
+    async def _checks(self, body: Body) -> AsyncIterator[bytes]:
+        call = msgspec.convert(body, AllocCall)
+        known(self.host, call.alloc_id)
+        yield msgspec.json.encode(self._found(call.alloc_id))
 
     async def _collect(self, body: Body) -> AsyncIterator[bytes]:
         call = msgspec.convert(body, AllocCall)

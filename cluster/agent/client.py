@@ -77,6 +77,8 @@ class NodeClient:
         self.ttl_s = 0.0
         #: Told at each sign that the server can be reached.
         self.contacted: Callable[[], None] = lambda: None
+        #: Told when the server had taken the node for lost, or has it anew.
+        self.came_back: Callable[[], None] = lambda: None
         self.is_registered = asyncio.Event()
         self.is_ready = asyncio.Event()
         self._changed_node = asyncio.Event()
@@ -119,6 +121,7 @@ class NodeClient:
                 await asyncio.sleep(self.retry.registration(failures, self.chance()))
             else:
                 self._contact(answer)
+                self.came_back()
                 self.is_registered.set()
                 return
 
@@ -145,6 +148,7 @@ class NodeClient:
                 continue
             if ever and answer.index:
                 logger.warning("the server had missed this node's heartbeat")
+                self.came_back()
             failures = 0
             self._contact(answer)
             if answer.status == "ready":

@@ -36,6 +36,7 @@ def attributes_of_machine(alloc_dir: Path) -> dict[str, str]:
     attributes = {**_cpu(), **_host(), **_storage(alloc_dir)}
     attributes["memory.totalbytes"] = str(psutil.virtual_memory().total)
     attributes["nomad.version"] = REFERENCE_VERSION
+    attributes["nomad.service_discovery"] = "true"
     if address := default_address():
         attributes["unique.network.ip-address"] = address
     return {key: value for key, value in attributes.items() if value}

@@ -17,6 +17,7 @@ from scheduler.structs.allocation import (
 )
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeEvent
+from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.wire import Duration, Nanoseconds, Wire, wire_names
 
 NODE_HEADER = "X-Bivouac-Node"
@@ -150,6 +151,15 @@ class EmitEvents(Wire, frozen=True):
     """Lines for the node's history."""
 
     events: tuple[NodeEvent, ...]
+
+
+class ReportServices(Wire, frozen=True):
+    """Services that are there now, and ids of those that are not any more."""
+
+    registered: tuple[ServiceRegistration, ...] = ()
+    ended: tuple[str, ...] = ()
+    #: The node has no others.
+    is_whole: bool = False
 
 
 class Refused(Wire, frozen=True):

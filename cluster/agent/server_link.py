@@ -29,6 +29,7 @@ from cluster.agent.protocol import (
     Registered,
     Report,
     Reported,
+    ReportServices,
     decode,
     encode,
 )
@@ -131,6 +132,10 @@ class ServerLink:
     async def emit(self, message: EmitEvents) -> Reported:
         """Lines for the node's history."""
         return await self._post("events", message, Reported)
+
+    async def services(self, message: ReportServices) -> Reported:
+        """Where services of this node's allocations listen."""
+        return await self._post("services", message, Reported)
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -79,6 +79,8 @@ class TaskRun:
     #: The running process is stopped for good, not for a restart.
     kill_asked: bool = False
     restart_asked: bool = False
+    #: The running process is stopped because a check of its service failed.
+    check_failed: bool = False
     #: Not to be started before the server was heard.
     held: bool = False
 
@@ -127,6 +129,9 @@ class TaskRun:
         if self.restart_asked:
             self.restart_asked = False
             return self._run_again(now, 0, "")
+        if self.check_failed:
+            self.check_failed = False
+            ending = replace(ending, message=ending.message or "unhealthy")
         return self._after_own_end(ending, now, chance)
 
     def _after_own_end(self, ending: Ending, now: int, chance: float) -> list[Command]:
@@ -180,6 +185,14 @@ class TaskRun:
             return []
         self.say(events.restart_signaled(now, reason))
         self.restart_asked = True
+        return self._stop_process()
+
+    def fail_check(self, now: int, reason: str) -> list[Command]:
+        """Stop the running process; its end counts as a failure, whatever it says."""
+        if self.phase is not Phase.RUNNING:
+            return []
+        self.say(events.restart_signaled(now, reason))
+        self.check_failed = True
         return self._stop_process()
 
     def revive(self, now: int, reason: str) -> None:

@@ -4,6 +4,7 @@ from django.urls import path
 
 from cluster.agent import endpoints
 from cluster.agent.endpoints import endpoint
+from cluster.agent.service_endpoint import take_services
 
 urlpatterns = [
     path("register", endpoint("POST", endpoints.take_registration)),
@@ -12,5 +13,6 @@ urlpatterns = [
     path("allocations/fetch", endpoint("POST", endpoints.give_whole_allocations)),
     path("allocations/ended", endpoint("POST", endpoints.give_ended)),
     path("report", endpoint("POST", endpoints.take_report)),
+    path("services", endpoint("POST", take_services)),
     path("events", endpoint("POST", endpoints.take_events)),
 ]

@@ -8,12 +8,14 @@ from cluster.api.paging import Rows, check_uuid, page_of_rows, read_listing_by_u
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
+from cluster.api.services import services_of
 from cluster.api.stubs import allocation_form, allocation_stub
 from cluster.api.watches import watch_row, watch_table
 from cluster.operations.allocations import stop_allocation
 from cluster.operations.rights import require
 from cluster.store.ports import RecordReader
 from scheduler.state import nouns
+from scheduler.state.service_noun import SERVICES
 from scheduler.structs.allocation import Allocation
 
 _LOOKUP = "alloc lookup failed: "
@@ -56,7 +58,7 @@ async def read_allocation(call: Call, alloc_id: str) -> HttpResponse:
 
 
 async def allocation_services(call: Call, alloc_id: str) -> HttpResponse:
-    """GET /v1/allocation/<id>/services: none are registered yet."""
+    """GET /v1/allocation/<id>/services."""
 
     def work(reader: RecordReader) -> Found:
         index = reader.table_index("allocations")
@@ -64,9 +66,9 @@ async def allocation_services(call: Call, alloc_id: str) -> HttpResponse:
         require(call.caller, call.namespace if alloc is None else alloc.namespace, "read-job")
         if alloc is None:
             return Found(index=index, missing="allocation not found")
-        return Found(index=index, body=[])
+        return services_of(reader, alloc_id)
 
-    return await answer_read(call, work)
+    return await answer_read(call, work, watch_table(SERVICES.table_index))
 
 
 async def stop(call: Call, alloc_id: str) -> HttpResponse:

@@ -83,10 +83,14 @@ async def stats(call: Call, alloc_id: str) -> HttpResponse:
 
 
 async def checks(call: Call, alloc_id: str) -> HttpResponse:
-    """GET /v1/client/allocation/<id>/checks: none are run yet."""
+    """GET /v1/client/allocation/<id>/checks: what its checks found last, by their ids."""
     alloc = await allocation_of(call, alloc_id)
     require(call.caller, alloc.namespace, "read-job")
-    return answer_json(call.request, {})
+    if alloc.is_terminal:
+        return answer_json(call.request, {})
+    asked: dict[str, object] = {"AllocID": alloc.id}
+    told = await call_agent_once(alloc, "alloc.checks", asked, by=call.caller)
+    return answer_json(call.request, told)
 
 
 async def host_stats(call: Call) -> HttpResponse:

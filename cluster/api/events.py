@@ -34,10 +34,12 @@ from scheduler.state.nouns import (
     NAMESPACES,
     NOUNS,
 )
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.variable_nouns import VARIABLES
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.story import Story
 from scheduler.structs.variable import SealedVariable
 
@@ -61,6 +63,7 @@ _PUBLIC: dict[str, str] = {
     Topic.COLLECTION: "Collection",
     Topic.STORY: "Story",
     VARIABLES.topic: "Variable",
+    SERVICES.topic: "Service",
     **{noun.topic: noun.topic for noun in _OF_ACCESS},
 }
 _WITHOUT_NAMESPACE = frozenset[str](
@@ -282,6 +285,8 @@ def _type_of(frame: EventFrame, event: StateEvent) -> str:
     An evaluation that ends with its plan has the name it would have in a write of its own: clients
     wait for that.
     """
+    if event.topic == SERVICES.topic:
+        return "ServiceDeregistration" if event.deleted else "ServiceRegistration"
     kind = frame.kind
     if kind == WriteKind.PLAN_RESULT and isinstance(event.value, Evaluation):
         kind = WriteKind.EVALUATION_UPDATED if event.value.is_terminal else kind
@@ -303,6 +308,8 @@ def filter_keys(event: StateEvent) -> tuple[str, ...] | None:
         return value.job_id, value.deployment_id
     if isinstance(value, Story):
         return value.kind.value, value.job_id
+    if isinstance(value, ServiceRegistration):
+        return value.job_id, value.service_name
     return (value.job_id,) if isinstance(value, Deployment) else None
 
 

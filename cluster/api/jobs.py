@@ -10,12 +10,14 @@ from cluster.api.paging import Rows, page_of_rows, read_listing
 from cluster.api.parameters import quoted, read_flag, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found
+from cluster.api.services import forms
 from cluster.api.stubs import allocation_stub, evaluation_form, job_stub, summary_form
-from cluster.api.watches import JOB_TABLES, watch_job, watch_row
+from cluster.api.watches import JOB_TABLES, watch_job, watch_row, watch_table
 from cluster.operations.errors import OperationRefused
 from cluster.store.ports import RecordReader
 from scheduler.state import nouns
 from scheduler.state.nouns import JOB_SUBMISSIONS
+from scheduler.state.service_noun import SERVICES
 from scheduler.structs.job import Job
 
 NOT_FOUND = "job not found"
@@ -148,8 +150,15 @@ async def job_submission(call: Call, job_id: str) -> HttpResponse:
 
 
 async def job_services(call: Call, job_id: str) -> HttpResponse:
-    """GET /v1/job/<id>/services: none are registered yet."""
-    return await _of_job(call, job_id, lambda _job: [])
+    """GET /v1/job/<id>/services."""
+    call.require("read-job")
+    table = SERVICES.table_index
+
+    def work(reader: RecordReader) -> Found:
+        found = reader.list_by(SERVICES, "job", (call.namespace, job_id))
+        return Found(index=reader.table_index(table), body=forms(found))
+
+    return await answer_read(call, work, watch_table(table))
 
 
 async def job_actions(call: Call, job_id: str) -> HttpResponse:

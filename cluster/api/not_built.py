@@ -36,7 +36,6 @@ NOT_BUILT: dict[str, str] = {
     r"plugin/csi/.*": "CSI plugins are not built yet.",
     r"recommendations?(?:/.*)?": _ENTERPRISE,
     r"sentinel/(?:policies|policy/.*)": _ENTERPRISE,
-    r"service/.*": "Registered services are not built yet.",
     r"volumes/.*": VOLUMES,
     r"volume/.*": VOLUMES,
 }

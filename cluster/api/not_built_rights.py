@@ -112,9 +112,6 @@ RIGHTS: dict[str, Right] = {
     r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
     r"operator/upgrade-check/.*": _reading("operator"),
     r"plugin/csi/.*": _plugin,
-    r"service/.*": _either(
-        _of_namespace("read-job"), _of_namespace("submit-job", "delete-service-registration")
-    ),
     r"volumes/.*": _volumes,
     r"volume/.*": _volume,
 }

@@ -8,15 +8,9 @@ from cluster.api.blocking_read import answer_read
 from cluster.api.request import Call, View
 from cluster.api.respond import Found, refusal
 from cluster.operations.errors import NotAllowed
-from scheduler.access.access import EVERY_NAMESPACE
 
 #: What a caller must be allowed to do for a list, given the call.
 Right = Callable[[Call], None]
-
-
-def _may_list_services(call: Call) -> None:
-    if call.namespace != EVERY_NAMESPACE:
-        call.require("read-job")
 
 
 def _may_list_plugins(call: Call) -> None:
@@ -31,7 +25,6 @@ def _may_list_volumes(call: Call) -> None:
 
 #: Lists of kinds that are never there, which clients show as empty, and who may ask for them.
 EMPTY_LISTS: dict[str, Right] = {
-    "services": _may_list_services,
     "plugins": _may_list_plugins,
     "volumes": _may_list_volumes,
 }

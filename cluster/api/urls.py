@@ -29,6 +29,7 @@ from cluster.api import (
     scaling,
     search,
     server_facts,
+    services,
     snapshots,
     staged_drains,
     stories,
@@ -239,6 +240,15 @@ _SERVER = [
     ),
 ]
 
+_SERVICES = [
+    _route("services", GET=services.list_services),
+    _route(
+        rf"service/(?P<name>{_SEGMENT})/(?P<service_id>{_NAME})", DELETE=services.remove_service
+    ),
+    _route(rf"service/(?P<name>{_SEGMENT})", GET=services.service_instances),
+    _route(rf"service/{_SEGMENT}/{_NAME}/{_ANY}", GET=services.too_many_parts),
+]
+
 _VARIABLES = [
     _route("vars", GET=variables.list_variables),
     _route(
@@ -294,6 +304,7 @@ urlpatterns = [
     *_DEPLOYMENTS,
     *_NODES,
     *_SERVER,
+    *_SERVICES,
     *_VARIABLES,
     re_path(rf"^{_ANY}\Z", unknown_path),
 ]

@@ -88,15 +88,25 @@ def _goes_with(block: str, names: str, fate: Fate = Fate.FAILS) -> dict[str, Row
 
 
 NO_TOKENS = "tokens of identities are not issued yet"
-NO_SERVICES = "services are not registered and their checks are not run yet"
 NO_VAULT = "there is no connection to Vault"
 NO_CONSUL = "there is no connection to Consul"
 NO_VOLUMES = "volumes are not mounted yet"
 NO_NETWORKS = "only the network of the host is there yet"
 NO_SCALING = "kept with the job; nothing here resizes tasks by it"
 NO_LIMIT = "counted when placing; nothing limits the process"
+NO_MESH = "there is no service mesh"
+_OF_CONSUL = "of services in Consul, which there is no connection to"
+_NOT_SENT = "kept with the job; the provider `nomad` stores none of it"
 _OF_RECORD = "settled by the record, whatever a request says"
 OLD_FORM = "it is dropped, as the reference does; the disconnect block says it now"
+
+
+def _is_consul(provider: str) -> bool:
+    return provider != "nomad"
+
+
+def _is_inside(mode: str) -> bool:
+    return mode in ("alloc", "alloc_ipv6", "driver")
 
 
 def _is_not_host(mode: str) -> bool:
@@ -133,7 +143,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **_rows("auto_promote canary"),
         "health_check": Row(
             Fate.WORKS,
-            "`task_states` and `manual`; `checks` until the deadline where there are any",
+            "`checks` are those of services of the provider `nomad`",
         ),
         **_rows("stagger strategy", why="of system jobs; `strategy` is Bivouac's own"),
     },
@@ -157,7 +167,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **_rows("shutdown_delay max_run_duration"),
         **_rows("scaling", why="bounds for whoever scales it; an autoscaler is a program beside"),
         "consul": Row(Fate.FAILS, NO_CONSUL),
-        "services": Row(Fate.FAILS, NO_SERVICES, is_filtered=is_given),
+        **_rows("services"),
         "volumes": Row(Fate.FAILS, NO_VOLUMES, is_filtered=is_given),
         **_rows("stop_after_client_disconnect max_client_disconnect", Fate.WARNS, OLD_FORM),
         **_rows("prevent_reschedule_on_lost", Fate.WARNS, OLD_FORM),
@@ -183,20 +193,41 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "volume",
         "name type source read_only sticky access_mode attachment_mode mount_options per_alloc",
     ),
-    Service: _goes_with(
-        "service",
-        "name task_name port_label address_mode address enable_tag_override tags canary_tags"
-        " checks connect meta canary_meta weights tagged_addresses namespace on_update provider"
-        " cluster identity kind",
-    ),
-    Check: _goes_with(
-        "service",
-        "name type command args path protocol port_label expose address_mode interval timeout"
-        " initial_status notes tls_server_name tls_skip_verify method header check_restart"
-        " grpc_service grpc_use_tls task_name success_before_passing failures_before_critical"
-        " failures_before_warning body on_update",
-    ),
-    CheckRestart: _goes_with("service", "limit grace ignore_warnings"),
+    Service: {
+        **_rows("name task_name port_label address tags canary_tags checks on_update"),
+        "provider": Row(Fate.FAILS, NO_CONSUL, _is_consul, _is_consul),
+        "address_mode": Row(
+            Fate.WARNS,
+            "tasks share the network of their host, so there is no other address to tell",
+            _is_inside,
+        ),
+        **_rows("namespace cluster", fate=Fate.FAILS, why=_OF_CONSUL),
+        "connect": Row(Fate.WARNS, NO_MESH),
+        "identity": Row(Fate.WARNS, "it is for Consul, which there is no connection to"),
+        "kind": Row(Fate.WARNS, NO_MESH),
+        **dict.fromkeys(
+            ("meta", "canary_meta", "weights", "tagged_addresses", "enable_tag_override"),
+            Row(Fate.WARNS, _NOT_SENT),
+        ),
+    },
+    Check: {
+        **_rows("name type path protocol port_label address_mode interval timeout"),
+        **_rows("initial_status tls_skip_verify method header check_restart task_name body"),
+        **_rows("on_update notes"),
+        **_rows(
+            "command args expose tls_server_name grpc_service grpc_use_tls",
+            fate=Fate.FAILS,
+            why=_OF_CONSUL,
+        ),
+        **_rows(
+            "success_before_passing failures_before_critical", fate=Fate.FAILS, why=_OF_CONSUL
+        ),
+        **_rows("failures_before_warning", fate=Fate.FAILS, why=_OF_CONSUL),
+    },
+    CheckRestart: {
+        **_rows("limit grace"),
+        **_rows("ignore_warnings", fate=Fate.FAILS, why=_OF_CONSUL),
+    },
     Task: {
         **_rows("name driver config env constraints affinities resources restart_policy"),
         **_rows("dispatch_payload lifecycle meta kill_timeout log_config leader shutdown_delay"),
@@ -204,7 +235,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **_rows("user", why="the agent must run as root; `mock_driver` starts no process"),
         "identity": Row(Fate.WORKS, "the default one of every task; `env` and `file` use it"),
         "identities": Row(Fate.FAILS, NO_TOKENS),
-        "services": Row(Fate.FAILS, NO_SERVICES, is_filtered=is_given),
+        **_rows("services"),
         "vault": Row(Fate.FAILS, NO_VAULT, is_filtered=is_given),
         "consul": Row(Fate.FAILS, NO_CONSUL),
         "secrets": Row(Fate.FAILS, "secrets are not fetched yet", is_filtered=is_given),
@@ -217,7 +248,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "csi_plugin_config": Row(Fate.FAILS, "plugins for volumes are not run yet"),
         "scaling_policies": Row(Fate.WARNS, NO_SCALING),
         "actions": Row(Fate.WARNS, "no command can be run inside a task yet"),
-        "kind": Row(Fate.WARNS, "there is no service mesh"),
+        "kind": Row(Fate.WARNS, NO_MESH),
         "schedule": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
     },
     Identity: {

@@ -113,12 +113,13 @@ def option_refusals(driver: str, config: Mapping[str, object]) -> list[str]:
     return [f"{option}: {row.why}" for option, row in rows if row and row.fate is Fate.FAILS]
 
 
-def unrun_checks(group: TaskGroup) -> tuple[str, ...]:
-    """The names of the checks that would have to pass before an allocation counts as healthy."""
+def counted_checks(group: TaskGroup) -> tuple[str, ...]:
+    """The names of the checks that have to pass before an allocation counts as healthy."""
     services = [*group.services, *(s for task in group.tasks for s in task.services)]
     return tuple(
         check.name or service.name
         for service in services
+        if service.provider == "nomad"
         for check in service.checks
         if _counts(check)
     )

@@ -42,6 +42,7 @@ from cluster.models.scheduler_settings import (
     CollectionRow,
     SchedulerSettingsRow,
 )
+from cluster.models.service import ServiceRow
 from cluster.models.staged_drain import StagedDrainRow
 from cluster.models.state_index import StateIndexRow, TableIndexRow
 from cluster.models.story import StoryNodeRow, StoryRow
@@ -91,6 +92,7 @@ __all__ = [
     "ScalingEventRow",
     "ScalingPolicyRow",
     "SchedulerSettingsRow",
+    "ServiceRow",
     "StagedDrainRow",
     "StateIndexRow",
     "StoryNodeRow",

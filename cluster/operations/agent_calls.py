@@ -82,6 +82,7 @@ _RIGHTS = {
     "restart": ("alloc-lifecycle",),
     "signal": ("alloc-lifecycle",),
     "collect": ("submit-job", "gc-allocation"),
+    "alloc.checks": ("read-job",),
     "alloc.stats": ("read-job",),
     "alloc.usage": ("read-job",),
 }
@@ -96,8 +97,8 @@ def call_agent(alloc: Allocation, verb: str, body: Body, *, by: Caller) -> Async
     """Ask the agent of an allocation's node; close the iterator to cancel.
 
     Verbs: `logs`, `fs.ls`, `fs.stat`, `fs.cat`, `fs.readat`, `fs.stream`, `restart`, `signal`,
-    `collect`, `alloc.stats`, `alloc.usage`. Raises NotAllowed at once; NoPathToNode or
-    AgentRefused with the first frame.
+    `collect`, `alloc.checks`, `alloc.stats`, `alloc.usage`. Raises NotAllowed at once;
+    NoPathToNode or AgentRefused with the first frame.
     """
     require_verb(by, alloc, verb)
     return send_call(alloc.node_id, verb, body)

@@ -14,6 +14,7 @@ from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.nouns import NOUNS
 from scheduler.state.scaling_nouns import SCALING_EVENTS
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.variable_nouns import LOCK_TIMERS
 from scheduler.structs.collection import CollectionOverrides
 from scheduler.structs.deployment import Deployment, DeploymentStatus
@@ -36,6 +37,7 @@ OF_THE_CLUSTER = frozenset[str](
         WriteKind.NODE_STREAM_EVENT,
         # Renewals of locks, which come as long as one is held.
         LOCK_TIMERS.upserted,
+        SERVICES.upserted,
     }
 )
 

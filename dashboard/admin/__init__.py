@@ -35,6 +35,7 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.NodePoolRow: governance.PoolAdmin,
     models.NamespaceUseRow: inside.NamespaceUseAdmin,
     models.NodeUseRow: inside.NodeUseAdmin,
+    models.ServiceRow: work.ServiceAdmin,
     models.ScalingPolicyRow: work.ScalingPolicyAdmin,
     models.ScalingEventRow: work.ScalingEventAdmin,
     models.AclRoleRow: inside.DescribedAdmin,

@@ -229,3 +229,12 @@ class StoryNodeAdmin(ReadOnlyAdmin):
     list_filter = ("kind", "is_current")
     search_fields = ("story_id__startswith", "node_id__startswith")
     ordering = ("-id",)
+
+
+class ServiceAdmin(ReadOnlyAdmin):
+    """Where services of allocations listen."""
+
+    list_display = ("service_name", "namespace", "job_id", "alloc_id", "node_id")
+    list_filter = ("namespace",)
+    search_fields = ("service_name", "=job_id", "alloc_id__startswith")
+    ordering = ("namespace", "service_name", "id")

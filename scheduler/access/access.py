@@ -36,6 +36,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     variables: Mapping[str, frozenset[str]] = {}
     #: Variables a running task may read and list without any policy: namespace, NUL, path.
     own_variables: frozenset[str] = frozenset()
+    #: A running task: it finds services, whatever it was granted.
+    is_workload: bool = False
 
     def allows(self, namespace: str, *capabilities: str) -> bool:
         """Whether one of the capabilities is granted in a namespace; `*`: in any of them."""

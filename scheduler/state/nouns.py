@@ -18,6 +18,7 @@ from scheduler.state.noun import AnyNoun, Index, Noun, Owner
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
@@ -377,6 +378,7 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         ACL_BINDING_RULES,
         ACL_BOOTSTRAP,
         ROOT_KEYS,
+        SERVICES,
         VARIABLES,
         LOCK_TIMERS,
         WEBHOOKS,

@@ -29,6 +29,7 @@ from scheduler.state.nouns import (
 from scheduler.state.overlay import Overlay
 from scheduler.state.quota_use import replaced
 from scheduler.state.record import version_key
+from scheduler.state.service_noun import SERVICES
 from scheduler.structs import transitions
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.collection import CORE_TYPE
@@ -36,7 +37,7 @@ from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
-from scheduler.structs.node import Node
+from scheduler.structs.node import Node, NodeStatus
 from scheduler.structs.quota import NamespaceUse
 
 #: A put or a deletion of these changes other rows too: they have methods of their own.
@@ -63,6 +64,7 @@ class OpenChange(Overlay, Change):
         self._events: dict[tuple[object, AnyKey], StateEvent] = {}
         self._unnamed: dict[JobKey, None] = {}
         self._secrets: dict[tuple[str, AnyKey], str] = {}
+        self._has_services: bool | None = None
 
     @property
     def by(self) -> Caller:
@@ -139,12 +141,15 @@ class OpenChange(Overlay, Change):
         """Store a node. Raises IllegalTransition, as the puts of other statuses do."""
         transitions.NODE.require(self.node(node.id), node)
         self._put(NODES, node)
+        if node.status is NodeStatus.DOWN:
+            self._end_services("node", node.id)
 
     def delete_node(self, node_id: str) -> None:
         """Forget a node; what its allocations take stays known."""
         node = self.node(node_id)
         if node is not None:
             self._delete(NODES, node)
+            self._end_services("node", node_id)
 
     def put_allocation(self, alloc: Allocation) -> None:
         """Store an allocation and keep the sums of its node and its namespace exact."""
@@ -153,6 +158,8 @@ class OpenChange(Overlay, Change):
         transitions.CLIENT.require(before, alloc)
         self._put(ALLOCATIONS, alloc)
         self._move_namespace_use(before, alloc)
+        if alloc.is_client_terminal:
+            self._end_services("alloc", alloc.id)
         if before is not None and before.node_id != alloc.node_id:
             self._move_use(before.node_id, before, None)
             before = None
@@ -163,6 +170,7 @@ class OpenChange(Overlay, Change):
         alloc = self.allocation(alloc_id)
         if alloc is not None:
             self._delete(ALLOCATIONS, alloc)
+            self._end_services("alloc", alloc_id)
             self._unnamed[alloc.job_key] = None
             self._move_use(alloc.node_id, alloc, None)
             self._move_namespace_use(alloc, None)
@@ -195,6 +203,17 @@ class OpenChange(Overlay, Change):
         for item in self.explanations(eval_id):
             # What goes is named in the log, not said again.
             self._delete(EXPLANATIONS, msgspec.structs.replace(item, packed=b""))
+
+    def _end_services(self, index: str, of: str) -> None:
+        """Nobody finds what is over: registrations go with their allocation and their node."""
+        if self._has_services is None:
+            # Most clusters never had any: they pay for one look in each transaction.
+            self._has_services = bool(self.table_index(SERVICES.table_index)) or bool(
+                self._puts[SERVICES]
+            )
+        if self._has_services:
+            for service in self.list_by(SERVICES, index, of):
+                self._delete(SERVICES, service)
 
     def _move_use(self, node_id: str, before: Allocation | None, after: Allocation | None) -> None:
         use = self.node_use(node_id)

@@ -3,7 +3,9 @@
 import hashlib
 import os
 import stat
+from pathlib import Path
 
+import httpx
 import pytest
 
 from cluster.bench.stack import Stack
@@ -12,6 +14,7 @@ from tests.live.world import SECOND, SIZE, World, kill_tasks_below, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 UPDATE = {
     "MaxParallel": 1,
     "MinHealthyTime": SECOND // 2,
@@ -75,15 +78,61 @@ def test_a_rollout_of_what_cannot_be_carried_out_fails_and_names_it(world, name,
     until(lambda: world.get(f"job/{job_id}/deployment")["Status"] == "failed", "its end")
 
 
-def test_a_service_with_a_check_that_cannot_pass_is_placed_nowhere_and_says_why(world):
+def test_a_service_with_a_check_that_cannot_pass_never_counts_as_healthy(world):
     network = {"DynamicPorts": [{"Label": "p"}]}
     world.register(job("served", {"Services": [SERVED], "Networks": [network]}))
-    waiting = world.evaluation("served", "queued-allocs", "blocked")
-    filtered = waiting["FailedTGAllocs"]["group"]["ConstraintFiltered"]
-    assert filtered == {"${attr.nomad.service_discovery} = true": 1}
-    assert world.allocations("served") == []
+    (alloc,) = world.running("served", 1)
+    until(lambda: world.get(f"client/allocation/{alloc['ID']}/checks"), "its check is planned")
+
+    def failing():
+        (check,) = world.get(f"client/allocation/{alloc['ID']}/checks").values()
+        return check if check["Status"] == "failure" else None
+
+    assert "Connect call failed" in until(failing, "its check fails")["Output"]
+    until(lambda: world.get("job/served/deployment")["Status"] == "failed", "its end")
     deployment = world.get("job/served/deployment")
     assert deployment["TaskGroups"]["group"]["HealthyAllocs"] == 0
+    world.purge("served")
+    until(lambda: world.get("service/s") == [], "its service is not found any more")
+
+
+def state_of_rollout(world, job_id):
+    deployment = world.get(f"job/{job_id}/deployment")
+    return deployment and deployment["Status"]
+
+
+def test_the_example_of_a_service_is_found_and_answers_with_its_own_bytes(world):
+    text = (EXAMPLES / "web-service.nomad.hcl").read_text()
+    parsed = world.api.put("/v1/jobs/parse", json={"JobHCL": text, "Canonicalize": True})
+    world.register(parsed.json())
+    until(lambda: state_of_rollout(world, "web-service") == "successful", "both are healthy")
+    found = world.get("service/web-service")
+    assert [each["Tags"] for each in found] == [["http", "instance-0"], ["http", "instance-1"]]
+    for each in found:
+        answer = httpx.get(f"http://{each['Address']}:{each['Port']}/index.html", trust_env=False)
+        assert answer.text == f"hello from {each['AllocID']}\n"
+        (check,) = world.get(f"client/allocation/{each['AllocID']}/checks").values()
+        assert (check["Status"], check["StatusCode"]) == ("success", 200)
+    assert world.get("services") == [
+        {
+            "Namespace": "default",
+            "Services": [
+                {"ServiceName": "web-service", "Tags": ["http", "instance-0", "instance-1"]}
+            ],
+        }
+    ]
+    chosen = [world.get("service/web-service?choose=1|me") for _ in range(3)]
+    assert chosen[0] == chosen[1] == chosen[2]
+    gone, stays = found
+    world.api.put(f"/v1/allocation/{gone['AllocID']}/stop")
+
+    def replaced():
+        left = {each["AllocID"] for each in world.get("service/web-service")}
+        return len(left) == 2 and gone["AllocID"] not in left and stays["AllocID"] in left
+
+    until(replaced, "another one is found in its place")
+    world.purge("web-service")
+    until(lambda: world.get("services") == [], "no service is left")
 
 
 def test_a_task_works_on_what_was_downloaded_for_it(world, served):

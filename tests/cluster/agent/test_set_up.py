@@ -40,6 +40,7 @@ SIMULATED = Surroundings(is_simulated=True)
 CHECKED = Service(
     name="s", provider="nomad", port_label="9", checks=(Check(name="c", type="tcp"),)
 )
+IN_CONSUL = Service(name="s", provider="consul", port_label="9")
 UPDATE = UpdateStrategy(
     max_parallel=1,
     health_check="checks",
@@ -66,7 +67,7 @@ OF_TASKS = [
         "artifact.source",
         id="artifact",
     ),
-    pytest.param({"services": (CHECKED,)}, "service", id="service"),
+    pytest.param({"services": (IN_CONSUL,)}, "service.provider", id="service"),
     pytest.param({"identity": Identity(env=True)}, "identity.env", id="identity in env"),
     pytest.param({"identity": Identity(file=True)}, "identity.file", id="identity in a file"),
     pytest.param({"identities": (Identity(name="a"),)}, "identity", id="second identity"),
@@ -79,7 +80,7 @@ OF_TASKS = [
     pytest.param({"vault": {"Role": "r"}}, "vault", id="vault"),
 ]
 OF_GROUPS = [
-    pytest.param({"services": (CHECKED,)}, "service", id="service"),
+    pytest.param({"services": (IN_CONSUL,)}, "service.provider", id="service"),
     pytest.param({"volumes": {"v": VolumeAsk(name="v", type="host")}}, "volume", id="volume"),
     pytest.param(
         {"networks": (NetworkResource(mode="bridge"),)}, 'network.mode "bridge"', id="bridge"
@@ -156,7 +157,7 @@ def test_a_simulated_node_pretends_all_of_it(fields, _name):
 
 
 @pytest.mark.parametrize("strategy", ["update", "migrate"])
-def test_a_check_that_nobody_runs_never_counts_as_healthy(strategy):
+def test_a_check_that_has_not_passed_never_counts_as_healthy(strategy):
     """It came with a change in place, to a task that runs already."""
     plans = {
         "update": {"update": UPDATE},
@@ -176,7 +177,7 @@ def test_a_check_that_nobody_runs_never_counts_as_healthy(strategy):
     assert runner.deployment_status is None
     runner.tick(T0 + 61 * SECOND)
     assert runner.report().deployment_status.healthy is False
-    told = 'Checks are not run yet, so none passed by healthy_deadline of 1m0s: "c"'
+    told = 'Checks not passing for min_healthy_time of 10s by healthy_deadline of 1m0s: "c"'
     assert (messages(runner)[-1] == told) is (strategy == "update")
 
 
@@ -205,10 +206,10 @@ def test_where_checks_do_not_decide_the_tasks_do(update, on_update):
     assert runner.report().deployment_status.healthy is True
 
 
-def test_a_node_claims_no_services_unless_it_pretends(tmp_path):
+def test_a_node_offers_services_and_only_a_simulated_one_says_that_it_pretends(tmp_path):
     real = attributes_of_machine(tmp_path)
     (member,) = members_of(FleetOptions(nodes=1), "key")
-    assert [name for name in real if name in ("nomad.service_discovery", SIMULATED_MARK)] == []
+    assert (real["nomad.service_discovery"], SIMULATED_MARK in real) == ("true", False)
     assert member.node.attributes["nomad.service_discovery"] == "true"
     assert (member.node.is_simulated, make_node().is_simulated) == (True, False)
 

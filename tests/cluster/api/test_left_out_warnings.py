@@ -16,9 +16,9 @@ DELAY = (
     'group "g" defines services, but neither the group nor any of its tasks have'
     " shutdown_delay set"
 )
-SERVICE = (
-    'Not carried out: service of group "g": services are not registered and their checks are not'
-    " run yet, so its group waits for a node that offers it"
+TAGGED = (
+    'Not carried out: service.meta of group "g": kept with the job; the provider `nomad` stores'
+    " none of it"
 )
 
 
@@ -46,10 +46,10 @@ async def test_what_is_not_carried_out_is_named_at_every_door(api):
 
 
 async def test_the_references_own_warnings_come_first(api):
-    served = {"Name": "s", "Provider": "nomad", "PortLabel": "p"}
+    served = {"Name": "s", "Provider": "nomad", "PortLabel": "p", "Meta": {"a": "b"}}
     network = {"DynamicPorts": [{"Label": "p"}]}
     body = {"Job": document(Services=[served], Networks=[network])}
-    assert await answers_to(api, body) == [told(DELAY, SERVICE, ARTIFACT)] * 3
+    assert await answers_to(api, body) == [told(DELAY, ARTIFACT, TAGGED)] * 3
 
 
 async def test_also_the_one_about_a_text_that_is_too_long(api):

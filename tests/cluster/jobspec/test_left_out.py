@@ -73,15 +73,16 @@ CASES = [
         id="artifact",
     ),
     pytest.param(
-        in_task(Services=[{**SERVED, "PortLabel": "80"}]),
-        'service of task "g.t": services are not registered and their checks are not run yet'
-        + WAITS,
+        in_task(Services=[{**SERVED, "PortLabel": "80", "Provider": "consul"}]),
+        'service.provider of task "g.t": there is no connection to Consul' + WAITS,
         id="service of a task",
     ),
     pytest.param(
-        in_group(Services=[SERVED], Networks=[{"DynamicPorts": [{"Label": "p"}]}]),
-        'service of group "g": services are not registered and their checks are not run yet'
-        + WAITS,
+        in_group(
+            Services=[{**SERVED, "Provider": "consul"}],
+            Networks=[{"DynamicPorts": [{"Label": "p"}]}],
+        ),
+        'service.provider of group "g": there is no connection to Consul' + WAITS,
         id="service of a group",
     ),
     pytest.param(

@@ -164,6 +164,9 @@ EXPECTED = {
         "created_at": moment(value.create_time),
         "modified_at": moment(value.modify_time),
     },
+    models.ServiceRow: lambda value: plain(
+        value, "id", "namespace", "service_name", "job_id", "alloc_id", "node_id"
+    ),
     models.VariableRow: lambda value: plain(
         value, "namespace", "path", "key_id", "create_index", "modify_index"
     ) | {

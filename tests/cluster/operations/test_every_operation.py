@@ -29,6 +29,7 @@ from scheduler.state.nouns import (
     QUOTAS,
 )
 from scheduler.state.rehearsal_noun import REHEARSALS
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
@@ -46,6 +47,7 @@ from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 from scheduler.structs.root_key import RootKeyState
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.variable import LockTimer, VariableLock
 from scheduler.structs.webhook import Webhook, WebhookDelivery
@@ -75,8 +77,11 @@ TWICE = make_job(id="twice")
 CRON = make_job(id="cron", type="batch", periodic=Periodic(specs=("@daily",)))
 REAP = Reap(core_job="force-gc", started_at=1, cutoffs=forced_cutoffs(SOME_MOMENT))
 DEPLOYMENT = "dddddddd-0000-0000-0000-000000000001"
+SERVICE = ServiceRegistration(
+    id="_nomad-task-a-group-g-web-http", alloc_id="a", service_name="web", namespace="default"
+)
 #: Their right is what an agent shows, not what somebody was granted.
-OF_AGENTS = {"register_node", "report_from_client"}
+OF_AGENTS = {"register_node", "report_from_client", "report_services"}
 #: Their right is what was proved before, or that nobody has any yet.
 OF_PROOFS = {"bootstrap", "token_for"}
 
@@ -193,6 +198,11 @@ def arguments_of(world):
         "send_test": (("w",), {}),
         "queue_deliveries": (({"w": (("line",), ("key",))},), {}),
         "note_attempts": ((), {"attempts": (module("webhooks").SendAttempt(id="d1"),)}),
+        "report_services": (
+            (module("services").ServiceReport(node_id=node.id, registered=(SERVICE,)),),
+            {},
+        ),
+        "delete_service": (("default", SERVICE.id), {}),
         "put_variable": (("default", "app", {"a": "b"}), {}),
         "delete_variable": (("default", "app"), {}),
         "rekey_variables": ((), {}),
@@ -226,6 +236,8 @@ def put_variables(change):
     put_items(change, None, "default", "app", {"a": "b"})
     held = put_items(change, None, "default", "held", {})
     change.put(VARIABLES, replace(held, lock=VariableLock(id="l1", ttl=1, lock_delay=1)))
+    change.put(SERVICES, replace(SERVICE, id="_nomad-task-a-other"))
+    change.put(SERVICES, SERVICE)
     for path, ends in {"held": SOME_MOMENT + 1, "gone": 1}.items():
         timer = LockTimer(namespace="default", path=path, renewable_until=ends, ends_at=ends)
         change.put(LOCK_TIMERS, timer)

@@ -36,6 +36,7 @@ from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
@@ -52,6 +53,7 @@ from scheduler.structs.rehearsal import StoredRehearsal
 from scheduler.structs.root_key import RootKey
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.story import Story, StoryKind, StoryNode
 from scheduler.structs.task_group import ScalingPolicy
@@ -118,6 +120,7 @@ def full(store, operator):
             ),
             (WEBHOOKS, Webhook(name="chat", sealed_url=SEALED, sealed_secret=SEALED)),
             (ROOT_KEYS, RootKey(key_id="k1", sealed=SEALED)),
+            (SERVICES, ServiceRegistration(id="s1", namespace="default", job_id="web")),
             (VARIABLES, SealedVariable(namespace="default", path="app", sealed=SEALED.encode())),
             (LOCK_TIMERS, LockTimer(namespace="default", path="app", ends_at=SOME_MOMENT)),
             (STAGED_DRAINS, StagedDrain(id="g1", create_time=SOME_MOMENT)),

@@ -1,0 +1,102 @@
+"""One probe of a service: a TCP connection, or an HTTP request.
+
+In: a planned check. Out: what was found; nothing is raised. Redirects are followed, proxies of the
+environment are not used.
+"""
+
+import asyncio
+import contextlib
+
+import httpx
+
+from cluster.agent.check_state import LONGEST_OUTPUT, CheckOutcome, CheckStatus
+from cluster.agent.services import PlannedCheck
+from cluster.jobspec.durations import duration_text
+
+_SECOND = 1_000_000_000
+#: Beside the check's own timeout, which is never longer.
+_LONGEST_S = 600.0
+_OTHER_THAN_GOOD = 300
+
+
+class Prober:
+    """Holds what probes share: the trust in certificates, made when it is first needed."""
+
+    def __init__(self) -> None:
+        self._clients: dict[bool, httpx.AsyncClient] = {}
+
+    async def probe(self, planned: PlannedCheck) -> CheckOutcome:
+        """What the target answers within the check's timeout."""
+        if not planned.address:
+            return _failed("the check has no address: see the events of the allocation")
+        seconds = planned.check.timeout / _SECOND
+        work = self._http(planned) if planned.check.type == "http" else _tcp(planned)
+        try:
+            return await asyncio.wait_for(work, timeout=seconds)
+        except TimeoutError:
+            return _failed(f"no answer within {duration_text(planned.check.timeout)}")
+        except (OSError, httpx.HTTPError, httpx.InvalidURL, ValueError) as problem:
+            return _failed(f"{_target(planned)}: {str(problem) or type(problem).__name__}")
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        for client in self._clients.values():
+            await client.aclose()
+
+    async def _http(self, planned: PlannedCheck) -> CheckOutcome:
+        check = planned.check
+        path = check.path if check.path.startswith("/") else f"/{check.path}"
+        url = f"{check.protocol or 'http'}://{_target(planned)}{path}"
+        headers = [(name, value) for name, values in check.header.items() for value in values]
+        client = self._client(trusts_anybody=check.tls_skip_verify)
+        async with client.stream(
+            check.method.upper() or "GET", url, headers=headers, content=check.body or None
+        ) as answer:
+            text = await _beginning(answer)
+        code = answer.status_code
+        if code < _OTHER_THAN_GOOD:
+            return CheckOutcome(
+                status=CheckStatus.SUCCESS, output="nomad: http ok", status_code=code
+            )
+        return CheckOutcome(status=CheckStatus.FAILURE, output=text, status_code=code)
+
+    def _client(self, *, trusts_anybody: bool) -> httpx.AsyncClient:
+        client = self._clients.get(trusts_anybody)
+        if client is None:
+            client = self._clients[trusts_anybody] = httpx.AsyncClient(
+                # What the job's author asks for by `tls_skip_verify`.
+                verify=not trusts_anybody,
+                trust_env=False,
+                follow_redirects=True,
+                timeout=_LONGEST_S,
+                # A service that is down must be seen to be: no connection is kept.
+                limits=httpx.Limits(max_keepalive_connections=0),
+            )
+        return client
+
+
+async def _beginning(answer: httpx.Response) -> str:
+    """As much of the body as is kept."""
+    found = b""
+    async for piece in answer.aiter_bytes():
+        found += piece
+        if len(found) >= LONGEST_OUTPUT:
+            break
+    return found[:LONGEST_OUTPUT].decode("utf-8", "replace")
+
+
+async def _tcp(planned: PlannedCheck) -> CheckOutcome:
+    _, writer = await asyncio.open_connection(planned.address, planned.port)
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return CheckOutcome(status=CheckStatus.SUCCESS, output="nomad: tcp ok")
+
+
+def _target(planned: PlannedCheck) -> str:
+    address = f"[{planned.address}]" if ":" in planned.address else planned.address
+    return f"{address}:{planned.port}"
+
+
+def _failed(text: str) -> CheckOutcome:
+    return CheckOutcome(status=CheckStatus.FAILURE, output=text[:LONGEST_OUTPUT])

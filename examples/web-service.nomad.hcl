@@ -1,0 +1,60 @@
+# Two web servers that others find by name: GET /v1/service/web-service tells where they listen.
+# A rollout goes on only once the check of the new one passes. Needs raw_exec, and Python on the node.
+job "web-service" {
+  type = "service"
+
+  update {
+    max_parallel     = 1
+    health_check     = "checks"
+    min_healthy_time = "1s"
+    healthy_deadline = "1m"
+    auto_revert      = true
+  }
+
+  group "web" {
+    count          = 2
+    shutdown_delay = "1s"
+
+    network {
+      port "http" {}
+    }
+
+    service {
+      name     = "web-service"
+      provider = "nomad"
+      port     = "http"
+      tags     = ["http", "instance-${NOMAD_ALLOC_INDEX}"]
+
+      check {
+        name     = "answers"
+        type     = "http"
+        path     = "/index.html"
+        interval = "2s"
+        timeout  = "1s"
+
+        check_restart {
+          limit = 3
+          grace = "10s"
+        }
+      }
+    }
+
+    task "server" {
+      driver = "raw_exec"
+
+      config {
+        command = "/bin/sh"
+        args = ["-c", join(" && ", [
+          "cd local",
+          "echo hello from $NOMAD_ALLOC_ID > index.html",
+          "exec python3 -m http.server --bind $NOMAD_IP_http $NOMAD_PORT_http",
+        ])]
+      }
+
+      resources {
+        cpu    = 50
+        memory = 64
+      }
+    }
+  }
+}
