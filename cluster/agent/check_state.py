@@ -14,7 +14,7 @@ LONGEST_OUTPUT = 3 * 1024
 
 
 class CheckStatus(StrEnum):
-    """What the newest probe found."""
+    """How a service is, by its newest probe."""
 
     PENDING = "pending"
     SUCCESS = "success"
@@ -26,7 +26,7 @@ FIRST_STATUS = {"passing": CheckStatus.SUCCESS, "critical": CheckStatus.FAILURE}
 
 
 class CheckOutcome(Wire, frozen=True):
-    """One probe."""
+    """What one probe found."""
 
     status: CheckStatus
     output: str = ""
