@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('cluster', '0031_staged_drains'),
+        ('cluster', '0032_lists_sorted_and_counted'),
     ]
 
     operations = [
