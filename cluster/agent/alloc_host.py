@@ -8,7 +8,6 @@ import asyncio
 import functools
 import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass, field
 
 from cluster.agent import task_events as events
 from cluster.agent.agent_state import Storage, StoredAlloc, StoredTask
@@ -17,6 +16,7 @@ from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
 from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
 from cluster.agent.artifact_hook import ArtifactHook
 from cluster.agent.drivers.driver import Driver, Handle, Launch, StartError
+from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending
 from cluster.agent.services import group_problem
@@ -32,24 +32,6 @@ logger = logging.getLogger(__name__)
 SECOND = 1_000_000_000
 #: Seconds between attempts of a driver that fails to stop a task.
 STOP_RETRIES = (5.0, 20.0, 80.0, 120.0)
-
-
-@dataclass
-class HostedAlloc:
-    """One allocation here."""
-
-    runner: AllocRunner
-    handles: dict[str, Handle] = field(default_factory=dict)
-    #: Keys of the artifacts in place, by task.
-    fetched: dict[str, set[str]] = field(default_factory=dict)
-    acknowledged: AllocationReport | None = None
-    timer: asyncio.TimerHandle | None = None
-    timer_at: int = 0
-    #: Not begun: allocations it replaces still run, here or on the node they were on.
-    waits_for: frozenset[str] = frozenset()
-    finished_at: int = 0
-    #: The server has collected it; it goes as soon as its tasks are dead.
-    is_unwanted: bool = False
 
 
 class AllocHost:

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import msgspec
 
 from cluster.agent.agent_state import Storage
-from cluster.agent.alloc_host import AllocHost, HostedAlloc
+from cluster.agent.alloc_host import AllocHost
 from cluster.agent.alloc_runner import TaskRefused
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.collector import collect_now, collectable
 from cluster.agent.file_answers import FileAnswers
+from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.log_rotation import log_numbers
 from cluster.agent.log_stream import Window, framed, plain, read_logs
 from cluster.agent.node_identity import NO_IDENTITY, NodeIdentity

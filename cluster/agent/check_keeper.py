@@ -8,9 +8,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from cluster.agent.alloc_host import AllocHost, HostedAlloc
+from cluster.agent.alloc_host import AllocHost
 from cluster.agent.check_probe import Prober
 from cluster.agent.check_state import FIRST_STATUS, CheckOutcome, CheckStatus, RestartWatch
+from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.services import PlannedCheck, has_begun, planned_checks
 from scheduler.ports import Clock
 
