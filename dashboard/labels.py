@@ -224,6 +224,13 @@ _REHEARSED = {
     "updated": Label("stays, changed", "scheduling", "check"),
 }
 
+#: An allocation of a story beside its rehearsal.
+_COMPARED = {
+    "as-rehearsed": Label("as rehearsed", "complete", "check"),
+    "differs": Label("differs here", "blocked", "warning"),
+    "to-come": Label("to come", "possible", "pending", is_quasi=True),
+}
+
 LABELS: dict[str, dict[str, Label]] = {
     "evaluation": _EVALUATION,
     "allocation": _ALLOCATION,
@@ -231,6 +238,7 @@ LABELS: dict[str, dict[str, Label]] = {
     "node": _NODE,
     "rehearsal": _REHEARSAL,
     "rehearsed": _REHEARSED,
+    "compared": _COMPARED,
     "job": _JOB,
     "deployment": _DEPLOYMENT,
     "version": _VERSION,

@@ -140,6 +140,7 @@ _STORY_PARTS = {
     "tree": "_story_tree.html",
     "story-replay": "_story_replay.html",
     "story-waits": "_story_waits.html",
+    "story-compared": "_story_compared.html",
     "phases": "_story_phases.html",
     "story-cells": "_story_cells.html",
     "story-facts": "_story_facts.html",

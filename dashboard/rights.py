@@ -165,6 +165,7 @@ ROUTES: Mapping[str, Right] = {
     # What each change shows besides is asked for where it is read.
     "what-if-ask": READ_NODES,
     "rehearsal": READ_NODES,
+    "rehearsed-story": READ_NODES,
     # Its own, or for managers; the operation asks.
     "rehearsal-cancel": READ_NODES,
     "drains": READ_NODES,

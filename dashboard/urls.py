@@ -144,6 +144,7 @@ urlpatterns = [
     path("what-if/", what_if.what_if, name="what-if"),
     path("what-if/ask/", what_if.ask, name="what-if-ask"),
     path("what-if/<str:rehearsal_id>/", what_if.rehearsal, name="rehearsal"),
+    path("what-if/<str:rehearsal_id>/story/", what_if.rehearsed_as_story, name="rehearsed-story"),
     path("what-if/<str:rehearsal_id>/cancel/", what_if.cancel, name="rehearsal-cancel"),
     path("topology/", topology.topology, name="topology"),
     path("stories/", stories.stories, name="stories"),

@@ -123,6 +123,7 @@ def _story(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscri
     if story is None or not may_see(story, looker.namespaces, reads_nodes=reads_nodes):
         raise BadTopic(f"{kind} {key} is unknown here")
     may = actions_in(looker.access, story.namespace) if story.namespace else frozenset()
+    may |= node_actions(looker.access) & {NODE_READ}
     return Subscription(kind, key, looker.namespaces, may)
 
 

@@ -3,7 +3,7 @@
 In: a reader, an id, rights. Out: the context of `_rehearsal.html`, in one read.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,22 +28,41 @@ from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 
 
-def rehearsal_context(
-    reader: StateReader, rehearsal_id: str, by: Caller, now: int
-) -> dict[str, Any] | None:
-    """What pages show of one; None when it is not, or no longer, kept."""
-    access = by.access
+class KeptRehearsal(NamedTuple):
+    """One that is kept, as somebody may see it."""
+
+    row: StoredRehearsal
+    scenario: Scenario
+    #: Whether the changes themselves may be told.
+    may_tell: bool
+    #: What was found; None while it runs, and where it found nothing.
+    found: Rehearsed | None
+
+
+def kept_rehearsal(reader: StateReader, rehearsal_id: str, by: Caller) -> KeptRehearsal | None:
+    """The rehearsal of an id; None when it is not, or no longer, kept."""
     row = reader.get(REHEARSALS, rehearsal_id) if rehearsal_id else None
     if row is None:
         return None
     scenario = read_scenario(msgspec.json.decode(row.scenario))
-    told = may_see_scenario(access, scenario)
-    found = for_reader(unpack(row.packed), access) if row.packed else None
+    found = for_reader(unpack(row.packed), by.access) if row.packed else None
+    return KeptRehearsal(row, scenario, may_see_scenario(by.access, scenario), found)
+
+
+def rehearsal_context(
+    reader: StateReader, rehearsal_id: str, by: Caller, now: int
+) -> dict[str, Any] | None:
+    """What pages show of one; None when it is not, or no longer, kept."""
+    kept = kept_rehearsal(reader, rehearsal_id, by)
+    if kept is None:
+        return None
+    access = by.access
+    row, scenario, told, found = kept
     return {
         "row": row,
         "is_open": not row.has_ended,
         "may_cancel": not row.has_ended and (access.is_management or row.by_id == by.id),
-        "changes": _changes(reader, scenario) if told else None,
+        "changes": changes_told_of(reader, scenario) if told else None,
         "document": row.scenario if told else "",
         "act": act_of(scenario, access) if told else None,
         "now": now,
@@ -53,7 +72,8 @@ def rehearsal_context(
     }
 
 
-def _changes(reader: StateReader, scenario: Scenario) -> list[str]:
+def changes_told_of(reader: StateReader, scenario: Scenario) -> list[str]:
+    """Each change in words."""
     told = []
     for change in scenario.changes:
         words = change_told(change)

@@ -17,11 +17,13 @@ from dashboard.queries.progress import took
 from dashboard.queries.rollout import offered_acts
 from dashboard.queries.timeline import timeline_context
 from dashboard.queries.topology import shown_map
+from dashboard.rights import NODE_READ
 from dashboard.stories.cells import cells_of
 from dashboard.stories.heat import fleet_then, forgotten_told
 from dashboard.stories.lane_choice import BY_PLACE, LaneChoice
 from dashboard.stories.names import KINDS, cause_of, file_name, nodes_told, title_of
 from dashboard.stories.places import OF_NODES
+from dashboard.stories.rehearsed import Compared, compared
 from dashboard.stories.replay import Track
 from dashboard.stories.told import outcome_of, standing_of
 from dashboard.stories.tree import story_tree
@@ -85,9 +87,10 @@ def story_page(
     whole = whole_of(
         reader, story, viewer.now, namespaces=namespaces, at=shown.at, how=shown.lanes
     )
+    may = viewer.may_in(story.namespace) | viewer.may_with_nodes & {NODE_READ}
     key = f"{story.id}/{shown.lanes.text}" if shown.lanes.text else story.id
     return {
-        **story_panel(reader, whole, shown, viewer.may_in(story.namespace)),
+        **story_panel(reader, whole, shown, may),
         "views": [
             {
                 "word": word,
@@ -172,7 +175,7 @@ def story_panel(
         "lasted": max(until - story.create_time, 0),
         "graph": whole.graph,
         "counted": counted(facts, whole.graph),
-        "tree": story_tree(whole),
+        "tree": story_tree(whole.lanes.lanes),
         "lanes": whole.lanes.rows,
         "lanes_are": _LANES_ARE.get(whole.places.word if whole.places else "", _BY_HARM),
         "past": whole.gathered.past,
@@ -181,6 +184,7 @@ def story_panel(
         "later_told": later_told(whole),
         "waits": _waits(whole),
         "more_waits": max(facts.blocked - MAX_WAITING, 0),
+        "compared": _beside_rehearsal(reader, whole, may),
         "deployment": whole.rollout.deployment if whole.rollout is not None else None,
         "at_once": whole.rollout.at_once if whole.rollout is not None else 0,
         "cells": cells_of(whole),
@@ -193,6 +197,14 @@ def story_panel(
         **(_replayed(track, shown) if track is not None else {}),
         **_offered(reader, whole, may),
     }
+
+
+def _beside_rehearsal(reader: RecordReader, whole: Whole, may: Collection[str]) -> Compared | None:
+    """Where each allocation went beside where it was rehearsed to go; of the past nothing."""
+    if whole.gathered.past is not None or NODE_READ not in may:
+        return None
+    namespaces = whole.gathered.namespaces
+    return compared(reader, whole.story, namespaces, is_over=not whole.facts.is_open)
 
 
 def _offered(reader: RecordReader, whole: Whole, may: Collection[str]) -> dict[str, Any]:

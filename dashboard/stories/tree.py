@@ -1,12 +1,13 @@
 """A story as a nested list: the view of a phone, and of who would rather read.
 
-In: a Whole. Out: lanes with their shapes, in the order of the drawing.
+In: lanes. Out: the same with their shapes, in the order of the drawing.
 """
+
+from collections.abc import Sequence
 
 import msgspec
 
 from dashboard.graphs.story_lanes import LaneShape, StoryLane, joined, shapes_in
-from dashboard.stories.whole import Whole
 from dashboard.wording import count_of, number
 
 
@@ -29,9 +30,9 @@ class Bough(msgspec.Struct, frozen=True, kw_only=True):
     leaves: tuple[Leaf, ...]
 
 
-def story_tree(whole: Whole) -> tuple[Bough, ...]:
+def story_tree(drawn: Sequence[StoryLane]) -> tuple[Bough, ...]:
     """The lanes and what they hold, folded as in the drawing."""
-    lanes = joined(whole.lanes.lanes)
+    lanes = joined(drawn)
     shapes = shapes_in(lanes)
     return tuple(_bough(lane, shapes[lane.key]) for lane in lanes)
 

@@ -15,6 +15,7 @@ from cluster.store.ports import RecordReader
 from dashboard.acts import note_refusal
 from dashboard.page import action, page, shown
 from dashboard.queries.rehearsals import rehearsal_context
+from dashboard.queries.rehearsed_story import rehearsed_story
 from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse, end_open_rehearsal
 from dashboard.viewer import Absent, Viewer
 
@@ -23,6 +24,7 @@ FIELDS = (
     "stop_namespace", "stop", "quota", "cpu", "memory",
 )  # fmt: skip
 _MOST_DIGITS = 12
+_LONGEST_FOLD = 500
 
 
 @page
@@ -53,6 +55,22 @@ async def rehearsal(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> 
     if b"data-rehearsal-open" in answer.content:
         answer.headers["Refresh"] = LOOK_AGAIN_S
     return answer
+
+
+@page
+async def rehearsed_as_story(
+    request: HttpRequest, viewer: Viewer, rehearsal_id: str
+) -> HttpResponse:
+    """GET /what-if/<id>/story/: what was found, told as a story."""
+    opened = request.GET.get("open", "")[:_LONGEST_FOLD]
+
+    def query(reader: RecordReader, seen_by: Viewer) -> dict[str, Any]:
+        found = rehearsed_story(reader, rehearsal_id, seen_by.caller, seen_by.now, opened)
+        if found is None:
+            raise Absent
+        return found
+
+    return await shown(request, viewer, "dashboard/rehearsed_story.html", query)
 
 
 @action

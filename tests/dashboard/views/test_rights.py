@@ -9,6 +9,8 @@ from django.test import Client
 from django.urls import get_resolver
 
 from cluster.operations.nodes import hash_secret
+from cluster.rehearsal.result import Rehearsed
+from cluster.rehearsal.wire import pack
 from cluster.store.audit import AuditFilter, read_audit
 from dashboard.live.topics import ALL, BadTopic, Looker, authorise
 from dashboard.operator_site import TABLES
@@ -98,6 +100,7 @@ PAGES = {
     "topology": EVERYBODY,
     "what-if": EVERYBODY,
     "rehearsal": EVERYBODY,
+    "rehearsed-story": EVERYBODY,
     "drains": EVERYBODY,
     "drain": EVERYBODY,
     "staged-drain": EVERYBODY,
@@ -205,7 +208,9 @@ OF_NO_NAMESPACE = {
 STORY = Story(kind=StoryKind.ROLLOUT, job_id="web")
 #: What pages of plain names are asked for; others name a namespace.
 NAMES = {"access-policy": "viewer", "pool": "default", "quota": "small"}
-REHEARSAL = StoredRehearsal(id="r-1", scenario='{"Lose": {"Filter": "Name == \\"n\\""}}')
+REHEARSAL = StoredRehearsal(
+    id="r-1", scenario='{"Lose": {"Filter": "Name == \\"n\\""}}', packed=pack(Rehearsed())
+)
 STAGED = StagedDrain(id="g-1", node_ids=(NODE.id,), create_time=SOME_MOMENT)
 #: Refused, sent to sign in, or told that there is no such thing.
 SHUT = {302, 401, 403, 404}

@@ -58,3 +58,23 @@ def test_nothing_asked_and_no_such_rehearsal(store, browser):
     answer = browser.post("/what-if/ask/")
     assert "nothing is changed" in browser.get(answer.headers["Location"]).text
     assert browser.get("/what-if/none/").status == 404
+
+
+def test_what_was_found_is_told_as_a_story_too(store, browser):
+    fill(store)
+    browser.post("/what-if/ask/", lose='NodeClass == "big"')
+    (row,) = asked(store)
+    address = f"/what-if/{row.id}/story/"
+    assert browser.get(address).status == 404
+    begin_rehearsal(store, row.id, "web", by=CLUSTER, now=SOME_MOMENT)
+    carry_out(row.id)
+    assert address in browser.get(f"/what-if/{row.id}/").text
+    page = browser.get(address)
+    assert page.status == 200
+    assert "Rehearsed, not done." in page.text
+    assert page.context["graph"].nodes
+    # Nothing of it is stored: none of its evaluations has a page.
+    assert not [node for node in page.context["graph"].nodes if node.href]
+    result = page.context["result"]
+    assert page.context["facts"].evaluations == len(result.evaluations)
+    assert HOSTILE not in page.text

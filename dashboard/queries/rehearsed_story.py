@@ -1,0 +1,143 @@
+"""What a rehearsal found, told as a story: lanes, chain and sentence, marked as rehearsed.
+
+In: a reader, a rehearsal's id, rights. Out: the context of `rehearsed_story.html`, in one read.
+Evaluations of a rehearsal have no page: nothing of them is stored.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cluster.rehearsal.result import Rehearsed
+from cluster.rehearsal.scenario import (
+    DrainNodes,
+    LoseNodes,
+    PurgeNodes,
+    RunJob,
+    ScaleJob,
+    Scenario,
+    StopJob,
+)
+from cluster.store.evaluation_face import EvaluationFace
+from dashboard.graphs.chain_places import ChainMember
+from dashboard.graphs.story import StoryDrawing, folded_in, story_graph
+from dashboard.graphs.story_lanes import LaneEvent
+from dashboard.queries.rehearsals import changes_told_of, kept_rehearsal
+from dashboard.rehearsed import notes, sentence, sums
+from dashboard.stories.gathered import Gathered
+from dashboard.stories.lanes import harm_lanes
+from dashboard.stories.names import KINDS, KindWord
+from dashboard.stories.told import StoryFacts
+from dashboard.stories.tree import story_tree
+from dashboard.viewer import crumbs
+from dashboard.wording import clipped, count_of
+from scheduler.access.caller import Caller
+from scheduler.ports import StateReader
+from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.story import Story, StoryKind
+
+_KIND_OF: dict[type, StoryKind] = {
+    DrainNodes: StoryKind.DRAIN,
+    LoseNodes: StoryKind.LOSS,
+    PurgeNodes: StoryKind.LOSS,
+    RunJob: StoryKind.ROLLOUT,
+    ScaleJob: StoryKind.SCALING,
+    StopJob: StoryKind.STOP,
+}
+
+
+def rehearsed_story(
+    reader: StateReader, rehearsal_id: str, by: Caller, now: int, opened: str
+) -> dict[str, Any] | None:
+    """The context of the page; None where no rehearsal of this id has found anything."""
+    kept = kept_rehearsal(reader, rehearsal_id, by)
+    if kept is None or kept.found is None:
+        return None
+    row, scenario, result = kept.row, kept.scenario, kept.found
+    told = changes_told_of(reader, scenario) if kept.may_tell else []
+    title = "; ".join(told) or "Changes to jobs that you may not read"
+    kind = _kind_of(scenario)
+    members = _members(result)
+    lanes = harm_lanes(KINDS[kind].harm, members)
+    graph = story_graph(
+        StoryDrawing(
+            key=f"rehearsed-{row.id}",
+            title=f"{title}, rehearsed",
+            description="",
+            lanes=lanes.lanes,
+            root=_cause(kind, scenario, result),
+            opened=opened,
+            address="?open=",
+        )
+    )
+    counted = count_of(len(members), "evaluation")
+    folds = folded_in(graph)
+    counted += f", some of them folded into {count_of(folds, 'shape')}" if folds else ""
+    return {
+        "row": row,
+        "result": result,
+        "story_title": title,
+        "kind": _word(kind),
+        "outcome": sentence(result),
+        "sums": sums(result),
+        "notes": notes(result),
+        "facts": StoryFacts(evaluations=len(members)),
+        "graph": msgspec.structs.replace(graph, description=f"{counted}."),
+        "counted": counted,
+        "tree": story_tree(lanes.lanes),
+        "lanes": lanes.rows,
+        "lanes_are": ("Jobs, worst off first", "How they are"),
+        "left_out": result.evaluations_left_out,
+        "record_index": reader.index,
+        "opened": opened,
+        "now": now,
+        "past": None,
+        "crumbs": crumbs(
+            ("What if", "/what-if/"), ("Rehearsal", f"/what-if/{row.id}/"), ("As a story", "")
+        ),
+    }
+
+
+def _kind_of(scenario: Scenario) -> StoryKind:
+    kinds = {_KIND_OF.get(type(change)) for change in scenario.changes}
+    only = kinds.pop() if len(kinds) == 1 else None
+    return only or StoryKind.CONFIGURATION
+
+
+def _word(kind: StoryKind) -> KindWord:
+    return KINDS[kind]
+
+
+def _members(result: Rehearsed) -> Sequence[ChainMember]:
+    gathered = Gathered(
+        story=Story(),
+        faces=tuple(_face(item) for item in result.evaluations),
+        evaluations={item.id: item for item in result.evaluations},
+        newest={},
+        at=result.read_at + result.lasts,
+    )
+    return [msgspec.structs.replace(member, href="") for member in gathered.members()]
+
+
+def _face(item: Evaluation) -> EvaluationFace:
+    return EvaluationFace(
+        item.id, item.namespace, item.job_id, item.triggered_by, item.status.value,
+        item.previous_eval, item.create_index, item.modify_index, item.create_time,
+        item.modify_time,
+    )  # fmt: skip
+
+
+def _cause(kind: StoryKind, scenario: Scenario, result: Rehearsed) -> LaneEvent:
+    nodes = sum(bool(node.fate) for node in result.nodes)
+    jobs = [
+        change.job.id if isinstance(change, RunJob) else change.key.job_id
+        for change in scenario.changes
+        if isinstance(change, RunJob | ScaleJob | StopJob)
+    ]
+    if nodes:
+        of = count_of(nodes, "node")
+    else:
+        of = clipped(jobs[0], 16) if len(jobs) == 1 else count_of(len(scenario.changes), "change")
+    word = KINDS[kind].word
+    return LaneEvent(lines=(word, of, "rehearsed"), name=f"Cause: {word} of {of}, rehearsed")
