@@ -82,6 +82,9 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         like = [job for job in self.jobs() if (job.namespace, job.parent_id) == tuple(key)]
         return sorted(like, key=lambda job: (job.create_index, job.id), reverse=True)[:at_most]
 
+    def server_indexes_on(self, node_id):
+        return {alloc.id: alloc.alloc_modify_index for alloc in self.allocations_by_node(node_id)}
+
     def open_allocations(self, key, at_most):
         return [
             alloc
@@ -178,14 +181,14 @@ class MemoryRecord(MemoryStateStore, RecordReader):
             if not alloc.is_client_terminal
         ]
 
-    def restarting_among(self, keys, at_least):
+    def restarting_among(self, keys, times):
         return [
             (alloc.id, alloc.job_key)
             for key in keys
             for alloc in self.allocations_by_job(key)
             if alloc.client_status == "pending"
             and not alloc.is_server_terminal
-            and sum(state.restarts for state in alloc.task_states.values()) >= at_least
+            and sum(state.restarts for state in alloc.task_states.values()) >= times
         ]
 
     def stories(self, wanted, limit, after=()):

@@ -55,6 +55,7 @@ from cluster.store.access import the_store
 from cluster.store.audit_entries import AGENT, Act, Actor
 from cluster.store.blocking import Watch, Woken, wait_for
 from cluster.store.join_tokens import use_join_token
+from cluster.store.ports import RecordReader
 from scheduler.errors import IllegalTransition
 from scheduler.ports import StateReader
 from scheduler.state.events import Topic
@@ -224,6 +225,7 @@ async def give_whole_allocations(call: NodeRequest) -> Fetched:
     await call.node()
 
     def work(reader: StateReader) -> Fetched:
+        reader.preload(allocs=asked.ids)
         found = [alloc for each in asked.ids if (alloc := reader.allocation(each)) is not None]
         own = tuple(alloc for alloc in found if alloc.node_id == call.node_id)
         return Fetched(
@@ -334,13 +336,11 @@ def _heard(call: NodeRequest, status: NodeStatus) -> tuple[int, asyncio.Future[b
     return ttl, BEATS.add(call.node_id, now=call.now, ttl=ttl)
 
 
-def _pull(reader: StateReader, node_id: str) -> tuple[int, int, Pulled]:
+def _pull(reader: RecordReader, node_id: str) -> tuple[int, int, Pulled]:
     """What was read at, when the server last changed one of them, and the answer."""
     if reader.node(node_id) is None:
         raise NotFound(NODE_NOT_FOUND)
-    allocations = {
-        alloc.id: alloc.alloc_modify_index for alloc in reader.allocations_by_node(node_id)
-    }
+    allocations = reader.server_indexes_on(node_id)
     newest = max(allocations.values(), default=0)
     return reader.index, newest, Pulled(index=newest or 1, allocations=allocations)
 

@@ -1,7 +1,7 @@
 """Nodes that run what is placed on them: how fast it starts, and how fast a node is emptied.
 
 50 simulated nodes and 50 jobs of 100 allocations, until all run; then a node with 500 of them is
-drained, until they run elsewhere and nothing is left on it.
+drained, with what else it runs, until all of it runs elsewhere and nothing is left.
 """
 
 from contextlib import closing
@@ -53,12 +53,7 @@ def run(options: Options) -> Figures:
 
 def _start(aim: Target, jobs: int) -> float:
     began = _CLOCK.monotonic()
-    aim.register(
-        [
-            job_form(f"start-{number}", count=COUNT, cpu=_CPU, memory_mb=_MEMORY_MB)
-            for number in range(jobs)
-        ]
-    )
+    aim.register([_form(f"start-{number}", COUNT) for number in range(jobs)])
     return _until_running(aim, jobs * COUNT) - began
 
 
@@ -67,14 +62,8 @@ def _crowd(aim: Target, count: int) -> str:
     with closing(aim.connect()) as connection:
         node = str(connection.get("/v1/nodes")[0]["ID"])
     there = aim.count_allocations(desired_status="run")
-    form = job_form("crowd", count=count, cpu=_CPU, memory_mb=_MEMORY_MB)
-    # All of them may move at once: what is measured is the cluster, not the job's caution.
-    form["TaskGroups"][0]["Migrate"] = {
-        "MaxParallel": count, "HealthCheck": "task_states", "MinHealthyTime": 0,
-        "HealthyDeadline": 300_000_000_000,
-    }  # fmt: skip
     _set_eligible(aim, node, others=False)
-    aim.register([form])
+    aim.register([_form("crowd", count)])
     _until_running(aim, there + count)
     _set_eligible(aim, node, others=True)
     found = [each["NodeID"] for each in _of_crowd(aim)]
@@ -100,6 +89,16 @@ def _drain(aim: Target, node: str, count: int) -> float:
     if running_there or len(leaves) < count:
         raise WrongCount(f"{len(running_there)} of {len(leaves)} are left on the drained node")
     return ended - began
+
+
+def _form(name: str, count: int) -> dict[str, Any]:
+    """All of them may move at once: what is measured is the cluster, not the job's caution."""
+    form = job_form(name, count=count, cpu=_CPU, memory_mb=_MEMORY_MB)
+    form["TaskGroups"][0]["Migrate"] = {
+        "MaxParallel": count, "HealthCheck": "task_states", "MinHealthyTime": 0,
+        "HealthyDeadline": 300_000_000_000,
+    }  # fmt: skip
+    return form
 
 
 def _until_running(aim: Target, wanted: int) -> float:

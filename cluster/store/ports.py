@@ -327,12 +327,13 @@ class RecordReader(StateReader, Protocol):
     def job_faces(self, namespaces: Namespaces) -> list[JobFace]:
         """All jobs, in no order."""
 
+    def server_indexes_on(self, node_id: str) -> dict[str, int]:
+        """Every allocation of a node by id: when the server, not the node, last changed it."""
+
     def live_on(self, node_ids: Collection[str]) -> list[AllocFace]:
         """What has not ended on these nodes, in no order."""
 
-    def restarting_among(
-        self, keys: Collection[JobKey], at_least: int
-    ) -> list[tuple[str, JobKey]]:
+    def restarting_among(self, keys: Collection[JobKey], times: int) -> list[tuple[str, JobKey]]:
         """Allocations of these jobs, by id, that do not run and were restarted so often."""
 
     def stories(

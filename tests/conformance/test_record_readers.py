@@ -214,6 +214,10 @@ def test_evaluations_of_a_story_come_with_the_collected_ones(both, namespaces):
 IDS = [make_evaluation(number).id for number in (0, 1, 99)]
 QUESTIONS = {
     "jobs-among": lambda r: by_id(r.jobs_among({JobKey("team", "web"), JobKey("team", "no")})),
+    "server-indexes-on": lambda r: [
+        r.server_indexes_on(node_id)
+        for node_id in sorted({*(a.node_id for a in r.allocations()), "x"})
+    ],
     "summaries-among": lambda r: r.summaries_among({JobKey("team", "web"), JobKey("x", "web")}),
     "open-allocations": lambda r: r.open_allocations(JobKey("team", "web"), 50),
     "blocked-among": lambda r: r.blocked_among({JobKey("default", "db"), JobKey("x", "web")}),
