@@ -9,7 +9,16 @@ from django.contrib import admin
 from django.db.models import Model
 
 from cluster import models
-from dashboard.admin import access, governance, inside, keyring, people, webhooks, work
+from dashboard.admin import (
+    access,
+    cluster_acts,
+    governance,
+    inside,
+    keyring,
+    people,
+    webhooks,
+    work,
+)
 from dashboard.admin.jobs import JobAdmin
 from dashboard.admin.nodes import NodeAdmin
 from dashboard.admin.rows import ReadOnlyAdmin
@@ -53,7 +62,8 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.OneTimeTokenRow: access.OneTimeTokenAdmin,
     models.EventRow: inside.EventAdmin,
     models.RehearsalRow: inside.RehearsalAdmin,
-    models.CollectionRow: inside.CollectionAdmin,
+    models.CollectionRow: cluster_acts.CollectingAdmin,
+    models.SchedulerSettingsRow: cluster_acts.SchedulerSettingsAdmin,
     models.StagedDrainRow: inside.StagedDrainAdmin,
     models.ListenerRow: inside.ListenerAdmin,
     models.NodeBeatRow: inside.BeatAdmin,

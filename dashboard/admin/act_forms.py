@@ -22,10 +22,15 @@ class ActForm(forms.Form):
 
     def as_query(self) -> dict[str, str]:
         """What was answered, for the address that shows the rehearsal."""
-        answers = ((name, self.cleaned_data.get(name)) for name in self.fields)
-        return {
-            name: "on" if answer is True else str(answer) for name, answer in answers if answer
-        }
+        answers: dict[str, str] = {}
+        for name, field in self.fields.items():
+            answer = self.cleaned_data.get(name)
+            if answer:
+                answers[name] = "on" if answer is True else str(answer)
+            elif answer is False and self.get_initial_for_field(field, name):
+                # Left out, it would look as it did before anything was answered.
+                answers[name] = ""
+        return answers
 
     def why(self) -> str:
         """The reason as it was typed; empty where none was."""

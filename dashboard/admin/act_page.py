@@ -59,16 +59,21 @@ class AdminAct(msgspec.Struct, frozen=True, kw_only=True):
     changes: Callable[[Rows, Any], list[dict[str, Any]]] | None = None
     #: Something ends by it.
     ends: bool = False
+    #: It concerns the table, and no rows are chosen for it.
+    is_of_table: bool = False
+    #: The form before anything is answered.
+    initial: Callable[[], dict[str, Any]] = dict
     kept: str = "The reason is kept in the history of each"
 
 
 class ActingAdmin(ChoosingAdmin):
     """A table with acts."""
 
+    change_list_template = "admin/cluster/tools_list.html"
     acts: tuple[AdminAct, ...] = ()
     #: In a sentence.
-    word: str
-    columns: tuple[str, ...]
+    word: str = "row"
+    columns: tuple[str, ...] = ()
 
     def cells(self, row: Any) -> tuple[str, str, tuple[object, ...]]:
         """Address and name of a row, and what the columns beside the name say of it."""
@@ -90,18 +95,29 @@ class ActingAdmin(ChoosingAdmin):
     def _name_of(self, act: AdminAct) -> str:
         return f"cluster_{self.opts.model_name}_{act.name.replace('-', '_')}"
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """With the ways to what is done to the whole table, for those who may."""
+        tools = [
+            (reverse(f"admin:{self._name_of(act)}"), f"{act.title}…")
+            for act in self.acts
+            if act.is_of_table and may(request, act.right)
+        ]
+        return super().changelist_view(request, {"tools": tools, **(extra_context or {})})
+
     def act_view(self, request: HttpRequest, act: AdminAct) -> HttpResponse:
         """Ask; rehearse; then do."""
         if not may(request, act.right):
             missing = NotAllowed(missing=act.right.word)
             note_refusal(request, caller_of_request(request), missing, Act(act.words))
             raise PermissionDenied(f"This asks for {act.right.word}.")
-        chosen = self.chosen(request)
-        answered = {key: request.GET[key] for key in act.form.base_fields if key in request.GET}
-        form = act.form(
-            request.POST if request.method == "POST" else None, initial=answered
-        ).for_count(chosen.count)
-        if request.method != "POST" or not chosen.rows:
+        chosen = ChosenRows((), {}, 0) if act.is_of_table else self.chosen(request)
+        names = act.form.base_fields.keys() & request.GET.keys()
+        answered = act.initial() | {name: request.GET[name] for name in names}
+        sent = request.POST if request.method == "POST" else None
+        form = act.form(sent, initial=answered).for_count(chosen.count)
+        if request.method != "POST" or not (chosen.rows or act.is_of_table):
             return self._act_page(request, act, chosen, form)
         if "rehearse" in request.POST and act.changes is not None:
             return self._rehearse(request, act, chosen, form.for_rehearsal())
@@ -159,7 +175,7 @@ class ActingAdmin(ChoosingAdmin):
             "act": act,
             "form": form,
             "chosen": chosen,
-            "told": act.told(request, chosen.rows, form) if chosen.rows else [],
+            "told": act.told(request, chosen.rows, form) if chosen.rows or act.is_of_table else [],
             "verb": act.verb.format(count_of(chosen.count, self.word)),
             "counted": count_of(chosen.count, self.word),
             "columns": self.columns,

@@ -93,7 +93,16 @@ class GovernanceAdmin(DescribedAdmin):
         if not self._tried(request, form, wanted.name, type(self).put, wanted):
             return None
         messages.success(request, f"The {self.word} {wanted.name} is stored.")
-        return HttpResponseRedirect(f"/{self.page}/{wanted.name}/")
+        return HttpResponseRedirect(self.address_of(wanted.name))
+
+    def address_of(self, name: str) -> str:
+        """The page of one that was stored."""
+        return f"/{self.page}/{name}/"
+
+    def shown_beside(self, stored: Any) -> dict[str, Any]:
+        """What the form's page shows of a stored one beside its fields."""
+        del stored
+        return {}
 
     def _deleted(self, request: HttpRequest, name: str) -> HttpResponse | None:
         if not self._tried(request, None, name, type(self).remove, name):
@@ -136,6 +145,7 @@ class GovernanceAdmin(DescribedAdmin):
             "changelist": reverse(f"admin:cluster_{self.opts.model_name}_changelist"),
             "seen": request.POST.get("seen") or (stored.modify_index if stored is not None else 0),
         }
+        context |= self.shown_beside(stored) if stored is not None else {}
         return render(request, "admin/cluster/governance.html", context)
 
     @admin.display(description="Change")
