@@ -8,6 +8,7 @@ from collections.abc import Collection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import frame_codec, statements
+from cluster.store.plain_cursor import plain_cursor
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import EventFrame, StateEvent
 
@@ -30,7 +31,7 @@ def events_since(
 
 def bytes_since(connection: BaseDatabaseWrapper, index: int) -> int:
     """The size of all frames with a larger index."""
-    with connection.cursor() as cursor:
+    with plain_cursor(connection) as cursor:
         cursor.execute(statements.SUM_EVENTS, (index,))
         return int(cursor.fetchone()[0])
 
@@ -38,7 +39,7 @@ def bytes_since(connection: BaseDatabaseWrapper, index: int) -> int:
 def _rows_since(
     connection: BaseDatabaseWrapper, index: int, limit: int
 ) -> list[tuple[int, int, str, bytes]]:
-    with connection.cursor() as cursor:
+    with plain_cursor(connection) as cursor:
         cursor.execute(statements.READ_EVENTS, (index, limit))
         rows: list[tuple[int, int, str, bytes]] = cursor.fetchall()
         if not rows or rows[0][0] != index + 1:

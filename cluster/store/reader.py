@@ -10,6 +10,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import statements
+from cluster.store.plain_cursor import plain_cursor
 from cluster.store.timestamps import timestamp
 from scheduler.ports import StateReader
 from scheduler.state.node_use import NodeUse, shared
@@ -47,7 +48,7 @@ class DjangoStateReader(StateReader):
 
     def __init__(self, connection: BaseDatabaseWrapper, index: int) -> None:
         self.connection = connection
-        self._cursor = connection.cursor()
+        self._cursor = plain_cursor(connection)
         self._is_sqlite = connection.vendor == "sqlite"
         self._index = index
         self._seen: dict[tuple[object, AnyKey], Wire | None] = {}

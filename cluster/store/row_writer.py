@@ -10,6 +10,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import frame_codec, statements
+from cluster.store.plain_cursor import plain_cursor
 from cluster.store.statements import AnyNoun
 from cluster.store.timestamps import timestamp
 from scheduler.state.events import EventFrame, StateEvent, Topic
@@ -30,7 +31,7 @@ class RowWriter:
     """Writes one frame's rows and the frame itself."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self._cursor = connection.cursor()
+        self._cursor = plain_cursor(connection)
         self._is_sqlite = connection.vendor == "sqlite"
 
     def write(self, frame: EventFrame, unnamed: Iterable[JobKey]) -> None:

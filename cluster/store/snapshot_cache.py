@@ -14,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import statements
 from cluster.store.node_mirror import MirrorSnapshot, NodeMirror
+from cluster.store.plain_cursor import plain_cursor
 from scheduler.errors import StaleSnapshot
 
 #: Waiting for an index: so long in all, and between two looks.
@@ -98,6 +99,6 @@ class SnapshotCache:
 
 
 def _execute(connection: BaseDatabaseWrapper, statement: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
+    with plain_cursor(connection) as cursor:
         cursor.execute(statement)
         return cursor.fetchall() if cursor.description else []

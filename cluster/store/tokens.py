@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from django.db import connections
 
 from cluster.models import JoinedNodeRow, JoinTokenRow, NodeRow, OneTimeLoginRow, OneTimeTokenRow
+from cluster.store.plain_cursor import plain_cursor
 from cluster.store.transactions import read_transaction, writes_patiently
 from cluster.store.writer import DjangoStateStore
 from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES, ACL_TOKENS
@@ -118,7 +119,7 @@ def _row(store: DjangoStateStore, statement: str, *parameters: str) -> tuple[Any
     # One statement sees one index by itself; a transaction's part here is to drop what is broken.
     is_file = connection.vendor == "sqlite"
     around = nullcontext() if is_file else read_transaction(connection)
-    with around, connection.cursor() as cursor:
+    with around, plain_cursor(connection) as cursor:
         cursor.execute(statement, parameters)
         row: tuple[Any, ...] | None = cursor.fetchone()
         return row

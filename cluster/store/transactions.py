@@ -14,6 +14,8 @@ from typing import TypeVar
 from django.db import Error, InterfaceError, OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from cluster.store.plain_cursor import plain_cursor
+
 Result = TypeVar("Result")
 
 #: SQLite's own waiting starves writers; these tries are its replacement: about 5 s in all.
@@ -99,7 +101,7 @@ def read_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
         if connection.vendor == "sqlite"
         else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     )
-    with _dropping_a_broken(connection), connection.cursor() as cursor:
+    with _dropping_a_broken(connection), plain_cursor(connection) as cursor:
         cursor.execute(begin)
         try:
             yield

@@ -16,6 +16,7 @@ from cluster.store.audit_entries import INSERT as INSERT_AUDIT
 from cluster.store.audit_entries import row_of
 from cluster.store.audited_acts import entry_of_write
 from cluster.store.node_mirror import NodeMirror
+from cluster.store.plain_cursor import plain_cursor
 from cluster.store.ports import RecordReader
 from cluster.store.reader import DjangoStateReader
 from cluster.store.record_reader import DjangoRecordReader
@@ -121,7 +122,7 @@ class DjangoStateStore(StateStore):
             rows.write_secrets(change.secrets)
             _write_audit(connection, frame, by)
             if connection.vendor == "sqlite":
-                with connection.cursor() as cursor:
+                with plain_cursor(connection) as cursor:
                     cursor.execute(statements.SET_INDEX, (frame.index,))
             return frame.index, result, True
 
@@ -135,7 +136,7 @@ def _write_audit(connection: BaseDatabaseWrapper, frame: EventFrame, by: Caller)
     """Keep who asked for the write, in its own transaction: neither is there without the other."""
     entry = entry_of_write(frame, by)
     if entry is not None:
-        with connection.cursor() as cursor:
+        with plain_cursor(connection) as cursor:
             cursor.execute(INSERT_AUDIT, row_of(entry))
 
 
@@ -143,14 +144,14 @@ def lock_index(connection: BaseDatabaseWrapper) -> int:
     """The newest index; no other writer can pass it until the transaction ends."""
     if connection.vendor == "sqlite":
         return index_of(connection)
-    with connection.cursor() as cursor:
+    with plain_cursor(connection) as cursor:
         cursor.execute(statements.TAKE_INDEX)
         return int(cursor.fetchone()[0]) - 1
 
 
 def index_of(connection: BaseDatabaseWrapper) -> int:
     """Of the newest committed write, or of this transaction's."""
-    with connection.cursor() as cursor:
+    with plain_cursor(connection) as cursor:
         cursor.execute(statements.READ_INDEX)
         row = cursor.fetchone()
     assert row is not None, "the record's first migration seeds the counter"
@@ -158,7 +159,7 @@ def index_of(connection: BaseDatabaseWrapper) -> int:
 
 
 def _check_fence(connection: BaseDatabaseWrapper, fence: Fence) -> None:
-    with connection.cursor() as cursor:
+    with plain_cursor(connection) as cursor:
         cursor.execute(statements.READ_EPOCH, (fence.name,))
         row = cursor.fetchone()
     if row is None or int(row[0]) != fence.epoch:
