@@ -1,6 +1,7 @@
 """The front door: static files, API and agents without page middleware, pages, websockets."""
 
 import os
+from threading import Thread
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cluster.settings")
@@ -26,6 +27,7 @@ from cluster.runtime.free_memory import begin_trimming
 from cluster.runtime.frozen_record import FrozenRecord, Pulse, ask_database
 from cluster.runtime.health_watch import HealthWatch
 from cluster.runtime.rehearsal_desk import RehearsalDesk
+from cluster.runtime.serving import once_serving
 from cluster.runtime.sign_of_life import SignOfLife
 from cluster.runtime.step_hints import StepHints
 from cluster.store.access import the_store
@@ -35,6 +37,8 @@ show_hints = wiring.follow(the_store(), SystemClock())
 begin_trimming()
 SignOfLife(HealthWatch(settings.BIVOUAC_REDIS_URL)).begin_with_server()
 RehearsalDesk().begin_with_server()
+# Whoever opens the first page does not wait for what only pages need.
+once_serving(Thread(target=wiring.warm_up, name="warm-up", daemon=True).start)
 
 pages: Any = get_asgi_application()
 programs: Any = LeanHandler(answer_fault, RouteIndex("/v1/", urlpatterns))

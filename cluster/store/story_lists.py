@@ -182,7 +182,8 @@ def deployments(reader: DjangoStateReader, story_ids: Collection[str]) -> list[D
     ids = sorted(story_ids)
     if not ids:
         return []
-    where = f"story_id IN ({placeholders(len(ids))})"
+    # Only with these words is the index of those that have a story used.
+    where = f"story_id IN ({placeholders(len(ids))}) AND NOT (story_id = '')"
     return reader.select(DEPLOYMENTS, where, ids, "create_index, id")
 
 

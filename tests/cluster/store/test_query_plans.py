@@ -68,6 +68,10 @@ def statements_of(connection):
         pytest.param(lambda reader: reader.progress_of(["a", "b"]), id="progress-of-stories"),
         pytest.param(lambda reader: reader.story_figures(["a", "b"]), id="figures-of-stories"),
         pytest.param(lambda reader: reader.story_evaluations("a", 9), id="story"),
+        pytest.param(lambda reader: reader.story_faces("a"), id="faces-of-story"),
+        pytest.param(
+            lambda reader: reader.deployments_of_stories(["a", "b"]), id="rollouts-of-stories"
+        ),
         pytest.param(lambda reader: reader.stories(ENDED, 9), id="stories-that-ended"),
         pytest.param(lambda reader: reader.stories(OF_NODE, 9), id="stories-of-a-node"),
         pytest.param(
