@@ -115,6 +115,8 @@ BIVOUAC_BURST = env_float("BIVOUAC_BURST", 2000, low=1, high=1e7)
 BIVOUAC_RATE_MANAGEMENT = env_float("BIVOUAC_RATE_MANAGEMENT", 0, low=0, high=1e6)
 #: Fuzzy search: the shortest text, in bytes, and how many objects of each kind are looked at.
 BIVOUAC_SEARCH_MIN_LENGTH = env_int("BIVOUAC_SEARCH_MIN_LENGTH", 2, low=1, high=100)
+#: Of so many jobs, and so many nodes, metrics tell one by one.
+BIVOUAC_METRICS_OBJECTS = env_int("BIVOUAC_METRICS_OBJECTS", 1_000, low=0, high=10**5)
 BIVOUAC_SEARCH_OBJECTS = env_int("BIVOUAC_SEARCH_OBJECTS", 1_000, low=1, high=10**6)
 #: Days that the audit is kept.
 BIVOUAC_AUDIT_KEEP = env_float("BIVOUAC_AUDIT_KEEP", 90, low=0.01, high=36_500)

@@ -311,7 +311,7 @@ SERVERS = [
     Row("GET", "status/peers", ANYBODY),
     Row("GET", "regions", ANYBODY),
     Row("GET", "agent/health", ANYBODY),
-    Row(_ALL, "metrics", ANYBODY),
+    Row("GET", "metrics", ANYBODY),
     Row("GET", "agent/self", "agent:read"),
     Row("GET", "agent/servers", "agent:read"),
     Row("GET", "agent/schedulers/config", "agent:read"),

@@ -28,7 +28,6 @@ NOT_BUILT: dict[str, str] = {
     r"client/allocation/[^/]*/exec": "Running a command inside an allocation is not built yet.",
     r"client/allocation/[^/]*/pause": "Enterprise only",
     r"job/.*/action": "Actions of tasks are not built yet.",
-    r"metrics": "Metrics for collectors are not built yet.",
     r"operator/(?:raft|autopilot)/.*": "Servers share a database here: there is no Raft group.",
     r"operator/license": "There is no license to install: Bivouac has none.",
     r"operator/utilization": _ENTERPRISE,

@@ -19,6 +19,7 @@ from cluster.api import (
     job_writes,
     jobs,
     keyring,
+    metrics,
     node_pools,
     nodes,
     operator,
@@ -190,6 +191,7 @@ _NODES = [
 ]
 
 _SERVER = [
+    _route("metrics", GET=metrics.metrics),
     _open_route("status/leader", GET=server_facts.leader),
     _open_route("status/peers", GET=server_facts.peers),
     _open_route("regions", GET=server_facts.regions),
