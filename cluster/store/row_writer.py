@@ -41,8 +41,9 @@ class RowWriter:
         for key in unnamed:
             self._cursor.execute(statements.DROP_UNNAMED_VERSIONS, key)
         tables = {NOUN_OF_TOPIC[event.topic].table_index for event in frame.events} - {""}
-        for table in sorted(tables):
-            self._cursor.execute(statements.PUT_TABLE_INDEX, (table, frame.index))
+        if tables:
+            indexes = [cell for table in sorted(tables) for cell in (table, frame.index)]
+            self._cursor.execute(statements.put_table_indexes(len(tables)), indexes)
         coded = frame_codec.encode_events(frame.events, bodies)
         self._cursor.execute(
             statements.APPEND_EVENT, (frame.index, frame.at, frame.kind, coded, len(coded))

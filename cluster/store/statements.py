@@ -46,6 +46,16 @@ def upsert(noun: AnyNoun, rows: int = 1) -> str:
 
 
 @cache
+def put_table_indexes(tables: int) -> str:
+    """Say of so many tables at which index they were written."""
+    values = ", ".join(["(%s, %s)"] * tables)
+    return (
+        f"INSERT INTO table_index (name, value) VALUES {values}"  # noqa: S608 - no text but placeholders
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+
+
+@cache
 def put_secret(noun: AnyNoun) -> str:
     """Give one row the hash of its secret."""
     return f"UPDATE {noun.table} SET {noun.secret_column} = %s WHERE {_conditions(noun)}"  # noqa: S608 - names of our own tables only
@@ -75,10 +85,6 @@ READ_INDEX = "SELECT value FROM state_index WHERE id = 1"
 TAKE_INDEX = "UPDATE state_index SET value = value + 1 WHERE id = 1 RETURNING value"
 SET_INDEX = "UPDATE state_index SET value = %s WHERE id = 1"
 READ_TABLE_INDEX = "SELECT value FROM table_index WHERE name = %s"
-PUT_TABLE_INDEX = (
-    "INSERT INTO table_index (name, value) VALUES (%s, %s)"
-    " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-)
 READ_EPOCH = "SELECT epoch FROM lease WHERE name = %s"
 LIVE_ALLOCATIONS = (
     "SELECT id FROM allocation WHERE namespace = %s AND job_id = %s AND desired_status = 'run'"

@@ -134,7 +134,7 @@ def _show_tables_anew(connection: BaseDatabaseWrapper, index: int) -> None:
     names = sorted({noun.table_index for noun in NOUNS if noun.table_index})
     with connection.cursor() as cursor:
         cursor.execute("UPDATE table_index SET value = %s", (index,))
-        cursor.executemany(statements.PUT_TABLE_INDEX, [(name, index) for name in names])
+        cursor.executemany(statements.put_table_indexes(1), [(name, index) for name in names])
 
 
 def _show_live_allocations_anew(connection: BaseDatabaseWrapper, index: int) -> None:
@@ -159,4 +159,4 @@ def _show_live_allocations_anew(connection: BaseDatabaseWrapper, index: int) -> 
             rows: list[Any] = [ALLOCATIONS.row(alloc, timestamp) for alloc in shown]
             cursor.executemany(statements.upsert(ALLOCATIONS), rows)
         if after:
-            cursor.execute(statements.PUT_TABLE_INDEX, (ALLOCATIONS.table_index, index))
+            cursor.execute(statements.put_table_indexes(1), (ALLOCATIONS.table_index, index))

@@ -8,6 +8,9 @@ import redis
 
 from cluster.celery import app
 from cluster.runtime.embedded import free_port, redis_executable
+from tests.store_fixtures import sqlite_store
+
+__all__ = ["sqlite_store"]
 
 
 @pytest.fixture
