@@ -158,6 +158,7 @@ MIDDLEWARE = [
     "cluster.runtime.request_context.request_context",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.security.security_headers",
+    "dashboard.languages.language",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -236,9 +237,12 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 
 LANGUAGE_CODE = "en"
+#: What there are texts in; `dashboard/README.md` says how another one comes.
+LANGUAGES = [("en", "English")]
+LOCALE_PATHS = [BASE_DIR / "dashboard" / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
-USE_I18N = False
+USE_I18N = True
 
 CELERY_BROKER_URL = BIVOUAC_REDIS_URL
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -14,6 +14,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import override
 from django.views.decorators.http import require_POST, require_safe
 
 from cluster.client_address import address_of
@@ -22,6 +23,7 @@ from cluster.store.access import StoreAccess, the_store
 from cluster.store.ports import RecordReader
 from dashboard.acts import note_denied, note_refusal
 from dashboard.kept import Interrupted, asks_for_data, kept_page, told_as_data
+from dashboard.languages import language_of
 from dashboard.people import SUPERUSER, caller_of, groups_with, person_of, whom_to_ask
 from dashboard.queries.navigation import navigation
 from dashboard.rights import ROUTES, Right
@@ -205,12 +207,14 @@ async def shown(request: HttpRequest, viewer: Viewer, template: str, query: Quer
     """The page of a query; `http_status` in its context is the answer's, 200 otherwise."""
 
     def make(store: StoreAccess) -> HttpResponse:
-        try:
-            context = store.read(lambda reader: _read(reader, viewer, query))
-        except Absent:
-            context = store.read(lambda reader: _read(reader, viewer, _nothing))
-            return render(request, "404.html", context, status=404)
-        return render(request, template, context, status=context.get("http_status", 200))
+        # A reader's thread has no language of its own.
+        with override(language_of(request)):
+            try:
+                context = store.read(lambda reader: _read(reader, viewer, query))
+            except Absent:
+                context = store.read(lambda reader: _read(reader, viewer, _nothing))
+                return render(request, "404.html", context, status=404)
+            return render(request, template, context, status=context.get("http_status", 200))
 
     return await the_store().aread_call(make)
 

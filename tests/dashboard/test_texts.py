@@ -1,0 +1,65 @@
+"""Every text that a template shows is marked for translation."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+#: Marked, or not shown.
+MARKED = re.compile(
+    r"\{% blocktranslate.*?%\}.*?\{% endblocktranslate %\}|\{% comment.*?endcomment %\}", re.DOTALL
+)
+TAGS = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+SHOWN = {"aria-label", "aria-description", "title", "placeholder", "alt"}
+#: What is written alike in every language: code, keys, and what is sent as it is shown.
+AS_IT_IS = {"code", "kbd", "samp", "script", "style"}
+#: Names and units.
+NAMES = {"Bivouac", "MiB", "MHz", "KiB", "GiB", "ms", "Esc", "Enter"}
+WORD = re.compile(r"[^\W\d_]+")
+
+
+class Texts(HTMLParser):
+    """Gathers what is shown: text, and attributes that are read out or stand in a field."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+        self._within = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag in AS_IT_IS or (tag == "option" and "value" not in dict(attrs)):
+            self._within.append(tag)
+        self.found += [value for name, value in attrs if name in SHOWN and value]
+
+    def handle_endtag(self, tag):
+        if self._within and self._within[-1] == tag:
+            self._within.pop()
+
+    def handle_data(self, data):
+        if not self._within:
+            self.found.append(data)
+
+
+def unmarked(source):
+    texts = Texts()
+    texts.feed(TAGS.sub("", MARKED.sub("", source)))
+    return [
+        " ".join(text.split())
+        for text in texts.found
+        if "==" not in text and {*WORD.findall(text)} - NAMES
+    ]
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_every_text_of_a_template_is_marked(path):
+    assert unmarked(path.read_text()) == []
+
+
+def test_a_text_that_is_not_marked_is_found():
+    source = """{% if a %}<p title="Where it is">{% translate "Kept" %} {{ name }} lost</p>
+      {% endif %}<code>job run</code><option>binpack</option>
+      {% blocktranslate %}Gone{% endblocktranslate %}"""
+    assert unmarked(source) == ["Where it is", "lost"]
