@@ -316,7 +316,8 @@ SERVERS = [
     Row("GET", "agent/servers", "agent:read"),
     Row("GET", "agent/schedulers/config", "agent:read"),
     Row("GET", "agent/members", "node:read"),
-    *(Row(_ALL, f"agent/{path}", "agent:read") for path in ("host", "monitor", "schedulers")),
+    *(Row(_ALL, f"agent/{path}", "agent:read") for path in ("host", "monitor/export")),
+    *(Row("GET", f"agent/{path}", "agent:read") for path in ("monitor", "schedulers")),
     *(
         Row(_ALL, f"agent/{path}", "agent:write")
         for path in ("pprof/heap", "keyring/list", "reload", "force-leave")
@@ -327,6 +328,11 @@ SERVERS = [
         {"SchedulerAlgorithm": "binpack"}),
     Row("GET", "operator/snapshot", "snapshot-save"),
     Row("PUT", "operator/snapshot", MANAGEMENT),
+    Row("GET PUT", "operator/license", ANYBODY),
+    Row("GET", "operator/raft/configuration", MANAGEMENT),
+    Row("GET", "operator/autopilot/configuration", "operator:read"),
+    Row("PUT", "operator/autopilot/configuration", "operator:write"),
+    Row("GET", "operator/autopilot/health", "operator:read"),
     Row(_ALL, "operator/raft/x", MANAGEMENT, name="/x"),
     Row("GET", "operator/autopilot/x", "operator:read", name="/x"),
     Row("PUT POST PATCH DELETE", "operator/autopilot/x", "operator:write", name="/x"),
@@ -337,7 +343,7 @@ SERVERS = [
     *(
         Row(_ALL, path, ANYBODY)
         for path in (
-            "operator/license", "operator/utilization", "recommendations", "sentinel/policies",
+            "operator/utilization", "recommendations", "sentinel/policies",
         )
     ),
     Row("GET", "webhooks", "operator:read"),

@@ -67,7 +67,7 @@ def json_form(found: Measurement) -> dict[str, Any]:
     """As the reference tells one interval: numbers by name, times as sums over it."""
     labels = {"host": socket.gethostname()}
     gauges = [
-        {"Name": gauge.name, "Value": gauge.value, "Labels": {**labels, **gauge.labels}}
+        {"Name": gauge.name, "Value": float(gauge.value), "Labels": {**labels, **gauge.labels}}
         for gauge in found.gauges
     ]
     return {

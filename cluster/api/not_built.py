@@ -16,20 +16,22 @@ _ENTERPRISE = "Nomad Enterprise only endpoint"
 #: Also of routes that can be read, but not written.
 VOLUMES = "Volumes are not built yet."
 
+NO_LICENSE = "There is no license to install: Bivouac has none."
+NO_GROUP = "Servers share a database here: there is no Raft group."
+RAFT = r"operator/(?:raft|autopilot)/.*"
+
 #: Pattern of the path below `/v1/` to what is answered, for every method.
 NOT_BUILT: dict[str, str] = {
-    r"agent/monitor(?:/export)?": "Following an agent's log through the API is not built yet.",
+    r"agent/monitor/export": "Reading the log of the past through the API is not built yet.",
     r"agent/host": "Facts about an agent's machine are not built yet.",
     r"agent/pprof/.*": "There are no profiles to take: this server is not a Go program.",
     r"agent/(?:join|force-leave)": "Servers share a database here: there is no gossip to join.",
     r"agent/keyring/.*": "Servers share a database here: there is no gossip to encrypt.",
     r"agent/reload": "Reloading an agent's configuration is not built yet.",
-    r"agent/schedulers": "Choosing the schedulers of one server is not built yet.",
     r"client/allocation/[^/]*/exec": "Running a command inside an allocation is not built yet.",
     r"client/allocation/[^/]*/pause": "Enterprise only",
     r"job/.*/action": "Actions of tasks are not built yet.",
-    r"operator/(?:raft|autopilot)/.*": "Servers share a database here: there is no Raft group.",
-    r"operator/license": "There is no license to install: Bivouac has none.",
+    RAFT: NO_GROUP,
     r"operator/utilization": _ENTERPRISE,
     r"operator/upgrade-check/.*": "Checks before an upgrade are not built: there is no Vault.",
     r"plugin/csi/.*": "CSI plugins are not built yet.",

@@ -97,13 +97,12 @@ def _volume(call: Call) -> None:
 
 #: By the patterns of `NOT_BUILT`.
 RIGHTS: dict[str, Right] = {
-    r"agent/monitor(?:/export)?": _reading("agent"),
+    r"agent/monitor/export": _reading("agent"),
     r"agent/host": _reading("agent"),
     r"agent/pprof/.*": _writing("agent"),
     r"agent/(?:join|force-leave)": _join_or_leave,
     r"agent/keyring/.*": _writing("agent"),
     r"agent/reload": _writing("agent"),
-    r"agent/schedulers": _reading("agent"),
     r"client/allocation/[^/]*/exec": _of_namespace("alloc-exec"),
     r"client/allocation/[^/]*/pause": _either(
         _of_namespace("read-job"), _of_namespace("submit-job", "pause-allocation")

@@ -22,16 +22,17 @@ from scheduler.state.writes.jobs import KEPT_VERSIONS
 DATACENTER = "dc1"
 SECOND = 1_000_000_000
 _SERVER_NAME = "bivouac"
+SCHEDULERS = ("service", "batch", "system", "sysbatch", "_core")
 
 
 async def leader(call: Call) -> HttpResponse:
     """GET /v1/status/leader."""
-    return answer_json(call.request, _rpc_address())
+    return answer_json(call.request, rpc_address())
 
 
 async def peers(call: Call) -> HttpResponse:
     """GET /v1/status/peers."""
-    return answer_json(call.request, [_rpc_address()])
+    return answer_json(call.request, [rpc_address()])
 
 
 async def servers(call: Call) -> HttpResponse:
@@ -67,9 +68,9 @@ async def schedulers(call: Call) -> HttpResponse:
     """GET /v1/agent/schedulers/config."""
     require_reads(call.caller, "agent")
     body = {
-        "server_id": f"{_SERVER_NAME}.{settings.BIVOUAC_REGION}",
+        "server_id": server_name(),
         "num_schedulers": settings.BIVOUAC_WORKERS,
-        "enabled_schedulers": ["service", "batch", "system", "sysbatch", "_core"],
+        "enabled_schedulers": SCHEDULERS,
     }
     return answer_json(call.request, body)
 
@@ -78,7 +79,7 @@ def server_info() -> dict[str, Any]:
     """The server as answers to node writes list it."""
     return {
         "Datacenter": DATACENTER,
-        "RPCAdvertiseAddr": _rpc_address(),
+        "RPCAdvertiseAddr": rpc_address(),
         "RPCMajorVersion": 1,
         "RPCMinorVersion": 1,
     }
@@ -89,7 +90,13 @@ def _address() -> tuple[str, int]:
     return public.hostname or "127.0.0.1", public.port or (443 if public.scheme == "https" else 80)
 
 
-def _rpc_address() -> str:
+def server_name() -> str:
+    """What the one server is called."""
+    return f"{_SERVER_NAME}.{settings.BIVOUAC_REGION}"
+
+
+def rpc_address() -> str:
+    """Where clients of the reference would find a server: the address of the API."""
     host, port = _address()
     return f"{host}:{port}"
 
@@ -97,7 +104,7 @@ def _rpc_address() -> str:
 def _member() -> dict[str, Any]:
     host, port = _address()
     return {
-        "Name": f"{_SERVER_NAME}.{settings.BIVOUAC_REGION}",
+        "Name": server_name(),
         "Addr": host,
         "Port": port,
         "Tags": {
@@ -160,7 +167,7 @@ def _stats() -> dict[str, dict[str, str]]:
         "nomad": {
             "server": "true",
             "leader": "true",
-            "leader_addr": _rpc_address(),
+            "leader_addr": rpc_address(),
             "bootstrap": "true",
             "known_regions": "1",
         },

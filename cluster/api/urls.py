@@ -19,6 +19,7 @@ from cluster.api import (
     job_writes,
     jobs,
     keyring,
+    log_following,
     metrics,
     node_pools,
     nodes,
@@ -30,6 +31,7 @@ from cluster.api import (
     scaling,
     search,
     server_facts,
+    server_group,
     services,
     snapshots,
     staged_drains,
@@ -39,7 +41,7 @@ from cluster.api import (
     webhooks,
 )
 from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
-from cluster.api.not_built import NOT_BUILT, VOLUMES, answer_not_built
+from cluster.api.not_built import NO_GROUP, NO_LICENSE, NOT_BUILT, RAFT, VOLUMES, answer_not_built
 from cluster.api.not_built_rights import RIGHTS, everybody
 from cluster.api.request import View, door, unknown_path
 
@@ -291,7 +293,22 @@ _ACL = [
     *(_open_route(pattern, **views) for pattern, views in OPEN_ACL_ROUTES.items()),
 ]
 
+#: Before what is said of their neighbours.
+_SERVER_GROUP = [
+    _route("operator/raft/configuration", GET=server_group.raft_configuration),
+    _route(
+        "operator/autopilot/configuration",
+        GET=server_group.autopilot_configuration,
+        PUT=answer_not_built(NO_GROUP, RIGHTS[RAFT]),
+    ),
+    _route("operator/autopilot/health", GET=server_group.autopilot_health),
+    _route("operator/license", GET=server_group.no_license, PUT=answer_not_built(NO_LICENSE)),
+    _route("agent/schedulers", GET=server_group.schedulers),
+    _route("agent/monitor", GET=log_following.monitor),
+]
+
 urlpatterns = [
+    *_SERVER_GROUP,
     # Before the jobs, whose ids may end like any of them.
     *_NOT_BUILT,
     *_ACL,

@@ -97,7 +97,7 @@ async def answer_to(client, row, method):
     path = f"/v1/{row.path}"
     answer = await client.send(method, path, row.body if method != "GET" else None)
     if hasattr(answer, "streaming_content"):
-        if "event/stream" not in row.path:
+        if not row.path.startswith(("event/stream", "agent/monitor")):
             async for _ in answer.streaming_content:
                 pass
         return answer.status_code, "", None

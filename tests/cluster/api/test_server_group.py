@@ -1,0 +1,125 @@
+"""What clients ask of a group of servers, and the log that they follow."""
+
+import base64
+import logging
+
+import msgspec
+import pytest
+
+from cluster.api.log_following import line_of
+from cluster.runtime.clock import SystemClock
+from cluster.store.health import HEALTH, LEADER
+
+
+@pytest.fixture(autouse=True)
+def health():
+    yield
+    HEALTH.forget()
+
+
+async def test_the_one_server_is_the_same_wherever_it_is_told(api):
+    raft = (await api.get("/v1/operator/raft/configuration")).json
+    health = await api.get("/v1/operator/autopilot/health")
+    members = (await api.get("/v1/agent/members")).json["Members"]
+    (server,), (told,), (member,) = raft["Servers"], health.json["Servers"], members
+    name = member["Name"]
+    assert (server["ID"], server["Leader"], server["Voter"]) == (name, True, True)
+    assert (told["ID"], told["Address"]) == (name, server["Address"])
+    assert (health.status, health.json["Leader"], health.json["Voters"]) == (200, name, [name])
+    configuration = (await api.get("/v1/operator/autopilot/configuration")).json
+    assert configuration["LastContactThreshold"] == "200ms"
+    assert (await api.get("/v1/agent/schedulers")).json["server_id"] == name
+
+
+async def test_without_a_leader_nothing_is_healthy(api):
+    HEALTH.note(LEADER, "nobody leads", SystemClock().moment())
+    answer = await api.get("/v1/operator/autopilot/health")
+    assert (answer.status, msgspec.json.decode(answer.content)["Healthy"]) == (429, False)
+
+
+async def test_what_would_change_such_a_group_is_refused_by_name(api):
+    for method, path in (
+        ("PUT", "autopilot/configuration"), ("DELETE", "raft/peer"),
+        ("PUT", "raft/transfer-leadership"),
+    ):  # fmt: skip
+        refused = await api.send(method, f"/v1/operator/{path}")
+        assert (refused.status, refused.text) == (
+            501, "Servers share a database here: there is no Raft group.",
+        )  # fmt: skip
+
+
+async def test_there_is_no_license_and_that_is_no_failure(api, stranger):
+    for client in (api, stranger):
+        none = await client.get("/v1/operator/license")
+        assert (none.status, none.content, none.headers.get("Content-Type")) == (204, b"", None)
+    refused = await api.put("/v1/operator/license", b"license")
+    assert (refused.status, refused.text) == (
+        501, "There is no license to install: Bivouac has none.",
+    )  # fmt: skip
+    assert (await api.delete("/v1/operator/license")).status == 405
+
+
+async def pieces(answer, count, then):
+    """So many pieces of a stream; `then` happens once it has begun."""
+    found = []
+    async for piece in answer.streaming_content:
+        found.append(piece)
+        if len(found) == 1:
+            then()
+        if len(found) == count:
+            break
+    # As a server does when its reader has gone.
+    await answer._iterator.aclose()
+    return found
+
+
+async def test_the_log_is_followed_from_now_on_and_tells_no_link(api):
+    log = logging.getLogger("cluster.test")
+
+    def write():
+        log.info("too quiet")
+        log.warning("GET %s", "/login/once/very-secret")
+
+    answer = await api.get("/v1/agent/monitor", log_level="warn")
+    begun, line = await pieces(answer, 2, write)
+    text = base64.b64decode(msgspec.json.decode(line)["Data"]).decode()
+    assert begun == b"{}"
+    assert text.endswith("Z [WARN] cluster.test: GET /login/once/...\n")
+    assert "very-secret" not in text
+    handlers = logging.getLogger().handlers
+    assert [each for each in handlers if type(each).__module__.startswith("cluster.api")] == []
+
+
+async def test_plain_lines_and_json_lines(api):
+    log = logging.getLogger("cluster.test")
+    answer = await api.get("/v1/agent/monitor", plain="true", log_json="true")
+    _, line = await pieces(answer, 2, lambda: log.error("bad"))
+    told = msgspec.json.decode(line)
+    assert (answer.headers["Content-Type"], told["@level"], told["@message"]) == (
+        "text/plain", "error", "bad",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "words"),
+    [
+        ({"log_level": "loud"}, 400, "Unknown log level: loud"),
+        ({"plain": "x"}, 400, 'Failed to parse value of "plain" (x) as a bool'),
+        (
+            {"node_id": "a", "server_id": "b"}, 400,
+            "Cannot target node and server simultaneously",
+        ),
+        ({"server_id": "nope"}, 400, "unknown Nomad server nope"),
+        ({"node_id": "a"}, 501, "Following the log of a node's agent is not built yet."),
+    ],
+)  # fmt: skip
+async def test_a_wrong_question_about_the_log_is_named(api, query, status, words):
+    refused = await api.get("/v1/agent/monitor", **query)
+    assert refused.status == status
+    assert words in refused.text
+
+
+def test_a_line_has_the_form_of_the_reference():
+    record = logging.LogRecord("http", logging.WARNING, "", 0, "slow: %s", ("/v1/jobs",), None)
+    record.created = 1_795_317_808.589
+    assert line_of(record) == "2026-11-22T03:23:28.589Z [WARN] http: slow: /v1/jobs\n"
