@@ -19,7 +19,6 @@ from cluster.store.health import HEALTH, LEADER, RECORD
 from cluster.store.leader_news import LeaderNews, read_news
 from cluster.store.leases import read_lease
 from cluster.versions import REFERENCE_VERSION
-from scheduler.broker.worker_told import WorkerTold
 
 _UNHEALTHY = 429
 _RAFT_PROTOCOL = "3"
@@ -109,18 +108,17 @@ async def schedulers(call: Call) -> HttpResponse:
 def _workers(news: LeaderNews | None) -> list[dict[str, Any]]:
     if news is None:
         return []
-    return [_worker(worker, news.at) for worker in news.stats.workers]
-
-
-def _worker(worker: WorkerTold, at: int) -> dict[str, Any]:
-    return {
-        "id": worker.process,
-        "enabled_schedulers": SCHEDULERS,
-        # Since when it runs nobody notes; it did at this moment.
-        "started": _instant(at),
-        "status": "Started",
-        "workload_status": "Scheduling" if worker.held else "WaitingToDequeue",
-    }
+    return [
+        {
+            "id": worker.process,
+            "enabled_schedulers": SCHEDULERS,
+            # Since when it runs nobody notes; it did at this moment.
+            "started": _instant(news.at),
+            "status": "Started",
+            "workload_status": "Scheduling" if worker.held else "WaitingToDequeue",
+        }
+        for worker in news.stats.workers
+    ]
 
 
 def _instant(at: int) -> str:
