@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import connections
@@ -166,37 +166,32 @@ class StoreAccess(DjangoStateStore):
 
     async def _write(self, work: Callable[[], Result], *, alone: bool = False) -> Result:
         order = self._writer.submit(work, alone=alone)
-        future, loop = order.future, order.loop
+        loop = order.loop
         began = loop.time()
-        try:
-            while not future.done():
-                left = max(began, self._written_at) + PATIENCE_S - loop.time()
-                if left <= 0:
-                    break
-                await asyncio.wait({future}, timeout=left)
-            if not future.done():
+        timer: asyncio.TimerHandle | None = None
+
+        def look() -> None:
+            """Give up what could not begin for so long while no other write was done."""
+            nonlocal timer
+            left = max(began, self._written_at) + PATIENCE_S - loop.time()
+            if left > 0:
+                timer = loop.call_later(left, look)
+            else:
                 order.give_up()
-                await asyncio.wait({future}, timeout=_RUNNING_S)
-        except asyncio.CancelledError:
-            future.cancel()
-            raise
-        if not future.done():
-            future.add_done_callback(_look_at)
-            raise RecordAway(_UNKNOWN)
-        if future.exception() is None:
-            self._written_at = loop.time()
-        result: Result = future.result()
+                timer = loop.call_later(_RUNNING_S, order.lose, RecordAway(_UNKNOWN))
+
+        timer = loop.call_later(PATIENCE_S, look)
+        try:
+            result: Result = await order.future
+        finally:
+            if timer is not None:
+                timer.cancel()
+        self._written_at = loop.time()
         return result
 
     async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], Result]) -> Result:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(pool, work)
-
-
-def _look_at(late: "asyncio.Future[Any]") -> None:
-    """Nobody waits for it any more; an error that nobody looks at is reported as a leak."""
-    if not late.cancelled():
-        late.exception()
 
 
 _access: StoreAccess | None = None

@@ -40,6 +40,11 @@ class WriteOrder:
         """Begin it no more, nor try it again; what is being written is written."""
         self._is_given_up = True
 
+    def lose(self, error: Exception) -> None:
+        """Wait no longer: nobody knows what becomes of it."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
     def carry_out(self) -> None:
         """Do the work, and keep what came of it."""
         if self.future.cancelled():
