@@ -5,7 +5,8 @@ connection, with its name, password and encryption; then commands are written an
 they are, which costs a tenth. For one thread at a time.
 """
 
-import select
+import ssl
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import hiredis
@@ -97,9 +98,12 @@ class RedisLine:
 
     def arrived(self) -> list[Any]:
         """Answers that are there already, errors among them as values."""
+        # Not by `select`, which knows no file above 1023: a web process has thousands.
+        self._socket.settimeout(0)
+        with suppress(BlockingIOError, ssl.SSLWantReadError):
+            while True:
+                self._fill()
         found = []
-        while self._socket is not None and select.select([self._socket], [], [], 0)[0]:
-            self._fill()
         while (answer := self._reader.gets()) is not False:
             found.append(answer)
         return found
@@ -115,10 +119,8 @@ class RedisLine:
     def _fill(self) -> None:
         try:
             data = self._socket.recv(_READ_AT_ONCE)
-            # What is decrypted already makes no socket readable.
-            while data and getattr(self._socket, "pending", int)():
-                self._reader.feed(data)
-                data = self._socket.recv(_READ_AT_ONCE)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            raise
         except OSError as error:
             self.close()
             raise redis.ConnectionError(str(error)) from error
@@ -129,6 +131,7 @@ class RedisLine:
 
     def _write(self, data: bytes) -> None:
         try:
+            self._socket.settimeout(self._patience_s)
             self._socket.sendall(data)
         except OSError as error:
             self.close()

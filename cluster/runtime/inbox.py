@@ -95,7 +95,10 @@ class Inbox:
         if not lines:
             time.sleep(min(timeout_s, _PAUSE_S))
             return False, []
-        select.select(lines, [], [], timeout_s)
+        ready = select.poll()
+        for line in lines:
+            ready.register(line, select.POLLIN)
+        ready.poll(timeout_s * 1000)
         requests = [*self._arrived()]
         told = self._index.arrived() if self._index.is_open else ()
         return bool(requests) or any(each[:1] == [b"message"] for each in told), requests

@@ -1,7 +1,10 @@
 """One connection to Redis, and those who speak through it when it is cut."""
 
 import asyncio
+import os
+import resource
 import threading
+import time
 
 import pytest
 import redis
@@ -77,6 +80,31 @@ def test_a_muted_line_hears_nothing_and_is_heard(line, client):
             break
     assert client.get("key") == b"2"
     assert line.arrived() == []
+
+
+def test_a_line_whose_number_is_high_is_listened_to(redis_url):
+    """A web process has thousands of files open, which some ways of waiting cannot name."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 2048)), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    line = RedisLine(redis_url)
+    try:
+        line.send(("PING",))
+        assert line.fileno() > 1023
+        found = []
+        for _ in range(1000):
+            found += line.arrived()
+            if found:
+                break
+            time.sleep(0.001)
+        assert found == [b"PONG"]
+        line.send(("PING",))
+        assert line.read() == b"PONG"
+    finally:
+        line.close()
+        for number in held:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def ask(channel):
