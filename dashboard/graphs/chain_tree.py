@@ -4,10 +4,16 @@ In: the layout's members. Out: branches, oldest first; links and causes apart, a
 dashed rail.
 """
 
+from collections.abc import Iterable
+
 import msgspec
+from msgspec.structs import replace
 
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_places import ChainMember
+
+#: Steps in from the left; what follows deeper down stands below each other, in the order it came.
+DEEPEST = 16
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +48,24 @@ def _event_branch(key: str, children: dict[str, list[ChainMember]]) -> Branch:
         sub=lines[2] if len(lines) > 2 else "",
         state="event",
         icon="event",
-        links=tuple(_branch(child, children, frozenset()) for child in children[key]),
+        links=_branches(children[key], children, frozenset()),
     )
+
+
+def _branches(
+    members: Iterable[ChainMember], children: dict[str, list[ChainMember]], above: frozenset[str]
+) -> tuple[Branch, ...]:
+    if len(above) < DEEPEST:
+        return tuple(_branch(member, children, above) for member in members)
+    seen, found = set(above), []
+    waiting = [*members][::-1]
+    while waiting:
+        member = waiting.pop()
+        if member.id not in seen:
+            seen.add(member.id)
+            found.append(_alone(member))
+            waiting += children.get(member.id, ())[::-1]
+    return tuple(found)
 
 
 def _branch(
@@ -52,14 +74,21 @@ def _branch(
     below = [item for item in children.get(member.id, ()) if item.id not in above | {member.id}]
     path = above | {member.id}
     linked = [item for item in below if _is_linked(member, item)]
+    caused = [item for item in below if not _is_linked(member, item)]
+    return replace(
+        _alone(member),
+        links=_branches(linked, children, path),
+        causes=_branches(caused, children, path),
+    )
+
+
+def _alone(member: ChainMember) -> Branch:
     return Branch(
         title=member.job,
         sub=", ".join(part for part in (member.trigger, member.outcome) if part),
         state=member.state,
         icon=member.icon or member.state,
         href=member.href,
-        links=tuple(_branch(item, children, path) for item in linked),
-        causes=tuple(_branch(item, children, path) for item in below if item not in linked),
     )
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_places import ChainMember
-from dashboard.graphs.chain_tree import chain_tree
+from dashboard.graphs.chain_tree import DEEPEST, chain_tree
 
 
 def member(key, *, at=0, job="web", state="complete", **fields):
@@ -271,3 +271,20 @@ def test_the_tree_tells_links_and_causes_apart():
     (first,) = root.links
     assert [branch.title for branch in first.links] == ["web"]
     assert [branch.title for branch in first.causes] == ["thumbs"]
+
+
+def test_a_chain_of_a_thousand_in_a_row_is_one_list_from_some_depth_on():
+    layout = ChainLayout("chain-x")
+    members = [member("e0000", **LOST)]
+    members += [
+        member(f"e{place:04}", at=place, href=f"/{place}", previous_eval=f"e{place - 1:04}")
+        for place in range(1, 1000)
+    ]
+    layout.update(members)
+    (branch,) = chain_tree(layout)
+    depth = 0
+    while len(branch.links) == 1:
+        (branch,), depth = branch.links, depth + 1
+    assert depth == DEEPEST
+    assert [each.href for each in branch.links] == [f"/{place}" for place in range(depth, 1000)]
+    assert not any(each.links or each.causes for each in branch.links)
