@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -17,6 +18,24 @@ TOP_LEVEL = {
 BANNED_NAMES = {"utils", "helpers", "common", "misc", "base", "manager", "service_", "handler"}
 BANNED_NAMES |= {"data", "info"}
 LIMITS = {".html": 150, ".js": 250, ".css": 300}
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree_of(path)))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget():
+    """Millions of objects would slow down every collection of the tests that follow."""
+    yield
+    nodes_of.cache_clear()
+    tree_of.cache_clear()
 
 
 def tracked() -> list[Path]:
@@ -57,7 +76,7 @@ def test_functions_have_at_most_60_lines():
     def check(path):
         return [
             f"{node.name} has {node.end_lineno - node.lineno + 1} lines"
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in nodes_of(path)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and node.end_lineno - node.lineno + 1 > 60
         ]
@@ -68,7 +87,7 @@ def test_functions_have_at_most_60_lines():
 def imports_of(path: Path, modules: dict[str, Path]) -> set[str]:
     """The modules of ours that a file imports, wherever in the file it does."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -90,7 +109,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 def test_both_clocks_travel_as_one_moment():
     def check(path):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 names = {arg.arg for arg in node.args.args + node.args.kwonlyargs}
                 if names >= {"now", "monotonic"}:
@@ -101,7 +120,7 @@ def test_both_clocks_travel_as_one_moment():
 
 def test_every_module_says_what_it_is_for_in_at_most_eight_lines():
     def check(path):
-        docstring = ast.get_docstring(ast.parse(path.read_text()))
+        docstring = ast.get_docstring(tree_of(path))
         if not docstring:
             return ["no module docstring"]
         return ["module docstring over 8 lines"] if len(docstring.splitlines()) > 8 else []
@@ -115,7 +134,7 @@ def test_a_docstring_says_something_or_is_left_out():
     def check(path):
         return [
             f"{node.name}: {told}"
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in nodes_of(path)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
             and (told := ast.get_docstring(node))
             and len(told.split()) < 3
@@ -226,13 +245,12 @@ SQL_ELSEWHERE = {
 
 
 def sql_in(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text())
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    bodies = [node.body[0] for node in ast.walk(tree) if isinstance(node, documented)]
+    bodies = [node.body[0] for node in nodes_of(path) if isinstance(node, documented)]
     docstrings = {id(first.value) for first in bodies if isinstance(first, ast.Expr)}
     return [
         f"line {node.lineno}: {node.value[:60]!r}"
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         and id(node) not in docstrings and SQL.search(node.value)
     ]  # fmt: skip
@@ -273,6 +291,7 @@ WRITERS = {
     "cluster/bench/density.py": "a record of its own",
     "cluster/bench/rush_load.py": "a record of its own",
     "cluster/bench/offline.py": "a record of its own",
+    "cluster/bench/pages_record.py": "a record of its own",
     "cluster/bench/rehearse_record.py": "a record of its own",
 }
 
@@ -281,7 +300,7 @@ def writes_in(path: Path) -> list[str]:
     """Calls of `write` on a store."""
     return [
         ast.unparse(node.func)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call)
         and re.search(r"store(\(\))?\.a?write$", ast.unparse(node.func))
     ]
@@ -300,7 +319,7 @@ def test_the_record_is_written_by_operations_and_few_others():
 def test_no_public_class_has_a_name_that_another_one_has():
     found: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     # Django finds management commands by this name.

@@ -40,11 +40,10 @@ _OF_A_JOB = 50
 _JOBS_AT_ONCE, _NODES_AT_ONCE = 20, 500
 
 
-def fill(nodes: int, allocations: int) -> None:
-    """Write them; a job has its allocations on nodes beside each other."""
+def fill(made: list[Node], allocations: int, *, stride: int = 1) -> None:
+    """Write nodes and jobs; a job has its allocations on every `stride`th node."""
     store, now = DjangoStateStore(), SystemClock().now()
-    made = [make_node(number, cpu=_MHZ, memory_mb=_MB) for number in range(nodes)]
-    for start in range(0, nodes, _NODES_AT_ONCE):
+    for start in range(0, len(made), _NODES_AT_ONCE):
         _write(store, [*made[start : start + _NODES_AT_ONCE]], now)
     jobs = -(-allocations // _OF_A_JOB)
     for first in range(0, jobs, _JOBS_AT_ONCE):
@@ -53,7 +52,7 @@ def fill(nodes: int, allocations: int) -> None:
         def work(change: Change, numbers: range = numbers) -> None:
             for number in numbers:
                 job = write_job(change, _job(number))
-                for alloc in _allocations(job, number, made, now):
+                for alloc in _allocations(job, number, made, now, stride):
                     put_found(change, replace(alloc, create_index=change.index))
 
         store.write(WriteKind.PLAN_RESULT, work, now=now)
@@ -80,7 +79,9 @@ def _job(number: int) -> Job:
     )
 
 
-def _allocations(job: Job, number: int, nodes: list[Node], now: int) -> Iterator[Allocation]:
+def _allocations(
+    job: Job, number: int, nodes: list[Node], now: int, stride: int
+) -> Iterator[Allocation]:
     held = AllocatedResources(
         tasks={
             "task": AllocatedTaskResources(
@@ -89,7 +90,7 @@ def _allocations(job: Job, number: int, nodes: list[Node], now: int) -> Iterator
         }
     )
     for place in range(_OF_A_JOB):
-        node = nodes[(number * _OF_A_JOB + place) % len(nodes)]
+        node = nodes[_place(number, place, stride) % len(nodes)]
         yield Allocation(
             id=identifier(f"allocation {number}/{place}"),
             eval_id=identifier(f"evaluation of {job.id}"),
@@ -110,7 +111,15 @@ def _allocations(job: Job, number: int, nodes: list[Node], now: int) -> Iterator
         )
 
 
+def _place(number: int, place: int, stride: int) -> int:
+    """Beside each other, or over the whole fleet: then no node has two of one job."""
+    if stride == 1:
+        return number * _OF_A_JOB + place
+    return number % stride + place * stride
+
+
 def main() -> None:
     """Prepare the database of the environment, and fill it."""
     call_command("migrate", verbosity=0)
-    fill(int(sys.argv[1]), int(sys.argv[2]))
+    nodes = range(int(sys.argv[1]))
+    fill([make_node(number, cpu=_MHZ, memory_mb=_MB) for number in nodes], int(sys.argv[2]))

@@ -19,6 +19,8 @@ from cluster.bench import (
     latency,
     memory,
     million,
+    page_budgets,
+    pages,
     pixel,
     rehearse,
     rush_load,
@@ -54,7 +56,11 @@ SCENARIOS = {
     "sockets": sockets.run,
     "soak": soak.run,
     "rehearse": rehearse.run,
+    "pages": pages.run,
 }
+#: Those with a table of their own, and with budgets that fail the command.
+TABLES = {"pages": page_budgets.grid}
+BUDGETS = {"pages": page_budgets.over}
 #: Those that ask a server nothing but `/v1`.
 BESIDE = ("latency", "jobs")
 #: Those that know a fleet of another size.
@@ -78,7 +84,7 @@ and a table of medians.
   rush      placements refused with 2 and 4 workers, in virtual time
   memory    bytes per allocation in a mirror     pixel     from commit to drawn in a browser
   sockets   200 open pages in a storm            soak      memory over half an hour of mixed use
-  rehearse  a drain of ten nodes, foretold
+  rehearse  a drain of ten nodes, foretold       pages     every page against its budgets
 """
 
 
@@ -142,7 +148,10 @@ class Command(BaseCommand):
             raise CommandError(f"{chosen.address or beside} does not answer: {error}") from None
         result = summary(name, figures)
         self.stdout.write(json_line(result))
-        self.stdout.write(table(result))
+        own = TABLES.get(name)
+        self.stdout.write(own(result["median"]) if own is not None else table(result))
+        if problems := BUDGETS.get(name, lambda _: [])(result["median"]):
+            raise CommandError("\n".join(["over budget:", *problems]))
 
     def _beside(self, name: str, chosen: Options, address: str, runs: int) -> None:
         mine, other = run_beside(SCENARIOS[name], chosen, address, runs)
