@@ -1,11 +1,15 @@
 """What every session shares: a migrated file to copy, a watch on skips, a count of rows tested."""
 
+import gc
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.allowed_skips import SkipWatch
 from tests.patience import wait_longer
 from tests.scenario_rows import report
 from tests.store_fixtures import sqlite_template
+from tests.together import TogetherScheduling
 
 __all__ = ["sqlite_template"]
 
@@ -17,6 +21,18 @@ settings.load_profile("any-pace")
 def pytest_configure(config):
     wait_longer()
     config.pluginmanager.register(SkipWatch(config), "allowed-skips")
+
+
+def pytest_collection_finish():
+    """Thousands of tests and all they import stay: no collection looks at them again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Several processes never start the one stack that live tests share."""
+    return TogetherScheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -21,6 +21,8 @@ NOT_STORED = {EvalTrigger.SCHEDULED, EvalTrigger.ROLLING_UPDATE}
 REFUSED_THREE_TIMES = 122
 
 
+# Unmeasured, since measuring doubles the time: a few of these histories are measured below.
+@pytest.mark.no_cover
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("first", range(1, SEEDS + 1, SHARE))
 def test_every_law_holds_in_every_history(first: int) -> None:
@@ -38,11 +40,14 @@ def test_a_history_without_faults_is_one_that_people_make() -> None:
 def test_every_move_and_every_trigger_comes_up() -> None:
     moves = Counter(move.verb for seed in range(1, 61) for move in history_of(seed).moves)
     assert moves.keys() == DEEDS.keys()
-    arisen = Counter[str]()
-    for seed in (*range(1, 61), REFUSED_THREE_TIMES):
-        arisen.update(live_through(history_of(seed)).triggers)
     # Rare: after three deliveries that nobody came back from.
-    assert set(EvalTrigger) - arisen.keys() <= NOT_STORED | {EvalTrigger.FAILED_FOLLOW_UP}
+    missing = {*EvalTrigger} - NOT_STORED - {EvalTrigger.FAILED_FOLLOW_UP}
+    # Backwards, since rare ones come late among the sixty; not further than needed.
+    for seed in (REFUSED_THREE_TIMES, *range(60, 0, -1)):
+        missing -= live_through(history_of(seed)).triggers.keys()
+        if not missing:
+            break
+    assert missing == set()
 
 
 def test_the_same_seed_happens_the_same_way() -> None:
