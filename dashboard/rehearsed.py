@@ -104,6 +104,9 @@ def sentence(result: Rehearsed) -> RehearsedSentence:
     hurt = [group for group in result.groups if group.after < group.count]
     if not totals.need_place:
         strong = "Nothing needs a new place"
+        if totals.stopped:
+            verb = "stops" if totals.stopped == 1 else "stop"
+            strong += f"; {count_of(totals.stopped, 'allocation')} {verb}"
     elif not without:
         all_of = "The one that needs a place finds" if totals.need_place == 1 else "All "
         strong = (

@@ -33,7 +33,7 @@ from dashboard.wording import count_of, number
 from scheduler.errors import IllegalTransition
 
 #: Rows that the page names; the rest is counted.
-_MOST_SHOWN = 50
+_MOST_SHOWN = 20
 
 Rows = Sequence[Any]
 
@@ -174,6 +174,7 @@ class ActingAdmin(ChoosingAdmin):
             "changelist": reverse(f"admin:cluster_{self.opts.model_name}_changelist"),
             "act": act,
             "form": form,
+            "rehearses": act.changes is not None,
             "chosen": chosen,
             "told": act.told(request, chosen.rows, form) if chosen.rows or act.is_of_table else [],
             "verb": act.verb.format(count_of(chosen.count, self.word)),

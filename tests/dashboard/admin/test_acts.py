@@ -80,7 +80,7 @@ def test_all_pages_of_a_filtered_list_are_chosen_and_counted(fleet, operator):
     assert parse_qs(urlsplit(address).query) == {"of": ["datacenter=dc1"]}
     asked = text_of(operator.get(address))
     assert "120 nodes, from all pages of the list" in asked
-    assert "and 70 more" in asked
+    assert "and 100 more" in asked
     assert "1 allocation is wanted there and stays; nothing new is placed there" in asked
     assert 'value="Set 120 nodes ineligible"' in asked
     done = post(operator, address, reason="rack work")
@@ -163,6 +163,7 @@ def test_a_pace_that_is_none_is_marked_and_drains_nothing(fleet, operator, at_on
 @pytest.mark.parametrize(("page", "change"), [("close", "Eligibility"), ("purge", "Purge")])
 def test_closing_and_purging_are_rehearsed_beside_the_button(fleet, operator, page, change):
     address = f"{LIST}{page}/?ids={NODES[0].id}"
+    assert 'name="rehearse" value="Rehearse"' in text_of(operator.get(address))
     answer = operator.post(address, {"rehearse": "1", "reason": "new disks"})
     (row,) = fleet.read(lambda reader: list(reader.list_all(REHEARSALS)))
     assert change in row.scenario
