@@ -20,6 +20,7 @@ from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending
 from cluster.agent.services import group_problem
+from cluster.agent.task_identity import Ask, with_identity
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_run import AbortStart, Command, SignalTask, StartTask, StopTask
 from scheduler.ports import Clock
@@ -54,6 +55,7 @@ class AllocHost:
         #: Called with the id of each allocation whose report may have changed.
         self.changed: Callable[[str], None] = lambda _alloc_id: None
         self._artifacts = ArtifactHook()
+        self.ask_identity: Ask | None = None
         self._work: set[asyncio.Task[None]] = set()
 
     def add(
@@ -241,6 +243,7 @@ class AllocHost:
             if driver is None:
                 raise StartError(f'driver "{task.driver}" is not offered by this node')
             launch = self.launcher.launch(runner, task, self.storage.directories(runner.alloc.id))
+            launch = await with_identity(launch, runner.alloc.id, task, self.ask_identity)
             handle = driver.prepare(launch)
             await self._fetch(entry, task, launch)
             entry.handles[name] = handle

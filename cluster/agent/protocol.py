@@ -162,6 +162,19 @@ class ReportServices(Wire, frozen=True):
     is_whole: bool = False
 
 
+class AskIdentity(Wire, frozen=True):
+    """An identity for a task that is about to start."""
+
+    alloc_id: str
+    task: str
+
+
+class GivenIdentity(Wire, frozen=True):
+    """The task's identity, as it shows it."""
+
+    token: str
+
+
 class Refused(Wire, frozen=True):
     """Why a call was refused."""
 

@@ -16,6 +16,7 @@ from cluster.agent.protocol import (
     JOIN_HEADER,
     MSGPACK,
     NODE_HEADER,
+    AskIdentity,
     AwaitEnds,
     Beat,
     BeatAnswer,
@@ -23,6 +24,7 @@ from cluster.agent.protocol import (
     Ended,
     Fetch,
     Fetched,
+    GivenIdentity,
     Pulled,
     Refused,
     Register,
@@ -136,6 +138,11 @@ class ServerLink:
     async def services(self, message: ReportServices) -> Reported:
         """Where services of this node's allocations listen."""
         return await self._post("services", message, Reported)
+
+    async def identity_of(self, alloc_id: str, task: str) -> str:
+        """The identity of a task that is about to start."""
+        message = AskIdentity(alloc_id=alloc_id, task=task)
+        return (await self._post("identity", message, GivenIdentity)).token
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -4,7 +4,7 @@ from django.urls import path
 
 from cluster.agent import endpoints
 from cluster.agent.endpoints import endpoint
-from cluster.agent.service_endpoint import take_services
+from cluster.agent.service_endpoint import give_identity, take_services
 
 urlpatterns = [
     path("register", endpoint("POST", endpoints.take_registration)),
@@ -13,6 +13,7 @@ urlpatterns = [
     path("allocations/fetch", endpoint("POST", endpoints.give_whole_allocations)),
     path("allocations/ended", endpoint("POST", endpoints.give_ended)),
     path("report", endpoint("POST", endpoints.take_report)),
+    path("identity", endpoint("POST", give_identity)),
     path("services", endpoint("POST", take_services)),
     path("events", endpoint("POST", endpoints.take_events)),
 ]

@@ -8,8 +8,10 @@ from django.http import HttpRequest
 from msgspec.structs import replace
 
 from cluster.client_address import address_of
+from cluster.keyring.tokens import is_token
 from cluster.operations.acl_rights import access_of_nobody, bearer_of
 from cluster.operations.errors import NotAllowed
+from cluster.operations.workload_identities import workload_of
 from cluster.store.access import the_store
 from scheduler.access.caller import ANONYMOUS, Caller, CallerKind
 
@@ -25,6 +27,8 @@ async def caller_of(request: HttpRequest) -> Caller:
         access = await the_store().ashort_call(access_of_nobody)
         return replace(ANONYMOUS, address=address, access=access)
     now = request.clock.now()  # type: ignore[attr-defined] # set by the middleware
+    if is_token(secret):
+        return await _workload(secret, address, now)
     bearer = await the_store().ashort_call(bearer_of, secret, now=now)
     if bearer is None:
         raise NotAllowed
@@ -34,6 +38,20 @@ async def caller_of(request: HttpRequest) -> Caller:
         name=bearer.token.name,
         address=address,
         access=bearer.access,
+    )
+
+
+async def _workload(token: str, address: str, now: int) -> Caller:
+    """A running task, by the identity that the cluster signed for it."""
+    found = await the_store().aread(lambda reader: workload_of(reader, token, now=now))
+    if found is None:
+        raise NotAllowed
+    return Caller(
+        kind=CallerKind.WORKLOAD,
+        id=found.alloc_id,
+        name=found.name,
+        address=address,
+        access=found.access,
     )
 
 

@@ -87,7 +87,7 @@ def _goes_with(block: str, names: str, fate: Fate = Fate.FAILS) -> dict[str, Row
     return _rows(names, fate, f"goes with `{block}`")
 
 
-NO_TOKENS = "tokens of identities are not issued yet"
+NO_TOKENS = "tokens of further identities are not issued yet"
 NO_VAULT = "there is no connection to Vault"
 NO_CONSUL = "there is no connection to Consul"
 NO_VOLUMES = "volumes are not mounted yet"
@@ -252,9 +252,8 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "schedule": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
     },
     Identity: {
-        "env": Row(Fate.FAILS, NO_TOKENS),
-        "file": Row(Fate.FAILS, NO_TOKENS),
-        **_goes_with("identity", "name audience change_mode change_signal filepath service_name"),
+        **_rows("env file filepath"),
+        **_goes_with("identity", "name audience change_mode change_signal service_name"),
         **_goes_with("identity", "ttl extra_claims"),
     },
     SecretAsk: _goes_with("secret", "name provider path config env"),

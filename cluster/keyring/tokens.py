@@ -31,13 +31,13 @@ def is_token(text: str) -> bool:
 
 
 def signed(claims: Mapping[str, Any], key: RootKey, *, now: int, life: int, token_id: str) -> str:
-    """The token, good from `now` on for `life`, both in ns. Raises SealBroken."""
+    """The token, good from `now` on for `life`, both in ns; 0: for ever. Raises SealBroken."""
     seconds = now // _SECOND
     whole = {
         "aud": AUDIENCE,
         "iat": seconds,
         "nbf": seconds,
-        "exp": (now + life) // _SECOND,
+        **({"exp": (now + life) // _SECOND} if life else {}),
         "jti": token_id,
         **claims,
     }
@@ -54,12 +54,17 @@ def key_named(token: str) -> str:
         raise TokenRefused("the token is not understood") from None
 
 
-def proved(token: str, key: RootKey | None, *, now: int) -> dict[str, Any]:
-    """What the token says, now that it is proved. `now` in ns. Raises TokenRefused."""
+def proved(token: str, key: RootKey | None, *, now: int, has_end: bool = True) -> dict[str, Any]:
+    """What the token says, now that it is proved. `now` in ns. Raises TokenRefused.
+
+    Without `has_end` one that does not say when it ends is believed for ever.
+    """
     if key is None or not key.proves:
         raise TokenRefused("the token was signed with a key that is not in the keyring")
     claims = _signed(token, key)
     ends, starts = claims.get("exp"), claims.get("nbf")
+    if ends is None and not has_end:
+        ends = now // _SECOND + 1
     if not isinstance(ends, int) or not isinstance(starts, int):
         raise TokenRefused("the token does not say when it holds")
     if now >= ends * _SECOND:

@@ -88,6 +88,7 @@ INSERT = f"INSERT INTO audit ({', '.join(COLUMNS)}) VALUES ({', '.join(['%s'] * 
 #: By which door callers of a kind come in, unless they say another.
 _DOOR_OF_KIND = {
     CallerKind.TOKEN: API,
+    CallerKind.WORKLOAD: API,
     CallerKind.PERSON: PAGE,
     CallerKind.AGENT: AGENT,
     CallerKind.COMMAND: COMMAND,

@@ -18,6 +18,8 @@ class CallerKind(StrEnum):
     PERSON = "person"
     #: The agent of a node: its right is the node's secret or a join token, never its access.
     AGENT = "agent"
+    #: A running task that showed its identity; its id is that of its allocation.
+    WORKLOAD = "workload"
     #: Whoever has a shell on the server, by `manage.py`.
     COMMAND = "command"
     #: The leader, its watchers, the applier, collection.

@@ -115,7 +115,7 @@ class Artifact(Wire, frozen=True):
 
 
 class Identity(Wire, frozen=True, rename=wire_names(ttl="TTL")):
-    """A signed identity for a task. Kept; no tokens are issued yet."""
+    """What a task knows itself by towards the cluster, and how it is given that."""
 
     name: str = ""
     audience: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ def job(job_id, group=None, **task):
             {"Artifacts": [{"GetterSource": "s3::https://127.0.0.1:9/nothing.tgz"}]},
         ),
         ("template", {"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}),
-        ("identity.env", {"Identity": {"Env": True}}),
+        ("identity", {"Identities": [{"Name": "other"}]}),
     ],
 )
 def test_a_rollout_of_what_cannot_be_carried_out_fails_and_names_it(world, name, fields):

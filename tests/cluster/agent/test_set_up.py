@@ -68,8 +68,6 @@ OF_TASKS = [
         id="artifact",
     ),
     pytest.param({"services": (IN_CONSUL,)}, "service.provider", id="service"),
-    pytest.param({"identity": Identity(env=True)}, "identity.env", id="identity in env"),
-    pytest.param({"identity": Identity(file=True)}, "identity.file", id="identity in a file"),
     pytest.param({"identities": (Identity(name="a"),)}, "identity", id="second identity"),
     pytest.param({"volume_mounts": (VolumeMount(volume="v"),)}, "volume_mount", id="mount"),
     pytest.param(

@@ -86,18 +86,8 @@ CASES = [
         id="service of a group",
     ),
     pytest.param(
-        in_task(Identity={"Env": True}),
-        f'identity.env of task "g.t": tokens of identities are not issued yet{TASK_ENDS}',
-        id="identity in the environment",
-    ),
-    pytest.param(
-        in_task(Identity={"File": True}),
-        f'identity.file of task "g.t": tokens of identities are not issued yet{TASK_ENDS}',
-        id="identity in a file",
-    ),
-    pytest.param(
         in_task(Identities=[{"Name": "a", "Audience": ["x"], "TTL": 10**10}]),
-        f'identity of task "g.t": tokens of identities are not issued yet{TASK_ENDS}',
+        f'identity of task "g.t": tokens of further identities are not issued yet{TASK_ENDS}',
         id="another identity",
     ),
     pytest.param(
