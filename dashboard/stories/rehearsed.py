@@ -30,7 +30,8 @@ MOST_COMPARED, MOST_LINES = 1000, 60
 #: Replacements of replacements that are followed.
 _ROUNDS = 6
 _WAITS = (RehearsedOutcome.WAITS, RehearsedOutcome.HELD)
-_ORDER = ("differs", "to-come", "as-rehearsed")
+_AS = "as-rehearsed"
+_ORDER = ("differs", "to-come", _AS)
 
 _Group = tuple[str, str, str]
 
@@ -45,6 +46,8 @@ class ComparedLine(msgspec.Struct, frozen=True, kw_only=True):
     alloc_id: str
     rehearsed_on: str
     is_on: str
+    #: It went where an equal one of its group was named.
+    is_swapped: bool
     #: A key of the labels: `as-rehearsed`, `differs`, `to-come`.
     verdict: str
 
@@ -56,25 +59,32 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     #: How long before the story the record was read, ns.
     before: int
+    #: Changes of the record between the rehearsal and the beginning of the story.
+    between: int
     lines: tuple[ComparedLine, ...]
     counts: dict[str, int]
     left_out: int = 0
 
     @property
-    def shown(self) -> tuple[ComparedLine, ...]:
-        """Those that a page tells."""
-        return self.lines[:MOST_LINES]
+    def apart(self) -> tuple[ComparedLine, ...]:
+        """Those that differ or are to come, as many as a page tells."""
+        return tuple(line for line in self.lines if line.verdict != _AS)[:MOST_LINES]
+
+    @property
+    def same(self) -> tuple[ComparedLine, ...]:
+        """Those that went as rehearsed, as many as a page tells."""
+        return tuple(line for line in self.lines if line.verdict == _AS)[:MOST_LINES]
 
     @property
     def hidden(self) -> int:
         """How many are not told."""
-        return len(self.lines) - len(self.shown) + self.left_out
+        return len(self.lines) - len(self.apart) - len(self.same) + self.left_out
 
     @property
     def told(self) -> str:
         """`12 of 15 allocations as rehearsed, 1 differs, 2 to come`."""
         differ, come = self.counts.get("differs", 0), self.counts.get("to-come", 0)
-        same = self.counts.get("as-rehearsed", 0)
+        same = self.counts.get(_AS, 0)
         told = f"{number(same)} of {count_of(len(self.lines), 'allocation')} as rehearsed"
         told += f", {count_of(differ, 'differs', 'differ')}" if differ else ""
         return told + (f", {number(come)} to come" if come else "")
@@ -101,6 +111,7 @@ def compared(
         rehearsal_id=row.id,
         index=result.index,
         before=max(story.create_time - result.read_at, 0),
+        between=max(story.create_index - result.index - 1, 0),
         lines=tuple(lines),
         counts=Counter(line.verdict for line in lines),
         left_out=len(told) - len(rows) + result.allocations_left_out,
@@ -217,16 +228,16 @@ def _lines(
     for place, (each, alloc) in pairs:
         if alloc is not None and alloc.node_id == each.to_node_id:
             left[_group(each)][alloc.node_id] -= 1
-            verdicts[place] = "as-rehearsed"
+            verdicts[place] = _AS
     for place, (each, alloc) in pairs:
         if place in verdicts:
             continue
         if alloc is None:
             waits = each.outcome in _WAITS
-            verdicts[place] = "as-rehearsed" if waits else "differs" if is_over else "to-come"
+            verdicts[place] = _AS if waits else "differs" if is_over else "to-come"
         elif left[_group(each)][alloc.node_id] > 0:
             left[_group(each)][alloc.node_id] -= 1
-            verdicts[place] = "as-rehearsed"
+            verdicts[place] = _AS
         else:
             verdicts[place] = "differs"
     return [_line(each, alloc, verdicts[place]) for place, (each, alloc) in pairs]
@@ -234,12 +245,14 @@ def _lines(
 
 def _line(each: RehearsedAllocation, alloc: Allocation | None, verdict: str) -> ComparedLine:
     waits = "held up" if each.outcome is RehearsedOutcome.HELD else "waits"
+    is_swapped = alloc is not None and verdict == _AS and alloc.node_id != each.to_node_id
     return ComparedLine(
         name=each.name,
         namespace=each.namespace,
         job_id=each.job_id,
         alloc_id=alloc.id if alloc is not None else each.id,
-        rehearsed_on=each.to_node_name or waits,
+        rehearsed_on=alloc.node_name if alloc and is_swapped else each.to_node_name or waits,
+        is_swapped=is_swapped,
         is_on=alloc.node_name if alloc is not None else "",
         verdict=verdict,
     )

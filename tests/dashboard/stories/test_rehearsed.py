@@ -94,6 +94,7 @@ def test_each_allocation_is_told_beside_what_was_named(fill):
     assert found.told == "2 of 4 allocations as rehearsed, 1 differs, 1 to come"
     assert (found.index, found.before) == (40, 60 * SECOND)
     assert [line.rehearsed_on for line in found.lines] == ["c", "d", "b", "waits"]
+    assert (found.between, [line.is_swapped for line in found.lines]) == (9, [False] * 4)
 
 
 def test_once_it_is_over_what_never_moved_differs(fill):
@@ -103,7 +104,9 @@ def test_once_it_is_over_what_never_moved_differs(fill):
 
 def test_equal_allocations_of_a_group_stand_for_each_other(fill):
     store = fill(kept(rehearsed(0, "b"), rehearsed(1, "c")), moved={0: "c", 1: "b"})
-    assert [verdict for _, verdict, _ in told(store)[0]] == ["as-rehearsed"] * 2
+    lines, found = told(store)
+    assert [verdict for _, verdict, _ in lines] == ["as-rehearsed"] * 2
+    assert all(line.is_swapped and line.rehearsed_on == line.is_on for line in found.lines)
 
 
 def test_a_node_that_was_named_once_is_not_found_twice(fill):
