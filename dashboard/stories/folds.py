@@ -33,6 +33,10 @@ _SEVERAL = {
     StoryKind.COLLECTION: "collections of what is over",
     StoryKind.NODE_CHANGE: "changes of",
 }
+#: Of how all of them stand, where the word of the label alone does not say it.
+_ALL = {
+    "done": "All are done", "quiet": "None had anything to do", "canceled": "All were canceled",
+}  # fmt: skip
 _FLAPS = frozenset({StoryKind.LOSS, StoryKind.RETURN})
 _NEEDS = ("failed", "blocked")
 
@@ -142,7 +146,7 @@ def _fold(members: Sequence[StoryLine]) -> StoryFold:
         by_hand = story.kind is StoryKind.EVALUATION and not of
         words = "evaluations by hand" if by_hand else _SEVERAL[story.kind]
         title = f"{count} {words} {of}".strip()
-        told = f"All {label_for('story', first.standing).word}"
+        told = _ALL.get(first.standing, f"All {label_for('story', first.standing).word}")
     return StoryFold(
         key=f"fold-{members[-1].story.id}",
         title=title,

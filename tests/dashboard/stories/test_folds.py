@@ -42,7 +42,7 @@ def test_alike_ones_are_one_row_where_the_newest_stands():
     assert shown(rows) == ["s30", "20 launches of cron", "s1"]
     assert taken == len(lines)
     fold = rows[1]
-    assert (fold.told, fold.evaluations, fold.first.story.id) == ("All done", 40, "s24")
+    assert (fold.told, fold.evaluations, fold.first.story.id) == ("All are done", 40, "s24")
     assert dict(fold.query) == {"kind": "launch", "job": "default/cron", "who": ""}
 
 
