@@ -37,7 +37,6 @@ FACES = (
     ("/stories/{held_up_id}/", "#story-waits table"),
     ("/stories/{story_id}/?at=1", "#story-past .notice"),
     ("/stories/{story_id}/?view=list", "#tree .lane"),
-    ("/stories/{story_id}/?at=999999", "#story-heat .racks"),
     ("/evaluations/{waiting_id}/", "#decision .verdicts details:not([open])"),
 )
 #: So many that the reason which keeps them out is closed until somebody opens it.
