@@ -13,7 +13,7 @@ from typing import Any
 # Before anything else that might install another reactor.
 import daphne.server
 from daphne.endpoints import build_endpoint_description_strings
-from daphne.http_protocol import HTTPFactory
+from daphne.http_protocol import HTTPFactory, WebRequest
 from django.conf import settings
 from twisted.internet import reactor as installed_reactor
 from twisted.web.http import RESPONSES, HTTPChannel
@@ -105,6 +105,20 @@ def drop_late(deadlines: dict[PunctualChannel, float], now: float) -> None:
         channel.drop("request not whole in time")
 
 
+class HonestRequest(WebRequest):  # type: ignore[misc] # Daphne has no types
+    """One request, whose answer is never ended as if it were whole."""
+
+    def handle_exception(self, exception: Exception) -> None:
+        """The application failed; an answer that has begun is broken off.
+
+        Daphne begins another one, which fails, and with it its look at all other requests.
+        """
+        if not self._response_started:
+            super().handle_exception(exception)
+        elif self.channel is not None:
+            self.channel.transport.abortConnection()
+
+
 class PunctualFactory(HTTPFactory):  # type: ignore[misc] # Daphne has no types
     """Makes the connections of one server."""
 
@@ -118,6 +132,12 @@ class PunctualFactory(HTTPFactory):  # type: ignore[misc] # Daphne has no types
         own = {"unfinished": unfinished, "deadlines": self._deadlines}
         self.protocol = type("Channel", (PunctualChannel,), own)
         _reactor.callLater(self._look_s, self._look)
+
+    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name
+        """The channel of one connection."""
+        channel = super().buildProtocol(addr)
+        channel.requestFactory = HonestRequest
+        return channel
 
     def log(self, request: Any) -> None:
         """No access log: Twisted would write each line, and nobody reads it."""

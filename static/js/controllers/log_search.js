@@ -17,8 +17,10 @@ export class LogSearch {
       if (event.submitter?.hasAttribute("data-logs-all")) return;
       event.preventDefault();
       if (document.activeElement === this.at) return this.toTime();
-      this.step(event.submitter?.hasAttribute("data-logs-earlier") ? -1 : 1);
+      this.step(1);
     });
+    // No button of the form: Enter presses the first of those.
+    this.form.querySelector("[data-logs-earlier]").addEventListener("click", () => this.step(-1));
     this.find.addEventListener("input", () => this.again(true));
     this.find.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || !event.shiftKey) return;
