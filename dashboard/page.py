@@ -22,6 +22,7 @@ from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.store.access import StoreAccess, the_store
 from cluster.store.ports import RecordReader
 from dashboard.acts import note_denied, note_refusal
+from dashboard.chosen_namespace import chosen_namespace, spaces_of
 from dashboard.kept import Interrupted, asks_for_data, kept_page, told_as_data
 from dashboard.languages import language_of
 from dashboard.people import SUPERUSER, caller_of, groups_with, person_of, whom_to_ask
@@ -97,7 +98,7 @@ def action(view: PageView[Parameters]) -> View[Parameters]:
         except IllegalTransition as error:
             note_refusal(request, viewer.caller, error)
             messages.error(request, f"Nothing was changed: {error}.")
-            return redirect(_page_of_button(request))
+            return redirect(page_of_button(request))
 
     return require_POST(_signed_in(lawful))
 
@@ -109,7 +110,8 @@ def key_in(request: HttpRequest, namespace: str, job_id: str) -> JobKey:
     return JobKey(request.GET.get("namespace", ""), request.GET.get("id", ""))
 
 
-def _page_of_button(request: HttpRequest) -> str:
+def page_of_button(request: HttpRequest) -> str:
+    """The page of ours that a button stood on; the front page for any other."""
     page = request.headers.get("referer", "")
     is_ours = url_has_allowed_host_and_scheme(page, {request.get_host()})
     return page if is_ours else "/"
@@ -141,18 +143,21 @@ async def _viewer_of(request: HttpRequest) -> Viewer | None:
     request.user = user
     now = request.clock.now()  # type: ignore[attr-defined]  # set by request_context
     address = address_of(request)
+    wished = await chosen_namespace(request)
     if user.is_superuser and user.is_active:
         caller = caller_of(user, SUPERUSER, address)
-        return Viewer(name=caller.name, now=now, caller=caller, namespaces=None)
+        return Viewer(name=caller.name, now=now, caller=caller, namespaces=None, chosen=wished)
 
     def viewer_at(reader: RecordReader) -> Viewer:
         person = person_of(user)
         caller = caller_of(user, person, address)
+        namespaces = visible_namespaces(reader, caller.access)
         return Viewer(
             name=caller.name,
             now=now,
             caller=caller,
-            namespaces=visible_namespaces(reader, caller.access),
+            namespaces=namespaces,
+            chosen=wished if namespaces is None or wished in namespaces else "",
             has_a_group=person.has_a_group,
         )
 
@@ -238,9 +243,8 @@ def _read(reader: RecordReader, viewer: Viewer, query: Query) -> dict[str, Any]:
         "viewer": viewer,
         "trouble": trouble_now(viewer.now),
         "opens": viewer.opens,
-        "nav_counts": navigation(
-            reader, viewer.namespaces, sees_nodes=viewer.access.reads("node")
-        ),
+        "spaces": spaces_of(reader, viewer),
+        "nav_counts": navigation(reader, viewer.looks_at, sees_nodes=viewer.access.reads("node")),
     }
     return {**common, **query(reader, viewer)}
 

@@ -130,6 +130,7 @@ ROUTES: Mapping[str, Right] = {
     "account-sessions-end": EVERYBODY,
     "account-token-make": EVERYBODY,
     "account-token-revoke": EVERYBODY,
+    "namespace-choose": EVERYBODY,
     "now": LOOK_OR_NODES,
     "demo-begin": EVERYTHING,
     "search": LOOK_OR_NODES,

@@ -21,6 +21,7 @@ from dashboard.views import (
     launch_actions,
     lists,
     login,
+    namespace_switch,
     nodes,
     notices,
     output,
@@ -52,6 +53,7 @@ def provider_routes(issuer: str) -> list[URLPattern]:
 
 urlpatterns = [
     path("", overview.now, name="now"),
+    path("choose-namespace/", namespace_switch.choose_namespace, name="namespace-choose"),
     path("demo/<str:name>/", demo_actions.begin, name="demo-begin"),
     path("access/", policies.policies, name="access"),
     path("access/check-policy/", policies.check, name="access-policy-check"),

@@ -20,6 +20,8 @@ class Viewer(msgspec.Struct, frozen=True, kw_only=True):
     #: What operations are given: who asks, with which rights.
     caller: Caller
     namespaces: frozenset[str] | None
+    #: The namespace that lists and counts are narrowed to; "" for all that may be seen.
+    chosen: str = ""
     #: False for an account that nobody has given anything yet.
     has_a_group: bool = True
 
@@ -31,6 +33,11 @@ class Viewer(msgspec.Struct, frozen=True, kw_only=True):
     def sees(self, namespace: str) -> bool:
         """Whether rows of a namespace may be shown."""
         return self.namespaces is None or namespace in self.namespaces
+
+    @property
+    def looks_at(self) -> frozenset[str] | None:
+        """The namespaces of lists and counts: the chosen one, else all that exist here."""
+        return frozenset({self.chosen}) if self.chosen else self.namespaces
 
     def may_in(self, namespace: str) -> frozenset[str]:
         """The buttons of a namespace's things that work for this viewer."""

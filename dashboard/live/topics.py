@@ -11,7 +11,7 @@ from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import RecordReader
 from dashboard.panels import FOLLOWED, Names
 from dashboard.queries.list_kinds import KINDS
-from dashboard.queries.list_wish import NAMESPACE, key_fields
+from dashboard.queries.list_wish import key_fields, space_of
 from dashboard.queries.story import may_see
 from dashboard.rights import (
     NODE_READ,
@@ -102,7 +102,7 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
 
 def _listed(kind: str, key: str, looker: Looker) -> Subscription:
     """A view of a list: what is told of namespaces besides is of those that may be seen."""
-    space = key_fields(key).get(NAMESPACE, "")
+    space = space_of(key)
     if space and looker.namespaces is not None and space not in looker.namespaces:
         raise BadTopic(f"namespace {space} is unknown here")
     return Subscription(kind, key, looker.namespaces, node_actions(looker.access))

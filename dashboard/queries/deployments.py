@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from cluster.store.ports import Listing, RecordReader
-from dashboard.queries.list_wish import NAMESPACE, key_fields, narrowed
+from dashboard.queries.list_wish import narrowed, space_of
 from dashboard.rollout_words import (
     ended_told,
     list_sentence,
@@ -65,7 +65,7 @@ def running_page(reader: RecordReader, viewer: Viewer, namespace: str) -> dict[s
 
 def running_panel(reader: RecordReader, subscription: Subscription, now: int) -> Mapping[str, Any]:
     """What is under way, ranked anew."""
-    space = key_fields(subscription.key).get(NAMESPACE, "")
+    space = space_of(subscription.key)
     return _running(reader, narrowed(subscription.namespaces, space), now)
 
 

@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 
 from dashboard.queries.list_kind import BesideFound, Facet, ListKind
-from dashboard.queries.list_wish import ListWish
+from dashboard.queries.list_wish import ALL, NAMESPACE, ListWish
 from dashboard.wording import number
 
 #: Values of a facet that are listed, the most frequent ones.
 MOST_VALUES = 20
-_NAMESPACE = "namespace"
 
 
 class FacetChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +74,7 @@ class FacetCounts:
         """All rows by their first facet, of one namespace if one is asked for."""
         counts = Counter[str]()
         for values, count in self._rows.items():
-            if self._fits(values, (_NAMESPACE,)):
+            if self._fits(values, (NAMESPACE,)):
                 counts[values[0]] += count
         return counts
 
@@ -147,4 +146,7 @@ class FacetCounts:
         return [chosen, *(each for each in frequent if each != chosen)] if chosen else frequent
 
     def _url(self, facet: Facet, value: str) -> str:
+        if facet.name == NAMESPACE and not value:
+            # Said, or what one has chosen for all pages would narrow it again.
+            value = ALL
         return self._wish.changed(**{facet.name: value}).address(self._kind.path)

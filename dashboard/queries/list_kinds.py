@@ -59,9 +59,9 @@ _JOBS = ListKind(
         "submitted": ListOrder("Submitted", ("submitted_at",), is_down=True),
     },
     columns=(
-        ListColumn("Job", "", "name"), ListColumn("Status", "m", "status"),
+        ListColumn("Job", "xl", "name"), ListColumn("Status", "m", "status"),
         ListColumn("Type", "l"),
-        ListColumn("Allocations", "xl"), ListColumn("Share running", "meter", is_hidden=True),
+        ListColumn("Allocations"), ListColumn("Share running", "meter", is_hidden=True),
         ListColumn("Priority", "s", "priority", is_number=True),
         ListColumn("Version", "s", is_number=True),
         ListColumn("Submitted", "m", "submitted", is_number=True),

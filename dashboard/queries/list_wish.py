@@ -14,6 +14,8 @@ import msgspec
 LONGEST_FILTER, LONGEST_FIELD, LONGEST_PLACE = 500, 300, 600
 #: What every list of things with namespaces can be narrowed to.
 NAMESPACE = "namespace"
+#: Whatever a person has chosen for all pages.
+ALL = "*"
 _OWN = frozenset({"sort", "filter", "after"})
 _LARGEST = 1 << 63
 
@@ -51,12 +53,13 @@ class ListWish(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, name: str) -> str:
         """What a facet or a field is asked for; "" for anything."""
-        return dict(self.asked).get(name, "")
+        value = dict(self.asked).get(name, "")
+        return "" if value == ALL else value
 
     @property
     def narrows(self) -> bool:
         """Whether rows may be left out, other than those of pages before."""
-        return bool(self.asked or self.filter)
+        return bool(self.filter) or any(value != ALL for _, value in self.asked)
 
     def without(self, names: Collection[str]) -> "ListWish":
         """The same page of the same list, not asked for these."""
@@ -112,3 +115,9 @@ def narrowed(namespaces: frozenset[str] | None, asked: str) -> frozenset[str] | 
 def key_fields(key: str) -> dict[str, str]:
     """The query of an address from the key of a topic."""
     return dict(parse_qsl(key))
+
+
+def space_of(key: str) -> str:
+    """The namespace that the key of a topic narrows its list to; "" for none."""
+    space = key_fields(key).get(NAMESPACE, "")
+    return "" if space == ALL else space

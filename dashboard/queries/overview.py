@@ -10,6 +10,7 @@ from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.overview import Overview
 from dashboard.queries.evaluations import evaluation_rows
+from dashboard.subscription import topic_text
 from dashboard.viewer import Viewer
 from scheduler.state import nouns
 
@@ -21,16 +22,16 @@ def overview_page(
     reader: RecordReader, viewer: Viewer, *, demo: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """The context of the page; `demo` where one runs beside."""
-    overview = Overview(viewer.namespaces, sees_nodes=viewer.access.reads("node"))
+    overview = Overview(viewer.looks_at, sees_nodes=viewer.access.reads("node"))
     overview.load(reader)
-    newest = Listing(namespaces=viewer.namespaces, limit=NEWEST, reverse=True)
+    newest = Listing(namespaces=viewer.looks_at, limit=NEWEST, reverse=True)
     shown = reader.page(nouns.EVALUATIONS, newest)[:NEWEST]
     parts = overview_parts(overview, viewer.now)
     return {
         **parts,
         "map_mermaid": graph_mermaid(parts["map"]),
         "newest": evaluation_rows(reader, shown, viewer.now),
-        "live_topics": "overview:*",
+        "live_topics": topic_text("overview", viewer.chosen or "*"),
         "demo": demo,
     }
 

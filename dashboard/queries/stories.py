@@ -18,7 +18,7 @@ from dashboard.stories.folds import Row, StoryFold, folded
 from dashboard.stories.names import KINDS, KindWord, Title, title_of
 from dashboard.stories.rows import StoryLine, lines_of
 from dashboard.stories.told import HELD_UP, WAITS
-from dashboard.subscription import Subscription
+from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Viewer
 from dashboard.wording import count_of, number
 from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
@@ -92,12 +92,14 @@ class StoryWish(msgspec.Struct, frozen=True, kw_only=True):
 
 def stories_page(reader: RecordReader, viewer: Viewer, *, wanted: StoryWish) -> dict[str, Any]:
     """The context of the page."""
-    spaces = seen_namespaces(viewer.namespaces, reads_nodes=viewer.access.reads("node"))
+    spaces = seen_namespaces(viewer.looks_at, reads_nodes=viewer.access.reads("node"))
     return {
-        **_listed(reader, spaces, viewer.namespaces, wanted),
+        **_listed(reader, spaces, viewer.looks_at, wanted),
         "wanted": wanted,
         "tabs": evaluation_tabs("/stories/"),
-        "live_topics": "stories:*" if not wanted.after and not wanted.narrows else "",
+        "live_topics": topic_text("stories", viewer.chosen or "*")
+        if not wanted.after and not wanted.narrows
+        else "",
     }
 
 

@@ -28,7 +28,7 @@ async def _listed(
     request: HttpRequest, viewer: Viewer, name: str, beside: Beside = _nothing
 ) -> HttpResponse:
     kind = KINDS[name]
-    wish = kind.wish(request.GET.dict())
+    wish = kind.wish({NAMESPACE: viewer.chosen, **request.GET.dict()})
 
     def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
         found = read_list(reader, kind, wish, viewer.namespaces, viewer.now)
@@ -36,7 +36,6 @@ async def _listed(
             **beside(reader, viewer, wish),
             "list": found,
             "filter_words": filter_words(found),
-            "namespace": wish.of(NAMESPACE),
             "live_topics": topic_text(kind.name, wish.key),
         }
 

@@ -35,7 +35,7 @@ class Truth:
         shown = facts(page)
         counts = {state: shown[f"evaluations-{state}"] for state in self.statuses}
         assert counts == {state: str(count) for state, count in self.statuses.items()}
-        assert shown["evaluations-all"] == f"{len(self.evaluations)} evaluations"
+        assert shown["evaluations-all"] == f"{len(self.evaluations)} evaluations."
 
     def check_overview(self, page: Page) -> None:
         """Every count, on the map and beside it; the newest evaluations."""

@@ -8,7 +8,7 @@ export function attachMenus() {
 }
 
 function close(which) {
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
+  for (const menu of document.querySelectorAll("details:is(.menu, .facet)[open]")) {
     if (!which(menu)) continue;
     if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
     menu.open = false;

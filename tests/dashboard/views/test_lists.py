@@ -215,3 +215,35 @@ def test_a_list_shows_and_counts_only_what_one_may_see(guest, browser, store, fi
         assert listed(browser.get(path, **query))
     spaces = [facet for facet in mine.facets if facet.name == "namespace"]
     assert [choice.word for choice in spaces[0].choices] == ["all", "default", "team"]
+
+
+def test_a_namespace_is_chosen_for_all_pages_and_an_address_says_otherwise(browser, filled):
+    answer = browser.post("/choose-namespace/", namespace="team")
+    assert (answer.status, answer.headers["Location"]) == (302, "/")
+    for name in ("jobs", "evaluations", "allocations", "deployments"):
+        page = browser.get(f"/{name}/").context["list"]
+        assert (page.total, page.wish.of("namespace")) == (44, "team"), name
+        assert "namespace=team" in page.heads[-1].url + page.heads[1].url + page.heads[0].url
+        every = browser.get(f"/{name}/", namespace="*").context["list"]
+        assert every.total == MANY
+        links = [head.url for head in every.heads if head.url]
+        assert all("namespace=%2A" in link for link in links)
+    assert browser.get("/").context["figures"]["waiting"] == "35"
+    assert browser.get("/").context["nav_counts"]["Jobs"]["text"] == "44"
+    assert 'data-live="overview:team,navigation:team"' in browser.get("/").text
+    browser.post("/choose-namespace/", namespace="")
+    assert browser.get("/jobs/").context["list"].total == MANY
+
+
+def test_only_what_one_may_see_is_offered_and_chosen(guest, filled, store):
+    store.write(
+        WriteKind.EVALUATION_UPDATED,
+        lambda change: change.put(nouns.NAMESPACES, Namespace(name="sealed")),
+        now=SOME_MOMENT,
+    )
+    offered = guest.get("/jobs/").context["spaces"]
+    assert offered == ["default", "team"]
+    guest.post("/choose-namespace/", namespace="sealed")
+    answer = guest.get("/jobs/")
+    assert answer.context["viewer"].chosen == ""
+    assert "There is no namespace sealed that you may see." in answer.text

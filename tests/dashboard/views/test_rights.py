@@ -130,6 +130,7 @@ BUTTONS = {
     "access-join-revoke": MANAGERS,
     "demo-begin": MANAGERS,
     "account-token-make": SIGNED_IN,
+    "namespace-choose": SIGNED_IN,
     "account-token-revoke": SIGNED_IN,
     "account-notices": SIGNED_IN,
     "account-password": SIGNED_IN,
@@ -200,7 +201,8 @@ OF_NAMESPACES = {
 OF_NO_NAMESPACE = {
     "node-eligibility", "drain-cancel", "scheduler-change", "access-policy-check",
     "access-policy-delete",
-    "account-notices", "account-password", "account-session-end", "account-sessions-end",
+    "namespace-choose", "account-notices", "account-password", "account-session-end",
+    "account-sessions-end",
     "account-token-make",
     "account-token-revoke", "access-token-make", "access-token-revoke", "access-role-save",
     "access-role-delete", "access-join-make", "access-join-revoke",
