@@ -134,6 +134,7 @@ ROUTES: Mapping[str, Right] = {
     "now": LOOK_OR_NODES,
     "demo-begin": EVERYTHING,
     "search": LOOK_OR_NODES,
+    "search-suggest": LOOK_OR_NODES,
     "states": EVERYBODY,
     "jobs": LOOK,
     "job": LOOK,

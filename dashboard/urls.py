@@ -143,6 +143,7 @@ urlpatterns = [
     path("scheduler/", scheduler.scheduler, name="scheduler"),
     path("scheduler/change/", scheduler.change, name="scheduler-change"),
     path("search/", search.find, name="search"),
+    path("search/suggest/", search.suggest, name="search-suggest"),
     path("what-if/", what_if.what_if, name="what-if"),
     path("what-if/ask/", what_if.ask, name="what-if-ask"),
     path("what-if/<str:rehearsal_id>/", what_if.rehearsal, name="rehearsal"),

@@ -372,6 +372,9 @@ def _matches(noun, row, listing):
     return (
         (noun is nouns.NODES or _within(row, listing.namespaces))
         and row.id.startswith(listing.prefix)
+        and all(
+            word in (row.name if noun is nouns.NODES else row.id).lower() for word in listing.words
+        )
         and (
             not listing.named
             or row.id.startswith(listing.named)

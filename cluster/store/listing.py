@@ -47,6 +47,8 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
         _Order(SCALING_POLICIES, ("id",), "id", ("id",)),
     )
 }
+#: By which column people know a row.
+_WORDED: dict[Noun[Any, Any], str] = {nouns.JOBS: "job_id", nouns.NODES: "name"}
 _OPEN_STATUSES = ("pending", "blocked")
 #: As the index of open evaluations knows them.
 _IS_OPEN = "status IN ('pending', 'blocked')"
@@ -238,6 +240,10 @@ def _conditions(
         names = sorted(listing.namespaces)
         column = "namespace" if "namespace" in leading else reader.hidden("namespace")
         conditions.append((f"{column} IN ({placeholders(len(names))})", list(names)))
+    if listing.words:
+        column = _WORDED[order.noun]
+        text = f"lower({column}) LIKE %s ESCAPE '!'"
+        conditions += ((text, [f"%{_literally(word)}%"]) for word in listing.words)
     for column, value in listing.equals.items():
         assert column in order.noun.column_names, f"{order.noun.table} has no column {column}"
         shown = column if column in leading else reader.hidden(column)
@@ -249,6 +255,11 @@ def _conditions(
         shown = column if column in leading else reader.hidden(column)
         conditions.append((f"{shown} IN ({placeholders(len(values))})", list(values)))
     return conditions
+
+
+def _literally(word: str) -> str:
+    """Without the meanings that signs have in a pattern."""
+    return word.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def _prefixed(reader: DjangoStateReader, order: _Order, prefix: str) -> _Condition:

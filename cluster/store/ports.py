@@ -50,6 +50,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     sort: tuple[str, ...] = ()
     #: The first characters of the name or of the id. Of nodes only.
     named: str = ""
+    words: tuple[str, ...] = ()  # In lower case; ids of jobs, or names of nodes, hold all of them.
 
 
 class NodeFace(NamedTuple):

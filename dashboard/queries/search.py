@@ -1,15 +1,17 @@
-"""Search by the beginning of an id or name, over every kind of thing, ten of each.
+"""Search by words of a name, or by the beginning of an id, over every kind of thing.
 
-In: a reader, a viewer, a text. Out: hits by kind. A read per kind, each bounded by the database,
-and one for how the jobs stand.
+In: a reader, a viewer, a text. Out: hits by kind, what begins so before what merely holds it. Two
+reads for each kind at most, each bounded by the database, and one for how the jobs stand.
 """
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from cluster.page_addresses import job_url
-from cluster.store.ports import Key, Listing, RecordReader, Value
+from cluster.store.ports import Key, Listing, Namespaces, RecordReader, Value
 from dashboard.queries.allocations import state_of
 from dashboard.queries.jobs import JobLine, job_lines
 from dashboard.queries.nodes import node_state
@@ -19,10 +21,13 @@ from scheduler.state.noun import Noun
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.node import Node
 
 Row = TypeVar("Row")
 
 MOST = 10
+#: Words of a text; more of them narrow nothing that people look for.
+_MOST_WORDS = 6
 _HEX = re.compile(r"[0-9a-f][0-9a-f-]{0,35}")
 
 
@@ -45,52 +50,68 @@ class HitsOfKind(NamedTuple):
     is_cut: bool
 
 
-def search(reader: RecordReader, viewer: Viewer, text: str) -> tuple[HitsOfKind, ...]:
-    """What begins with the text; kinds without a hit are left out."""
+def search(
+    reader: RecordReader, viewer: Viewer, text: str, most: int = MOST
+) -> tuple[HitsOfKind, ...]:
+    """What is meant by the text; kinds without a hit are left out, of others `most` are told."""
     if not text:
         return ()
-    jobs = _begin_with(reader, viewer, nouns.JOBS, text)
-    found = [_found("Jobs", "job", [*job_lines(reader, jobs)], _job)]
+    jobs = _named(reader, nouns.JOBS, text, viewer.namespaces, most, lambda job: job.id)
+    found = [_found("Jobs", "job", [*job_lines(reader, jobs)], _job, most)]
     if viewer.access.reads("node"):
-        found.append(_nodes(reader, text))
+        nodes = _named(reader, nouns.NODES, text, None, most, lambda node: node.name)
+        found.append(_found("Nodes", "node", nodes, _node, most))
     if _HEX.fullmatch(text.lower()):
         whole = text.lower()
-        allocs = _begin_with(reader, viewer, nouns.ALLOCATIONS, whole)
-        evaluations = _begin_with(reader, viewer, nouns.EVALUATIONS, whole)
-        rollouts = _begin_with(reader, viewer, nouns.DEPLOYMENTS, whole)
+        allocs = _begin_with(reader, viewer, nouns.ALLOCATIONS, whole, most)
+        evaluations = _begin_with(reader, viewer, nouns.EVALUATIONS, whole, most)
+        rollouts = _begin_with(reader, viewer, nouns.DEPLOYMENTS, whole, most)
         found += [
-            _found("Allocations", "allocation", allocs, _alloc),
-            _found("Evaluations", "evaluation", evaluations, _evaluation),
-            _found("Deployments", "deployment", rollouts, _deployment),
+            _found("Allocations", "allocation", allocs, _alloc, most),
+            _found("Evaluations", "evaluation", evaluations, _evaluation, most),
+            _found("Deployments", "deployment", rollouts, _deployment, most),
         ]
     return tuple(each for each in found if each.hits)
 
 
-def _nodes(reader: RecordReader, text: str) -> HitsOfKind:
-    lowered = text.lower()
-    nodes = [
-        node
-        for node in reader.nodes()
-        if node.name.lower().startswith(lowered) or node.id.startswith(lowered)
-    ]
-    nodes.sort(key=lambda node: (node.name, node.id))
-    hits = tuple(
-        Hit(f"/nodes/{node.id}/", node.name, node.id[:8], "node", node_state(node))
-        for node in nodes[:MOST]
-    )
-    return HitsOfKind("Nodes", "node", hits, len(nodes) > MOST)
+def _named(
+    reader: RecordReader, noun: Noun[Key, Value], text: str, namespaces: Namespaces, most: int,
+    name_of: Callable[[Value], str],
+) -> list[Value]:  # fmt: skip
+    """Those whose name, or a node's id, begins with the text; then those that hold its words."""
+    listing = Listing(namespaces=namespaces, limit=most)
+    if noun is nouns.JOBS:
+        begun = reader.page(noun, replace(listing, prefix=text, by_id=True))
+    else:
+        begun = reader.page(noun, replace(listing, named=text, sort=("name",)))
+    words = tuple(dict.fromkeys(text.lower().split()))[:_MOST_WORDS]
+    holding = reader.page(noun, replace(listing, words=words))
+    rows = {noun.key(row): row for row in (*begun, *holding)}
+    return sorted(
+        rows.values(),
+        key=lambda row: (
+            name_of(row) != text, row not in begun,
+            name_of(row).lower().find(words[0]), name_of(row),
+        ),
+    )  # fmt: skip
 
 
 def _begin_with(
-    reader: RecordReader, viewer: Viewer, noun: Noun[Key, Value], text: str
+    reader: RecordReader, viewer: Viewer, noun: Noun[Key, Value], text: str, most: int
 ) -> list[Value]:
     """By id, one more than are shown when there are more."""
-    listing = Listing(prefix=text, namespaces=viewer.namespaces, limit=MOST, by_id=True)
+    listing = Listing(prefix=text, namespaces=viewer.namespaces, limit=most, by_id=True)
     return reader.page(noun, listing)
 
 
-def _found(word: str, icon: str, rows: list[Row], told: Callable[[Row], Hit]) -> HitsOfKind:
-    return HitsOfKind(word, icon, tuple(told(row) for row in rows[:MOST]), len(rows) > MOST)
+def _found(
+    word: str, icon: str, rows: list[Row], told: Callable[[Row], Hit], most: int
+) -> HitsOfKind:
+    return HitsOfKind(word, icon, tuple(told(row) for row in rows[:most]), len(rows) > most)
+
+
+def _node(node: Node) -> Hit:
+    return Hit(f"/nodes/{node.id}/", node.name, node.id[:8], "node", node_state(node))
 
 
 def _job(line: JobLine) -> Hit:

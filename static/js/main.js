@@ -13,6 +13,7 @@ import { attachReplay } from "./controllers/replay.js";
 import { attachUsage } from "./controllers/usage.js";
 import { refreshTimes } from "./controllers/relative_time.js";
 import { attachSuggest } from "./controllers/suggest.js";
+import { attachSearch } from "./controllers/search.js";
 import { attachStandstill } from "./controllers/standstill.js";
 import { attachChain } from "./graphs/chain.js";
 import { attachLifecycle } from "./graphs/lifecycle.js";
@@ -35,6 +36,7 @@ const ATTACH = [
   ["[data-replay]", attachReplay],
   ["[data-usage]", attachUsage],
   ["[data-suggest]", attachSuggest],
+  ["[data-search]", attachSearch],
 ];
 const attached = new WeakMap();
 

@@ -1,4 +1,6 @@
-// The command palette: every page of the navigation, every button of this page, and search, by words.
+// The command palette: every page of the navigation, every button of this page, jobs and nodes, by words.
+
+import { hitsOf } from "./search.js";
 
 let entries = [];
 let chosen = 0;
@@ -64,8 +66,28 @@ function show(dialog, text) {
     const address = `/search/?${new URLSearchParams({ q: text.trim() })}`;
     entries.push({ word: `Search for ${text.trim()}`, key: "/", run: () => location.assign(address) });
   }
-  dialog.querySelector("[role=listbox]").replaceChildren(...entries.map(option));
+  list(dialog);
   choose(dialog, 0);
+  find(dialog, text);
+}
+
+function list(dialog) {
+  dialog.querySelector("[role=listbox]").replaceChildren(...entries.map(option));
+}
+
+// Jobs, nodes and whatever else the server finds stand before the search for all of them.
+async function find(dialog, text) {
+  const hits = await hitsOf(text);
+  if (!hits?.length || !dialog.open) return;
+  const found = hits.map((hit) => ({
+    word: hit.title,
+    key: "",
+    note: `${hit.note}, ${hit.state}`,
+    run: () => location.assign(hit.url),
+  }));
+  entries.splice(entries.length - 1, 0, ...found);
+  list(dialog);
+  choose(dialog, chosen);
 }
 
 function option(entry, place) {
@@ -74,6 +96,12 @@ function option(entry, place) {
   item.setAttribute("role", "option");
   item.dataset.place = String(place);
   item.append(entry.word);
+  if (entry.note) {
+    const note = document.createElement("span");
+    note.className = "quiet";
+    note.textContent = entry.note;
+    item.append(note);
+  }
   if (entry.key) {
     const key = document.createElement("kbd");
     key.textContent = entry.key;

@@ -1,6 +1,7 @@
 """Lists: every order and facet by its address, the API's expressions, and what one may not see."""
 
 import html
+import json
 
 import pytest
 from msgspec.structs import replace
@@ -247,3 +248,28 @@ def test_only_what_one_may_see_is_offered_and_chosen(guest, filled, store):
     answer = guest.get("/jobs/")
     assert answer.context["viewer"].chosen == ""
     assert "There is no namespace sealed that you may see." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("job-1-1", ["job-1-1", "job-1-106", "job-1-113", "job-1-120"], id="begins"),
+        pytest.param("1-99", ["job-1-99"], id="any-part"),
+        pytest.param("JOB 1-99", ["job-1-99"], id="several-words-in-any-case"),
+        pytest.param("100%", [], id="no-wildcards"),
+        pytest.param("node-12", ["node-12"], id="node"),
+    ],
+)
+def test_search_finds_by_words_and_suggests_while_one_types(browser, filled, text, found):
+    answer = browser.get("/search/suggest/", q=text)
+    titles = [hit["title"] for hit in json.loads(answer.text)["hits"]]
+    assert titles[: len(found)] == found
+
+
+def test_nothing_hidden_is_suggested(guest, store):
+    store.write(
+        WriteKind.JOB_REGISTERED,
+        lambda change: change.put_job(make_job(id="sealed", namespace="other")),
+        now=SOME_MOMENT,
+    )
+    assert json.loads(guest.get("/search/suggest/", q="sealed").text) == {"hits": []}

@@ -70,6 +70,7 @@ PAGES = {
     "notices": SIGNED_IN,
     "now": EVERYBODY,
     "search": EVERYBODY,
+    "search-suggest": EVERYBODY,
     "states": SIGNED_IN,
     "jobs": EVERYBODY,
     "job": EVERYBODY,
