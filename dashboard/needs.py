@@ -1,23 +1,23 @@
 """What may need a person, ranked once: for the headline, the panel and the navigation of *Now*.
 
 In: facts of the cluster as they stand. Out: Needs, worst first: nodes lost, jobs that fail again
-and again, rollouts that are stuck or wait for a promotion, drains held up, what waits for room,
-nodes that are silent, never reported or are closed. Knows no reader.
+and again, rollouts that are stuck or wait for a promotion, services that stay short, drains held
+up, what waits for room, nodes that are silent, never reported or are closed. Knows no reader.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from cluster.notifications.failing import Failing
 from cluster.page_addresses import job_url
-from cluster.store.ports import AllocFace, NodeFace
+from cluster.store.ports import AllocFace, JobFace, NodeFace
 from dashboard.outcomes import why_waiting
 from dashboard.rollouts import RolloutProgress
 from dashboard.wording import clock_time, count_of, natural, number
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import JobType
+from scheduler.structs.job import JobSummary, JobType
 from scheduler.structs.node import LOST, NodeEligibility, NodeStatus
 
 #: Names told of many.
@@ -40,12 +40,43 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     at: int = 0
 
 
+class ShortService(msgspec.Struct, frozen=True, kw_only=True):
+    """A service that stays short of allocations without one that failed."""
+
+    key: JobKey
+    running: int
+    wanted: int
+
+
+def short_services(
+    jobs: Mapping[JobKey, JobFace],
+    summaries: Mapping[JobKey, JobSummary],
+    busy: Collection[JobKey],
+) -> list[ShortService]:
+    """Services with less than they want, of which nothing starts or may come back.
+
+    `busy`: the jobs that an evaluation or a rollout is open for.
+    """
+    found = []
+    for key, job in jobs.items():
+        if key in busy or job.is_stopped or job.type != JobType.SERVICE or key not in summaries:
+            continue
+        groups = tuple(summaries[key].summary.values())
+        running = sum(group.running for group in groups)
+        moves = any(group.starting or group.unknown for group in groups)
+        if running < job.wanted and not moves:
+            found.append(ShortService(key=key, running=running, wanted=job.wanted))
+    return found
+
+
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What needs are told from."""
 
     nodes: Sequence[NodeFace] = ()
     failing: Sequence[Failing] = ()
     rollouts: Sequence[RolloutProgress] = ()
+    #: Services that run less than they want, while nothing is under way that would change it.
+    short: Sequence[ShortService] = ()
     #: What is left on nodes that drain.
     on_draining: Sequence[AllocFace] = ()
     blocked: Sequence[Evaluation] = ()
@@ -146,6 +177,24 @@ def stuck_at(rollout: RolloutProgress) -> int:
     return min(turns, default=0)
 
 
+def _short(facts: Circumstances) -> Iterator[Need]:
+    """Their last rollout failed or was canceled, or something was taken from them for good."""
+    told = {JobKey(item.job.namespace, item.job.id) for item in facts.failing}
+    found = sorted(
+        (item for item in facts.short if item.key not in told),
+        key=lambda item: (item.running - item.wanted, item.key),
+    )
+    for item in found[:_ONE_BY_ONE]:
+        yield Need(
+            icon="warning", tone="blocked", action="See why",
+            strong=f"{item.key.job_id} stays short of allocations",
+            text=f"{number(item.running)} of {number(item.wanted)} running,"
+            " and nothing is under way that would change it",
+            url=job_url(item.key),
+        )  # fmt: skip
+    yield from _rest(found, "more service stays short", "more services stay short", "/jobs/")
+
+
 def _held_up_drains(facts: Circumstances) -> Iterator[Need]:
     blocked = {item.job_key: item for item in facts.blocked}
     held = sorted(
@@ -242,7 +291,8 @@ def _closed(facts: Circumstances) -> Iterator[Need]:
 
 #: In this order; whoever comes first is the headline.
 _RANK: tuple[Callable[[Circumstances], Iterable[Need]], ...] = (
-    _nodes_lost, _crash_loops, _rollouts, _held_up_drains, _blocked, _silent, _unreported, _closed,
+    _nodes_lost, _crash_loops, _rollouts, _short, _held_up_drains,
+    _blocked, _silent, _unreported, _closed,
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from cluster.store.ports import AllocFace, JobFace, Listing, NodeFace, RecordRea
 from dashboard.faces import alloc_face, face_of, is_ready, job_face, restarts
 from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
 from dashboard.graphs.machine import EVENT, NEW_BY_TRIGGER, PLACES, TARGET_OF
-from dashboard.needs import Circumstances, Need, needs_of, stuck_at
+from dashboard.needs import Circumstances, Need, needs_of, short_services, stuck_at
 from dashboard.outcomes import TRIGGER_WORDS, why_waiting
 from dashboard.rollouts import progress_of
 from dashboard.wording import clock_time, count_of, number, short_id
@@ -348,6 +348,12 @@ class Overview:
             Circumstances(
                 nodes=tuple(self._nodes.values()),
                 failing=[item for item in found if item is not None],
+                short=short_services(
+                    self._jobs,
+                    self._summaries,
+                    {item.job_key for item in self._open.values()}
+                    | {item.job_key for item in self._rollouts.values()},
+                ),
                 rollouts=[progress_of(item) for item in self._rollouts.values()],
                 on_draining=[
                     face

@@ -196,7 +196,7 @@ def test_a_crash_loop_is_shown_and_its_job_is_not_running(told, store):
 )
 def test_only_what_failures_keep_from_running_fails(told, counts, fields, is_told):
     told.write(job(**fields), counted(**counts))
-    assert bool(told.needs()) is is_told
+    assert any("fails" in need.strong for need in told.needs()) is is_told
 
 
 def test_a_task_that_is_restarted_again_and_again_is_a_crash_loop_too(told):
@@ -262,3 +262,41 @@ def test_what_rests_needs_nobody(told, store):
     told.write(make_node(1))
     assert store.read(lambda reader: reader.job(JobKey("default", "web"))) is not None
     assert told.needs() == []
+
+
+def test_a_service_that_stays_short_without_a_failure_needs_a_person(told):
+    told.write(job(), counted(running=1))
+    (need,) = told.needs()
+    assert (need.strong, need.text, need.action) == (
+        "checkout stays short of allocations",
+        "1 of 2 running, and nothing is under way that would change it",
+        "See why",
+    )
+    assert need.url == "/jobs/default/checkout/"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(lambda: [job(), counted(running=2)], id="has-enough"),
+        pytest.param(lambda: [job(), counted(running=1, starting=1)], id="one-starts"),
+        pytest.param(lambda: [job(), counted(running=1, unknown=1)], id="one-may-come-back"),
+        pytest.param(lambda: [job(stop=True), counted()], id="stopped"),
+        pytest.param(lambda: [job(type="batch"), counted(running=1)], id="batch-ends-by-itself"),
+        pytest.param(
+            lambda: [job(), counted(running=1), make_evaluation(8, job_id="checkout")],
+            id="an-evaluation-looks-at-it",
+        ),
+        pytest.param(
+            lambda: [
+                job(), counted(running=1),
+                Deployment(id="d", job_id="checkout", status=DeploymentStatus.RUNNING),
+            ],
+            id="its-rollout-goes-on",
+        ),
+        pytest.param(lambda: [job(), counted(running=1, failed=3)], id="told-as-one-that-fails"),
+    ],
+)  # fmt: skip
+def test_a_service_is_not_short_while_something_is_under_way_or_told(told, values):
+    told.write(*values())
+    assert [need for need in told.strong() if "stays short" in need] == []
