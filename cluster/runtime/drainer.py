@@ -147,6 +147,7 @@ class Drainer:
     def _begin(self, batch: Batch, eval_id: str) -> None:
         began = self._clock.monotonic()
         self._send(batch.begin(eval_id, now=self._clock.now()))
+        self._size.took(self._clock.monotonic() - began)
         # The next run is likely to take as long, and to have its plan wait for it.
         self.channel.flush(older_than_s=GATHER_S - (self._clock.monotonic() - began))
 

@@ -34,6 +34,25 @@ def test_batches_grow_by_what_went_well_since_the_worker_slept():
 
 
 @pytest.mark.parametrize(
+    ("run_s", "limit"),
+    [
+        pytest.param(0.001, 16, id="small-runs"),
+        pytest.param(0.03, 8, id="three-hundred-allocations"),
+        pytest.param(2.0, 1, id="a-run-that-takes-longer-than-a-batch"),
+    ],
+)
+def test_batches_of_long_runs_are_short(run_s, limit):
+    size = BatchSize()
+    for _ in range(100):
+        size.grow()
+        size.took(run_s)
+    assert size.limit == limit
+    for _ in range(100):
+        size.took(0.001)
+    assert size.limit == 16
+
+
+@pytest.mark.parametrize(
     ("size", "places"),
     [
         pytest.param(16, [4, 8, 12], id="a-full-batch"),
