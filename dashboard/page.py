@@ -28,6 +28,7 @@ from dashboard.languages import language_of
 from dashboard.people import SUPERUSER, caller_of, groups_with, person_of, whom_to_ask
 from dashboard.queries.navigation import navigation
 from dashboard.rights import ROUTES, Right
+from dashboard.subscription import topic_text
 from dashboard.trouble import trouble_now
 from dashboard.viewer import Absent, Query, Viewer, visible_namespaces
 from dashboard.wording import one_of
@@ -244,6 +245,7 @@ def _read(reader: RecordReader, viewer: Viewer, query: Query) -> dict[str, Any]:
         "trouble": trouble_now(viewer.now),
         "opens": viewer.opens,
         "spaces": spaces_of(reader, viewer),
+        "nav_topic": topic_text("navigation", viewer.chosen or "*"),
         "nav_counts": navigation(reader, viewer.looks_at, sees_nodes=viewer.access.reads("node")),
     }
     return {**common, **query(reader, viewer)}

@@ -233,6 +233,8 @@ def test_a_namespace_is_chosen_for_all_pages_and_an_address_says_otherwise(brows
     assert browser.get("/").context["nav_counts"]["Jobs"]["text"] == "44"
     assert 'data-live="overview:team,navigation:team"' in browser.get("/").text
     browser.post("/choose-namespace/", namespace="")
+    # As the server names them: a page takes frames of its own topics alone.
+    assert 'data-live="overview:*,navigation:*"' in browser.get("/").text
     assert browser.get("/jobs/").context["list"].total == MANY
 
 
