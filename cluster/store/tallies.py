@@ -171,11 +171,12 @@ def restarting_among(
         some = wanted[start : start + _KEYS_AT_ONCE]
         pairs = ", ".join("(%s, %s)" for _ in some)
         # Joined, not compared with a list of pairs: SQLite would look at every allocation then.
+        # By job alone, too: by status it would look at all that start, once for each job.
         rows = reader.rows(
             f"WITH wanted(namespace, job_id) AS (VALUES {pairs})"  # noqa: S608 - names of our own tables only
             " SELECT a.id, a.namespace, a.job_id FROM wanted JOIN allocation a"
             " ON a.namespace = wanted.namespace AND a.job_id = wanted.job_id"
-            " WHERE a.client_status = 'pending' AND a.desired_status = 'run'"
+            " WHERE a.client_status || '' = 'pending' AND a.desired_status || '' = 'run'"
             " AND a.restart_count >= %s",
             (*(part for key in some for part in key), at_least),
         )
