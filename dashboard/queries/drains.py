@@ -13,7 +13,7 @@ from cluster.store.ports import RecordReader
 from dashboard.outcomes import why_waiting
 from dashboard.queries.allocations import state_of
 from dashboard.queries.node_events import told_event
-from dashboard.queries.staged_drains import staged_lines
+from dashboard.queries.staged_drains import staged_lines, turn_of
 from dashboard.queries.stories import seen_namespaces, strip_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
@@ -170,6 +170,7 @@ def drain_parts(
             node_id=node_id,
             kinds=frozenset({StoryKind.DRAIN}),
         ),
+        "staged": turn_of(reader, node_id),
         "last": last,
         "never": node.last_drain is None and node.drain_strategy is None,
         "status": "draining" if node.drain_strategy else last.status or "complete",

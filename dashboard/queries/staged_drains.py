@@ -42,6 +42,15 @@ def staged_lines(reader: RecordReader) -> list[dict[str, Any]]:
     return [{"drain": drain, "counts": _counts(reader, drain), **_said(drain)} for drain in drains]
 
 
+def turn_of(reader: RecordReader, node_id: str) -> dict[str, Any] | None:
+    """The staged drain that runs and has this node: its id, the node's turn, of how many."""
+    for drain in reader.list_by(STAGED_DRAINS, "status", StagedDrainStatus.RUNNING.value):
+        if node_id in drain.node_ids:
+            place = drain.node_ids.index(node_id) + 1
+            return {"id": drain.id, "turn": place, "count": len(drain.node_ids)}
+    return None
+
+
 def staged_page(reader: RecordReader, viewer: Viewer, *, drain_id: str) -> dict[str, Any]:
     """The context of one. Raises Absent."""
     parts = staged_parts(reader, drain_id)

@@ -62,6 +62,11 @@ def test_the_list_of_drains_leads_to_it(drain, browser):
     assert "<i>disks" in page
 
 
+def test_the_board_of_its_node_says_whose_turn_it_is(drain, browser):
+    board = one_line(browser.get(f"/drains/{IDS[1]}/").text)
+    assert f'<a href="/drains/staged/{drain.id}/">turn 2 of 4</a>' in board
+
+
 def test_an_open_page_follows_what_its_nodes_do(store, drain, browser):
     feed = feed_for(Subscription("staged", drain.id, None, frozenset({"node:read"})))
     store.read(feed.load)
