@@ -5,7 +5,8 @@ In: structs as events bring them. Out: the same faces that a reader gives of all
 
 from collections.abc import Sequence
 
-from cluster.store.ports import AllocFace, JobFace, NodeFace, NodePlace, label_of
+from cluster.store.node_labels import label_of
+from cluster.store.ports import AllocFace, JobFace, NodeFace, NodePlace
 from scheduler.state import columns
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.job import Job, JobType

@@ -342,6 +342,19 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         found = [item for item in self.deployments() if item.story_id in story_ids]
         return sorted(found, key=lambda item: (item.create_index, item.id))
 
+    def ended_counts(self, spans, namespaces):
+        ended = self.ended_pairs((0, 1 << 62), namespaces, 1 << 30)
+        return [sum(since <= at < until for _, at in ended) for since, until in spans]
+
+    def ended_pairs(self, span, namespaces, at_most):
+        rows = (*self.list_all(nouns.EVALUATIONS), *self.list_all(nouns.EVALUATION_STUBS))
+        pairs = [
+            (row.create_time, row.modify_time) for row in rows
+            if row.status.value in {"complete", "failed"} and _within(row, namespaces)
+            and row.create_time and span[0] <= row.modify_time < span[1]
+        ]  # fmt: skip
+        return sorted(pairs, key=lambda pair: pair[1], reverse=True)[:at_most]
+
     def token_names(self, accessor_ids):
         return {}
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cluster.store.ports import NodePlace, NodeSum, label_of
+from cluster.store.node_labels import label_of
+from cluster.store.ports import NodePlace, NodeSum
 from cluster.store.reader import DjangoStateReader
 from scheduler.structs.identity import JobKey
 from scheduler.structs.wire import Wire

@@ -29,6 +29,8 @@ Value = TypeVar("Value", bound=Wire)
 #: None: all of them.
 Namespaces = Collection[str] | None
 Facets = dict[tuple[Any, ...], int]
+Pair = tuple[int, int]  # Of instants, ns: the second is no more of a span.
+Spans = Sequence[Pair]
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,13 +45,11 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     among: Mapping[str, Sequence[str]] = {}
     limit: int = 0  # 0: all.
     reverse: bool = False
-    #: Order by id (jobs: and namespace), whatever the natural order is.
-    by_id: bool = False
+    by_id: bool = False  # By id (jobs: and namespace), whatever the natural order is.
     by_change: bool = False  # By the last change, and in one write by their keys. Of jobs only.
     #: Columns to order by before the natural order; instants are given as ns.
     sort: tuple[str, ...] = ()
-    #: The first characters of the name or of the id. Of nodes only.
-    named: str = ""
+    named: str = ""  # The first characters of the name or of the id. Of nodes only.
     words: tuple[str, ...] = ()  # In lower case; ids of jobs, or names of nodes, hold all of them.
 
 
@@ -80,12 +80,6 @@ class NodePlace(NamedTuple):
     memory_mb: int
     #: The values of the keys that were asked for; empty where the node has none.
     labels: tuple[str, ...] = ()
-
-
-def label_of(meta: Mapping[str, str], attributes: Mapping[str, str], key: str) -> str:
-    """The value of `meta.<name>` or `attr.<name>`; empty where a node has none."""
-    kind, _, name = key.partition(".")
-    return (meta if kind == "meta" else attributes).get(name, "")
 
 
 class NodeSum(NamedTuple):
@@ -379,6 +373,12 @@ class RecordReader(StateReader, Protocol):
 
     def deployments_of_stories(self, story_ids: Collection[str]) -> list[Deployment]:
         """The rollouts of these stories, by creation."""
+
+    def ended_counts(self, spans: Spans, namespaces: Namespaces) -> list[int]:
+        """How many evaluations ended in each of these spans, collected ones included."""
+
+    def ended_pairs(self, span: Pair, namespaces: Namespaces, at_most: int) -> list[Pair]:
+        """When each that ended in a span was made and ended; the newest first."""
 
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         """The names of those of these API tokens that are there, by their accessor ids."""

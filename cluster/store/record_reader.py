@@ -11,6 +11,7 @@ import msgspec
 
 from cluster.store import (
     children,
+    ended,
     event_log,
     frame_codec,
     holders,
@@ -35,10 +36,12 @@ from cluster.store.ports import (
     NodeFace,
     NodePlace,
     NodeSum,
+    Pair,
     PoolFace,
     RecordReader,
     RoomHeld,
     Span,
+    Spans,
     StoryFigures,
     StoryFilter,
     StoryProgress,
@@ -268,6 +271,14 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
 
     def deployments_of_stories(self, story_ids: Collection[str]) -> list[Deployment]:
         return story_lists.deployments(self, story_ids)
+
+    def ended_counts(self, spans: Spans, namespaces: Namespaces) -> list[int]:
+        """See RecordReader; no evaluation is decoded."""
+        return ended.counts(self, spans, namespaces)
+
+    def ended_pairs(self, span: Pair, namespaces: Namespaces, at_most: int) -> list[Pair]:
+        """See RecordReader; no evaluation is decoded."""
+        return ended.pairs(self, span, namespaces, at_most)
 
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         return tallies.token_names(self, accessor_ids)

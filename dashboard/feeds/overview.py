@@ -8,13 +8,16 @@ from dashboard.feeds.pieces import Drawing, Facts, Html, Moved, Piece, Redrawing
 from dashboard.graphs.drawing import DrawnGraph
 from dashboard.overview import WINDOW, Overview
 from dashboard.queries.overview import overview_parts
+from dashboard.queries.usual import usual_figures
 from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
-from scheduler.state.events import StateEvent
+from scheduler.state.events import StateEvent, Topic
 from scheduler.structs.evaluation import LifecycleStep
 
 #: Moves leave the window by themselves: the map is drawn again this often, ns.
 _AGEING = WINDOW // 12
+#: The last hour is compared with what is usual this often, while evaluations end, ns.
+_BETWEEN_COMPARISONS = 10_000_000_000
 
 
 class OverviewFeed(Feed):
@@ -27,6 +30,9 @@ class OverviewFeed(Feed):
         self._counted_index = 0
         self._has_changed = False
         self._drawn_at = 0
+        #: When the last hour was compared last, and whether it is to be compared anew.
+        self._compared_at = 0
+        self._has_ended = self._compares = False
         self._flows: dict[str, int] = {}
         #: The map as all viewers have it; None before anybody came.
         self._drawn: DrawnGraph | None = None
@@ -41,6 +47,7 @@ class OverviewFeed(Feed):
         # What was committed while the feed was loaded comes as a frame too.
         if index > self._counted_index:
             self._has_changed |= self._overview.take(event, index)
+            self._has_ended |= event.topic is Topic.EVALUATION
 
     def observe_step(self, step: LifecycleStep) -> bool:
         """A hint moves its evaluation on the map; the record will not move it again."""
@@ -50,6 +57,8 @@ class OverviewFeed(Feed):
 
     def is_due(self, now: int) -> bool:
         """Whether moves have grown old since the last drawing, or a rollout has become stuck."""
+        if self._has_ended and now >= self._compared_at + _BETWEEN_COMPARISONS:
+            self._has_ended, self._compares, self._compared_at = False, True, now
         if self._drawn_at and self._overview.becomes_stuck(self._drawn_at, now):
             return True
         return bool(self._flows) and now >= self._drawn_at + _AGEING
@@ -57,11 +66,16 @@ class OverviewFeed(Feed):
     @property
     def needs_reader(self) -> bool:
         """What was on a node when its drain began is read."""
-        return self._overview.misses_something or super().needs_reader
+        return self._compares or self._overview.misses_something or super().needs_reader
 
     def flush(self, reader: RecordReader | None, now: int) -> tuple[Piece, ...]:
         """Everything but the rows, when anything changed or grew old."""
         pieces = super().flush(reader, now)
+        if reader is not None and self._compares:
+            self._compares = False
+            figures = usual_figures(reader, self.subscription.namespaces, now)
+            html = rendered("dashboard/partials/_usual.html", {"usual": figures})
+            pieces = (*pieces, Html(target="usual", html=html))
         if reader is not None and self._overview.misses_something:
             self._overview.read_missing(reader)
             self._has_changed = True

@@ -10,6 +10,7 @@ from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.overview import Overview
 from dashboard.queries.evaluations import evaluation_rows
+from dashboard.queries.usual import usual_figures
 from dashboard.subscription import topic_text
 from dashboard.viewer import Viewer
 from scheduler.state import nouns
@@ -30,6 +31,7 @@ def overview_page(
     return {
         **parts,
         "map_mermaid": graph_mermaid(parts["map"]),
+        "usual": usual_figures(reader, viewer.looks_at, viewer.now),
         "newest": evaluation_rows(reader, shown, viewer.now),
         "live_topics": topic_text("overview", viewer.chosen or "*"),
         "demo": demo,

@@ -16,7 +16,8 @@ from tests.live.world import LOOK_S, PATIENCE
 _LINES = """async isFetched => {
   // Ages, the bars of a life that goes on, the figures and moves of the last minute, and what the
   // live line itself or a person's hand puts there.
-  const CLOCK = "time[data-relative], [data-live-index], svg.bars, [data-fact=finished],"
+  const CLOCK = "[data-clock], "
+    + "time[data-relative], [data-live-index], svg.bars, [data-fact=finished],"
     + "[data-fact=plans], [data-graph=map] .graph-edges, [data-graph=map] .graph-labels,"
     + "[data-stale-banner], .pill, script";
   const SAYING = ["data-key", "data-state", "data-path", "data-source", "data-target", "href",

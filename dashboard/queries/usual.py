@@ -1,0 +1,82 @@
+"""How the last hour compares with what is usual at this hour: figures of *Now*, with a line each.
+
+In: a reader, namespaces, `now`. Out: figures in words, and lines of twelve stretches of five
+minutes. An hour that the record knows nothing of is no usual one.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cluster.store.ports import Namespaces, RecordReader
+from dashboard.wording import count_of, number, span
+
+SECOND = 1_000_000_000
+HOUR, DAY = 3_600 * SECOND, 86_400 * SECOND
+STRETCHES, DAYS = 12, 7
+#: Evaluations whose times are read; of more, the newest.
+MOST_READ = 5_000
+_WIDTH, _HEIGHT = 80, 24
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure with its line and what it is compared with."""
+
+    label: str
+    value: str
+    #: The points of a line in a picture of 80 by 24.
+    line: str
+    usual: str
+
+
+def usual_figures(reader: RecordReader, namespaces: Namespaces, now: int) -> list[Figure]:
+    """Evaluations that ended in the last hour, and how long they took from being made."""
+    begin, stretch = now - HOUR, HOUR // STRETCHES
+    days = [(begin - day * DAY, now - day * DAY) for day in range(1, DAYS + 1)]
+    parts = [(begin + part * stretch, begin + (part + 1) * stretch) for part in range(STRETCHES)]
+    counts = reader.ended_counts([*days, *parts], namespaces)
+    earlier = [count for count in counts[:DAYS] if count]
+    ended = counts[DAYS:]
+    taken = reader.ended_pairs((begin, now), namespaces, MOST_READ)
+    slow = [
+        _p95([at - made for made, at in taken if since <= at < until]) for since, until in parts
+    ]
+    read = count_of(len(taken), "evaluation")
+    newest = f"of the newest {read}" if len(taken) == MOST_READ else f"of {read}"
+    return [
+        Figure(
+            label="Evaluations ended, last hour",
+            value=number(sum(ended)),
+            line=points(ended),
+            usual=_usual_told(earlier),
+        ),
+        Figure(
+            label="Made to ended, p95",
+            value=span(_p95([at - made for made, at in taken])) if taken else "none",
+            line=points(slow),
+            usual=newest if taken else "none ended",
+        ),
+    ]
+
+
+def _usual_told(earlier: Sequence[int]) -> str:
+    if not earlier:
+        return "no earlier day to compare with"
+    usual = sorted(earlier)[len(earlier) // 2]
+    return f"usual {number(usual)} at this hour, {count_of(len(earlier), 'day')}"
+
+
+def _p95(values: Sequence[int]) -> int:
+    """The value that 95 of 100 do not exceed; 0 of none."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) * 95 // 100, len(ordered) - 1)] if ordered else 0
+
+
+def points(values: Sequence[int]) -> str:
+    """A line through these values, the largest at the top, as an SVG has its points."""
+    top = max(values, default=0) or 1
+    step = _WIDTH / max(len(values) - 1, 1)
+    return " ".join(
+        f"{place * step:.0f},{_HEIGHT - 2 - (_HEIGHT - 4) * value / top:.0f}"
+        for place, value in enumerate(values)
+    )
