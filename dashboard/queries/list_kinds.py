@@ -59,8 +59,8 @@ _JOBS = ListKind(
         "submitted": ListOrder("Submitted", ("submitted_at",), is_down=True),
     },
     columns=(
-        ListColumn("Job", "xl", "name"), ListColumn("Status", "m", "status"),
-        ListColumn("Type", "l"),
+        ListColumn("Job", "", "name"), ListColumn("Status", "m", "status"),
+        ListColumn("Type", "m"),
         ListColumn("Allocations"), ListColumn("Share running", "meter", is_hidden=True),
         ListColumn("Priority", "s", "priority", is_number=True),
         ListColumn("Version", "s", is_number=True),
