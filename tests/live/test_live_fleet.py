@@ -78,11 +78,13 @@ def test_a_drain_from_the_admin_moves_one_after_the_other_before_the_eyes(
     for name in fleet_names(world):
         world.node(name)
     world.register(job("parade", count=6, task=MOCK, **ON_THE_FLEET))
-    allocs = world.running("parade", 6)
+    # What nobody has judged yet would become healthy meanwhile, and change who waits for whom.
+    allocs = world.healthy("parade", 6)
     busiest = max(fleet_names(world), key=[alloc["NodeName"] for alloc in allocs].count)
     moving = [alloc["ID"] for alloc in allocs if alloc["NodeName"] == busiest]
     stayed = {alloc["ID"] for alloc in allocs} - {*moving}
     assert len(moving) >= 2
+    rehearsed = world.rehearsed({"Drain": {"NodeIDs": [world.node(busiest)["ID"]]}})
     NodeAdminPage(page).drain(busiest, reason="new memory", deadline="15 minutes")
     expect(page.locator("#content")).to_contain_text(busiest)
     expect(drain.status).to_have_attribute("data-state", "draining")
@@ -97,13 +99,40 @@ def test_a_drain_from_the_admin_moves_one_after_the_other_before_the_eyes(
     signed_in.expect_stayed()
     moved = [alloc for alloc in world.running("parade", 6) if alloc["ID"] not in stayed]
     assert busiest not in {alloc["NodeName"] for alloc in moved}
-    assert world.evaluation("parade", "node-drain")
+    evaluation = world.evaluation("parade", "node-drain")
+    named = [each["ToNodeName"] for each in rehearsed["Allocations"] if each["JobID"] == "parade"]
+    assert sorted(named) == sorted(alloc["NodeName"] for alloc in moved)
+    drain_is_told_beside_its_rehearsal(signed_in, page, evaluation["Story"], len(moving))
+    page.goto(f"/drains/{world.node(busiest)['ID']}/")
     page.get_by_role("button", name="Set eligible").click()
     node = world.node(busiest)
     until(
         lambda: world.get(f"node/{node['ID']}")["SchedulingEligibility"] == "eligible",
         "an eligible node",
     )
+
+
+def drain_is_told_beside_its_rehearsal(visitor, page, story, moved):
+    """Its story says that it went as rehearsed, is drawn by place, and goes back in time."""
+    page.goto(f"/stories/{story}/")
+    compared = page.locator("#story-compared")
+    expect(compared).to_contain_text(" as rehearsed")
+    expect(compared.locator("tbody tr", has_text="parade.group")).to_have_count(moved)
+    expect(compared.locator("tbody tr", has_text="differs here")).to_have_count(0)
+    visitor.pictures("story-drain")
+    compared.get_by_role("link", name="The rehearsal").click()
+    expect(page.locator("h1")).to_contain_text("Drain 1 node")
+    expect(page.locator("#content")).to_contain_text("Rehearsed, not done.")
+    visitor.pictures("story-rehearsed")
+    page.go_back()
+    page.get_by_role("group", name="Lanes").get_by_role("link", name="By place").click()
+    expect(page.locator("#phases-title")).to_contain_text("worst off first")
+    visitor.expect_live()
+    visitor.pictures("story-drain-by-place")
+    page.get_by_role("link", name="One step back").click()
+    expect(page.locator("#story-heat")).to_contain_text("The cluster as it was")
+    expect(page.locator("#story-heat .racks svg")).not_to_have_count(0)
+    visitor.pictures("story-drain-past")
 
 
 def test_a_drain_that_waits_can_be_cancelled(world, signed_in, fleet, page):
@@ -122,7 +151,8 @@ def test_a_drain_that_waits_can_be_cancelled(world, signed_in, fleet, page):
     expect(drain.status).to_contain_text("canceled")
     until(lambda: not world.get(f"node/{node['ID']}")["Drain"], "a drain that ended")
     assert world.get(f"node/{node['ID']}")["SchedulingEligibility"] == "eligible"
-    NodeAdminPage(page).choose(name, "Set ineligible")
+    NodeAdminPage(page).choose(name, "Set ineligible…")
+    page.get_by_role("button", name="Set 1 node ineligible").click()
     expect(page.locator(".messagelist")).to_contain_text("ineligible now")
     NodeAdminPage(page).choose(name, "Set eligible")
     expect(page.locator(".messagelist")).to_contain_text("eligible now")

@@ -57,17 +57,41 @@ def roll_out(cluster: Site, version: int, **fields: object) -> None:
     cluster.run("web", Count=2, Meta={"version": str(version)}, Update=UPDATE | fields)
 
 
-def promote_in_the_browser(browser: Browser, cluster: Site) -> None:
-    """By the button on the job's page."""
+def hold_and_promote_on_its_story(browser: Browser, cluster: Site) -> None:
+    """All that the page of a rollout offers stands on the page of its story too."""
+    story = deployment(cluster, 3)["Story"]
     visitor = Visitor(browser, cluster.stack.address)
     visitor.open(cluster.stack.login_link)
-    visitor.open("/jobs/default/web/")
+    visitor.open(f"/stories/{story}/")
     visitor.expect_live()
-    visitor.page.get_by_role("button", name="Promote 1 canary").click()
-    dialog = visitor.page.get_by_role("dialog", name="Promote the canaries of version 3?")
-    visitor.pictures("rollout-promote")
+    page, head = visitor.page, visitor.page.locator("#story-head")
+    expect(head).to_contain_text("1 healthy canary waits to be promoted.")
+    page.get_by_role("button", name="Pause").click()
+    dialog = page.get_by_role("dialog", name="Pause the rollout of version 3?")
+    expect(dialog).to_contain_text("Nothing more is replaced until somebody lets it go on")
+    dialog.get_by_role("button", name="Pause rollout").click()
+    expect(head).to_contain_text("Paused by")
+    assert page.url.endswith(f"/stories/{story}/")
+    visitor.expect_live()
+    page.get_by_role("button", name="Go on").click()
+    expect(head).to_contain_text("1 healthy canary waits to be promoted.")
+    visitor.expect_live()
+    visitor.stay()
+    page.get_by_role("button", name="Promote 1 canary").click()
+    dialog = page.get_by_role("dialog", name="Promote the canaries of version 3?")
+    visitor.pictures("story-promote")
+    visitor.expect_stayed()
     dialog.get_by_role("button", name="Promote").click()
-    expect(visitor.page.get_by_text("The canaries of version 3 were promoted.")).to_be_visible()
+    expect(page.get_by_text("The canaries of version 3 were promoted.")).to_be_visible()
+    expect(page.locator("#phases")).to_contain_text("promoted by")
+    expect(page.locator("#phases")).to_contain_text("paused by")
+    expect(head).to_contain_text("Done: 2 of 2 run v3", timeout=40_000)
+    # The buttons went with the rollout, without a reload.
+    expect(page.locator("#story-actions button")).to_have_count(0)
+    visitor.pictures("story-rollout")
+    page.goto(f"{page.url}?at={deployment(cluster, 3)['CreateIndex']}")
+    expect(page.locator("#story-heat")).to_contain_text("The cluster as it was")
+    visitor.pictures("story-rollout-past")
     assert visitor.problems == []
     visitor.close()
 
@@ -94,6 +118,6 @@ def test_a_job_is_rolled_out_back_and_out_again_behind_a_canary(browser: Browser
         assert waiting["StatusDescription"] == (
             "Deployment is running but requires manual promotion"
         )
-        promote_in_the_browser(browser, cluster)
+        hold_and_promote_on_its_story(browser, cluster)
         until_it(cluster, "successful", 3)
         until(lambda: running_versions(cluster) == {3: 2}, 20, "the new version took over")

@@ -56,6 +56,26 @@ class World:
         assert answer.is_success, answer.text
         return answer.json()["EvalID"]
 
+    def rehearsed(self, *changes: dict[str, Any]) -> dict[str, Any]:
+        """What a rehearsal of these changes found."""
+        answer = self.api.put("/v1/rehearsals", json={"Changes": list(changes)})
+        assert answer.is_success, answer.text
+        path = f"rehearsal/{answer.json()['ID']}"
+        return until(lambda: self.get(path)["Result"], "a rehearsal that ended", 60)
+
+    def healthy(self, job_id: str, count: int) -> list[dict[str, Any]]:
+        """So many allocations of a job that run and were judged healthy."""
+
+        def find() -> list[dict[str, Any]]:
+            found = [
+                alloc
+                for alloc in self.allocations(job_id, "running")
+                if (alloc["DeploymentStatus"] or {}).get("Healthy")
+            ]
+            return found if len(found) == count else []
+
+        return until(find, f"{count} healthy allocations of {job_id}", 60)
+
     def purge(self, job_id: str) -> None:
         assert self.api.delete(f"/v1/job/{job_id}", params={"purge": "true"}).is_success
 
