@@ -27,6 +27,7 @@ from scheduler.structs.plan_annotations import PlanAnnotations
 from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import AllocatedResources
 from scheduler.structs.root_key import RootKey
+from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.task_group import Task
 from scheduler.structs.variable import SealedVariable, VariableLock
 from scheduler.structs.webhook import Webhook
@@ -47,6 +48,7 @@ KEPT_EMPTY: frozenset[tuple[type, str]] = frozenset(
         (AllocatedResources, "tasks"),
         (AllocatedResources, "task_lifecycles"),
         (Job, "datacenters"),
+        (ServiceRegistration, "tags"),
         (Task, "config"),
         (TaskEvent, "details"),
         (Node, "attributes"),

@@ -93,6 +93,11 @@ async def test_what_an_agent_registers_is_found_with_what_the_record_knows(api, 
     assert (await api.get("/v1/services", namespace="team")).json == []
 
 
+async def test_a_service_without_tags_has_an_empty_list_of_them(api, world):
+    await report(world, told(ALLOCS[0], tags=()))
+    assert [each["Tags"] for each in (await api.get("/v1/service/front")).json] == [[]]
+
+
 async def test_what_is_told_again_is_no_write_and_what_changed_is_one(world):
     first = await report(world, told(ALLOCS[0]))
     assert await report(world, told(ALLOCS[0])) == first
