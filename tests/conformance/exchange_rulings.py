@@ -98,7 +98,7 @@ RULINGS = (
     Ruling(
         r"GET /v1/client/fs/(?:cat|ls)/\{id\}",
         r"status 200 was wanted, not 40[034]: .*|something was wanted, not an empty list",
-        "Open: the recorded answer to these paths has status 200; here a file that is not there, or"
+        "Open: the recorded answer to these paths has status 200; here a file that is not there or"
         " is secret, is refused by its status.",
     ),
     Ruling(
