@@ -48,9 +48,10 @@ class PassiveFleet:
 
     def __enter__(self) -> Self:
         self._each(self._register, self.members)
-        self.say("ready")
+        # Before the first is ready: the last of thousands is when the first is due again.
         for beater in self._beaters:
             beater.start()
+        self.say("ready")
         return self
 
     def __exit__(
