@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -47,11 +48,11 @@ class PassiveFleet:
         self._beaters = [_Beater(self._connect, self._beat) for _ in range(_BEATING)]
 
     def __enter__(self) -> Self:
-        self._each(self._register, self.members)
-        # Before the first is ready: the last of thousands is when the first is due again.
         for beater in self._beaters:
             beater.start()
-        self.say("ready")
+        # One after the other, as agents do: the last of thousands registers when the first is due
+        # to beat again.
+        self._each(self._join, self.members)
         return self
 
     def __exit__(
@@ -70,13 +71,17 @@ class PassiveFleet:
             for beater in self._beaters:
                 beater.forget(named)
 
-        def change(connection: Connection, member: Member) -> None:
-            ttl = self._beat(connection, member, status)
-            if status == "ready":
-                number = int(member.node.id.replace("-", ""), 16)
-                self._beaters[number % _BEATING].add(member, ttl)
+        self._each(partial(self._change, status=status), named)
 
-        self._each(change, named)
+    def _join(self, connection: Connection, member: Member) -> None:
+        self._register(connection, member)
+        self._change(connection, member, "ready")
+
+    def _change(self, connection: Connection, member: Member, status: str) -> None:
+        ttl = self._beat(connection, member, status)
+        if status == "ready":
+            number = int(member.node.id.replace("-", ""), 16)
+            self._beaters[number % _BEATING].add(member, ttl)
 
     def _each(self, work: Callable[[Connection, Member], None], members: Sequence[Member]) -> None:
         def some(part: Iterable[Member]) -> None:
