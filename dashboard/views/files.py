@@ -23,7 +23,8 @@ from scheduler.structs.allocation import Allocation
 _PATIENCE_S = 5.0
 _TEXT = "text/plain; charset=utf-8"
 _LONGEST_PATH = 4096
-_UNAVAILABLE = 503
+#: The node does not answer: no fault of this server, and another time it may.
+_UNAVAILABLE = 424
 _AWAY = "Its node does not answer: its files are there, and are read from there alone."
 
 
@@ -77,7 +78,7 @@ async def download(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpR
     except OperationRefused as refused:
         return _refusal(refused)
     except TimeoutError:
-        return HttpResponse(_AWAY, status=_UNAVAILABLE, content_type=_TEXT)
+        return _away()
     return attached(response, PurePosixPath(path).name, size)
 
 
@@ -161,5 +162,11 @@ def _told(refused: OperationRefused) -> str:
 
 def _refusal(refused: OperationRefused) -> HttpResponse:
     if isinstance(refused, NoPathToNode):
-        return HttpResponse(_AWAY, status=_UNAVAILABLE, content_type=_TEXT)
+        return _away()
     return HttpResponse(_told(refused), status=refused.status, content_type=_TEXT)
+
+
+def _away() -> HttpResponse:
+    answer = HttpResponse(_AWAY, status=_UNAVAILABLE, content_type=_TEXT)
+    answer["Retry-After"] = "5"
+    return answer

@@ -127,8 +127,8 @@ def test_refusals_are_told_with_their_status(browser, alloc, agent):
 def test_a_node_that_is_away_is_said(browser, alloc):
     answer = browser.get(f"/allocations/{alloc.id}/files/")
     assert (answer.status, "Its node does not answer" in answer.text) == (200, True)
-    assert browser.get(f"/allocations/{alloc.id}/file", path="/a").status == 503
-    assert browser.get(f"/allocations/{alloc.id}/file/follow", path="/a").status == 503
+    assert browser.get(f"/allocations/{alloc.id}/file", path="/a").status == 424
+    assert browser.get(f"/allocations/{alloc.id}/file/follow", path="/a").status == 424
 
 
 def test_folders_of_secrets_are_marked_as_closed(browser, alloc, agent):
