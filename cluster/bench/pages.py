@@ -75,7 +75,7 @@ def run(options: Options) -> Figures:
             aim.until_quiet(_SETTLE_S)
             figures = {"nodes": float(nodes), "lost": float(lost)}
             with closing(aim.connect()) as connection:
-                ids = _ids(connection)
+                ids = _ids(aim, connection)
                 figures["evaluations"] = float(
                     connection.get("/v1/evaluations/count?namespace=*")["Count"]
                 )
@@ -88,7 +88,7 @@ def run(options: Options) -> Figures:
     return figures
 
 
-def _ids(connection: Connection) -> dict[str, str]:
+def _ids(aim: Target, connection: Connection) -> dict[str, str]:
     """One of everything that has a page of its own, as large as it comes."""
     stories = connection.get("/v1/stories?namespace=*")
     loss = next(each for each in stories if each["Kind"] == "loss")
@@ -98,6 +98,11 @@ def _ids(connection: Connection) -> dict[str, str]:
     connection.put("/v1/jobs", {"Job": rolled})
     connection.put("/v1/quota", {"Name": "team", "Limits": []})
     asked = connection.put("/v1/rehearsals", {"Stop": {"JobID": "job-0"}})
+    aim.until(
+        lambda: connection.get(f"/v1/rehearsal/{asked['ID']}")["Status"] == "complete",
+        "a rehearsal that has ended",
+        _SETTLE_S,
+    )
     alloc = next(iter(connection.get("/v1/job/job-0/allocations")))
     node = next(
         each for each in connection.get("/v1/nodes?per_page=2000") if each["Status"] == "ready"
