@@ -74,6 +74,7 @@ class Agent:
             means,
             ClientSettings(join_token=config.join_token, dev=config.dev, server=config.server),
         )
+        self.host.ask = self.link.look_up
         self.services = ServiceKeeper(self.host, self.link, means.clock, config.server)
         self.checks = CheckKeeper(self.host, means.clock)
         self._report = self.host.changed

@@ -86,6 +86,25 @@ def make_way(path: Path) -> None:
         _make(place, 0o711)
 
 
+def place_in(directories: TaskDirectories, path: str) -> Path | None:
+    """Where a task's relative path leads, links not followed; None: out of its allocation.
+
+    One from the root counts as it is where it lies in the allocation, as `${NOMAD_TASK_DIR}` does.
+    """
+    bounds = directories.root.parent
+    wanted = Path(path)
+    if not (wanted.is_absolute() and wanted.is_relative_to(bounds)):
+        wanted = directories.root / path.lstrip("/")
+    kept: list[str] = []
+    for part in wanted.parts:
+        if part == "..":
+            kept = kept[:-1] or kept
+        elif part != ".":
+            kept.append(part)
+    place = Path(*kept)
+    return place if place.is_relative_to(bounds) else None
+
+
 def inside(root: Path, path: str) -> Path:
     """`path` below `root`, links followed. Raises PermissionError when it leads out of it."""
     target = (root / path.lstrip("/")).resolve()

@@ -9,24 +9,26 @@ import functools
 import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 
-from cluster.agent import task_events as events
-from cluster.agent.agent_state import Storage, StoredAlloc, StoredTask
+from cluster.agent.abortable import Who
+from cluster.agent.agent_state import Storage, StoredAlloc
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
 from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
-from cluster.agent.artifact_hook import ArtifactHook
-from cluster.agent.drivers.driver import Driver, Handle, Launch, StartError
+from cluster.agent.drivers.driver import Driver, Handle, StartError
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending
 from cluster.agent.services import group_problem
-from cluster.agent.task_identity import Ask, with_identity
+from cluster.agent.task_identity import Ask as AskIdentity
 from cluster.agent.task_launch import TaskLauncher
-from cluster.agent.task_run import AbortStart, Command, SignalTask, StartTask, StopTask
+from cluster.agent.task_preparation import TaskPreparation
+from cluster.agent.task_run import AbortStart, Command, Phase, SignalTask, StartTask, StopTask
+from cluster.agent.template_keeper import Change, TemplateKeeper, nobody_to_ask
+from cluster.agent.templates.task_templates import Ask
 from scheduler.ports import Clock
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.job import Job
-from scheduler.structs.task_group import Task, TaskGroup
+from scheduler.structs.task_group import TaskGroup
 from scheduler.structs.wire import Duration
 
 logger = logging.getLogger(__name__)
@@ -54,8 +56,16 @@ class AllocHost:
         self.entries: dict[str, HostedAlloc] = {}
         #: Called with the id of each allocation whose report may have changed.
         self.changed: Callable[[str], None] = lambda _alloc_id: None
-        self._artifacts = ArtifactHook()
-        self.ask_identity: Ask | None = None
+        #: How templates learn of the cluster; set by whoever has a server.
+        self.ask: Ask = nobody_to_ask
+        self.ask_identity: AskIdentity | None = None
+        self._preparation = TaskPreparation(
+            launcher,
+            storage,
+            clock,
+            TemplateKeeper(self, surroundings.chance),
+            self,
+        )
         self._work: set[asyncio.Task[None]] = set()
 
     def add(
@@ -151,6 +161,26 @@ class AllocHost:
         entry = self.entries[alloc_id]
         self._apply(entry, entry.runner.fail_checked(task, reason, self.clock.now()))
 
+    def templates_changed(self, who: Who, change: Change) -> None:
+        """Files of a task are new."""
+        entry = self.entries.get(who[0])
+        if entry is None:
+            return
+        runner, now = entry.runner, self.clock.now()
+        commands = runner.templates_changed(
+            who[1], now, restarts=change.restarts, signals=change.signals
+        )
+        for command in commands:
+            if isinstance(command, SignalTask):
+                self._spawn(self._send(entry, command))
+        self._apply(entry, commands)
+
+    def templates_failed(self, who: Who, why: str) -> None:
+        """Files of a task cannot be kept up to date."""
+        entry = self.entries.get(who[0])
+        if entry is not None:
+            self._apply(entry, entry.runner.fail_task(who[1], why, self.clock.now()))
+
     def acknowledge(self, report: AllocationReport) -> None:
         """The server has this report in its record."""
         entry = self.entries.get(report.id)
@@ -173,6 +203,7 @@ class AllocHost:
                 entry.timer.cancel()
             for handle in entry.handles.values():
                 self.drivers[handle.driver].forget(handle)
+        await self._preparation.close()
         for task in self._work:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
@@ -212,8 +243,9 @@ class AllocHost:
             elif isinstance(command, StopTask):
                 self._spawn(self._stop(entry, command))
             elif isinstance(command, AbortStart):
-                self._artifacts.abort((entry.runner.alloc.id, command.task))
+                self._preparation.abort(entry, command.task)
         self._arm(entry)
+        self._preparation.follow(entry)
         if entry.runner.is_terminal and not entry.finished_at:
             self._finish(entry)
         if not entry.is_unwanted:
@@ -242,10 +274,8 @@ class AllocHost:
             driver = self.drivers.get(task.driver)
             if driver is None:
                 raise StartError(f'driver "{task.driver}" is not offered by this node')
-            launch = self.launcher.launch(runner, task, self.storage.directories(runner.alloc.id))
-            launch = await with_identity(launch, runner.alloc.id, task, self.ask_identity)
+            launch = await self._preparation.launch(entry, task)
             handle = driver.prepare(launch)
-            await self._fetch(entry, task, launch)
             entry.handles[name] = handle
             self._save(entry)
             ended = functools.partial(self._ended, entry, name, handle.task_id)
@@ -259,21 +289,14 @@ class AllocHost:
             commands = runner.task_started(name, self.clock.now())
         self._apply(entry, commands)
 
-    async def _fetch(self, entry: HostedAlloc, task: Task, launch: Launch) -> None:
-        """Have its artifacts in place. Raises StartError."""
-        orders = self.launcher.artifact_orders(entry.runner, task, launch)
-        if launch.directories is None or not orders:
-            return
-        alloc_id = entry.runner.alloc.id
-
-        def told(received: int, expected: int) -> None:
-            line = events.downloading(self.clock.now(), received, expected)
-            entry.runner.tasks[task.name].say_anew(line)
-            self.changed(alloc_id)
-
-        kept = entry.fetched.setdefault(task.name, set())
-        who = (alloc_id, task.name)
-        await self._artifacts.fetch(who, orders, launch.directories, kept, told)
+    async def _send(self, entry: HostedAlloc, command: SignalTask) -> None:
+        """Pass on the signal of a template; one that cannot be sent fails the task."""
+        handle = entry.handles[command.task]
+        try:
+            await self.drivers[handle.driver].signal(handle, command.signal)
+        except (OSError, ValueError) as problem:
+            text = f"Template failed to send signals [{command.signal}]: {problem}"
+            self.templates_failed((entry.runner.alloc.id, command.task), text)
 
     async def _stop(self, entry: HostedAlloc, command: StopTask) -> None:
         handle = entry.handles[command.task]
@@ -351,6 +374,9 @@ class AllocHost:
             else:
                 lost(runner, name, now)
         self._apply(entry, [*commands, *runner.carry_on(now)])
+        for name, run in runner.tasks.items():
+            if run.phase is Phase.RUNNING and run.task.templates:
+                self._spawn(self._preparation.resume(entry, name))
 
     async def _recover(self, entry: HostedAlloc, name: str, handle: Handle) -> bool:
         driver = self.drivers.get(handle.driver)
@@ -362,29 +388,7 @@ class AllocHost:
     def _save(self, entry: HostedAlloc) -> None:
         if not self.storage.remembers:
             return
-        runner = entry.runner
-        self.storage.save(
-            StoredAlloc(
-                alloc=runner.alloc,
-                job=runner.job,
-                tasks={
-                    name: StoredTask(
-                        state=run.state,
-                        phase=run.phase,
-                        wake_at=run.wake_at,
-                        kill_asked=run.kill_asked,
-                        restart_asked=run.restart_asked,
-                        restart_count=run.tracker.count,
-                        interval_start=run.tracker.interval_start,
-                        fetched=tuple(sorted(entry.fetched.get(name, ()))),
-                        handle=entry.handles.get(name),
-                    )
-                    for name, run in runner.tasks.items()
-                },
-                deployment_status=runner.deployment_status,
-                acknowledged=entry.acknowledged,
-            )
-        )
+        self.storage.save(entry.stored)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

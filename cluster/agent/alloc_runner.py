@@ -181,6 +181,24 @@ class AllocRunner:
             return []
         return [command for run in runs for command in run.fail_check(now, reason)]
 
+    def templates_changed(
+        self, name: str, now: int, *, restarts: bool, signals: Sequence[str]
+    ) -> list[Command]:
+        """Files of a task are new: it starts again, or is told."""
+        run = self.tasks[name]
+        if run.phase is not Phase.RUNNING:
+            for each in signals:
+                text = f"Template skipped signal {each}: task is not running"
+                run.say(events.event("Task hook message", now, text))
+            return []
+        if restarts:
+            return run.restart(now, "Template with change_mode restart re-rendered")
+        return [c for each in signals for c in run.signal(now, each, "Template re-rendered")]
+
+    def fail_task(self, name: str, reason: str, now: int) -> list[Command]:
+        """A task cannot go on, for a reason that is not its own."""
+        return [*self.tasks[name].fail(now, reason), *self._settle(now)]
+
     def signal_tasks(self, name: str, signal: str, now: int) -> list[Command]:
         """Send a signal to one task, or to all running ones."""
         if name and name not in self.tasks:
@@ -325,8 +343,7 @@ class AllocRunner:
         commands: list[Command] = []
         for name, run in self.tasks.items():
             if self.group.task(name) is None and not run.is_dead:
-                commands += run.kill(now, reason="update missing task")
-                run.state = replace(run.state, failed=True)
+                commands += run.fail(now, "update missing task")
         return commands
 
     def _without_poststop(self) -> Iterable[TaskRun]:

@@ -1,7 +1,7 @@
 """What happens between a task's directories and its start: its artifacts are fetched, once each.
 
 In: the orders of a start, and what was fetched for the task before. Out: the keys of all that is
-in place now, or the error that the restart policy decides about. A fetch can be broken off.
+in place now, or the error that the restart policy decides about.
 """
 
 import asyncio
@@ -25,70 +25,24 @@ class DownloadFailed(StartError):
         return Ending(start_error=str(self), recoverable=True, failed_download=True)
 
 
-class StartAborted(StartError):
-    """The task is not wanted any more."""
+async def fetch_artifacts(
+    orders: Sequence[FetchOrder], directories: TaskDirectories, kept: set[str], told: Told
+) -> None:
+    """Fetch what is not in `kept`, and add it there. Raises DownloadFailed."""
+    missing = [order for order in orders if order.key not in kept]
+    if not missing:
+        return
+    told(0, 0)
+    loop = asyncio.get_running_loop()
+    next_line = loop.time() + TELL_EVERY_S
 
-    def as_ending(self) -> Ending:
-        return Ending(aborted=True)
+    def progress(received: int, expected: int) -> None:
+        nonlocal next_line
+        if loop.time() >= next_line:
+            next_line = loop.time() + TELL_EVERY_S
+            told(received, expected)
 
-
-class ArtifactHook:
-    """The downloads of one node's tasks."""
-
-    def __init__(self) -> None:
-        self._fetcher = ArtifactFetcher()
-        self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
-
-    async def fetch(
-        self,
-        who: tuple[str, str],
-        orders: Sequence[FetchOrder],
-        directories: TaskDirectories,
-        kept: set[str],
-        told: Told,
-    ) -> None:
-        """Fetch what is not in `kept`, and add it there; `who` is an allocation and its task.
-
-        Raises DownloadFailed, and StartAborted after `abort`.
-        """
-        missing = [order for order in orders if order.key not in kept]
-        if not missing:
-            return
-        told(0, 0)
-        work = asyncio.ensure_future(self._fetched(missing, directories, kept, told))
-        self._running[who] = work
-        try:
-            await work
-        except asyncio.CancelledError as canceled:
-            if who in self._running:
-                raise
-            raise StartAborted("the task is to end") from canceled
-        finally:
-            self._running.pop(who, None)
-
-    def abort(self, who: tuple[str, str]) -> None:
-        """Break off what is fetched for that task, if anything is."""
-        work = self._running.pop(who, None)
-        if work is not None:
-            work.cancel()
-
-    async def _fetched(
-        self,
-        orders: Sequence[FetchOrder],
-        directories: TaskDirectories,
-        kept: set[str],
-        told: Told,
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        next_line = loop.time() + TELL_EVERY_S
-
-        def progress(received: int, expected: int) -> None:
-            nonlocal next_line
-            if loop.time() >= next_line:
-                next_line = loop.time() + TELL_EVERY_S
-                told(received, expected)
-
-        fetched = await self._fetcher.fetch(orders, directories.private, progress)
-        kept |= fetched.keys
-        if fetched.problem:
-            raise DownloadFailed(fetched.problem)
+    fetched = await ArtifactFetcher().fetch(missing, directories.private, progress)
+    kept |= fetched.keys
+    if fetched.problem:
+        raise DownloadFailed(fetched.problem)

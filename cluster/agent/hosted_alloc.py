@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from cluster.agent.agent_state import StoredAlloc, StoredTask
 from cluster.agent.alloc_runner import AllocRunner
 from cluster.agent.drivers.driver import Handle
 from cluster.agent.protocol import AllocationReport
@@ -24,3 +25,28 @@ class HostedAlloc:
     finished_at: int = 0
     #: The server has collected it; it goes as soon as its tasks are dead.
     is_unwanted: bool = False
+
+    @property
+    def stored(self) -> StoredAlloc:
+        """What is kept of it over a restart of the agent."""
+        runner = self.runner
+        return StoredAlloc(
+            alloc=runner.alloc,
+            job=runner.job,
+            tasks={
+                name: StoredTask(
+                    state=run.state,
+                    phase=run.phase,
+                    wake_at=run.wake_at,
+                    kill_asked=run.kill_asked,
+                    restart_asked=run.restart_asked,
+                    restart_count=run.tracker.count,
+                    interval_start=run.tracker.interval_start,
+                    fetched=tuple(sorted(self.fetched.get(name, ()))),
+                    handle=self.handles.get(name),
+                )
+                for name, run in runner.tasks.items()
+            },
+            deployment_status=runner.deployment_status,
+            acknowledged=self.acknowledged,
+        )

@@ -111,6 +111,31 @@ class Fetched(Wire, frozen=True):
         return None
 
 
+class Lookup(Wire, frozen=True):
+    """What may a task of mine read of the cluster, as itself?"""
+
+    alloc_id: str
+    task: str
+    #: Answer once something may be another than at this index, or the time is up; 0: at once.
+    after: int = 0
+    wait_s: float = 0.0
+    variables: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    all_services: bool = False
+
+
+class LookedUp(Wire, frozen=True):
+    """That, by the names asked for; `refused` says why something is not told."""
+
+    index: int
+    variables: dict[str, dict[str, str] | None] = {}
+    lists: dict[str, tuple[str, ...]] = {}
+    services: dict[str, tuple[ServiceRegistration, ...]] = {}
+    all_services: dict[str, tuple[str, ...]] | None = None
+    refused: dict[str, str] = {}
+
+
 class AwaitEnds(Wire, frozen=True):
     """Tell me once one of these allocations of other nodes has ended."""
 

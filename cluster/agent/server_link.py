@@ -25,6 +25,8 @@ from cluster.agent.protocol import (
     Fetch,
     Fetched,
     GivenIdentity,
+    LookedUp,
+    Lookup,
     Pulled,
     Refused,
     Register,
@@ -143,6 +145,12 @@ class ServerLink:
         """The identity of a task that is about to start."""
         message = AskIdentity(alloc_id=alloc_id, task=task)
         return (await self._post("identity", message, GivenIdentity)).token
+
+    async def look_up(self, message: Lookup) -> LookedUp:
+        """What a task's templates ask for; blocks as the message says."""
+        body = encode(message)
+        timeout = message.wait_s + WAIT_MARGIN_S
+        return await self._call("POST", "lookups", LookedUp, content=body, timeout=timeout)
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -48,6 +48,11 @@ def downloading(now: int, received: int = 0, expected: int = 0) -> TaskEvent:
     )
 
 
+def missing_for_templates(now: int, sentence: str) -> TaskEvent:
+    """Its templates wait for what the cluster does not have yet."""
+    return event("Template", now, sentence)
+
+
 def setup_failure(now: int, error: str) -> TaskEvent:
     """The allocation's directories or network could not be made."""
     return event(

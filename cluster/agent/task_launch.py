@@ -9,6 +9,7 @@ from cluster.agent.artifacts.order import ArtifactRefused, FetchOrder, Limits, f
 from cluster.agent.drivers.driver import Launch, TaskDirectories
 from cluster.agent.task_environment import TaskPlace, filler, interpolated, task_variables
 from cluster.agent.task_user import login_variables
+from cluster.agent.templates.template_set import TemplateSet, template_set
 from scheduler.ports import IDSource
 from scheduler.structs.node import Node
 from scheduler.structs.task_group import Task
@@ -32,16 +33,23 @@ class TaskLauncher:
         self.limits = limits or Limits()
 
     def launch(
-        self, runner: AllocRunner, task: Task, directories: AllocDirectories | None
+        self,
+        runner: AllocRunner,
+        task: Task,
+        directories: AllocDirectories | None,
+        rendered: Mapping[str, str] | None = None,
     ) -> Launch:
-        """Everything the driver needs. Raises OSError when the directories cannot be made."""
+        """Everything the driver needs. Raises OSError when the directories cannot be made.
+
+        `rendered`: variables that templates gave; they win over the job's own.
+        """
         task_id = f"{runner.alloc.id}/{task.name}/{self.ids.next_id()[:8]}"
         if directories is None:
             # A simulated task has no environment to fill.
             return Launch(task_id=task_id, task_name=task.name, config=task.config)
         place = self._place(runner, task, directories.make_task(task, runner.job))
         login = login_variables(task.user) if task.user else {}
-        variables = task_variables(place, {**self.host, **login})
+        variables = {**task_variables(place, {**self.host, **login}), **(rendered or {})}
         return Launch(
             task_id=task_id,
             task_name=task.name,
@@ -66,6 +74,20 @@ class TaskLauncher:
             ]
         except ArtifactRefused as problem:
             raise DownloadFailed(str(problem)) from problem
+
+    def templates(
+        self, runner: AllocRunner, task: Task, launch: Launch, *, now: int
+    ) -> TemplateSet:
+        """What is to be rendered for that start. Raises TemplateFailed for a path leading out."""
+        assert launch.directories is not None, "a simulated task has no files"
+        return template_set(
+            task.templates,
+            launch,
+            filler(self._place(runner, task, launch.directories), launch.env),
+            namespace=runner.alloc.namespace,
+            region=self.region,
+            now=now,
+        )
 
     def _place(self, runner: AllocRunner, task: Task, directories: TaskDirectories) -> TaskPlace:
         return TaskPlace(

@@ -118,6 +118,9 @@ class TaskRun:
 
     def ended(self, ending: Ending, *, now: int, chance: float) -> list[Command]:
         """The process ended, or could not be started; decide what comes next."""
+        if ending.failed_template:
+            self.say(events.killing(now, self.kill_timeout, ending.start_error))
+            return self._die(now, failed=not self.kill_asked)
         if ending.start_error:
             self.say(events.start_failure(now, ending))
         elif not ending.aborted:
@@ -195,6 +198,12 @@ class TaskRun:
         self.check_failed = True
         return self._stop_process()
 
+    def fail(self, now: int, reason: str) -> list[Command]:
+        """End it as failed, for a reason that is not its own."""
+        commands = self.kill(now, reason=reason)
+        self.state = replace(self.state, failed=True)
+        return commands
+
     def revive(self, now: int, reason: str) -> None:
         """A dead task begins again, for a restart of the whole allocation."""
         self.say(events.restart_signaled(now, reason))
@@ -203,9 +212,9 @@ class TaskRun:
         self.restart_asked = False
         self.state = replace(self.state, state="pending", failed=False, finished_at=0)
 
-    def signal(self, now: int, name: str) -> list[Command]:
+    def signal(self, now: int, name: str, reason: str = "") -> list[Command]:
         """Pass a signal to the running process."""
-        self.say(events.signaling(now, name))
+        self.say(events.signaling(now, name, reason))
         return [SignalTask(self.task.name, name)]
 
     def tick(self, now: int) -> list[Command]:

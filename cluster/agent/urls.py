@@ -4,6 +4,7 @@ from django.urls import path
 
 from cluster.agent import endpoints
 from cluster.agent.endpoints import endpoint
+from cluster.agent.lookup_endpoint import give_lookups
 from cluster.agent.service_endpoint import give_identity, take_services
 
 urlpatterns = [
@@ -15,5 +16,6 @@ urlpatterns = [
     path("report", endpoint("POST", endpoints.take_report)),
     path("identity", endpoint("POST", give_identity)),
     path("services", endpoint("POST", take_services)),
+    path("lookups", endpoint("POST", give_lookups)),
     path("events", endpoint("POST", endpoints.take_events)),
 ]

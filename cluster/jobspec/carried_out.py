@@ -150,7 +150,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     MigrateStrategy: _rows("max_parallel health_check min_healthy_time healthy_deadline"),
     RestartPolicy: {
         **_rows("attempts interval delay mode"),
-        "render_templates": Row(Fate.WARNS, "templates are not rendered yet"),
+        **_rows("render_templates"),
     },
     ReschedulePolicy: _rows("attempts interval delay delay_function max_delay unlimited"),
     DisconnectStrategy: _rows("lost_after stop_on_client_after replace reconcile"),
@@ -243,7 +243,9 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
             Fate.WORKS,
             "sums, archives, headers and modes as the reference; see the rulings of 2026-11-22",
         ),
-        "templates": Row(Fate.FAILS, "templates are not rendered yet"),
+        "templates": Row(
+            Fate.WORKS, "Go's language with sprig; functions of Consul and Vault fail by name"
+        ),
         "volume_mounts": Row(Fate.FAILS, NO_VOLUMES),
         "csi_plugin_config": Row(Fate.FAILS, "plugins for volumes are not run yet"),
         "scaling_policies": Row(Fate.WARNS, NO_SCALING),
@@ -257,13 +259,16 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **_goes_with("identity", "ttl extra_claims"),
     },
     SecretAsk: _goes_with("secret", "name provider path config env"),
-    Template: _goes_with(
-        "template",
-        "source_path dest_path embedded_tmpl change_mode change_signal change_script once splay"
-        " perms uid gid left_delim right_delim envvars vault_grace wait err_missing_key",
+    Template: {
+        **_rows("source_path dest_path embedded_tmpl change_mode change_signal once splay"),
+        **_rows("perms uid gid left_delim right_delim envvars wait err_missing_key"),
+        "change_script": Row(Fate.FAILS, "scripts after a change are not run yet"),
+        **_rows("vault_grace", why="says nothing any more, in the reference either"),
+    },
+    ChangeScript: _goes_with(
+        "change_script", "command args timeout fail_on_error run_on_first_render"
     ),
-    ChangeScript: _goes_with("template", "command args timeout fail_on_error run_on_first_render"),
-    TemplateWait: _goes_with("template", "min max"),
+    TemplateWait: _rows("min max"),
     Artifact: {
         "getter_source": Row(
             Fate.FAILS,

@@ -67,10 +67,11 @@ def sign_workload_identity(  # noqa: PLR0913 - what an agent shows, and where it
     key = signing_key(reader)
     if key is None:
         raise OperationRefused("keyring has not been initialized yet")
+    job_id = own_job(reader, alloc)
     claims = {
-        "sub": f"{region}:{alloc.namespace}:{alloc.job_id}:{alloc.task_group}:{task}:default",
+        "sub": f"{region}:{alloc.namespace}:{job_id}:{alloc.task_group}:{task}:default",
         "nomad_namespace": alloc.namespace,
-        "nomad_job_id": alloc.job_id,
+        "nomad_job_id": job_id,
         _ALLOCATION: alloc.id,
         _TASK: task,
     }
@@ -88,16 +89,24 @@ def workload_of(reader: StateReader, token: str, *, now: int) -> Workload | None
     task = str(claims.get(_TASK, ""))
     if alloc is None or alloc.is_client_terminal or not task:
         return None
-    return Workload(alloc.id, f"{alloc.name}/{task}", _access(reader, alloc, task))
+    return Workload(alloc.id, f"{alloc.name}/{task}", workload_access(reader, alloc, task))
 
 
-def _access(reader: StateReader, alloc: Allocation, task: str) -> Access:
+def own_job(reader: StateReader, alloc: Allocation) -> str:
+    """The job by which its tasks are known: that of a dispatched or launched one is its parent."""
+    job = reader.job_of(alloc)
+    return job.parent_id if job is not None and job.parent_id else alloc.job_id
+
+
+def workload_access(reader: StateReader, alloc: Allocation, task: str) -> Access:
+    """What a task may do: by policies bound to its job, and read its own variables."""
+    job_id = own_job(reader, alloc)
     names = [
         policy.name
         for policy in reader.list_all(ACL_POLICIES)
-        if policy.job_acl is not None and _is_for(policy.job_acl, alloc, task)
+        if policy.job_acl is not None and _is_for(policy.job_acl, alloc, job_id, task)
     ]
-    place = (_VARIABLES, alloc.job_id, alloc.task_group, task)
+    place = (_VARIABLES, job_id, alloc.task_group, task)
     own = ["/".join(place[:length]) for length in range(1, len(place) + 1)]
     return replace(
         access_by_policies(reader, names),
@@ -106,9 +115,9 @@ def _access(reader: StateReader, alloc: Allocation, task: str) -> Access:
     )
 
 
-def _is_for(rule: JobAcl, alloc: Allocation, task: str) -> bool:
+def _is_for(rule: JobAcl, alloc: Allocation, job_id: str, task: str) -> bool:
     return (
-        (rule.namespace, rule.job_id) == (alloc.namespace, alloc.job_id)
+        (rule.namespace, rule.job_id) == (alloc.namespace, job_id)
         and rule.group in {"", alloc.task_group}
         and rule.task in {"", task}
     )

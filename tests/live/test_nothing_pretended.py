@@ -64,7 +64,14 @@ def job(job_id, group=None, **task):
             "artifact.source",
             {"Artifacts": [{"GetterSource": "s3::https://127.0.0.1:9/nothing.tgz"}]},
         ),
-        ("template", {"Templates": [{"EmbeddedTmpl": "x", "DestPath": "local/x"}]}),
+        (
+            "template.change_script",
+            {
+                "Templates": [
+                    {"EmbeddedTmpl": "x", "DestPath": "local/x", "ChangeScript": {"Command": "/x"}}
+                ]
+            },
+        ),
         ("identity", {"Identities": [{"Name": "other"}]}),
     ],
 )
@@ -144,6 +151,26 @@ def test_a_task_works_on_what_was_downloaded_for_it(world, served):
     world.register(job("downloads", Artifacts=[artifact], Config=config))
     (alloc,) = world.running("downloads", 1)
     until(lambda: world.output(alloc["ID"]) == "downloaded\n", "its output")
+
+
+def test_a_template_waits_for_its_variable_and_follows_it(world):
+    path = "nomad/jobs/follows"
+    text = f'{{{{ with nomadVar "{path}" }}}}{{{{ .word }}}}{{{{ end }}}}'
+    template = {"EmbeddedTmpl": text, "DestPath": "local/word", "Splay": 0}
+    template["Wait"] = {"Min": SECOND // 10, "Max": SECOND}
+    config = {"command": "/bin/sh", "args": ["-c", "cat local/word; echo; exec sleep 3600"]}
+    world.register(job("follows", Templates=[template], Config=config))
+    (alloc,) = until(lambda: world.allocations("follows", "pending"), "its allocation")
+
+    def says(word):
+        world.api.put(f"/v1/var/{path}", json={"Path": path, "Items": {"word": word}})
+        until(lambda: word in world.output(alloc["ID"]).split(), f"{word} in its output")
+
+    says("first")
+    says("second")
+    (after,) = world.allocations("follows", "running")
+    events = [each["DisplayMessage"] for each in after["TaskStates"]["task"]["Events"]]
+    assert "Template with change_mode restart re-rendered" in events
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as other users")

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
 
+from cluster.agent.alloc_directories import place_in
 from cluster.agent.drivers.driver import TaskDirectories
 from cluster.jobspec.artifact_sources import (
     REPOSITORY_HOSTS,
@@ -89,6 +90,9 @@ def fetch_order(
         # What is no option of ours goes to the server, as in the reference.
         foreign = {key: options.pop(key) for key in list(options) if key not in _OPTIONS}
         bounds = directories.root.parent
+        destination = place_in(directories, fill_in(artifact.relative_dest) or "local/")
+        if destination is None:
+            raise ArtifactRefused("artifact destination path escapes alloc directory")
         return FetchOrder(
             shown=shown(source),
             getter=getter,
@@ -98,7 +102,7 @@ def fetch_order(
             headers={k: fill_in(v) for k, v in artifact.getter_headers.items()},
             mode=artifact.getter_mode or "any",
             insecure=artifact.getter_insecure,
-            destination=str(_destination(fill_in(artifact.relative_dest), directories)),
+            destination=str(destination),
             bounds=str(bounds),
             staging="",
             owner=user if artifact.chown else "",
@@ -189,26 +193,3 @@ def _with_query(url: str, more: dict[str, str]) -> str:
     parts = urlsplit(url)
     query = "&".join(text for text in (parts.query, urlencode(more)) if text)
     return urlunsplit(parts._replace(query=query))
-
-
-def _destination(path: str, directories: TaskDirectories) -> Path:
-    """Below the allocation's directory; a path from the root only where it lies there anyway."""
-    bounds = directories.root.parent.resolve()
-    path = path or "local/"
-    wanted = Path(path)
-    if not (wanted.is_absolute() and wanted.is_relative_to(bounds)):
-        wanted = directories.root / path.lstrip("/")
-    normal = Path(*_normal(wanted.parts))
-    if not normal.is_relative_to(directories.root.parent):
-        raise ArtifactRefused("artifact destination path escapes alloc directory")
-    return normal
-
-
-def _normal(parts: tuple[str, ...]) -> list[str]:
-    kept: list[str] = []
-    for part in parts:
-        if part == "..":
-            kept = kept[:-1] or kept
-        elif part != ".":
-            kept.append(part)
-    return kept

@@ -27,7 +27,11 @@ from cluster.agent.templates.render_order import (
 )
 
 _DENIED = ("executeTemplate", "plugin", "writeToFile")
-_OF_CONSUL = ["key", "keyExists", "keyOrDefault", "ls", "safeLs", "tree", "safeTree", "service", "services", "connect", "node", "nodes", "datacenters", "partitions", "peerings", "caRoots", "caLeaf", "exportedServices", "importedServices"]
+_OF_CONSUL = (
+    "key", "keyExists", "keyOrDefault", "ls", "safeLs", "tree", "safeTree", "service", "services",
+    "connect", "node", "nodes", "datacenters", "partitions", "peerings", "caRoots", "caLeaf",
+    "exportedServices", "importedServices",
+)  # fmt: skip
 _OF_VAULT = ("secret", "secrets", "pkiCert")
 #: Bytes of a file that a template may read.
 _MAX_FILE = 16 * 1024 * 1024

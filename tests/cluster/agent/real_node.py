@@ -33,7 +33,7 @@ class Node:
         self.artifact = artifact
         self.storage = self.host = self.outbox = None
 
-    async def start(self):
+    async def start(self, ask=None):
         self.storage = DiskStorage(self.directory / "state", self.directory / "alloc")
         drivers = {
             each.name: each for each in (MockDriver(CLOCK.now), RawExecDriver(enabled=True))
@@ -42,6 +42,7 @@ class Node:
             make_node, {"PATH": "/usr/bin:/bin"}, RandomIDs(), limits=self.artifact
         )
         self.host = AllocHost(launcher, drivers, self.storage, CLOCK, Surroundings())
+        self.host.ask = ask or self.host.ask
         self.outbox = Outbox(self.host)
         self.host.changed = self.outbox.note
         await self.host.restore()

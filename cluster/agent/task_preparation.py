@@ -1,0 +1,123 @@
+"""Everything between a task's directories and its driver: artifacts, then templates.
+
+In: a hosted allocation and one of its tasks. Out: a launch with the variables that templates gave,
+or a StartError that says which part failed. What waits can be broken off.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from cluster.agent import task_events as events
+from cluster.agent.abortable import Abortable, Who
+from cluster.agent.agent_state import Storage
+from cluster.agent.artifact_hook import fetch_artifacts
+from cluster.agent.drivers.driver import Launch
+from cluster.agent.hosted_alloc import HostedAlloc
+from cluster.agent.task_identity import VARIABLE as IDENTITY
+from cluster.agent.task_identity import Ask, with_identity
+from cluster.agent.task_launch import TaskLauncher
+from cluster.agent.task_run import Phase
+from cluster.agent.template_keeper import TemplateKeeper
+from scheduler.ports import Clock
+from scheduler.structs.allocation import TaskEvent
+from scheduler.structs.task_group import Task
+
+
+class Teller(Protocol):
+    """Whoever is told of allocations that have more to say."""
+
+    changed: Callable[[str], None]
+    #: The identity of a task; None: nobody is to be asked.
+    ask_identity: Ask | None
+
+
+class TaskPreparation:
+    """The starts of one node's tasks."""
+
+    def __init__(
+        self,
+        launcher: TaskLauncher,
+        storage: Storage,
+        clock: Clock,
+        templates: TemplateKeeper,
+        host: Teller,
+    ) -> None:
+        self._launcher = launcher
+        self._storage = storage
+        self._clock = clock
+        self._templates = templates
+        self._host = host
+        self._work = Abortable()
+
+    async def launch(self, entry: HostedAlloc, task: Task) -> Launch:
+        """What the driver is to start. Raises StartError, and OSError for the directories."""
+        runner = entry.runner
+        directories = self._storage.directories(runner.alloc.id)
+        first = self._launcher.launch(runner, task, directories)
+        first = await with_identity(first, runner.alloc.id, task, self._host.ask_identity)
+        if first.directories is None or not (task.artifacts or task.templates):
+            return first
+        env = await self._work.run(_who(entry, task), self._prepare(entry, task, first))
+        if not env:
+            return first
+        again = self._launcher.launch(runner, task, directories, env)
+        token = {key: text for key, text in first.env.items() if key == IDENTITY}
+        return replace(again, env={**again.env, **token})
+
+    def abort(self, entry: HostedAlloc, task: str) -> None:
+        """Break off what the start of that task waits for."""
+        self._work.abort((entry.runner.alloc.id, task))
+
+    async def resume(self, entry: HostedAlloc, name: str) -> None:
+        """The task was found running by a new agent: keep its templates up to date."""
+        runner = entry.runner
+        task = runner.tasks[name].task
+        directories = self._storage.directories(runner.alloc.id)
+        if directories is None or not task.templates:
+            return
+        launch = self._launcher.launch(runner, task, directories)
+        orders = self._launcher.templates(runner, task, launch, now=self._clock.now())
+        await self._templates.resume(_who(entry, task), orders)
+
+    def follow(self, entry: HostedAlloc) -> None:
+        """Let go of the templates of tasks that are over."""
+        runs = entry.runner.tasks.items()
+        alive = [name for name, run in runs if run.phase is not Phase.DEAD]
+        self._templates.stop_all(entry.runner.alloc.id, alive)
+
+    async def close(self) -> None:
+        """Files stay as they are."""
+        await self._templates.close()
+
+    async def _prepare(self, entry: HostedAlloc, task: Task, launch: Launch) -> dict[str, str]:
+        await self._fetch(entry, task, launch)
+        if not task.templates:
+            return {}
+        orders = self._launcher.templates(entry.runner, task, launch, now=self._clock.now())
+        run = entry.runner.tasks[task.name]
+
+        def tell(sentence: str) -> None:
+            self._say(entry, task, events.missing_for_templates(self._clock.now(), sentence))
+
+        anew = run.state.restarts > 0 and run.tracker.policy.render_templates
+        return await self._templates.prepare(_who(entry, task), orders, tell, anew=anew)
+
+    async def _fetch(self, entry: HostedAlloc, task: Task, launch: Launch) -> None:
+        orders = self._launcher.artifact_orders(entry.runner, task, launch)
+        if not orders or launch.directories is None:
+            return
+
+        def told(received: int, expected: int) -> None:
+            self._say(entry, task, events.downloading(self._clock.now(), received, expected))
+
+        kept = entry.fetched.setdefault(task.name, set())
+        await fetch_artifacts(orders, launch.directories, kept, told)
+
+    def _say(self, entry: HostedAlloc, task: Task, line: TaskEvent) -> None:
+        entry.runner.tasks[task.name].say_anew(line)
+        self._host.changed(entry.runner.alloc.id)
+
+
+def _who(entry: HostedAlloc, task: Task) -> Who:
+    return entry.runner.alloc.id, task.name
