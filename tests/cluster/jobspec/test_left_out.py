@@ -63,8 +63,12 @@ WAITS = ", so its group waits for a node that offers it"
 TASK_ENDS = ", so a real node fails the task before it starts"
 CASES = [
     pytest.param(
-        in_task(Templates=[{"EmbeddedTmpl": "x", "DestPath": "local/x"}]),
-        f'template of task "g.t": templates are not rendered yet{TASK_ENDS}',
+        in_task(
+            Templates=[
+                {"EmbeddedTmpl": "x", "DestPath": "local/x", "ChangeScript": {"Command": "/x"}}
+            ]
+        ),
+        'template.change_script of task "g.t": scripts after a change are not run yet' + TASK_ENDS,
         id="template",
     ),
     pytest.param(
