@@ -59,13 +59,8 @@ class AllocHost:
         #: How templates learn of the cluster; set by whoever has a server.
         self.ask: Ask = nobody_to_ask
         self.ask_identity: AskIdentity | None = None
-        self._preparation = TaskPreparation(
-            launcher,
-            storage,
-            clock,
-            TemplateKeeper(self, surroundings.chance),
-            self,
-        )
+        templates = TemplateKeeper(self, surroundings.chance)
+        self._preparation = TaskPreparation(launcher, storage, clock, templates, self)
         self._work: set[asyncio.Task[None]] = set()
 
     def add(

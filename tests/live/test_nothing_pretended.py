@@ -168,9 +168,12 @@ def test_a_template_waits_for_its_variable_and_follows_it(world):
 
     says("first")
     says("second")
-    (after,) = world.allocations("follows", "running")
-    events = [each["DisplayMessage"] for each in after["TaskStates"]["task"]["Events"]]
-    assert "Template with change_mode restart re-rendered" in events
+
+    def history():
+        (after,) = world.allocations("follows", "running")
+        return [each["DisplayMessage"] for each in after["TaskStates"]["task"]["Events"]]
+
+    until(lambda: "Template with change_mode restart re-rendered" in history(), "why it restarted")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as other users")
