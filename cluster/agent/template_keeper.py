@@ -35,7 +35,7 @@ class TemplateHost(Protocol):
         """Restart it, or send it signals."""
 
     def templates_failed(self, who: Who, why: str) -> None:
-        """End it."""
+        """End it as failed, with that sentence in its history."""
 
 
 class TemplateKeeper:

@@ -37,7 +37,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TemplateOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """One template."""
+    """One template: where its text is, where it goes, how it is read."""
 
     #: A file, or else the text itself.
     source: str = ""
