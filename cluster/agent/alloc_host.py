@@ -23,7 +23,7 @@ from cluster.agent.task_identity import Ask as AskIdentity
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_preparation import TaskPreparation
 from cluster.agent.task_run import AbortStart, Command, Phase, SignalTask, StartTask, StopTask
-from cluster.agent.template_keeper import Change, TemplateKeeper, nobody_to_ask
+from cluster.agent.template_keeper import TemplateChange, TemplateKeeper, nobody_to_ask
 from cluster.agent.templates.task_templates import Ask
 from scheduler.ports import Clock
 from scheduler.structs.allocation import Allocation
@@ -156,7 +156,7 @@ class AllocHost:
         entry = self.entries[alloc_id]
         self._apply(entry, entry.runner.fail_checked(task, reason, self.clock.now()))
 
-    def templates_changed(self, who: Who, change: Change) -> None:
+    def templates_changed(self, who: Who, change: TemplateChange) -> None:
         """Files of a task are new."""
         entry = self.entries.get(who[0])
         if entry is None:

@@ -17,7 +17,7 @@ from cluster.agent.templates.task_templates import Ask, TaskTemplates, TellMissi
 from cluster.agent.templates.template_set import TemplateFailed, TemplateSet
 
 
-class Change(NamedTuple):
+class TemplateChange(NamedTuple):
     """What is to happen to a task whose templates changed."""
 
     restarts: bool
@@ -31,7 +31,7 @@ class TemplateHost(Protocol):
     def ask(self) -> Ask:
         """How the cluster is asked."""
 
-    def templates_changed(self, who: Who, change: Change) -> None:
+    def templates_changed(self, who: Who, change: TemplateChange) -> None:
         """Restart it, or send it signals."""
 
     def templates_failed(self, who: Who, why: str) -> None:
@@ -127,7 +127,9 @@ class TemplateKeeper:
         await asyncio.sleep(self._chance() * max(each.splay_s for each in acting))
         restarts = any(each.change_mode == "restart" for each in acting)
         signals = dict.fromkeys(each.change_signal for each in acting if each.change_signal)
-        self._host.templates_changed(who, Change(restarts, () if restarts else tuple(signals)))
+        self._host.templates_changed(
+            who, TemplateChange(restarts, () if restarts else tuple(signals))
+        )
 
 
 async def nobody_to_ask(_question: Lookup) -> LookedUp:

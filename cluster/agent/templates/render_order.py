@@ -24,7 +24,7 @@ class FoundService(msgspec.Struct, frozen=True, kw_only=True):
     alloc_id: str = ""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundData(msgspec.Struct, frozen=True, kw_only=True):
     """What the cluster said of dependencies, by their names."""
 
     #: None: there is no such variable.
@@ -63,7 +63,7 @@ class RenderOrder(msgspec.Struct, frozen=True, kw_only=True):
     task_root: str
     namespace: str
     region: str
-    found: Found = Found()
+    found: FoundData = FoundData()
     #: Now, in seconds since 1970, for `timestamp`.
     now: float = 0.0
 
@@ -71,7 +71,7 @@ class RenderOrder(msgspec.Struct, frozen=True, kw_only=True):
 class Rendering(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one template."""
 
-    #: Dependencies that it asked for and that were not in `Found`.
+    #: Dependencies that it asked for and that were not in `FoundData`.
     needs: tuple[str, ...] = ()
     #: Every dependency that it asked for.
     uses: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from cluster.agent.templates.render_order import (
     SERVICES,
     VARIABLE,
     VARIABLES,
-    Found,
+    FoundData,
     FoundService,
     RenderOrder,
 )
@@ -182,8 +182,8 @@ class TaskTemplates:
         )
 
 
-def _found(told: LookedUp) -> Found:
-    return Found(
+def _found(told: LookedUp) -> FoundData:
+    return FoundData(
         variables=told.variables,
         lists=told.lists,
         services={

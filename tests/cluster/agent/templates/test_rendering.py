@@ -9,7 +9,7 @@ import pytest
 from cluster.agent.artifacts import landlock
 from cluster.agent.templates.env_file import read_env
 from cluster.agent.templates.render_order import (
-    Found,
+    FoundData,
     FoundService,
     RenderOrder,
     TemplateOrder,
@@ -21,7 +21,7 @@ WEB = (
     FoundService(id="b", name="web", address="10.0.0.2", port=81, tags=("blue", "x")),
     FoundService(id="a", name="web", address="10.0.0.1", port=80, tags=("x",)),
 )
-FOUND = Found(
+FOUND = FoundData(
     variables={"db": {"user": "kim", "password": "geheim"}, "none": None},
     lists={"nomad/": ("nomad/jobs", "nomad/jobs/web")},
     services={"web": WEB, "away": ()},
@@ -148,7 +148,7 @@ def test_other_delimiters(say):
 
 def test_what_is_not_known_yet_is_asked_for_and_nothing_is_written(order):
     text = '{{ nomadVar "new" }}{{ nomadService "new" }}{{ nomadServices }}{{ nomadVarList "n" }}'
-    asked = order(text, found=Found())
+    asked = order(text, found=FoundData())
     done = rendered(asked, asked.templates[0])
     assert done.needs == ("variable new", "service new", "services", "variables n")
     assert (done.error, done.changed, done.missing) == ("", False, ())
