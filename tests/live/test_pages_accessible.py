@@ -24,6 +24,8 @@ SIZES = (WIDE, NARROW)
 ADMIN = (
     "/admin/", "/admin/cluster/noderow/", "/admin/cluster/evaluationrow/",
     "/admin/cluster/noderow/{node_id}/change/", "/admin/cluster/noderow/drain/?ids={node_id}",
+    "/admin/cluster/noderow/purge/?ids={node_id}", "/admin/cluster/jobrow/stop/?of=",
+    "/admin/cluster/schedulersettingsrow/settings/", "/admin/cluster/webhookrow/edit/",
     "/admin/auth/user/", "/admin/auth/user/add/",
 )  # fmt: skip
 #: Other faces of pages, and what is to be seen there.
