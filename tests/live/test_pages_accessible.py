@@ -7,26 +7,36 @@ import signal
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from django.urls import NoReverseMatch, reverse
+from django.contrib.admin import site
+from django.urls import reverse
 from playwright.sync_api import expect
 
+from cluster.policies.built_in import BUILT_IN
 from dashboard.graphs.explanation import SHOWN_AT_ONCE
-from dashboard.urls import urlpatterns
 from tests.live.fleet_process import FleetProcess
 from tests.live.pages import SubmitPage
 from tests.live.visitor import NARROW, WIDE
 from tests.live.world import MOCK, job, until
+from tests.page_routes import page_routes
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 SCHEMES = ("light", "dark")
 SIZES = (WIDE, NARROW)
+#: Where the parameter of one route is another thing than that of the others.
+QUERIES = {"job-usage": "?namespace=default&id=seen"}
+OF_ROUTES = {
+    "quota": {"name": "seen"},
+    "access-policy": {"name": BUILT_IN[0].name},
+    # Nodes that only pretend have no files.
+    "allocation-files": {"alloc_id": "{real_id}"},
+}
+#: Of the admin besides its lists, which come from its registry.
 ADMIN = (
-    "/admin/", "/admin/cluster/noderow/", "/admin/cluster/evaluationrow/",
-    "/admin/cluster/noderow/{node_id}/change/", "/admin/cluster/noderow/drain/?ids={node_id}",
-    "/admin/cluster/noderow/purge/?ids={node_id}", "/admin/cluster/jobrow/stop/?of=",
-    "/admin/cluster/schedulersettingsrow/settings/", "/admin/cluster/webhookrow/edit/",
-    "/admin/auth/user/", "/admin/auth/user/add/",
+    "/admin/", "/admin/cluster/noderow/{node_id}/change/",
+    "/admin/cluster/noderow/drain/?ids={node_id}", "/admin/cluster/noderow/purge/?ids={node_id}",
+    "/admin/cluster/jobrow/stop/?of=", "/admin/cluster/schedulersettingsrow/settings/",
+    "/admin/cluster/webhookrow/edit/", "/admin/auth/user/add/",
 )  # fmt: skip
 #: Other faces of pages, and what is to be seen there.
 FACES = (
@@ -41,6 +51,8 @@ FACES = (
     ("/stories/{story_id}/?view=list", "#tree .lane"),
     ("/evaluations/{waiting_id}/", "#decision .verdicts details:not([open])"),
 )
+#: Some of those that ask before something is done: they are found, not named.
+DIALOGS = {"cancel-drain"}
 #: So many that the reason which keeps them out is closed until somebody opens it.
 NODES = SHOWN_AT_ONCE + 4
 TOO_LARGE = {"Resources": {"CPU": 90_000, "MemoryMB": 64}}
@@ -69,6 +81,8 @@ def ids(world):
         drained = until(lambda: sims(world)[NODES - 1 :], "simulated nodes")[0]
         world.register({**job("seen", count=2, task=MOCK), "Meta": {"kind": "shown"}})
         world.register({**job("rolling", count=2, task=MOCK), "Update": {"MaxParallel": 1}})
+        first = {"LTarget": "${node.unique.name}", "Operand": "=", "RTarget": "first"}
+        world.register({**job("real"), "Constraints": [first]})
         world.register(job("waiting", task={**MOCK, **TOO_LARGE}))
         alloc = world.running("seen", 2)[0]
         world.running("rolling", 2)
@@ -77,7 +91,18 @@ def ids(world):
         waiting = world.evaluation("waiting", "queued-allocs", "blocked")
         drain = {"DrainSpec": {"Deadline": 60_000_000_000}, "MarkEligible": True}
         assert world.api.put(f"/v1/node/{drained['ID']}/drain", json=drain).is_success
+        assert world.api.put("/v1/quota", json={"Name": "seen", "Limits": []}).is_success
+        asked = world.api.put("/v1/rehearsals", json={"Stop": {"JobID": "seen"}})
+        assert asked.is_success, asked.text
+        rehearsal = asked.json()["ID"]
+        until(lambda: world.get(f"rehearsal/{rehearsal}")["Status"] == "complete", "a rehearsal")
+        nodes = {"NodeIDs": [drained["ID"]], "AtOnce": 1}
+        staged = world.api.put("/v1/drains", json=nodes)
+        assert staged.is_success, staged.text
         yield {
+            "real_id": world.running("real", 1)[0]["ID"],
+            "rehearsal_id": rehearsal,
+            "drain_id": staged.json()["ID"],
             "eval_id": alloc["EvalID"],
             "alloc_id": alloc["ID"],
             "deployment_id": rollout["ID"],
@@ -103,21 +128,20 @@ def sims(world):
     ]
 
 
-def pages(visitor, ids: dict[str, str]) -> list[str]:
-    """The addresses that answer a reader with a page."""
+def pages(ids: dict[str, str]) -> list[str]:
+    """Every page by its address; one whose parameters nobody made has no address, and fails."""
     found = []
-    for pattern in urlpatterns:
+    for pattern in page_routes():
         wanted = set(pattern.pattern.converters)
-        if not wanted <= set(ids):
-            continue
-        try:
-            path = reverse(pattern.name, kwargs={name: ids[name] for name in wanted})
-        except NoReverseMatch:
-            continue
-        answer = visitor.context.request.get(path, max_redirects=0)
-        if answer.status == 200 and answer.headers["content-type"].startswith("text/html"):
-            found.append(path)
-    return found + [path.format(**ids) for path in ADMIN]
+        known = OF_ROUTES.get(pattern.name, {})
+        assert wanted <= {*ids, *known}, f"{pattern.name}: say in `ids` what to look at"
+        values = {name: known.get(name, f"{{{name}}}").format(**ids) for name in wanted}
+        found.append(reverse(pattern.name, kwargs=values) + QUERIES.get(pattern.name, ""))
+    lists = (
+        f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
+        for model in site._registry
+    )
+    return [*found, *map(reverse, lists), *(path.format(**ids) for path in ADMIN)]
 
 
 def findings(page) -> list[str]:
@@ -135,15 +159,21 @@ def findings(page) -> list[str]:
     return found
 
 
-def test_no_page_keeps_anybody_out(signed_in, ids, page):
-    found = []
-    listed = pages(signed_in, ids)
-    assert len(listed) >= 20, listed
-    for path in listed:
-        signed_in.open(path)
+def test_no_page_and_no_dialog_of_it_keeps_anybody_out(signed_in, ids, page):
+    found, dialogs = [], set()
+    for path in pages(ids):
+        assert signed_in.open(path).status == 200, path
         if page.locator("[data-live-badge]").count() and page.locator("body[data-live]").count():
             signed_in.expect_live()
         found += findings(page)
+        for dialog in page.locator("main dialog[id]").all():
+            name = dialog.get_attribute("id")
+            if name not in dialogs:
+                dialogs.add(name)
+                dialog.evaluate("each => each.showModal()")
+                found += findings(page)
+                dialog.evaluate("each => each.close()")
+    assert dialogs >= DIALOGS
     assert not found, "\n".join(found)
 
 
