@@ -21,9 +21,9 @@ class ServiceRow(ReadOnlyRow):
     body = models.BinaryField()
 
     objects = ReadOnlyQuerySet["ServiceRow"].as_manager()
-    put_by = ("cluster.operations.services.register_services",)
+    put_by = ("cluster.operations.services.report_services",)
     removed_by = (
-        "cluster.operations.services.deregister_services",
+        "cluster.operations.services.report_services",
         "cluster.operations.services.delete_service",
         "cluster.operations.allocations.report_from_client",
     )

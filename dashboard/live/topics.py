@@ -57,7 +57,10 @@ def _parsed(topic: str) -> tuple[str, str]:
     if names is Names.JOB and "/" not in key:
         raise BadTopic("a job is named namespace/id")
     if names is Names.LIST:
-        return kind, KINDS[kind].wish(key_fields(key)).key
+        if KINDS[kind].wish(key_fields(key)).key != key:
+            # Frames are told apart by their topic: one under another name would belong to nobody.
+            raise BadTopic(f"{kind} cannot be asked for like that")
+        return kind, key
     if names not in (Names.NODES, Names.GOVERNANCE) and not key:
         raise BadTopic(f"{kind} needs an id")
     return kind, key

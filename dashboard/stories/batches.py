@@ -90,7 +90,7 @@ def _promotion(deployment: Deployment, promotion: Evaluation | None) -> list[Rol
     return [
         RolloutPhase(
             key="promoted", title="Promoted", since=index, began=at, by=by,
-            event=("promoted", *((by,) if by else ()), clock_time(at)),
+            event=("promoted", clock_time(at)),
         )
     ]  # fmt: skip
 

@@ -96,7 +96,7 @@ def ids(world):
         assert asked.is_success, asked.text
         rehearsal = asked.json()["ID"]
         until(lambda: world.get(f"rehearsal/{rehearsal}")["Status"] == "complete", "a rehearsal")
-        nodes = {"NodeIDs": [drained["ID"]], "AtOnce": 1}
+        nodes = {"NodeIDs": [sims(world)[0]["ID"]], "AtOnce": 1}
         staged = world.api.put("/v1/drains", json=nodes)
         assert staged.is_success, staged.text
         yield {

@@ -144,8 +144,8 @@ def test_sockets_end_within_five_seconds():
 
 @pytest.mark.parametrize(
     "topic",
-    ["job:team/web", "evaluations:team", "jobs:team", "evaluation:{eval}", "chain:{eval}",
-     "allocation:{alloc}"],
+    ["job:team/web", "evaluations:namespace%3Dteam", "jobs:namespace%3Dteam", "evaluation:{eval}",
+     "chain:{eval}", "allocation:{alloc}"],
 )  # fmt: skip
 async def test_a_person_without_the_namespace_cannot_follow_it_nor_tell_that_it_exists(
     topic, world, kim, member

@@ -40,11 +40,6 @@ def reader():
         pytest.param(
             "jobs:namespace%3Dteam,nodes", (("jobs", "namespace=team"), ("nodes", "")), id="two"
         ),
-        pytest.param(
-            "jobs:sort%3D-name%26wrong%3D1%26status%3Dno",
-            (("jobs", "sort=-name"),),
-            id="what-a-list-does-not-know-is-left-out",
-        ),
         pytest.param("node:n1,node:n1", (("node", "n1"),), id="named-twice"),
         pytest.param(
             "job:team/web/api", (("job", "team/web/api"),), id="job-ids-may-hold-slashes"
@@ -59,6 +54,8 @@ def test_topics_are_read(text, expected):
     "text",
     [
         "", "secrets", "job:web", "evaluation", "evaluation:", "overview:" + "x" * 700,
+        # Of a list in words that are not its own: its frames would belong to nobody.
+        "jobs:team", "jobs:sort%3D-name%26wrong%3D1", "jobs:status%3Dno",
         ",".join(f"node:{place}" for place in range(13)),
     ],
 )  # fmt: skip

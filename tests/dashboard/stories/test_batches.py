@@ -169,7 +169,7 @@ def test_phases_name_who_promoted_paused_and_let_go_on():
     # The evaluation of the promotion is gone: the deployment remembers it.
     canary_phase, promoted, batch = phases_of(watched, {}, until=LATE)
     assert (promoted.by, promoted.since) == ("kim", 20)
-    assert promoted.event[:2] == ("promoted", "kim")
+    assert (promoted.event[0], promoted.by) == ("promoted", "kim")
     assert (canary_phase.notes, promoted.notes) == ((), ())
     assert [note.rpartition(" ")[0] for note in batch.notes] == ["paused by lee", "went on by kim"]
     members = [ChainMember(id="e", job="shop", state="complete", icon="complete", created_at=21)]

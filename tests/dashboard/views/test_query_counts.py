@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.db.backends.utils import CursorWrapper
 
+from cluster.store.plain_cursor import PlainCursor
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
@@ -72,14 +73,19 @@ PATHS = {
 def statements(monkeypatch):
     """How many statements a call sends, on whatever thread."""
     sent = []
-    execute = CursorWrapper.execute
 
-    def counted(self, sql, params=None):
-        if sql.startswith("SELECT"):
-            sent.append(sql)
-        return execute(self, sql, params)
+    def count_of(kind):
+        execute = kind.execute
 
-    monkeypatch.setattr(CursorWrapper, "execute", counted)
+        def counted(self, sql, params=()):
+            if sql.startswith("SELECT"):
+                sent.append(sql)
+            return execute(self, sql, params)
+
+        monkeypatch.setattr(kind, "execute", counted)
+
+    count_of(CursorWrapper)
+    count_of(PlainCursor)
 
     def count(call):
         sent.clear()

@@ -186,9 +186,9 @@ WARNED = [
     ),
     pytest.param(
         TEXT.replace(
-            "      resources {", '      artifact { source = "http://x/y" }\n      resources {'
+            "      resources {", '      artifact { source = "s3::https://x/y" }\n      resources {'
         ),
-        'Not carried out: artifact of task "web.web"',
+        'Not carried out: artifact.source of task "web.web"',
         6,
         id="what-is-not-carried-out",
     ),
