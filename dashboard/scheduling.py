@@ -240,7 +240,8 @@ def sentence_of_scheduler(
     stats = news.stats
     workers = count_of(stats.worker_processes, "worker")
     at_work = stats.busy_worker_processes
-    busy = f"{number(at_work)} of {workers} {'works' if at_work == 1 else 'work'}."
+    is_one = 1 in (at_work, stats.worker_processes)
+    busy = f"{number(at_work)} of {workers} {'works' if is_one else 'work'}."
     stale = f" This is as of {age(news.at, now)} ago." if now - news.at > FRESH else ""
     queued = stats.broker.total_ready + stats.broker.total_pending
     if not stats.worker_processes:

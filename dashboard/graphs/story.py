@@ -28,6 +28,8 @@ from dashboard.wording import clipped, count_of, number, short_id
 SIZE = WIDTH, HEIGHT = (196.0, 50.0)
 GUTTER = 160.0
 RADIUS = 46.0
+#: Bold letters that a circle is wide enough for.
+BOLD = 9
 #: Left edges of the columns: beside the trunk of phases, or of a root from which all fans out.
 TRUNK = (168.0, 446.0, 724.0, 1002.0)
 FAN = (300.0, 580.0, 860.0, 1140.0)
@@ -187,11 +189,15 @@ class _Sheet:
         if event is None:
             return None
         *titles, last = event.lines
+        # A name too wide for a title's bold letters stands in the small ones below it.
+        fit = 1 if any(len(line) > BOLD for line in titles[1:2]) else 2
+        small = (*titles[fit:2], last)
         return GraphNode(
             key=key, state="event", shape=CIRCLE, name=event.name, x=x, y=y, width=2 * RADIUS,
             height=2 * RADIUS, href=event.href,
             lines=circle_lines(
-                x, y, tuple(clipped(line, 10) for line in titles[:2]), (clipped(last, 14),)
+                x, y, tuple(clipped(line, 10) for line in titles[:fit]),
+                tuple(clipped(line, 14) for line in small),
             ),
         )  # fmt: skip
 

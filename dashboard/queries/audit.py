@@ -153,17 +153,16 @@ def _told(sums: AuditSums, keep_days: float, now: int) -> dict[str, Any]:
     address, times = sums.loudest
     where = f", {number(times)} of them from {address}" if address and 1 < times <= refused else ""
     if not total:
-        sentence, rest = "Nothing was asked for in the last hour.", ""
+        sentence = "Nothing was asked for in the last hour"
     elif not refused:
         acts = count_of(total, "act")
-        sentence, rest = f"None of {acts} in the last hour was refused", where
+        sentence = f"None of {acts} in the last hour was refused"
     else:
         was = "was" if refused == 1 else "were"
         sentence = f"{number(refused)} of {count_of(total, 'act')} in the last hour {was} refused"
-        rest = where
     return {
-        "sentence": sentence,
-        "rest": rest + ("." if total else ""),
+        "sentence": sentence if where else f"{sentence}.",
+        "rest": f"{where}." if where else "",
         "failed_told": f"{count_of(failed, 'act')} could not be done." if failed else "",
         "total": number(total),
         "refused": number(refused),

@@ -326,10 +326,11 @@ def _sentence(
 
 def _counts(cards: Sequence[Card]) -> str:
     done = _milestones(cards)
+    moving = done["to_replace"]
     parts = [
         f"{number(there)} of {count_of(wanted, one)} {verb}"
         for there, wanted, one, verb in (
-            (done["replaced"], done["to_replace"], "replacement", "run"),
+            (done["replaced"], moving, "replacement", "runs" if moving == 1 else "run"),
             (done["drained"], done["to_drain"], "allocation", "stopped"),
         )
         if wanted
