@@ -1,6 +1,9 @@
 """An open list, sorted and narrowed: what its frames put together is what a fresh page shows."""
 
+import re
+from html import unescape
 from random import Random  # noqa: TID251 - seeded
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -88,7 +91,7 @@ class OpenPage:
 
 
 def fields(key):
-    return dict(part.split("=", 1) for part in key.split("&") if part)
+    return dict(parse_qsl(key))
 
 
 @pytest.fixture
@@ -163,6 +166,32 @@ def test_an_open_list_ends_as_a_fresh_one(sqlite_store, change):
             rows, around = page.fresh()
             assert [*page.rows] == [*rows], (page.kind.name, page.key)
             assert (page.rows, page.around) == (rows, around), (page.kind.name, page.key)
+
+
+def test_a_full_list_goes_on_with_the_row_that_left_it(sqlite_store):
+    def make(first, count):
+        evaluations = [make_evaluation(number) for number in range(first, first + count)]
+        for made in evaluations:
+            sqlite_store.write(
+                WriteKind.EVALUATION_UPDATED,
+                lambda change, made=made: put_found(change, made),
+                now=SOME_MOMENT,
+            )
+
+    size = KINDS["evaluations"].page_size
+    make(0, size)
+    page = OpenPage(sqlite_store, "evaluations", "")
+    *_, last = page.rows
+    assert len(page.rows) == size
+    assert "after=" not in page.around["list-foot"]
+    make(size, 1)
+    page.follow()
+    assert last not in page.rows
+    (address,) = re.findall(
+        r'rel="next"\s+href="/evaluations/\?([^"]+)"', page.around["list-foot"]
+    )
+    following = OpenPage(sqlite_store, "evaluations", unescape(address))
+    assert [*following.rows] == [last]
 
 
 def test_who_comes_between_a_change_and_its_reading_is_sent_every_row(sqlite_store, change):

@@ -441,18 +441,6 @@ def test_pieces_change_the_page_and_keep_the_focus(live):
     assert live.locator("[data-status-line]").inner_text() == "2 rows"
 
 
-def test_a_full_list_goes_on_with_the_row_that_left_it(live):
-    live.evaluate("""() => document.getElementById("content").insertAdjacentHTML("beforeend",
-      `<table><tbody id="rows" data-limit="1"><tr id="rows-a" data-after="3.a"></tr></tbody>
-       </table><p id="foot" hidden><a href="/list/?after=2.z" data-older="rows">Older</a></p>`)""")
-    row = {"kind": "html", "target": "rows-b", "mode": "upsert", "container": "rows"}
-    piece = {**row, "html": '<tr id="rows-b" data-after="4.b"></tr>'}
-    live.evaluate("(message) => window.tell(message)", frame(7, 8, piece))
-    until(live, "!document.getElementById('foot').hidden")
-    assert live.locator("[data-older]").get_attribute("href") == "/list/?after=3.a"
-    assert live.locator("#rows-a").count() == 0
-
-
 def test_the_editor_marks_problems_by_line_under_the_policy(tab, address, pages):
     pages["/editor"] = """<!doctype html><html lang="en"><head><title>x</title>
       <link rel="stylesheet" href="/static/css/tokens.css"></head><body><form>

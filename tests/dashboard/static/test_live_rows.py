@@ -63,6 +63,19 @@ def test_who_moves_along_a_list_stays_on_the_row_that_moves(opened, tab):
     assert tab.evaluate("document.activeElement.textContent") == "changed"
 
 
+def test_a_full_list_goes_on_with_the_row_that_left_it(opened, tab):
+    follow = opened(row("api"))
+    foot = '<div id="list-foot"{}><a rel="next" href="/list?after=api">Next page</a></div>'
+    tab.evaluate(
+        "(html) => document.body.insertAdjacentHTML('beforeend', html)", foot.format(" hidden")
+    )
+    around = {"kind": "html", "target": "list-foot", "html": foot.format("")}
+    assert follow(order("web", web="web"), around) == ["web"]
+    tab.get_by_role("link", name="Next page").wait_for()
+    # Who comes back to the whole of it finds the row where it was.
+    assert follow(order("api", api="api")) == ["api"]
+
+
 def test_a_row_that_never_came_is_fetched_with_the_whole_list(opened, tab, pages):
     follow = opened(row("api"))
     pages["/list"] = page([row("web"), row("api")], told="from the server")
