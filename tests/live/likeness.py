@@ -1,8 +1,8 @@
 """What an open page shows, as lines that can be compared: with the record, or with a fresh page.
 
 In: a page of Playwright. Out: one line per element that says something: its text, key, state,
-path and address, below the nearest id. Places in drawings and whatever goes with the clock are
-left out.
+path and address, below the nearest id. Places in drawings, whatever goes with the clock and the
+inside of what a browser fetches by itself are left out.
 """
 
 import time
@@ -19,12 +19,14 @@ _LINES = """async isFetched => {
   const CLOCK = "[data-clock], "
     + "time[data-relative], [data-live-index], svg.bars, [data-fact=finished],"
     + "[data-fact=plans], [data-graph=map] .graph-edges, [data-graph=map] .graph-labels,"
-    + "[data-stale-banner], .pill, script";
+    + "[data-stale-banner], .pill, script, noscript";
   const SAYING = ["data-key", "data-state", "data-path", "data-source", "data-target", "href",
     "aria-current", "data-quasi", "data-tombstone", "hidden"];
   const linesOf = (element, place) => {
     if (element.matches(CLOCK)) return [];
     if (element.matches("main [id]")) place = `#${element.id}`;
+    // A browser fetches what is in it by itself; that it is there is the page's.
+    if (element.matches("[data-usage]")) return [`${place} ${element.localName}`];
     const said = SAYING.filter((name) => element.hasAttribute(name))
       .map((name) => `${name}=${element.getAttribute(name)}`);
     const text = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE)
