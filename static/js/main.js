@@ -48,7 +48,12 @@ function attachWithin(root) {
       const done = attached.get(element) ?? new Set();
       if (done.has(attach)) continue;
       attached.set(element, done.add(attach));
-      attach(element);
+      try {
+        attach(element);
+      } catch (fault) {
+        // One behaviour that fails does not keep the page from its live line.
+        reportError(fault);
+      }
     }
   }
 }

@@ -9,7 +9,12 @@ const TONES = { live: "live", "catching-up": "scheduling", offline: "offline", p
 const BANNER_AFTER = 1500;
 // Loading again did not help: the next time is not at once.
 const RELOAD_PAUSE = 10_000;
+const LONGEST_PAUSE = 300_000;
 const OVER_FOR = 30_000;
+const NOT_AGAIN = {
+  "signed-out": "You are signed out: load the page again to sign in.",
+  refused: "The server does not keep this page current: load it again.",
+};
 const NARROW_SPACE = "\u202f";
 
 export function startLive(body = document.body) {
@@ -31,6 +36,8 @@ class LivePage {
   #toldOn = 0;
 
   constructor(topics, index) {
+    // The rest of such a page stays as it was loaded.
+    this.isMenuOnly = topics.every((topic) => topic.split(":")[0] === "navigation");
     this.badge = document.querySelector("[data-live-badge]");
     this.banner = document.querySelector("[data-stale-banner]");
     const scheme = location.protocol === "https:" ? "wss" : "ws";
@@ -83,7 +90,13 @@ class LivePage {
     this.#isScheduled = true;
     const work = () => {
       this.#isScheduled = false;
-      applyPieces(this.#waiting.splice(0));
+      try {
+        applyPieces(this.#waiting.splice(0));
+      } catch (fault) {
+        reportError(fault);
+        // What could not be shown is not sent again.
+        this.#reload("a change could not be shown", this.socket.newest);
+      }
     };
     // Animation frames stop in hidden tabs; the page must stay current there too.
     if (document.hidden) setTimeout(work, 0);
@@ -117,13 +130,18 @@ class LivePage {
   #word(state, measure) {
     switch (state) {
       case "live":
+        if (this.isMenuOnly) return "menu live";
         return `live ${measure < 1000 ? `${Math.round(measure)} ms` : `${(measure / 1000).toFixed(1)} s`}`;
       case "catching-up":
+        if (this.#since) return `connecting, showing ${clock(this.#since)}`;
+        if (this.isMenuOnly) return "as loaded";
         return measure > 0 ? `catching up ${grouped(measure)} behind` : "connecting";
       case "paused":
         return measure > 0 ? `paused ${grouped(measure)} new` : "paused";
       case "signed-out":
         return "signed out";
+      case "refused":
+        return "not live";
       default:
         return `offline, showing ${clock(this.#since ?? new Date())}`;
     }
@@ -138,9 +156,7 @@ class LivePage {
     if (this.banner) {
       this.banner.querySelector("[data-stale-since]").textContent = clock(this.#since);
       this.banner.querySelector("[data-stale-retry]").textContent =
-        state === "signed-out"
-          ? "You are signed out: load the page again to sign in."
-          : `Trying again in ${Math.max(1, Math.round(delay / 1000))} s.`;
+        NOT_AGAIN[state] ?? `Trying again in ${Math.max(1, Math.round(delay / 1000))} s.`;
     }
     document.querySelector("[data-status-line]")?.setAttribute("aria-live", "assertive");
     say(`Offline since ${clock(this.#since)}.`);
@@ -181,11 +197,17 @@ class LivePage {
     const isKept = "posted" in document.body.dataset || document.querySelector("[data-unsaved]");
     if (isKept) this.#goOnFrom(index);
     const last = Number(sessionStorage.getItem("live-reloaded") ?? 0);
-    if (Date.now() - last < RELOAD_PAUSE) {
-      this.#show("offline", RELOAD_PAUSE);
-      setTimeout(() => this.socket.open(), RELOAD_PAUSE);
+    const pause = Number(sessionStorage.getItem("live-pause") ?? RELOAD_PAUSE);
+    const isSoon = Date.now() - last < pause;
+    if (isSoon) {
+      sessionStorage.setItem("live-pause", String(Math.min(2 * pause, LONGEST_PAUSE)));
+      const delay = pause * (0.75 + Math.random() / 2);
+      sessionStorage.setItem("live-reloaded", String(Date.now() + delay));
+      this.#show("offline", delay);
+      setTimeout(() => (isKept ? this.socket.open() : location.reload()), delay);
       return;
     }
+    sessionStorage.setItem("live-pause", String(RELOAD_PAUSE));
     sessionStorage.setItem("live-reloaded", String(Date.now()));
     if (isKept) this.socket.open();
     else location.reload();

@@ -3,6 +3,8 @@
 
 const FIRST_DELAY = 250;
 const LONGEST_DELAY = 10_000;
+// A line that says something and breaks again is not well: waits grow until one has held for so long.
+const HEALTHY_AFTER = 15_000;
 // The server beats every second; longer silence means the line is dead although it looks open.
 const SILENCE = 5_000;
 const SEEN_EVERY = 500;
@@ -31,7 +33,7 @@ export class LiveSocket {
 
   // The index every topic is complete up to: where a new connection continues.
   get index() {
-    return Math.min(...this.#have.values());
+    return this.#have.size ? Math.min(...this.#have.values()) : this.newest;
   }
 
   open() {
@@ -64,8 +66,17 @@ export class LiveSocket {
 
   #take(text) {
     this.#received += 1;
-    this.#delay = FIRST_DELAY;
+    if (this.#received === 1) this.#start("healthy", () => (this.#delay = FIRST_DELAY), HEALTHY_AFTER);
     this.#listenForSilence();
+    try {
+      this.#understand(text);
+    } catch (fault) {
+      reportError(fault);
+      this.#breakOff();
+    }
+  }
+
+  #understand(text) {
     const message = JSON.parse(text);
     switch (message.type) {
       case "frame":
@@ -80,7 +91,9 @@ export class LiveSocket {
         return this.on.reload(message.reason, message.index);
       case "refused":
         this.#have.delete(message.topic);
-        return this.on.refused(message.topic, message.reason);
+        this.on.refused(message.topic, message.reason);
+        if (!this.#have.size) this.#giveUp();
+        return;
     }
   }
 
@@ -88,7 +101,7 @@ export class LiveSocket {
     const have = this.#have.get(message.topic) ?? 0;
     if (message.since > have) {
       this.on.gap(message.topic, have, message.since);
-      this.open();
+      this.#breakOff();
       return;
     }
     this.#have.set(message.topic, Math.max(have, message.index));
@@ -114,8 +127,7 @@ export class LiveSocket {
   }
 
   #closed(code) {
-    this.#stop("silence");
-    this.#stop("seen");
+    for (const name of ["silence", "seen", "healthy"]) this.#stop(name);
     if (code === SIGNED_OUT) return this.on.state("signed-out", 0);
     if (code === RIGHTS_CHANGED) return this.on.reload("other rights", this.newest);
     if (code === BAD_REQUEST) return this.on.state("refused", 0);
@@ -126,12 +138,21 @@ export class LiveSocket {
   }
 
   #listenForSilence() {
-    this.#start("silence", () => {
-      const socket = this.#socket;
-      this.#socket = null;
-      socket?.close();
-      this.#closed(0);
-    }, SILENCE);
+    this.#start("silence", () => this.#breakOff(), SILENCE);
+  }
+
+  // What came makes no sense, or nothing comes: try again, as after any other loss.
+  #breakOff() {
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+    this.#closed(0);
+  }
+
+  // Nothing of the page may be followed: trying again would get the same answer.
+  #giveUp() {
+    this.close();
+    this.on.state("refused", 0);
   }
 
   #start(name, work, delay, repeats = false) {

@@ -14,9 +14,18 @@ let spokenAt = -Infinity;
 
 document.addEventListener("scroll", (event) => scrolled.add(event.target), { capture: true, passive: true });
 
+// Throws the first fault when all that can be shown is shown.
 export function applyPieces(pieces) {
   isAbove.clear();
-  for (const piece of withoutSuperseded(pieces)) APPLY[piece.kind]?.(piece);
+  const faults = [];
+  for (const piece of withoutSuperseded(pieces)) {
+    try {
+      APPLY[piece.kind]?.(piece);
+    } catch (fault) {
+      faults.push(fault);
+    }
+  }
+  if (faults.length) throw faults[0];
 }
 
 // Of the pieces that replace the same thing only the last one is ever seen.
@@ -103,6 +112,8 @@ function enter(container, html) {
 function parsed(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
+  // In a template scripts do not run, so what stands for them comes as elements; Enter would press its buttons.
+  for (const instead of template.content.querySelectorAll("noscript")) instead.remove();
   return [...template.content.children];
 }
 

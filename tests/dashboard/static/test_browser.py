@@ -274,8 +274,10 @@ def test_a_page_connects_with_its_index_and_says_that_it_is_live(live):
 def test_a_gap_resumes_from_the_last_index_that_is_whole(live):
     live.evaluate("(message) => window.tell(message)", frame(7, 9))
     live.evaluate("(message) => window.tell(message)", frame(12, 13))
-    assert live.evaluate("window.sockets.length") == 2
+    assert live.locator("[data-live-badge]").inner_text().startswith("offline, showing")
+    until(live, "window.sockets.length === 2")
     assert "index=7&" in live.evaluate("window.sockets[1].url")
+    assert live.locator("[data-live-badge]").inner_text().startswith("connecting, showing")
 
 
 def test_a_lost_socket_shows_since_when_and_comes_back(live):

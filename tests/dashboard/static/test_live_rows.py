@@ -83,3 +83,11 @@ def test_a_row_that_never_came_is_fetched_with_the_whole_list(opened, tab, pages
     tab.wait_for_function("document.querySelectorAll('tr').length === 2")
     assert tab.locator("#list-told").text_content() == "from the server"
     assert follow(order("web", "api")) == ["web", "api"]
+
+
+def test_what_is_for_browsers_without_scripts_does_not_come_by_the_live_line(opened, tab):
+    follow = opened(row("api"))
+    form = '<tr id="jobs-api"><td><form><noscript><button>no</button></noscript></form></td></tr>'
+    follow({"kind": "html", "target": "jobs-api", "html": form})
+    assert tab.locator("form").count() == 1
+    assert tab.locator("form button").count() == 0
