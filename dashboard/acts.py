@@ -50,6 +50,10 @@ _BUTTONS = {
     "node-eligibility": "open or close node",
     "rehearsal-cancel": "cancel rehearsal",
     "staged-drain-cancel": "cancel staged drain",
+    "variable": "write variable",
+    "variable-delete": "delete variable",
+    "variable-new": "write variable",
+    "variable-show": "show value of variable",
     "what-if-ask": "rehearse",
 }
 #: Parts of addresses and forms that name what is acted on.

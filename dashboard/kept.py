@@ -15,7 +15,9 @@ from django.template.loader import render_to_string
 _DATA = frozenset({"job-check", "audit-newer", "notices"})
 _JSON = "application/json"
 #: Fields that are never written into a page.
-_SECRET = frozenset({"csrfmiddlewaretoken", "password", "old_password", "token", "secret"})
+_SECRET = frozenset(
+    {"csrfmiddlewaretoken", "password", "old_password", "token", "secret", "item_value"}
+)
 _SECRET_ENDINGS = ("password", "password1", "password2")
 
 

@@ -91,6 +91,12 @@ ALL_WORK = Right(
     told="look at all work",
     holds=reads_everywhere,
 )
+#: Each path is asked for by itself.
+SOME_VARIABLES = Right(
+    word="a rule on variables",
+    told="look at variables",
+    holds=lambda access: access.has_any_variable(EVERY_NAMESPACE),
+)
 READ_OPERATOR = Right(
     word="operator:read", told="look inside", holds=lambda access: access.reads("operator")
 )
@@ -179,6 +185,11 @@ ROUTES: Mapping[str, Right] = {
     "pool": READ_NODES,
     "quotas": READ_QUOTAS,
     "quota": READ_QUOTAS,
+    "variables": SOME_VARIABLES,
+    "variable": SOME_VARIABLES,
+    "variable-new": SOME_VARIABLES,
+    "variable-show": SOME_VARIABLES,
+    "variable-delete": SOME_VARIABLES,
     "access": EVERYTHING,
     "access-policies": EVERYTHING,
     "access-policy": EVERYTHING,

@@ -99,6 +99,8 @@ def ids(world):
         nodes = {"NodeIDs": [sims(world)[0]["ID"]], "AtOnce": 1}
         staged = world.api.put("/v1/drains", json=nodes)
         assert staged.is_success, staged.text
+        variable = {"Items": {"password": "secret", "user": "web"}}
+        assert world.api.put("/v1/var/nomad/jobs/seen", json=variable).is_success
         yield {
             "real_id": world.running("real", 1)[0]["ID"],
             "rehearsal_id": rehearsal,
@@ -111,6 +113,7 @@ def ids(world):
             # A namespace and a node pool of every cluster.
             "name": "default",
             "job_id": "seen",
+            "path": "nomad/jobs/seen",
             "waiting_id": waiting["ID"],
             "story_id": world.get(f"evaluation/{rolled['ID']}")["Story"],
             "held_up_id": world.get(f"evaluation/{waiting['ID']}")["Story"],

@@ -25,6 +25,7 @@ from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus
@@ -34,6 +35,7 @@ from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.rehearsal import StoredRehearsal
 from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.story import Story, StoryKind
+from scheduler.structs.variable import SealedVariable
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.dashboard.views.conftest import Browser
 from tests.people import KINDS, account
@@ -111,6 +113,9 @@ PAGES = {
     "pool": EVERYBODY,
     "quotas": FEW,
     "quota": FEW,
+    "variables": MANAGERS,
+    "variable": MANAGERS,
+    "variable-new": MANAGERS,
     "scheduler": FEW,
     "audit": FEW,
     "inside": FEW,
@@ -129,6 +134,8 @@ BUTTONS = {
     "access-role-delete": MANAGERS,
     "access-join-make": MANAGERS,
     "access-join-revoke": MANAGERS,
+    "variable-show": MANAGERS,
+    "variable-delete": MANAGERS,
     "demo-begin": MANAGERS,
     "account-token-make": SIGNED_IN,
     "namespace-choose": SIGNED_IN,
@@ -196,7 +203,7 @@ OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
     "allocation", "allocation-logs", "allocation-usage", "allocation-output", "job-usage",
     "allocation-files", "allocation-file", "allocation-file-follow", "namespace", "deployment",
-    "story", "story-file", "explain",
+    "story", "story-file", "explain", "variable",
 }  # fmt: skip
 #: Buttons that name none.
 OF_NO_NAMESPACE = {
@@ -234,6 +241,10 @@ def world(store):
         for place in PLACES:
             write_job(change, make_job(namespace=place))
             put_found(change, EVALUATIONS[place])
+            change.put(
+                VARIABLES,
+                SealedVariable(namespace=place, path="app", create_index=change.index),
+            )
             put_found(change, ALLOCATIONS[place])
             put_found(change, Deployment(id=f"d-{place}", namespace=place, job_id="web"))
             change.put(
@@ -258,6 +269,7 @@ def address(name, place="default"):
         "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
         "name": NAMES.get(name, place), "deployment_id": f"d-{place}",
         "story_id": f"s-{place}", "rehearsal_id": REHEARSAL.id, "drain_id": STAGED.id,
+        "path": "app",
     }  # fmt: skip
     route = str(pattern)
     for word, value in values.items():
@@ -271,7 +283,7 @@ def fields(name, place="default"):
     return {
         "namespace": place, "job": "web", "allocation": ALLOCATIONS[place].id,
         "deployment": f"d-{place}", "pause": f"d-{place}", "eligibility": "ineligible",
-        "eligible": "", "text": "",
+        "eligible": "", "text": "", "path": "app", "key": "a", "typed": "app",
     }  # fmt: skip
 
 
