@@ -339,7 +339,10 @@ _WORDS = {
     "operand": "operator", "reserved_ports": "port (static)", "dynamic_ports": "port",
     "secrets_mb": "secrets", "volume_mounts": "volume_mount", "getter_source": "source",
     "getter_options": "options", "getter_headers": "headers", "getter_mode": "mode",
-    "getter_insecure": "insecure", "relative_dest": "destination",
+    "getter_insecure": "insecure", "relative_dest": "destination", "source_path": "source",
+    "dest_path": "destination", "embedded_tmpl": "data", "envvars": "env",
+    "left_delim": "left_delimiter", "right_delim": "right_delimiter",
+    "err_missing_key": "error_on_missing_key",
     **{f"{word}s": word for word in ("action", "artifact", "check", "device", "link", "network",
        "secret", "service", "spread", "task", "template", "volume")},
 }  # fmt: skip

@@ -170,10 +170,21 @@ def test_a_template_waits_for_its_variable_and_follows_it(world):
     says("second")
 
     def history():
-        (after,) = world.allocations("follows", "running")
-        return [each["DisplayMessage"] for each in after["TaskStates"]["task"]["Events"]]
+        states = world.get(f"allocation/{alloc['ID']}")["TaskStates"]
+        return [each["DisplayMessage"] for each in states["task"]["Events"]]
 
     until(lambda: "Template with change_mode restart re-rendered" in history(), "why it restarted")
+
+
+def test_the_example_of_a_configured_task_greets_as_its_variable_says(world):
+    text = (Path(__file__).parents[2] / "examples/configured.nomad.hcl").read_text()
+    world.register(world.api.put("/v1/jobs/parse", json={"JobHCL": text}).json())
+    (alloc,) = until(lambda: world.allocations("configured", "pending"), "its allocation")
+    path = "nomad/jobs/configured"
+    world.api.put(f"/v1/var/{path}", json={"Path": path, "Items": {"greeting": "hello"}})
+    until(
+        lambda: world.output(alloc["ID"], "greeter") == "HELLO\nby greeter of configured\n", "it"
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as other users")
