@@ -206,10 +206,12 @@ class _Sheet:
         if shape.is_folded:
             return self._fold(place)
         told = ", ".join(part for part in (first.trigger, first.outcome) if part)
+        # One that was rehearsed has no page, and an id that leads nowhere is not told.
+        shown = short_id(first.id) if first.href or first.is_tombstone else ""
         return GraphNode(
             key=first.id, state=first.state,
             name=", ".join(
-                part for part in (f"evaluation {short_id(first.id)}", first.job, first.state, told)
+                part for part in (f"evaluation {shown}".rstrip(), first.job, first.state, told)
                 if part
             ),
             x=place.x, y=place.y, width=WIDTH, height=HEIGHT, icon=first.icon or first.state,
@@ -218,7 +220,7 @@ class _Sheet:
             is_current=first.state in ("scheduling", "applying"), href=first.href,
             lines=stadium_lines(
                 (place.x, place.y), SIZE, clipped(first.job, 12), sub=clipped(told, 24),
-                right=("id", short_id(first.id)),
+                right=("id", shown),
             ),
         )  # fmt: skip
 
