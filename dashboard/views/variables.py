@@ -17,6 +17,7 @@ from cluster.operations.errors import OperationRefused
 from cluster.operations.variables import (
     Locked,
     NotAsExpected,
+    OpenedVariable,
     delete_variable,
     put_variable,
     read_variable,
@@ -29,6 +30,7 @@ from dashboard.page import action, page, shown
 from dashboard.queries.variables import form_page, url_of, variable_page, variables_page
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.views.variable_form import EMPTY_ROWS, ItemRow, items_asked, rows_of, sent_rows
+from scheduler.structs.variable import SealedVariable
 
 _FORM = "dashboard/variable_form.html"
 _LOCKED = "It is locked: until its holder lets go of it, only they change it."
@@ -136,7 +138,9 @@ async def _saved(
         rows = sent_rows(request.POST)
         if "more" in request.POST:
             return await _again(request, viewer, path, rows, [], status=200)
-        items, problems = items_asked(rows, await _stored_items(viewer, place, rows))
+        items, problems = items_asked(
+            rows, await _stored_items(viewer, place, rows, _seen(request))
+        )
         if not problems:
             await _put(viewer, place, items, _seen(request))
     except OperationRefused as refused:
@@ -152,13 +156,22 @@ async def _saved(
 
 
 async def _stored_items(
-    viewer: Viewer, place: tuple[str, str], rows: list[ItemRow]
+    viewer: Viewer, place: tuple[str, str], rows: list[ItemRow], seen: int
 ) -> dict[str, str]:
-    """What rows may keep; nothing is read for a form that began with nothing."""
+    """What rows may keep, as it was when the form was made; raises NotAsExpected.
+
+    Nothing is read for a form that began with nothing.
+    """
     if not any(row.was for row in rows):
         return {}
     found = await the_store().aread(lambda reader: read_variable(reader, *place, by=viewer.caller))
-    return (found.items or {}) if found is not None else {}
+    if found is None:
+        raise NotAsExpected(
+            OpenedVariable(variable=SealedVariable(namespace=place[0], path=place[1]))
+        )
+    if found.variable.modify_index != seen:
+        raise NotAsExpected(found)
+    return found.items or {}
 
 
 async def _put(

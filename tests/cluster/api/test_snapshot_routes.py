@@ -16,11 +16,13 @@ from cluster.store.backup import archive
 from cluster.store.backup.archive import read_contents
 from cluster.store.blocking import _the_waiters
 from scheduler.state.events import WriteKind
+from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.writes.jobs import write_job
 from tests.builders import make_job
 from tests.cluster.api.clients import put
 from tests.cluster.store.test_backup import cut_short, foreign, turned
 from tests.patience import PATIENCE_S
+from tests.root_keys import put_keys, root_key
 
 SNAPSHOT = "/v1/operator/snapshot"
 
@@ -92,6 +94,25 @@ async def test_a_manager_puts_the_record_back_while_it_is_used(api, store, snaps
     assert act.reason.endswith(f"at index {before - 1}")
     await register(store, "next")
     assert await jobs_of(api) == ["next", "web"]
+
+
+async def test_variables_are_put_back_as_they_were_and_read_under_the_keys_of_then(api, store):
+    await store.acall(lambda: put_keys(store, root_key("first")))
+    await api.put("/v1/var/app", {"Items": {"password": "before"}})
+    snapshot = await body_of(await api.get(SNAPSHOT))
+    await api.put("/v1/var/app", {"Items": {"password": "after"}})
+    await api.put("/v1/var/late", {"Items": {"a": "b"}})
+    # The key of then is gone from the record: it comes back with the snapshot.
+    await store.acall(
+        lambda: put(store, lambda change: change.delete(ROOT_KEYS, "first"), ROOT_KEYS.deleted)
+    )
+    assert (await api.get("/v1/var/app")).status == 400
+    assert (await api.put(SNAPSHOT, snapshot)).status == 200
+    assert (await api.get("/v1/var/app")).json["Items"] == {"password": "before"}
+    assert (await api.get("/v1/var/late")).status == 404
+    assert [each["Path"] for each in (await api.get("/v1/vars")).json] == ["app"]
+    written = await api.put("/v1/var/app", {"Items": {"password": "next"}})
+    assert (written.status, written.json["Items"]) == (200, {"password": "next"})
 
 
 async def test_a_read_that_waits_is_answered_when_the_record_is_replaced(api, store, snapshot):

@@ -14,6 +14,7 @@ from django.contrib.auth.models import Group
 from django.contrib.sessions.models import Session
 from django.db import connections
 
+from cluster.operations.variables import put_variable, read_variable
 from cluster.store.backup import archive, dump, restore, tables
 from cluster.store.backup.archive import BadArchive, read_contents
 from cluster.store.backup.dump import NoRecord, read_pieces, write_backup
@@ -21,6 +22,7 @@ from cluster.store.backup.restore import RecordInTheWay, restore_backup
 from cluster.store.leases import LeaseKeeper, read_lease
 from cluster.store.tokens import create_login, find_token
 from cluster.store.writer import DjangoStateStore
+from scheduler.access.caller import CLUSTER
 from scheduler.errors import Fenced, StaleSnapshot
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
@@ -29,6 +31,7 @@ from scheduler.structs.allocation import ClientStatus
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import make_token
 from tests.record_databases import database, sqlite_settings
+from tests.root_keys import put_keys, root_key
 
 NOW = 1_750_000_000_000_000_000
 HOUR = 3600 * 1_000_000_000
@@ -144,6 +147,19 @@ def test_tokens_open_what_they_opened_and_ended_sessions_stay_ended(filled, fres
         assert cursor.fetchone() == (0,)
         cursor.execute("SELECT COUNT(*) FROM one_time_login")
         assert cursor.fetchone() == (0,)
+
+
+def test_variables_open_again_and_are_in_no_file_in_clear(filled, fresh, tmp_path):
+    record, _ = filled
+    put_keys(record, root_key())
+    put_variable(record, "default", "app", {"password": "horse"}, by=CLUSTER, now=NOW)
+    kept = backed_up(record, tmp_path / "kept")
+    with archive.open_state(kept) as state:
+        assert b"horse" not in state.read()
+    restored(kept, fresh)
+    found = fresh.read(lambda reader: read_variable(reader, "default", "app", by=CLUSTER))
+    assert found is not None
+    assert found.items == {"password": "horse"}
 
 
 def test_the_index_goes_on_above_all_that_was_seen_and_followers_load_anew(

@@ -132,6 +132,18 @@ def test_values_that_nobody_typed_over_are_kept(store, browser, variable):
     assert items(store) == {"user": ""}
 
 
+def test_a_value_to_keep_that_somebody_took_away_is_a_change_in_between(store, browser, variable):
+    put(store, theirs="1")
+    rows = [("password", "password", "keep", ""), ("user", "user", "keep", "mine")]
+    answer = browser.post(URL, **sent(*rows, seen=variable.modify_index))
+    assert answer.status == 409
+    assert "Somebody changed it since you opened it" in answer.text
+    delete_variable(store, "default", PATH, by=CLUSTER, now=SOME_MOMENT)
+    answer = browser.post(URL, **sent(*rows, seen=variable.modify_index))
+    assert (answer.status, items(store)) == (409, None)
+    assert "It was deleted since you opened it." in answer.text
+
+
 def test_what_somebody_changed_meanwhile_is_said_and_not_overwritten(store, browser, variable):
     put(store, theirs="1")
     form = sent(("", "mine", "set", "typed here"), seen=variable.modify_index)
