@@ -1,21 +1,27 @@
 """How the last hour compares with what is usual at this hour: figures of *Now*, with a line each.
 
 In: a reader, namespaces, `now`. Out: figures in words, and lines of twelve stretches of five
-minutes. An hour that the record knows nothing of is no usual one.
+minutes; of plans, of as many parts of the newest. An hour that the record knows nothing of is no
+usual one.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from cluster.store.ports import Namespaces, RecordReader
+from cluster.store.ports import Listing, Namespaces, RecordReader
 from dashboard.wording import count_of, number, span
+from scheduler.state import nouns
+from scheduler.structs.evaluation import Step
 
 SECOND = 1_000_000_000
 HOUR, DAY = 3_600 * SECOND, 86_400 * SECOND
 STRETCHES, DAYS = 12, 7
 #: Evaluations whose times are read; of more, the newest.
 MOST_READ = 5_000
+#: Evaluations whose plans are looked at.
+PLANNED = 100
+_ANSWERED = Step.PLAN_ANSWERED
 _WIDTH, _HEIGHT = 80, 24
 
 
@@ -56,7 +62,29 @@ def usual_figures(reader: RecordReader, namespaces: Namespaces, now: int) -> lis
             line=points(slow),
             usual=newest if taken else "none ended",
         ),
+        _plans_figure(reader, namespaces),
     ]
+
+
+def _plans_figure(reader: RecordReader, namespaces: Namespaces) -> Figure:
+    """How long the applier took for plans of the newest evaluations, oldest first in its line."""
+    newest = Listing(namespaces=namespaces, limit=PLANNED, reverse=True)
+    ids = [item.id for item in reader.page(nouns.EVALUATIONS, newest)[:PLANNED]]
+    lives = reader.lives_of(ids)
+    answers = [
+        step for each in reversed(ids) for step in lives.get(each, ()) if step.step is _ANSWERED
+    ]
+    taken = [step.duration_ns for step in answers]
+    refused = sum(bool(step.nodes) for step in answers)
+    size = max(-(-len(taken) // STRETCHES), 1)
+    return Figure(
+        label="Plan checked and written, p95",
+        value=span(_p95(taken)) if taken else "none",
+        line=points([_p95(taken[at : at + size]) for at in range(0, len(taken), size)]),
+        usual=f"of {count_of(len(taken), 'plan')}, {number(refused)} refused in part"
+        if taken
+        else f"no plan of the newest {count_of(PLANNED, 'evaluation')}",
+    )
 
 
 def _usual_told(earlier: Sequence[int]) -> str:

@@ -5,12 +5,14 @@ import pytest
 from dashboard.queries.usual import DAY, HOUR, SECOND, points, usual_figures
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
-from scheduler.structs.evaluation import EvalStatus
+from scheduler.state.nouns import LIFECYCLE_STEPS
+from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from tests.builders import SOME_MOMENT, make_evaluation
 from tests.process_store import store
 
 __all__ = ["store"]
 
+MS = 1_000_000
 NOW = SOME_MOMENT + 30 * DAY
 
 
@@ -35,7 +37,11 @@ def figures(store):
 
 
 def test_without_any_there_is_nothing_to_compare(figures):
-    assert figures() == [("0", "no earlier day to compare with"), ("none", "none ended")]
+    assert figures() == [
+        ("0", "no earlier day to compare with"),
+        ("none", "none ended"),
+        ("none", "no plan of the newest 100 evaluations"),
+    ]
 
 
 def test_the_last_hour_is_counted_and_earlier_days_at_this_hour_are_its_measure(figures):
@@ -43,7 +49,7 @@ def test_the_last_hour_is_counted_and_earlier_days_at_this_hour_are_its_measure(
     outside = [(HOUR + SECOND, 9 * SECOND), (DAY + 2 * HOUR, 9 * SECOND)]
     yesterday = [(DAY + minute * 60 * SECOND, SECOND) for minute in range(1, 9)]
     before = [(2 * DAY + 60 * SECOND, SECOND), (3 * DAY + 60 * SECOND, SECOND)]
-    assert figures(*today, *outside, *yesterday, *before) == [
+    assert figures(*today, *outside, *yesterday, *before)[:2] == [
         ("3", "usual 1 at this hour, 3 days"),
         ("2.0 s", "of 3 evaluations"),
     ]
@@ -56,7 +62,33 @@ def test_what_waits_has_not_ended_and_what_is_hidden_does_not_count(figures):
 
 def test_hidden_namespaces_do_not_count(figures):
     told = figures((60 * SECOND, SECOND), namespaces=frozenset({"team"}))
-    assert [value for value, _ in told] == ["0", "none"]
+    assert [value for value, _ in told] == ["0", "none", "none"]
+
+
+def test_plans_are_told_by_how_long_they_took_and_how_many_were_refused_in_part(store):
+    def work(change):
+        for place, millis in enumerate((4, 6, 90)):
+            namespace = "team" if place == 2 else "default"
+            made = make_evaluation(place, namespace=namespace)
+            put_found(change, made)
+            for number, step, took, nodes in (
+                (1, Step.PLAN_SUBMITTED, 5_000 * MS, []),
+                (2, Step.PLAN_ANSWERED, millis * MS, ["node-1"] if place else []),
+            ):
+                change.put(LIFECYCLE_STEPS, LifecycleStep(
+                    eval_id=made.id, number=number, step=step, at=NOW,
+                    duration_ns=took, nodes=nodes, index=change.index,
+                ))  # fmt: skip
+
+    store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
+
+    def told(namespaces):
+        *_, plans = store.read(lambda reader: usual_figures(reader, namespaces, NOW))
+        return plans.value, plans.usual, len(plans.line.split())
+
+    assert told(None) == ("90 ms", "of 3 plans, 2 refused in part", 3)
+    assert told(frozenset({"default"})) == ("6 ms", "of 2 plans, 1 refused in part", 2)
+    assert told(frozenset({"nobody"})) == ("none", "no plan of the newest 100 evaluations", 0)
 
 
 @pytest.mark.parametrize(
