@@ -12,7 +12,9 @@ from scheduler.state.nouns import NAMESPACES
 
 FIELD = "namespace"
 #: Pages whose address may name it.
-_SHARED = frozenset({"now", "jobs", "evaluations", "allocations", "deployments", "stories"})
+_SHARED = frozenset(
+    {"now", "jobs", "evaluations", "allocations", "deployments", "stories", "variables"}
+)
 _LONGEST = 128
 #: More are chosen on the page of namespaces.
 MOST_SPACES = 50

@@ -4,10 +4,13 @@ import json
 
 import pytest
 
+from cluster.agent.templates.render_order import FoundData, RenderOrder, TemplateOrder
+from cluster.agent.templates.worker import rendered
+from cluster.jobspec.parse import parse_text
 from cluster.operations.variable_locks import acquire_lock
 from cluster.operations.variables import delete_variable, put_variable, read_variable
 from cluster.store.audit import AuditFilter, read_audit
-from dashboard.queries.variables import readers_of
+from dashboard.queries.variables import EXAMPLE, readers_of
 from scheduler.access.caller import CLUSTER
 from scheduler.state.variable_nouns import VARIABLES
 from tests.builders import SOME_MOMENT, CountingIDs
@@ -83,6 +86,13 @@ def test_the_list_is_narrowed_by_path(store, browser):
     ):
         page = browser.get("/variables/", **query)
         assert [line.variable.path for line in page.context["lines"]] == wanted
+
+
+def test_the_list_is_of_the_namespace_that_the_address_names(store, browser, variable):
+    put(store, "app", namespace="team", a="b")
+    for namespace, wanted in (("team", ["app"]), ("default", [PATH]), ("*", ["app", PATH])):
+        page = browser.get("/variables/", namespace=namespace)
+        assert sorted(line.variable.path for line in page.context["lines"]) == wanted
 
 
 def test_a_value_is_shown_when_asked_for_alone_and_the_audit_keeps_it(store, browser, variable):
@@ -266,3 +276,21 @@ def test_one_that_no_key_opens_says_so(store, browser, variable):
     page = browser.get("/variables/default/lost/")
     assert page.status == 200
     assert "Its values cannot be read." in page.text
+
+
+def test_the_example_is_a_template_that_gives_the_task_what_it_says(tmp_path):
+    text = f'task "t" {{ driver = "mock_driver"\n{EXAMPLE} }}'
+    job = parse_text(f'job "web" {{ group "g" {{ {text} }} }}').job
+    (template,) = job.task_groups[0].tasks[0].templates
+    order = RenderOrder(
+        templates=(
+            TemplateOrder(
+                text=template.embedded_tmpl, destination=str(tmp_path / "a"), is_env=True
+            ),
+        ),
+        env={}, bounds=str(tmp_path), task_root=str(tmp_path), namespace="default",
+        region="global", now=1.0,
+        found=FoundData(variables={PATH: {"password": SECRET}}),
+    )  # fmt: skip
+    done = rendered(order, order.templates[0])
+    assert (done.error, done.env) == ("", {"DB_PASSWORD": SECRET})
