@@ -170,8 +170,8 @@ def test_a_template_waits_for_its_variable_and_follows_it(world):
     says("second")
 
     def history():
-        states = world.get(f"allocation/{alloc['ID']}")["TaskStates"]
-        return [each["DisplayMessage"] for each in states["task"]["Events"]]
+        told = world.get(f"allocation/{alloc['ID']}").get("TaskStates")
+        return [each["DisplayMessage"] for each in told["task"]["Events"]] if told else []
 
     until(lambda: "Template with change_mode restart re-rendered" in history(), "why it restarted")
 
