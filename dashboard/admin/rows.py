@@ -177,6 +177,17 @@ class ListOnlyAdmin(ReadOnlyAdmin):
         return [url for url in super().get_urls() if str(url.name).endswith("_changelist")]
 
 
+class ValuesFilter(admin.AllValuesFieldListFilter):
+    """Every value that rows have, with a word for the empty one."""
+
+    def choices(self, changelist: Any) -> Any:
+        """As its base, with text in each link."""
+        for choice in super().choices(changelist):
+            shown = str(choice["display"])
+            empty = not shown or shown.startswith(" (")
+            yield {**choice, "display": f"none{shown}"} if empty else choice
+
+
 class SinceFilter(admin.FieldListFilter):
     """Rows by the age of an instant that is kept in ns."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from dashboard.admin.rows import ReadOnlyAdmin, badge
+from dashboard.admin.rows import ReadOnlyAdmin, ValuesFilter, badge
 from dashboard.wording import NONE, clipped, number, short_id
 
 #: Characters of a message that a list shows.
@@ -217,7 +217,7 @@ class StoryAdmin(ReadOnlyAdmin):
     """What began, where and by whom."""
 
     list_display = ("id", "kind", "namespace", "job_id", "actor", "created_at", "create_index")
-    list_filter = ("kind", "namespace")
+    list_filter = ("kind", ("namespace", ValuesFilter))
     search_fields = ("id__startswith", "job_id", "actor")
     ordering = ("-create_index", "id")
 

@@ -315,3 +315,17 @@ def test_yes_and_no_are_words(full, operator):
 
 def test_a_join_token_without_limit_says_so(full, operator):
     assert ">unlimited<" in text_of(operator.get(list_of(JoinTokenRow)))
+
+
+def test_the_filter_of_stories_has_a_word_for_those_of_no_namespace(store, operator):
+    def work(change):
+        for number, namespace in enumerate(("", "default"), 1):
+            story = Story(
+                id=str(number) * 36, kind=StoryKind.LOSS, namespace=namespace, create_index=2
+            )
+            change.put(STORIES, story)
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    page = operator.get("/admin/cluster/storyrow/").content.decode()
+    [link] = re.findall(r'<a href="\?namespace="[^>]*>([^<]*)</a>', page)
+    assert link.strip() == "none"
