@@ -32,6 +32,7 @@ from cluster.bench.target import Target
 #: With the node that its cause is, a chain of 500.
 NODES, LOST, CHAIN = 5_000, 1_000, 499
 _LOADS = 3
+_VARIABLE = "nomad/jobs/job-0"
 _KB = 1024
 _SETTLE_S = 1_200
 #: The nodes of the record have no agents, and must not fall silent.
@@ -97,6 +98,7 @@ def _ids(aim: Target, connection: Connection) -> dict[str, str]:
     rolled = {**job_form("rolled", cpu=10), "Type": "service", "Update": {"MaxParallel": 1}}
     connection.put("/v1/jobs", {"Job": rolled})
     connection.put("/v1/quota", {"Name": "team", "Limits": []})
+    connection.put(f"/v1/var/{_VARIABLE}", {"Items": {"user": "team", "password": "some"}})
     asked = connection.put("/v1/rehearsals", {"Stop": {"JobID": "job-0"}})
     aim.until(
         lambda: connection.get(f"/v1/rehearsal/{asked['ID']}")["Status"] == "complete",
@@ -116,6 +118,7 @@ def _ids(aim: Target, connection: Connection) -> dict[str, str]:
         "allocation": alloc["ID"],
         "node": node["ID"],
         "quota": "team",
+        "variable": _VARIABLE,
         "policy": connection.get("/v1/acl/policies")[0]["Name"],
         "rehearsal": asked["ID"],
         "staged": staged["ID"],
