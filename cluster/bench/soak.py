@@ -49,7 +49,7 @@ _EVERY_S = {
     "jobs": _JOB_S, "changes": _CHANGE_S, "drains": _DRAIN_S, "pages": _PAGE_S,
     "returns": _RETURN_S, "collections": _COLLECT_S,
 }  # fmt: skip
-_TOPICS = ("evaluations:*", "allocations:*", "jobs:*", "nodes:*", "overview:*")
+_TOPICS = ("evaluations", "allocations", "jobs", "nodes", "overview:*")
 _DRAIN = {"DrainSpec": {"Deadline": 20_000_000_000}}
 _CLOCK = SystemClock()
 

@@ -113,7 +113,7 @@ def test_the_example_of_a_service_is_found_and_answers_with_its_own_bytes(world)
     parsed = world.api.put("/v1/jobs/parse", json={"JobHCL": text, "Canonicalize": True})
     world.register(parsed.json())
     until(lambda: state_of_rollout(world, "web-service") == "successful", "both are healthy")
-    found = world.get("service/web-service")
+    found = sorted(world.get("service/web-service"), key=lambda each: each["Tags"])
     assert [each["Tags"] for each in found] == [["http", "instance-0"], ["http", "instance-1"]]
     for each in found:
         answer = httpx.get(f"http://{each['Address']}:{each['Port']}/index.html", trust_env=False)
