@@ -13,12 +13,15 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 #: So many drain of those that are there: what leaves them needs a place.
 NODES, DRAINED = 8, 4
+#: Nodes of its own: others have left theirs in the record.
+SEED = 23
+NAMES = f"sim-{SEED}-"
 
 
 @pytest.fixture(scope="module")
 def fleet(world):
     """Simulated nodes with a service on them, beside the nodes that were there."""
-    process = FleetProcess(world.stack, nodes=NODES, cpu=4000, memory=4096)
+    process = FleetProcess(world.stack, nodes=NODES, cpu=4000, memory=4096, seed=SEED)
     process.start()
     try:
         until(lambda: len(sims(world)) >= NODES, "simulated nodes")
@@ -26,13 +29,15 @@ def fleet(world):
         world.running("spread-out", NODES)
         yield sims(world)
     finally:
+        # What is left of it would move to the nodes of others.
+        world.purge("spread-out")
         process.end(signal.SIGTERM)
         process.log.close()
 
 
 def sims(world):
     nodes = world.get("nodes")
-    return [each for each in nodes if each["Name"].startswith("sim") and each["Status"] == "ready"]
+    return [each for each in nodes if each["Name"].startswith(NAMES) and each["Status"] == "ready"]
 
 
 def begun(world, node):
@@ -42,7 +47,7 @@ def begun(world, node):
 
 def test_a_staged_drain_is_rehearsed_and_survives_its_leader(world, visitor, fleet, page):
     visitor.sign_in(world)
-    visitor.open("/admin/cluster/noderow/?q=sim")
+    visitor.open(f"/admin/cluster/noderow/?q={NAMES}")
     for place in range(DRAINED):
         page.locator("input.action-select").nth(place).check()
     page.locator("select[name=action]").select_option("drain_selected")
