@@ -26,7 +26,7 @@ _TABLE = SERVICES.table_index
 
 
 async def list_services(call: Call) -> HttpResponse:
-    """GET /v1/services: names with all their tags, by namespace."""
+    """GET /v1/services: names with all their tags in order, by namespace."""
     _require_reading(call)
 
     def work(reader: RecordReader) -> Found:
@@ -101,18 +101,16 @@ def _names(call: Call, reader: RecordReader) -> list[dict[str, Any]]:
         if call.namespace == EVERY_NAMESPACE
         else list(reader.list_by(SERVICES, "namespace", call.namespace))
     )
-    tags: defaultdict[str, defaultdict[str, dict[str, None]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
+    tags: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
         if call.namespace == EVERY_NAMESPACE and not call.allows(row.namespace, "read-job"):
             continue
-        tags[row.namespace][row.service_name] |= dict.fromkeys(row.tags)
+        tags[row.namespace][row.service_name].update(row.tags)
     return [
         {
             "Namespace": namespace,
             "Services": [
-                {"ServiceName": name, "Tags": list(found)}
+                {"ServiceName": name, "Tags": sorted(found)}
                 for name, found in sorted(of_namespace.items())
             ],
         }

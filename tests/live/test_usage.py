@@ -30,7 +30,8 @@ def second(world):
     """Another real agent, which may die."""
     agent = AgentProcess(world.stack, "second")
     agent.start()
-    world.node("second")
+    # The node of an earlier journey, which may have left it drained.
+    world.open(world.node("second"))
     yield agent
     agent.kill()
     kill_tasks_below(str(world.stack.data_dir / "second"))

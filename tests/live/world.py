@@ -27,11 +27,13 @@ SILENCE = {"BIVOUAC_MIN_HEARTBEAT_TTL": "1", "BIVOUAC_HEARTBEAT_GRACE": "4"}
 SECOND = 1_000_000_000
 
 
-def until(find: Callable[[], Found], what: str, limit_s: float = 20) -> Found:
-    """What `find` answers, once it is something; fails with `what` after the limit."""
+def until(
+    find: Callable[[], Found], what: str, limit_s: float = 20, instead: Callable[[], str] = str
+) -> Found:
+    """What `find` answers, once it is something; fails with `what` and `instead` at the limit."""
     deadline = time.monotonic() + PATIENCE * limit_s
     while not (found := find()):
-        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
+        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what} {instead()}"
         time.sleep(LOOK_S)
     return found
 
@@ -105,7 +107,22 @@ class World:
             found = self.allocations(job_id, "running")
             return found if len(found) == count else []
 
-        return until(find, f"{count} running allocations of {job_id}")
+        what = f"{count} running allocations of {job_id}"
+        return until(find, what, instead=lambda: self.state(job_id))
+
+    def state(self, job_id: str) -> str:
+        """How a job stands, for who reads why a wait ended in vain."""
+        allocs = self.allocations(job_id)
+        evals = self.get(f"job/{job_id}/evaluations")
+        said = [
+            *(f"{a['ClientStatus']} on {a['NodeName']}: {a['TaskStates']}" for a in allocs),
+            *(f"{e['TriggeredBy']} {e['Status']}: {e.get('FailedTGAllocs')}" for e in evals),
+            *(
+                f"{n['Name']} {n['Status']} {n['SchedulingEligibility']}"
+                for n in self.get("nodes")
+            ),
+        ]
+        return "; ".join(said)
 
     def output(self, alloc_id: str, task: str = "task") -> str:
         """What a task has written to its stdout."""
