@@ -176,6 +176,7 @@ def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], n
         meta=config.meta,
         attributes=attributes,
         drivers=infos,
+        host_volumes={volume.name: volume for volume in config.host_volumes},
         node_resources=_sized(resources_of_machine(config.alloc_dir, address), config),
         reserved_resources=config.reserved,
     )

@@ -269,7 +269,7 @@ class AllocHost:
             driver = self.drivers.get(task.driver)
             if driver is None:
                 raise StartError(f'driver "{task.driver}" is not offered by this node')
-            launch = await self._preparation.launch(entry, task)
+            launch = await self._preparation.launch(entry, task, driver)
             handle = driver.prepare(launch)
             entry.handles[name] = handle
             self._save(entry)

@@ -6,7 +6,7 @@ import msgspec
 
 from cluster.agent.artifacts.order import Limits
 from scheduler.structs.identity import DEFAULT_NODE_POOL
-from scheduler.structs.node import ReservedResources
+from scheduler.structs.node import HostVolume, ReservedResources
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +24,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
     state_dir: Path
     alloc_dir: Path
+    #: Directories that jobs may ask for by name.
+    host_volumes: tuple[HostVolume, ...] = ()
     #: Running commands of the host is off unless the node's owner wants it.
     raw_exec: bool = False
     max_kill_timeout_s: float = 30.0

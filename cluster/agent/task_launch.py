@@ -7,6 +7,7 @@ from cluster.agent.alloc_runner import AllocRunner
 from cluster.agent.artifact_hook import DownloadFailed
 from cluster.agent.artifacts.order import ArtifactRefused, FetchOrder, Limits, fetch_order
 from cluster.agent.drivers.driver import Launch, TaskDirectories
+from cluster.agent.host_volumes import mounts_of
 from cluster.agent.task_environment import TaskPlace, filler, interpolated, task_variables
 from cluster.agent.task_user import login_variables
 from cluster.agent.templates.template_set import TemplateSet, template_set
@@ -39,7 +40,9 @@ class TaskLauncher:
         directories: AllocDirectories | None,
         rendered: Mapping[str, str] | None = None,
     ) -> Launch:
-        """Everything the driver needs. Raises OSError when the directories cannot be made.
+        """Everything the driver needs. Raises OSError for its directories.
+
+        Raises StartError where the node lacks a volume.
 
         `rendered`: variables that templates gave; they win over the job's own.
         """
@@ -58,6 +61,13 @@ class TaskLauncher:
             user=task.user,
             logs=task.log_config,
             directories=place.directories,
+            mounts=mounts_of(
+                task,
+                runner.group,
+                runner.alloc,
+                place.node.host_volumes,
+                filler(place, variables),
+            ),
         )
 
     def artifact_orders(self, runner: AllocRunner, task: Task, launch: Launch) -> list[FetchOrder]:

@@ -12,7 +12,8 @@ from cluster.agent import task_events as events
 from cluster.agent.abortable import Abortable, Who
 from cluster.agent.agent_state import Storage
 from cluster.agent.artifact_hook import fetch_artifacts
-from cluster.agent.drivers.driver import Launch
+from cluster.agent.drivers.driver import Driver, Launch
+from cluster.agent.host_volumes import require_mounting
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.task_identity import VARIABLE as IDENTITY
 from cluster.agent.task_identity import Ask, with_identity
@@ -50,11 +51,13 @@ class TaskPreparation:
         self._host = host
         self._work = Abortable()
 
-    async def launch(self, entry: HostedAlloc, task: Task) -> Launch:
+    async def launch(self, entry: HostedAlloc, task: Task, driver: Driver) -> Launch:
         """What the driver is to start. Raises StartError, and OSError for the directories."""
         runner = entry.runner
         directories = self._storage.directories(runner.alloc.id)
         first = self._launcher.launch(runner, task, directories)
+        if first.mounts:
+            require_mounting(driver, task)
         first = await with_identity(first, runner.alloc.id, task, self._host.ask_identity)
         if first.directories is None or not (task.artifacts or task.templates):
             return first

@@ -90,7 +90,7 @@ def _goes_with(block: str, names: str, fate: Fate = Fate.FAILS) -> dict[str, Row
 NO_TOKENS = "tokens of further identities are not issued yet"
 NO_VAULT = "there is no connection to Vault"
 NO_CONSUL = "there is no connection to Consul"
-NO_VOLUMES = "volumes are not mounted yet"
+NO_CSI = "only volumes of type `host` are there: plugins for others (CSI) are not run"
 NO_NETWORKS = "only the network of the host is there yet"
 NO_SCALING = "kept with the job; nothing here resizes tasks by it"
 NO_LIMIT = "counted when placing; nothing limits the process"
@@ -113,6 +113,13 @@ def _is_not_host(mode: str) -> bool:
     return mode not in ("", "host")
 
 
+def _asks_for_csi(volumes: Mapping[str, VolumeAsk]) -> bool:
+    return any(volume.type != "host" for volume in volumes.values())
+
+
+#: Drivers that leave a task in the files of its host, where nothing can be shown elsewhere.
+WITHOUT_MOUNTS = frozenset({"raw_exec", "mock_driver"})
+NO_MOUNTS = "the driver {} leaves the task in the files of its host and shows no volume elsewhere"
 #: Every field of every struct that a job is made of.
 TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     Job: {
@@ -168,7 +175,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **_rows("scaling", why="bounds for whoever scales it; an autoscaler is a program beside"),
         "consul": Row(Fate.FAILS, NO_CONSUL),
         **_rows("services"),
-        "volumes": Row(Fate.FAILS, NO_VOLUMES, is_filtered=is_given),
+        "volumes": Row(Fate.FAILS, NO_CSI, _asks_for_csi, is_filtered=is_given),
         **_rows("stop_after_client_disconnect max_client_disconnect", Fate.WARNS, OLD_FORM),
         **_rows("prevent_reschedule_on_lost", Fate.WARNS, OLD_FORM),
     },
@@ -189,10 +196,11 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     Port: _rows("label value to host_network ignore_collision"),
     DNSConfig: _goes_with("dns", "servers searches options", Fate.WARNS),
     CNIConfig: _goes_with("cni", "args", Fate.WARNS),
-    VolumeAsk: _goes_with(
-        "volume",
-        "name type source read_only sticky access_mode attachment_mode mount_options per_alloc",
-    ),
+    VolumeAsk: {
+        **_rows("name type source read_only access_mode attachment_mode per_alloc"),
+        "sticky": Row(Fate.WORKS, "of volumes made on demand; no static one can be claimed"),
+        "mount_options": Row(Fate.FAILS, NO_CSI, is_never_told),
+    },
     Service: {
         **_rows("name task_name port_label address tags canary_tags checks on_update"),
         "provider": Row(Fate.FAILS, NO_CONSUL, _is_consul, _is_consul),
@@ -246,7 +254,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "templates": Row(
             Fate.WORKS, "Go's language with sprig; functions of Consul and Vault fail by name"
         ),
-        "volume_mounts": Row(Fate.FAILS, NO_VOLUMES),
+        "volume_mounts": Row(Fate.WORKS, "`raw_exec` and `mock_driver` cannot: they fail"),
         "csi_plugin_config": Row(Fate.FAILS, "plugins for volumes are not run yet"),
         "scaling_policies": Row(Fate.WARNS, NO_SCALING),
         "actions": Row(Fate.WARNS, "no command can be run inside a task yet"),
@@ -277,9 +285,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         ),
         **_rows("getter_options getter_headers getter_mode getter_insecure relative_dest chown"),
     },
-    VolumeMount: _goes_with(
-        "volume_mount", "volume destination read_only propagation_mode selinux_label"
-    ),
+    VolumeMount: _rows("volume destination read_only propagation_mode selinux_label"),
     Action: _goes_with("action", "name command args", Fate.WARNS),
     Resources: {
         **_rows("cpu memory_mb", why=NO_LIMIT),

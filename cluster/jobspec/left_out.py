@@ -12,8 +12,10 @@ from typing import NamedTuple
 import msgspec
 
 from cluster.jobspec.carried_out import (
+    NO_MOUNTS,
     OLD_FORM,
     TABLE,
+    WITHOUT_MOUNTS,
     Fate,
     Row,
     name_in,
@@ -159,6 +161,9 @@ def _parts(
             yield LeftOut(shown, place, way, row.fate, row.why, consequence)
     if options and isinstance(value, Task):
         yield from _options(value, place, _joined(path, value, "config"))
+    if isinstance(value, Task) and value.volume_mounts and value.driver in WITHOUT_MOUNTS:
+        way, why = _joined(path, value, "volume_mounts"), NO_MOUNTS.format(value.driver)
+        yield LeftOut("volume_mount", place, f"{way}[0]", Fate.FAILS, why, _FAILS)
     for field in _inner(type(value)):
         below = getattr(value, field)
         if isinstance(below, Wire):

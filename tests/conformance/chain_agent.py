@@ -1,7 +1,7 @@
 """One agent of a scenario as a process of its own: `python -m tests.conformance.chain_agent`.
 
 In: the options and environment of `manage.py runagent`, and in `CHAIN_HOST_VOLUMES` the names of
-host volumes, which an agent of this project cannot offer yet. Otherwise: that command's agent.
+host volumes, which only this agent has, and only by name. Otherwise: that command's agent.
 """
 
 import asyncio

@@ -23,8 +23,8 @@ class Ruling(NamedTuple):
 
 
 _STACK = (
-    "The job of these commands asks for a host volume and a template. Host volumes are not mounted"
-    " yet, so it is placed nowhere and has no allocation to ask about."
+    "The job of these commands asks for a host volume and a template. No node of this"
+    " cluster has such a volume, so it is placed nowhere and has no allocation to ask about."
 )
 _ADDED = "An addition of ours, which clients pass over (http-api.md 5.8)."
 _ALLOC = (

@@ -68,6 +68,22 @@ class TaskDirectories:
 
 
 @dataclass(frozen=True)
+class Mount:
+    """A directory of the host that a task is to see at another place."""
+
+    #: Its name among the node's volumes, for people.
+    volume: str
+    source: Path
+    #: As the job says it; `${...}` is filled in. A relative one lies below the task's directory.
+    target: str
+    read_only: bool = False
+    #: `private`, `host-to-task` or `bidirectional`: which later mounts below it go across.
+    propagation: str = "private"
+    #: "", `z` or `Z`.
+    selinux_label: str = ""
+
+
+@dataclass(frozen=True)
 class Launch:
     """Everything needed to start one run of a task."""
 
@@ -80,6 +96,8 @@ class Launch:
     logs: LogConfig = LogConfig()
     #: None on a simulated node, which has no files.
     directories: TaskDirectories | None = None
+    #: Only for a driver whose `takes_mounts` is true: the start of any other is refused before.
+    mounts: tuple[Mount, ...] = ()
 
 
 class Handle(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +153,10 @@ class TaskReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Driver(Protocol):
-    """One way to run tasks."""
+    """One way to run tasks.
+
+    One that can show a task directories of the host says so by an attribute `takes_mounts`.
+    """
 
     @property
     def name(self) -> str:

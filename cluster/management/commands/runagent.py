@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from cluster.agent.agent import Agent
 from cluster.agent.artifacts.order import Limits
 from cluster.agent.config import AgentConfig
+from cluster.agent.host_volumes import BadVolume, declared_volumes
 from cluster.agent.means import Means
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 
@@ -50,6 +51,13 @@ class Command(BaseCommand):
         add_text(parser, "artifact-timeout", "1800", "seconds one download may take")
         parser.add_argument(
             "--meta", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
+        )
+        parser.add_argument(
+            "--host-volume",
+            action="append",
+            default=_given_volumes(),
+            metavar="NAME=PATH[:ro]",
+            help="a directory that jobs may ask for by this name; may be repeated",
         )
         add_flag(parser, "raw-exec", "run commands of this host without isolation, as this user")
         add_flag(
@@ -92,6 +100,10 @@ def config_from(options: dict[str, object]) -> AgentConfig:
     if server.scheme not in ("http", "https") or not server.hostname:
         raise CommandError(f"--addr must look like http://host:port, not {text('addr')!r}")
     directory = Path(text("agent_dir")).absolute()
+    try:
+        volumes = declared_volumes(options["host_volume"])
+    except BadVolume as problem:
+        raise CommandError(str(problem)) from problem
     return AgentConfig(
         server=text("addr"),
         join_token=text("join_token"),
@@ -103,6 +115,7 @@ def config_from(options: dict[str, object]) -> AgentConfig:
         address=text("node_address"),
         state_dir=directory / "state",
         alloc_dir=directory / "alloc",
+        host_volumes=volumes,
         raw_exec=bool(options["raw_exec"]),
         max_kill_timeout_s=number("max_kill_timeout"),
         cpu_mhz=int(number("cpu_mhz")),
@@ -129,6 +142,11 @@ def pairs_of(texts: object) -> dict[str, str]:
             raise CommandError(f"expected KEY=VALUE, not {text!r}")
         pairs[key] = value
     return pairs
+
+
+def _given_volumes() -> list[str]:
+    """Those of the environment, parted by commas."""
+    return [text for text in os.environ.get(variable_of("host-volume"), "").split(",") if text]
 
 
 def variable_of(name: str) -> str:

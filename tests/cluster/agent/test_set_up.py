@@ -84,7 +84,7 @@ OF_TASKS = [
 ]
 OF_GROUPS = [
     pytest.param({"services": (IN_CONSUL,)}, "service.provider", id="service"),
-    pytest.param({"volumes": {"v": VolumeAsk(name="v", type="host")}}, "volume", id="volume"),
+    pytest.param({"volumes": {"v": VolumeAsk(name="v", type="csi")}}, "volume", id="volume"),
     pytest.param(
         {"networks": (NetworkResource(mode="bridge"),)}, 'network.mode "bridge"', id="bridge"
     ),
