@@ -11,12 +11,10 @@ import json
 import os
 import selectors
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from cluster.agent import task_child
 from cluster.agent.log_rotation import RotatingLog
 from cluster.agent.process_identity import children_of, start_time_of
 
@@ -38,7 +36,7 @@ def main(run_directory: Path) -> None:
     try:
         streams = _Streams(spec)
         child = _start(spec, streams)
-    except (OSError, ValueError, LookupError, subprocess.SubprocessError) as problem:
+    except (OSError, ValueError, LookupError, task_child.NotStarted) as problem:
         _tell(run_directory, {"error": str(problem)})
         return
     streams.close_far_ends()
@@ -47,8 +45,8 @@ def main(run_directory: Path) -> None:
         {
             "supervisor_pid": os.getpid(),
             "supervisor_start": start_time_of(os.getpid()),
-            "pid": child.pid,
-            "pid_start": start_time_of(child.pid),
+            "pid": child,
+            "pid_start": start_time_of(child),
         },
     )
     code = _pump_until_end(child, streams)
@@ -93,80 +91,16 @@ class _Streams:
         return bool(data)
 
 
-def _start(spec: dict[str, object], streams: _Streams) -> "subprocess.Popen[bytes]":
-    out, err = streams.far_ends or (subprocess.DEVNULL, subprocess.DEVNULL)
-    env = spec["env"]
-    argv = spec["argv"]
-    assert isinstance(env, dict), "the agent writes an object"
-    assert isinstance(argv, list), "the agent writes a list"
-    identity = _identity(spec, argv[0])
-    with _more_likely_killed(spec.get("oom_score_adj")):
-        return subprocess.Popen(  # noqa: S603 - running the job's command is what this process is for
-            argv,
-            cwd=str(spec["directory"]),
-            env=env,
-            **identity,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
-
-
-@contextlib.contextmanager
-def _more_likely_killed(score: object) -> Iterator[None]:
-    """What starts meanwhile inherits this score for when memory runs out; 0 changes nothing."""
-    own = Path("/proc/self/oom_score_adj")
-    if not score:
-        yield
-        return
-    before = own.read_text()
-    own.write_text(str(score))
+def _start(spec: dict[str, object], streams: _Streams) -> int:
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    out, err = streams.far_ends or (nothing, nothing)
     try:
-        yield
+        return task_child.start(spec, (nothing, out, err), task_child.settle_on_host)
     finally:
-        own.write_text(before)
+        os.close(nothing)
 
 
-def _identity(spec: dict[str, object], command: str) -> dict[str, Any]:
-    """Whom the task runs as, for `Popen`: nothing to say where that is the agent's user.
-
-    Raises PermissionError when that user cannot reach what the task is told to use.
-    """
-    user = spec.get("user")
-    if not isinstance(user, dict) or os.geteuid() != 0:
-        return {}
-    needed = spec.get("needs")
-    assert isinstance(needed, list), "the agent writes a list"
-    with _acting_as(user):
-        for path in (*needed, str(spec["directory"]), command):
-            _require_reach(Path(path))
-    return {"user": user["uid"], "group": user["gid"], "extra_groups": user["groups"]}
-
-
-@contextlib.contextmanager
-def _acting_as(user: dict[str, Any]) -> Iterator[None]:
-    """See files with the eyes of another user; afterwards root again, with the groups it had."""
-    groups, group = os.getgroups(), os.getegid()
-    os.setgroups(user["groups"])
-    os.setegid(user["gid"])
-    os.seteuid(user["uid"])
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(group)
-        os.setgroups(groups)
-
-
-def _require_reach(path: Path) -> None:
-    """The way to a directory or program must be open all along."""
-    for place in (*reversed(path.parents), path):
-        if not os.access(place, os.X_OK, effective_ids=True):
-            raise PermissionError(f"the user of this task has no access to {place}")
-
-
-def _pump_until_end(child: "subprocess.Popen[bytes]", streams: _Streams) -> int:
+def _pump_until_end(child: int, streams: _Streams) -> int:
     """Copy output until the task ended; then end what it left behind and copy the rest."""
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
@@ -175,19 +109,25 @@ def _pump_until_end(child: "subprocess.Popen[bytes]", streams: _Streams) -> int:
     selector.register(wake_read, selectors.EVENT_READ)
     for near in streams.logs:
         selector.register(near, selectors.EVENT_READ)
-    while child.poll() is None:
+    while (code := _code_of(child)) is None:
         for key, _ in selector.select():
             if key.fd == wake_read:
                 os.read(wake_read, 512)
-                _reap_adopted(child.pid)
+                _reap_adopted(child)
             elif not streams.read_one(key.fd):
                 selector.unregister(key.fd)
-    _end_what_is_left(child.pid)
+    _end_what_is_left(child)
     for near in streams.logs:
         while near in selector.get_map() and streams.read_one(near):
             pass
     selector.close()
-    return child.returncode
+    return code
+
+
+def _code_of(child: int) -> int | None:
+    """The exit code of the task, or less than 0 for a signal; None while it runs."""
+    pid, status = os.waitpid(child, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if pid else None
 
 
 def _adopt_orphans() -> None:
@@ -197,7 +137,7 @@ def _adopt_orphans() -> None:
 
 
 def _reap_adopted(child_pid: int) -> None:
-    """Bury adopted processes; the task itself is left to `poll`, which wants its code."""
+    """Bury adopted processes; the task itself is left to who wants its code."""
     while (pid := _corpse()) not in (0, child_pid):
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)

@@ -4,8 +4,10 @@ A driver starts a task, tells once how it ended, stops and signals it, and finds
 restart of the agent from the handle it gave out.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -39,12 +41,80 @@ class StartError(Exception):
         )
 
 
+class InsideFailed(Exception):
+    """A command could not be run beside a task; the text is shown to people."""
+
+
+class Isolation(StrEnum):
+    """What a task sees of the host's files."""
+
+    #: All of them: its directories have the host's paths.
+    NONE = "none"
+    #: A root of its own: its directories are `/alloc`, `/local` and `/secrets`.
+    CHROOT = "chroot"
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a driver can do with any of its tasks (node-agent-2.md 5.1)."""
+
+    isolation: Isolation = Isolation.NONE
+    #: Whether commands can be run beside a running task.
+    runs_inside: bool = False
+    #: Whom tasks run as that name nobody; "": the agent's own user.
+    default_user: str = ""
+
+
+@dataclass(frozen=True)
+class TaskLimits:
+    """What the task was granted: megahertz and megabytes."""
+
+    cpu_mhz: int = 0
+    memory_mb: int = 0
+    #: 0: none but `memory_mb`; -1: no end.
+    memory_max_mb: int = 0
+    #: Numbers of the processors set aside for it alone.
+    cores: tuple[int, ...] = ()
+    #: Megahertz of one processor of the node.
+    core_mhz: float = 0.0
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Open descriptors for a command that runs beside a task; they stay the caller's to close."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    #: `stdin` is a terminal, which is to control the command.
+    is_terminal: bool = False
+
+
+@dataclass(frozen=True)
+class InsideProcess:
+    """A command that runs beside a task."""
+
+    process: asyncio.subprocess.Process
+
+    async def wait(self) -> int:
+        """Its exit code, once it has ended; 128 + S when signal S ended it."""
+        code = await self.process.wait()
+        return code if code >= 0 else 128 - code
+
+    def kill(self) -> None:
+        """End it by force; nothing when it has ended."""
+        if self.process.returncode is None:
+            self.process.kill()
+
+
 @dataclass(frozen=True)
 class TaskDirectories:
     """The directories of one task (node-agent.md 12.1)."""
 
     root: Path
     shared: Path
+    #: Whether the task has a root of its own, in which they have short names.
+    is_rooted: bool = False
 
     @property
     def local(self) -> Path:
@@ -96,6 +166,8 @@ class Launch:
     logs: LogConfig = LogConfig()
     #: None on a simulated node, which has no files.
     directories: TaskDirectories | None = None
+    #: None: nothing limits it.
+    limits: TaskLimits | None = None
     #: Only for a driver whose `takes_mounts` is true: the start of any other is refused before.
     mounts: tuple[Mount, ...] = ()
 
@@ -162,8 +234,12 @@ class Driver(Protocol):
     def name(self) -> str:
         """As jobs call it."""
 
+    @property
+    def abilities(self) -> Abilities:
+        """What it can do; the same for all its tasks, as long as the agent lives."""
+
     def describe(self, now: int) -> DriverInfo:
-        """What the node says of it."""
+        """What the node says of it. Asked every 30 s, in a thread of its own: it may take time."""
 
     def prepare(self, launch: Launch) -> Handle:
         """The handle this start will have, to be kept before starting.
@@ -182,6 +258,15 @@ class Driver(Protocol):
 
     async def signal(self, handle: Handle, signal: str) -> None:
         """Send a signal. Raises ValueError for one it cannot send."""
+
+    async def run_inside(
+        self, handle: Handle, argv: Sequence[str], streams: Streams
+    ) -> InsideProcess:
+        """Run a command in the surroundings of a running task, with the streams as its own.
+
+        Those are user, variables, working directory, control group, and its root and namespaces
+        where it has some. Returns once the command runs. Raises InsideFailed.
+        """
 
     def measure(self, handle: Handle, processes: ProcessTable) -> TaskReading | None:
         """What it has used; None: it does not run, or nothing is measured. May take its time."""

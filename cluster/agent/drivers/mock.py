@@ -4,16 +4,20 @@ It needs no file and no thread, so that one process can run many thousands of th
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from cluster.agent.drivers.driver import (
+    Abilities,
     Ended,
     Handle,
+    InsideFailed,
+    InsideProcess,
     Launch,
     StartError,
+    Streams,
     TaskReading,
     healthy,
 )
@@ -60,6 +64,8 @@ class MockDriver:
     Under another driver's name its options are taken for granted: a task runs until stopped.
     """
 
+    abilities = Abilities()
+
     def __init__(self, wall: Callable[[], int], name: str = "mock_driver") -> None:
         self.name = name
         self._wall = wall
@@ -105,6 +111,12 @@ class MockDriver:
         mock = self._tasks.get(handle.task_id)
         if mock is not None and mock.options.signal_error:
             raise ValueError(mock.options.signal_error)
+
+    async def run_inside(
+        self, handle: Handle, argv: Sequence[str], streams: Streams
+    ) -> InsideProcess:
+        """There is no process to be beside of."""
+        raise InsideFailed(f"{self.name} pretends its tasks: no command can be run inside one")
 
     def measure(self, handle: Handle, processes: ProcessTable) -> TaskReading | None:
         """Nothing is measured of a pretence."""

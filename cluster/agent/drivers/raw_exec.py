@@ -4,50 +4,26 @@ Each task gets a session of its own and a small process beside it (`task_process
 the agent. Found again by the lock that process holds, its number and its start time.
 """
 
-import asyncio
-import contextlib
-import fcntl
 import fnmatch
-import json
 import os
-import select
 import shutil
-import signal as signals
-import sys
-import threading
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from cluster.agent.drivers.driver import (
-    Ended,
+    Abilities,
     Handle,
     Launch,
     StartError,
     TaskDirectories,
-    TaskReading,
     healthy,
     unhealthy,
 )
-from cluster.agent.drivers.process_table import ProcessTable
-from cluster.agent.drivers.process_watch import until_gone
-from cluster.agent.drivers.readings import read_task
-from cluster.agent.process_identity import descendants_of, is_same_process
-from cluster.agent.restarts import Ending
-from cluster.agent.task_process import LOCK_FD, READY_FD
+from cluster.agent.drivers.kept_process import KeptProcesses, log_order
 from cluster.agent.task_user import find_user, hand_over
 from cluster.jobspec.left_out import option_refusals
 from scheduler.structs.node import DriverInfo
-
-PROJECT = Path(__file__).resolve().parents[3]
-MEGABYTE = 1024 * 1024
-#: Seconds for the process beside a task to say that the task runs.
-READY_TIMEOUT_S = 15.0
-#: Above every descriptor number used for handing over.
-_FIRST_SPARE_FD = 10
-_PAUSE = threading.Event()
-_UNKNOWN_END = "the process beside the task ended without a record"
 
 
 class RawExecOptions(msgspec.Struct, frozen=True):
@@ -60,38 +36,15 @@ class RawExecOptions(msgspec.Struct, frozen=True):
     denied_envvars: tuple[str, ...] = ()
 
 
-class _Process(msgspec.Struct, frozen=True):
-    """What `process.json` says."""
-
-    error: str = ""
-    supervisor_pid: int = 0
-    supervisor_start: int | None = None
-    pid: int = 0
-    pid_start: int | None = None
-
-
-@dataclass
-class _Run:
-    """One task under watch."""
-
-    directory: Path
-    process: _Process
-    watch: asyncio.Task[None]
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def is_alive(self) -> bool:
-        return is_same_process(self.process.pid, self.process.pid_start or 0)
-
-
-class RawExecDriver:
+class RawExecDriver(KeptProcesses):
     """The processes of one node."""
 
     name = "raw_exec"
+    abilities = Abilities(runs_inside=True)
 
     def __init__(self, *, enabled: bool) -> None:
+        super().__init__()
         self._enabled = enabled
-        self._runs: dict[str, _Run] = {}
 
     def describe(self, now: int) -> DriverInfo:
         """Offered only where the node's configuration says so."""
@@ -110,87 +63,10 @@ class RawExecDriver:
             driver=self.name, task_id=launch.task_id, facts={"directory": str(directory)}
         )
 
-    async def start(self, launch: Launch, handle: Handle, ended: Ended) -> None:
-        """Start the command in a session of its own."""
+    def specification(self, launch: Launch) -> dict[str, object]:
+        """What the process beside the task is told: a command in a session of its own."""
         assert launch.directories is not None, "prepare was asked first"
-        spec = _spec(launch, launch.directories)
-        directory = Path(str(handle.facts["directory"]))
-        process = await asyncio.to_thread(_spawn, directory, spec)
-        if process.error:
-            raise StartError(process.error)
-        self._watch(handle, directory, process, ended)
-
-    async def recover(self, handle: Handle, ended: Ended) -> bool:
-        """Go on watching it, or tell how it ended meanwhile; else end what is left of it."""
-        directory = Path(str(handle.facts["directory"]))
-        process = await asyncio.to_thread(_find, directory)
-        if process is None:
-            return False
-        self._watch(handle, directory, process, ended)
-        return True
-
-    async def stop(self, handle: Handle, timeout_s: float, signal: str) -> None:
-        """The signal to the process, then SIGKILL to everything it started."""
-        run = self._runs.get(handle.task_id)
-        if run is None:
-            return
-        if timeout_s > 0:
-            _send(run, _kill_signal(signal))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await run.gone.wait()
-        if not run.gone.is_set():
-            await asyncio.to_thread(_kill_tree, run.process)
-            await run.gone.wait()
-
-    async def signal(self, handle: Handle, signal: str) -> None:
-        """To the process itself, not to its group."""
-        run = self._runs.get(handle.task_id)
-        if run is not None:
-            _send(run, signal_number(signal))
-
-    def measure(self, handle: Handle, processes: ProcessTable) -> TaskReading | None:
-        """Of the process and everything it started, orphans included."""
-        run = self._runs.get(handle.task_id)
-        if run is None or not run.is_alive:
-            return None
-        # The process beside a task adopts what the task leaves behind.
-        keeper = run.process.supervisor_pid
-        return read_task(processes.below(keeper), keeper)
-
-    def forget(self, handle: Handle) -> None:
-        """Stop watching; the task itself is left alone."""
-        run = self._runs.pop(handle.task_id, None)
-        if run is not None:
-            run.watch.cancel()
-
-    def _watch(self, handle: Handle, directory: Path, process: _Process, ended: Ended) -> None:
-        async def watch() -> None:
-            await until_gone(process.supervisor_pid, process.supervisor_start or 0)
-            ending = await asyncio.to_thread(_ending, directory, process)
-            run = self._runs.pop(handle.task_id, None)
-            if run is not None:
-                run.gone.set()
-                ended(ending)
-
-        task = asyncio.get_running_loop().create_task(watch())
-        self._runs[handle.task_id] = _Run(directory, process, task)
-
-
-def signal_number(name: str) -> int:
-    """The number of a signal by its name. Raises ValueError for an unknown one."""
-    try:
-        return int(signals.Signals[name.upper()])
-    except KeyError:
-        raise ValueError(f"unknown signal: {name}") from None
-
-
-def _kill_signal(name: str) -> int:
-    """As the reference: what is no signal here must not keep a task from being stopped."""
-    try:
-        return signal_number(name or "SIGINT")
-    except ValueError:
-        return int(signals.SIGINT)
+        return _spec(launch, launch.directories)
 
 
 def _options(config: dict[str, object]) -> RawExecOptions:
@@ -217,21 +93,17 @@ def _spec(launch: Launch, directories: TaskDirectories) -> dict[str, object]:
     user = find_user(launch.user) if launch.user else None
     if user is not None:
         hand_over(directories, user)
+    command = _command(options.command, directories, launch.env)
+    place = options.work_dir or str(directories.root)
+    own = (directories.local, directories.secrets, directories.shared)
     return {
-        "argv": [_command(options.command, directories, launch.env), *options.args],
-        "directory": options.work_dir or str(directories.root),
+        "argv": [command, *options.args],
+        "directory": place,
         "env": env,
         "oom_score_adj": options.oom_score_adj,
         "user": user and {"uid": user.uid, "gid": user.gid, "groups": user.groups},
-        "needs": [str(directories.local), str(directories.secrets), str(directories.shared)],
-        "logs": None
-        if launch.logs.disabled
-        else {
-            "task": launch.task_name,
-            "directory": str(directories.logs),
-            "max_files": launch.logs.max_files,
-            "max_bytes": launch.logs.max_file_size_mb * MEGABYTE,
-        },
+        "needs": [*map(str, own), place, command],
+        "logs": log_order(launch),
     }
 
 
@@ -248,126 +120,3 @@ def _command(command: str, directories: TaskDirectories, env: dict[str, str]) ->
     if found is None:
         raise StartError(f'binary "{command}" could not be found')
     return found
-
-
-def _spawn(directory: Path, spec: dict[str, object]) -> _Process:
-    """Start the process beside the task and wait for its word."""
-    directory.mkdir(parents=True, mode=0o700)
-    spec_file = directory / "spec.json"
-    spec_file.touch(mode=0o600)
-    spec_file.write_text(json.dumps(spec))
-    lock = _above(os.open(directory / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
-    near, far_low = os.pipe()
-    far = _above(far_low)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-S", "-m", "cluster.agent.task_process", str(directory)],
-            {"PYTHONPATH": str(PROJECT), "PATH": os.environ.get("PATH", os.defpath)},
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                (
-                    os.POSIX_SPAWN_OPEN,
-                    2,
-                    str(directory / "errors.log"),
-                    os.O_WRONLY | os.O_CREAT,
-                    0o600,
-                ),
-                (os.POSIX_SPAWN_DUP2, lock, LOCK_FD),
-                (os.POSIX_SPAWN_DUP2, far, READY_FD),
-            ],
-        )
-    finally:
-        os.close(lock)
-        os.close(far)
-    try:
-        return _word(near)
-    finally:
-        os.close(near)
-
-
-def _above(descriptor: int) -> int:
-    """The same file under a number that handing over does not touch."""
-    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_SPARE_FD)
-    os.close(descriptor)
-    return moved
-
-
-def _word(near: int) -> _Process:
-    line = b""
-    while not line.endswith(b"\n"):
-        ready, _, _ = select.select([near], [], [], READY_TIMEOUT_S)
-        piece = os.read(near, 4096) if ready else b""
-        if not piece:
-            return _Process(error="the process beside the task did not start")
-        line += piece
-    return msgspec.json.decode(line, type=_Process)
-
-
-def _find(directory: Path) -> _Process | None:
-    """The task's process while it lives or its end is known; None when it must count as gone."""
-    process = _noted(directory)
-    while process is None and _is_locked(directory / "lock"):
-        # It was being started when the agent died; its note is a matter of milliseconds.
-        _PAUSE.wait(0.01)
-        process = _noted(directory)
-    if process is None or process.error:
-        return None
-    if (directory / "exit.json").exists():
-        return process
-    if _is_locked(directory / "lock") and is_same_process(
-        process.supervisor_pid, process.supervisor_start or 0
-    ):
-        return process
-    _kill_tree(process)
-    return None
-
-
-def _noted(directory: Path) -> _Process | None:
-    try:
-        return msgspec.json.decode((directory / "process.json").read_bytes(), type=_Process)
-    except (OSError, msgspec.MsgspecError):
-        return None
-
-
-def _is_locked(path: Path) -> bool:
-    """Whether the process beside the task still lives: it holds this lock to its end."""
-    try:
-        with path.open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _ending(directory: Path, process: _Process) -> Ending:
-    """How the task ended, by the record; without one its remains are killed."""
-    try:
-        return msgspec.json.decode((directory / "exit.json").read_bytes(), type=Ending)
-    except (OSError, msgspec.MsgspecError):
-        _kill_tree(process)
-        return Ending(exit_code=137, signal=9, message=_UNKNOWN_END)
-
-
-def _send(run: _Run, number: int) -> None:
-    if run.is_alive:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(run.process.pid, number)
-
-
-def _kill_tree(process: _Process) -> None:
-    """SIGKILL to the task's group and to whatever it started outside of it."""
-    left = set()
-    if is_same_process(process.supervisor_pid, process.supervisor_start or 0):
-        left |= set(descendants_of(process.supervisor_pid))
-    if is_same_process(process.pid, process.pid_start or 0):
-        left |= {process.pid, *descendants_of(process.pid)}
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signals.SIGKILL)
-    for pid in left:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signals.SIGKILL)

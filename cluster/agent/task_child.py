@@ -1,0 +1,122 @@
+"""From a fork to the command of a task: what lies between, for tasks and for commands beside them.
+
+In: the specification that the agent wrote, three descriptors. Out: a process that runs the
+command, or the reason why it does not. Standard library only: the small process beside each task
+uses it.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import termios
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+#: As text, what a started child is told by whoever wrote its specification.
+Spec = Mapping[str, Any]
+_ERROR_FD = 3
+_PR_SET_PDEATHSIG = 1
+_OPEN_FILES = 1 << 20
+
+
+class NotStarted(Exception):
+    """The command does not run; the text says why."""
+
+
+def start(
+    spec: Spec, streams: Sequence[int], settle: Callable[[Spec], None], *, tty: bool = False
+) -> int:
+    """The number of a child of ours that runs the command by now. Raises NotStarted.
+
+    `settle` is called in the child, with all rights of this process: it takes the child to where
+    the command is to run.
+    """
+    near, far = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _become(spec, streams, settle, far, tty=tty)
+    os.close(far)
+    with os.fdopen(near, "rb") as words:
+        told = words.read()
+    if told:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child, 0)
+        raise NotStarted(told.decode(errors="replace"))
+    return child
+
+
+def _become(
+    spec: Spec, streams: Sequence[int], settle: Callable[[Spec], None], far: int, *, tty: bool
+) -> None:
+    """Never returns: the command, or the end."""
+    try:
+        os.setsid()
+        _take(streams, far)
+        _restore_signals()
+        settle(spec)
+        if tty:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        _execute(spec["argv"], spec["env"])
+    except BaseException as problem:  # A second process must not go on from here.
+        with contextlib.suppress(OSError):
+            os.write(_ERROR_FD, (str(problem) or type(problem).__name__).encode())
+    finally:
+        os._exit(127)
+
+
+def _execute(argv: list[str], env: dict[str, str]) -> None:
+    try:
+        os.execvpe(argv[0], argv, env)  # noqa: S606 - the job's command
+    except OSError as problem:
+        why = os.strerror(problem.errno or 0).lower()
+        raise NotStarted(f"fork/exec {argv[0]}: {why}") from problem
+
+
+def _take(streams: Sequence[int], far: int) -> None:
+    """Make the streams this process's own; nothing else stays open but the line for errors."""
+    kept = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10) for each in (*streams, far)]
+    for number, each in enumerate(kept[:3]):
+        os.dup2(each, number)
+    os.dup2(kept[3], _ERROR_FD, inheritable=False)
+    os.closerange(_ERROR_FD + 1, _OPEN_FILES)
+
+
+def _restore_signals() -> None:
+    """Python ignores some, and the command would inherit that."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def settle_on_host(spec: Spec) -> None:
+    """To a place of the host: score, directory, user. Raises OSError with the reason."""
+    if spec.get("oom_score_adj"):
+        Path("/proc/self/oom_score_adj").write_text(str(spec["oom_score_adj"]))
+    user = spec.get("user")
+    if user and os.geteuid() == 0:
+        become_user(user)
+        for path in spec["needs"]:
+            _require_reach(Path(path))
+    os.chdir(spec["directory"])
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process as soon as the one that forked it is gone."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def become_user(user: Mapping[str, Any]) -> None:
+    """Give up being root for good."""
+    os.setgroups(user["groups"])
+    os.setgid(user["gid"])
+    os.setuid(user["uid"])
+
+
+def _require_reach(path: Path) -> None:
+    """The way to a directory or program must be open all along."""
+    for place in (*reversed(path.parents), path):
+        if not os.access(place, os.X_OK):
+            raise PermissionError(f"the user of this task has no access to {place}")

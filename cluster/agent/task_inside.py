@@ -1,0 +1,45 @@
+"""Runs one command in the surroundings of a task that runs already, for `alloc exec`.
+
+In: the run directory of the task, what to run, descriptors 0 to 2 as the command's own, and a line
+to the agent that says why it could not start. It ends as the command does. Standard library only.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+from pathlib import Path
+
+from cluster.agent import task_child
+
+
+def main(run_directory: Path, ready: int, command: list[str], *, tty: bool) -> int:
+    """Run the command to its end; its exit code."""
+    fcntl.fcntl(ready, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+    spec = json.loads((run_directory / "spec.json").read_bytes())
+    spec["argv"] = command
+    try:
+        child = task_child.start(spec, (0, 1, 2), _settle, tty=tty)
+    except (OSError, task_child.NotStarted) as problem:
+        with contextlib.suppress(OSError):
+            os.write(ready, str(problem).encode())
+        return 127
+    os.close(ready)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _settle(spec: task_child.Spec) -> None:
+    user = spec.get("user")
+    if user and os.geteuid() == 0 and os.isatty(0):
+        os.fchown(0, user["uid"], -1)
+    task_child.settle_on_host({**spec, "needs": []})
+    task_child.die_with_parent()
+
+
+if __name__ == "__main__":
+    sys.exit(
+        main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[4:], tty=sys.argv[3] == "terminal")
+    )
