@@ -88,7 +88,7 @@ async def test_what_an_agent_registers_is_found_with_what_the_record_knows(api, 
         assert (await api.get(f"/v1/{path}")).json == found.json
     assert (await api.get(f"/v1/allocation/{ALLOCS[1]}/services")).json == []
     assert (await api.get("/v1/services")).json == [
-        {"Namespace": "default", "Services": [{"ServiceName": "front", "Tags": ["a", "1"]}]}
+        {"Namespace": "default", "Services": [{"ServiceName": "front", "Tags": ["1", "a"]}]}
     ]
     assert (await api.get("/v1/services", namespace="team")).json == []
 
