@@ -145,7 +145,6 @@ _STORY_PARTS = {
     "story-cells": "_story_cells.html",
     "story-facts": "_story_facts.html",
 }
-_LISTED = (Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT, Topic.NODE)
 
 FOLLOWED: Mapping[str, Followed] = {
     "overview": Followed(Names.NAMESPACE, OverviewFeed, lists=(_evaluation_rows("newest"),)),
@@ -237,20 +236,16 @@ FOLLOWED: Mapping[str, Followed] = {
         ),
     ),
     "stories": Followed(
-        Names.NAMESPACE,
+        Names.LIST,
         StoriesFeed,
-        panels=(
-            _panel("stories-told", "_stories_told.html", stories.stories_panel, *_LISTED),
-            _panel("stories-shown", "_stories_shown.html", stories.stories_panel, *_LISTED),
-            _panel("stories-chips", "_stories_chips.html", stories.stories_panel, *_LISTED),
-            _panel("stories-list", "_stories_list.html", stories.stories_panel, *_LISTED),
-        ),
+        # Without topics: its feed says when it is told anew.
+        panels=(_panel("stories-told", "_stories_told.html", stories.told_panel),),
     ),
     "story": Followed(
         Names.STORY,
         StoryFeed,
         panels=tuple(
-            _panel(target, partial_name, stories.stories_panel, *_STORY_TOPICS)
+            _panel(target, partial_name, stories.told_panel, *_STORY_TOPICS)
             for target, partial_name in _STORY_PARTS.items()
         ),
     ),

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from msgspec.structs import replace
+
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.listing import position
 from cluster.store.ports import (
@@ -11,6 +13,7 @@ from cluster.store.ports import (
     NodeFace,
     RecordReader,
     StoryFigures,
+    StoryFilter,
     StoryProgress,
     ToldEvaluation,
 )
@@ -36,15 +39,44 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         return iter(self._listed(noun, listing))
 
     def count(self, noun, listing):
-        return sum(1 for row in self.list_all(noun) if _matches(noun, row, listing))
+        return len(self._matching(noun, listing))
 
     def place_in(self, noun, listing, row):
         return position(noun, listing, row)
 
     def facets(self, noun, columns, listing):
-        rows = [row for row in self.list_all(noun) if _matches(noun, row, listing)]
-        cells = [dict(zip(noun.column_names, noun.row(row, str), strict=True)) for row in rows]
+        rows = self._matching(noun, listing)
+        running = self.running_stories() if noun is STORIES else ()
+        cells = [
+            dict(zip(noun.column_names, noun.row(row, str), strict=True))
+            | ({"is_running": row.id in running} if noun is STORIES else {})
+            for row in rows
+        ]
         return dict(Counter(tuple(each[name] for name in columns) for each in cells))
+
+    def _matching(self, noun, listing):
+        equals = {**listing.equals}
+        is_running = equals.pop("is_running", None)
+        plain = replace(listing, equals=equals)
+        wanted = StoryFilter(running=is_running, job=listing.of_job)
+        named = {node.id for node in self.nodes() if node.name == listing.with_node}
+        rows = [row for row in self.list_all(noun) if _matches(noun, row, plain)]
+        if noun is not STORIES:
+            return rows
+        if listing.of_job and not _within(listing.of_job, listing.namespaces):
+            return []
+        return [
+            row
+            for row in rows
+            if self._is_wanted(row, wanted)
+            and (
+                not listing.with_node
+                or any(
+                    self._is_wanted(row, StoryFilter(node_id=node))
+                    for node in {listing.with_node, *named}
+                )
+            )
+        ]
 
     def first_ids(self, noun, listing):
         ids = sorted(row.id for row in self.list_all(noun) if _matches(noun, row, listing))
@@ -64,7 +96,7 @@ class MemoryRecord(MemoryStateStore, RecordReader):
             here, start = place(row), listing.after
             return not start or (here <= start if listing.reverse else here >= start)
 
-        rows = [row for row in self.list_all(noun) if _matches(noun, row, listing)]
+        rows = self._matching(noun, listing)
         return sorted(filter(is_behind, rows), key=place, reverse=listing.reverse)
 
     def jobs_among(self, keys):

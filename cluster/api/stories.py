@@ -13,6 +13,7 @@ from cluster.api.request import Call
 from cluster.api.respond import Found
 from cluster.api.watches import watch_table
 from cluster.operations.errors import OperationRefused
+from cluster.operations.filter_expression import Filter, compile_filter
 from cluster.operations.rights import require, require_reads
 from cluster.operations.story_outcomes import StoryOutcome, outcomes_of
 from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryFilter
@@ -27,19 +28,25 @@ PAGE = 100
 _TABLES = ("stories", "evaluations", "deployments", "allocations", "nodes")
 _STATUSES = {"running": True, "ended": False, "": None}
 _LARGEST_INDEX = (1 << 63) - 1
+#: Stories in one read of those that an expression is put to.
+_AT_ONCE = 1_000
+#: Where a page begins: in which part, at which index and id.
+Place = tuple[bool, int, str] | tuple[()]
 
 
 async def list_stories(call: Call) -> HttpResponse:
     """GET /v1/stories: those that run first, and of each part the newest first."""
     call.require("read-job")
     asked = _filter(call)
+    text = call.query.get("filter", "")
+    given = compile_filter(text) if text else None
     limit = read_per_page(call.query) or PAGE
     after = _place(call.query.get("next_token", ""))
 
     def work(reader: RecordReader) -> Found:
         readable = _readable(call, reader)
         wanted = replace(asked, namespaces=_listed(call, reader))
-        rows = reader.stories(wanted, limit, after)
+        rows = _page(reader, wanted, limit, after, given)
         further = rows[limit].place if len(rows) > limit else None
         told = outcomes_of(reader, rows[:limit], readable)
         return Found(
@@ -95,6 +102,22 @@ def story_form(row: ListedStory, told: StoryOutcome) -> dict[str, Any]:
             "DeploymentStatus": rollout.status.value if rollout else "",
         },
     }
+
+
+def _page(
+    reader: RecordReader, wanted: StoryFilter, limit: int, after: Place, given: Filter | None
+) -> list[ListedStory]:
+    """At most `limit` + 1 of those that an expression wants; others are read as well."""
+    if given is None:
+        return reader.stories(wanted, limit, after)
+    found: list[ListedStory] = []
+    while len(found) <= limit:
+        rows = reader.stories(wanted, _AT_ONCE, after)
+        found += (row for row in rows[:_AT_ONCE] if given.wants(row.story))
+        if len(rows) <= _AT_ONCE:
+            break
+        after = rows[_AT_ONCE].place
+    return found[: limit + 1]
 
 
 def _filter(call: Call) -> StoryFilter:
@@ -159,7 +182,7 @@ def _token(place: tuple[bool, int, str]) -> str:
     return f"{int(is_running)}.{index}.{story_id}"
 
 
-def _place(token: str) -> tuple[bool, int, str] | tuple[()]:
+def _place(token: str) -> Place:
     if not token:
         return ()
     part, _, rest = token.partition(".")

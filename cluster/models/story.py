@@ -48,7 +48,13 @@ class StoryRow(ReadOnlyRow):
         verbose_name_plural = "stories"
         indexes = [
             models.Index(fields=["create_index", "id"], name="story_by_creation"),
-            models.Index(fields=["kind", "create_index"], name="story_of_kind"),
+            # What the list is sorted by, and counted by; the latter holds all it is counted by.
+            models.Index(fields=["kind", "create_index", "id"], name="story_by_kind"),
+            models.Index(fields=["actor", "create_index", "id"], name="story_by_actor"),
+            models.Index(
+                fields=["namespace", "job_id", "create_index", "id"], name="story_by_job"
+            ),
+            models.Index(fields=["kind", "actor", "namespace", "id"], name="story_counted"),
             models.Index(
                 fields=["namespace", "job_id", "create_index"],
                 name="story_of_job",
@@ -58,11 +64,6 @@ class StoryRow(ReadOnlyRow):
                 fields=["namespace", "parent_job_id", "create_index"],
                 name="story_of_parent_job",
                 condition=~models.Q(parent_job_id=""),
-            ),
-            models.Index(
-                fields=["actor", "create_index"],
-                name="story_of_actor",
-                condition=~models.Q(actor=""),
             ),
         ]
 

@@ -10,6 +10,7 @@ from typing import Any
 from cluster.operations.filter_expression import Filter
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
+from scheduler.state.story_nouns import STORIES
 
 _COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
     nouns.JOBS: {
@@ -53,6 +54,14 @@ _COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
         "NodePool": "node_pool",
         "SchedulingEligibility": "eligibility",
         "Status": "status",
+    },
+    STORIES: {
+        "Actor": "actor",
+        "ID": "id",
+        "JobID": "job_id",
+        "Kind": "kind",
+        "Namespace": "namespace",
+        "ParentJobID": "parent_job_id",
     },
 }
 

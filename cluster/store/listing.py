@@ -13,10 +13,12 @@ import msgspec
 from cluster.store.ports import Key, Listing, Value
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
+from cluster.store.story_conditions import RUNNING, of_job, runs, with_node
 from cluster.store.timestamps import timestamp
 from scheduler.state import nouns
 from scheduler.state.noun import Noun, key_cells
 from scheduler.state.scaling_nouns import SCALING_POLICIES
+from scheduler.state.story_nouns import STORIES
 
 
 class _Order(NamedTuple):
@@ -45,7 +47,14 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
         _Order(nouns.DEPLOYMENTS, _CREATION, "id", counted="status"),
         _Order(nouns.NODES, ("id",), "id", counted="status"),
         _Order(SCALING_POLICIES, ("id",), "id", ("id",)),
+        # The indexes of actor and kind hold the order as well.
+        _Order(STORIES, _CREATION, "id", ("id", "actor", "kind")),
     )
+}
+#: What rows are asked and counted by though no column says it.
+IS_RUNNING = "is_running"
+_TOLD: dict[Noun[Any, Any], dict[str, str]] = {
+    STORIES: {IS_RUNNING: f"(id IN ({RUNNING})) AS {IS_RUNNING}"}
 }
 #: By which column people know a row.
 _WORDED: dict[Noun[Any, Any], str] = {nouns.JOBS: "job_id", nouns.NODES: "name"}
@@ -114,15 +123,17 @@ def facets(
 ) -> dict[tuple[Any, ...], int]:
     """Rows of the whole list, counted by the values of these columns together."""
     order = _ORDERS[noun]
-    assert set(columns) <= set(noun.column_names), f"{noun.table} lacks some of {columns}"
+    besides = _TOLD.get(noun, {})
+    known = {*noun.column_names, *besides}
+    assert set(columns) <= known, f"{noun.table} lacks some of {columns}"
     if _is_empty(order, listing):
         return {}
-    told = ", ".join(columns)
+    told = ", ".join(besides.get(column, column) for column in columns)
     # All columns are shown: the index that holds them is gone through, not the table.
     statement, parameters = _plain(
         reader, f"{told}, COUNT(*)", order, listing, order.noun.column_names
     )
-    found = reader.rows(f"{statement} GROUP BY {told}", parameters)
+    found = reader.rows(f"{statement} GROUP BY {', '.join(columns)}", parameters)
     return {tuple(row[:-1]): int(row[-1]) for row in found}
 
 
@@ -244,7 +255,11 @@ def _conditions(
         column = _WORDED[order.noun]
         text = f"lower({column}) LIKE %s ESCAPE '!'"
         conditions += ((text, [f"%{_literally(word)}%"]) for word in listing.words)
+    conditions += _of_stories(listing)
     for column, value in listing.equals.items():
+        if column == IS_RUNNING and order.noun is STORIES:
+            conditions.append((runs(is_running=bool(value)), []))
+            continue
         assert column in order.noun.column_names, f"{order.noun.table} has no column {column}"
         shown = column if column in leading else reader.hidden(column)
         conditions.append((f"{shown} = %s", [value]))
@@ -254,6 +269,19 @@ def _conditions(
         assert column in order.noun.column_names, f"{order.noun.table} has no column {column}"
         shown = column if column in leading else reader.hidden(column)
         conditions.append((f"{shown} IN ({placeholders(len(values))})", list(values)))
+    return conditions
+
+
+def _of_stories(listing: Listing) -> list[_Condition]:
+    conditions: list[_Condition] = []
+    if listing.of_job is not None:
+        spaces = listing.namespaces
+        if spaces is not None and listing.of_job.namespace not in spaces:
+            # Whose job may not be seen, of that no story tells: not even that there is one.
+            return [("1 = 0", [])]
+        conditions.append(of_job(listing.of_job))
+    if listing.with_node:
+        conditions.append(with_node(listing.with_node))
     return conditions
 
 

@@ -1,7 +1,6 @@
 """What pages, lists and the API ask of the record, beyond what the mind asks: parts and counts.
 
-In: listings, keys, namespaces. Out: structs and plain numbers. `cluster.store.record_reader`
-answers from the database; no caller outside the store knows more than this.
+In: listings, keys, namespaces. Out: structs and plain numbers, by `cluster.store.record_reader`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -51,6 +50,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     sort: tuple[str, ...] = ()
     named: str = ""  # The first characters of the name or of the id. Of nodes only.
     words: tuple[str, ...] = ()  # In lower case; ids of jobs, or names of nodes, hold all of them.
+    of_job: JobKey | None = None  # Of stories, whose `equals` takes `is_running` as well.
+    with_node: str = ""  # By id or name. Of stories only.
 
 
 class NodeFace(NamedTuple):
@@ -334,10 +335,9 @@ class RecordReader(StateReader, Protocol):
     def stories(
         self, wanted: StoryFilter, limit: int, after: tuple[Any, ...] = ()
     ) -> list[ListedStory]:
-        """At most `limit` + 1 stories, those that run first, and of each part the newest first.
+        """At most `limit` + 1 stories from the place `after` on: those that run, then the newest.
 
-        `after` is inclusive: the place of the first one of the page.
-        A story runs while an evaluation of it is open, its rollout goes on, or its nodes drain.
+        One runs while an evaluation of it is open, its rollout goes on, or its nodes drain.
         """
 
     def story_tally(self, wanted: StoryFilter) -> dict[str, int]:

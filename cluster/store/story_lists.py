@@ -21,31 +21,13 @@ from cluster.store.ports import (
 )
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
+from cluster.store.story_conditions import RUNNING, of_job, runs
 from cluster.store.tallies import within
 from cluster.store.timestamps import instant, timestamp
 from scheduler.state.nouns import DEPLOYMENTS, EVALUATION_STUBS, EVALUATIONS
 from scheduler.state.story_nouns import STORIES
-from scheduler.structs.deployment import DEPLOYMENT_ACTIVE, Deployment
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
-
-_ACTIVE = ", ".join(f"'{status.value}'" for status in sorted(DEPLOYMENT_ACTIVE))
-#: The stories in which something is still to come: an evaluation, a rollout, a drain.
-_RUNNING = (
-    "SELECT story_id FROM evaluation WHERE status IN ('pending', 'blocked')"  # noqa: S608 - our own text
-    f" UNION SELECT story_id FROM deployment WHERE status IN ({_ACTIVE})"
-    " UNION SELECT link.story_id FROM node CROSS JOIN story_node link"
-    " WHERE node.is_draining AND link.node_id = node.id AND link.kind = 'drain'"
-    " AND link.linked_index = (SELECT MAX(linked_index) FROM story_node"
-    " WHERE node_id = node.id AND kind = 'drain')"
-)
-#: What set a job going, and what it had part in.
-_OF_JOB = (
-    "SELECT id FROM story WHERE namespace = %s AND job_id = %s AND NOT (job_id = '')"
-    " UNION SELECT id FROM story WHERE namespace = %s AND parent_job_id = %s"
-    " AND NOT (parent_job_id = '')"
-    " UNION SELECT story_id FROM evaluation WHERE namespace = %s AND job_id = %s"
-    " UNION SELECT story_id FROM evaluation_stub WHERE namespace = %s AND job_id = %s"
-)
 
 #: Databases bound how many parameters a statement may have.
 _KEYS_AT_ONCE = 500
@@ -78,7 +60,7 @@ def _part(
     is_running: bool,
 ) -> Iterator[Any]:
     conditions = _conditions(wanted)
-    conditions.append((f"id {'' if is_running else 'NOT '}IN ({_RUNNING})", []))
+    conditions.append((runs(is_running=is_running), []))
     if start:
         conditions.append(("(create_index, id) <= (%s, %s)", [*start]))
     where, parameters = _joined(conditions)
@@ -90,7 +72,7 @@ def tally(reader: DjangoStateReader, wanted: StoryFilter) -> dict[str, int]:
     """How many there are of each kind."""
     conditions = _conditions(wanted)
     if wanted.running is not None:
-        conditions.append((f"id {'' if wanted.running else 'NOT '}IN ({_RUNNING})", []))
+        conditions.append((runs(is_running=wanted.running), []))
     where, parameters = _joined(conditions)
     clause = f" WHERE {where}" if where else ""
     found = reader.rows(f"SELECT kind, COUNT(*) FROM story{clause} GROUP BY kind", parameters)  # noqa: S608 - names of our own tables only
@@ -99,7 +81,7 @@ def tally(reader: DjangoStateReader, wanted: StoryFilter) -> dict[str, int]:
 
 def running(reader: DjangoStateReader) -> set[str]:
     """The stories in which something is still to come."""
-    return {str(story_id) for (story_id,) in reader.rows(_RUNNING, ()) if story_id}
+    return {str(story_id) for (story_id,) in reader.rows(RUNNING, ()) if story_id}
 
 
 def progress(
@@ -201,7 +183,7 @@ def _conditions(wanted: StoryFilter) -> list[_Condition]:
         kinds = sorted(kind.value for kind in wanted.kinds)
         conditions.append((f"kind IN ({placeholders(len(kinds))})", [*kinds]))
     if wanted.job is not None:
-        conditions.append((f"id IN ({_OF_JOB})", [*wanted.job] * 4))
+        conditions.append(of_job(wanted.job))
     if wanted.node_id:
         text = "id IN (SELECT story_id FROM story_node WHERE node_id = %s)"
         conditions.append((text, [wanted.node_id]))

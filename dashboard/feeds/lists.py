@@ -13,6 +13,7 @@ from dashboard.feeds.pieces import Html, Piece, RowOrder
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import key_fields
 from dashboard.queries.lists import ListPage, read_list
+from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from scheduler.state.events import EventFrame, StateEvent
 
@@ -92,7 +93,9 @@ class ListFeed(Feed):
         return ()
 
     def _read_anew(self, reader: RecordReader, now: int) -> tuple[Piece, ...]:
-        found = read_list(reader, self.kind, self.wish, self.subscription.namespaces, now)
+        reads_nodes = NODE_READ in self.subscription.may
+        seen = self.kind.seen_by(self.subscription.namespaces, reads_nodes=reads_nodes)
+        found = read_list(reader, self.kind, self.wish, seen, now)
         self._pause = max(BETWEEN_READINGS, _PER_ROW * found.cost)
         context = {"list": found, "now": now}
         around = [

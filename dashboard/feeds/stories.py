@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from cluster.store.ports import RecordReader
 from dashboard.feeds.feed import NO_PARTS, Feed, Panel, Parts, rendered
+from dashboard.feeds.lists import ListFeed
 from dashboard.feeds.pieces import Drawing, Html, Piece, Redrawing
 from dashboard.graphs.drawing import DrawnGraph
 from dashboard.graphs.geometry import Graph
@@ -17,14 +18,21 @@ from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.story import Story
 
 
-class StoriesFeed(Feed):
-    """The list, rendered again when a story begins, moves or ends."""
+class StoriesFeed(ListFeed):
+    """The list and the head of its page, read again together."""
 
     def concerns(self, event: StateEvent) -> bool:
         """Stories, evaluations and rollouts that may be seen."""
         if event.topic is Topic.STORY and not event.namespace:
             return NODE_READ in self.subscription.may or self.subscription.namespaces is None
         return super().concerns(event)
+
+    def is_due(self, now: int) -> bool:
+        """Whether the list is to be read again, and its head with it."""
+        is_due = super().is_due(now)
+        if is_due:
+            self._stale |= {panel.target for panel in self.panels}
+        return is_due
 
 
 class StoryFeed(Feed):

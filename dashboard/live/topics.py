@@ -144,7 +144,7 @@ def _counted(kind: str, access: Access) -> frozenset[str]:
     if kind == "scheduler":
         return scheduler_actions(access)
     seen = node_actions(access) & {NODE_READ}
-    return seen if kind in {"navigation", "overview", "stories"} else frozenset()
+    return seen if kind in {"navigation", "overview"} else frozenset()
 
 
 def _narrowed(key: str, namespaces: frozenset[str] | None) -> frozenset[str] | None:

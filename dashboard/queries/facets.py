@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from dashboard.queries.list_kind import BesideFound, Facet, ListKind
+from dashboard.queries.list_kind import CLUSTER, BesideFound, Facet, ListKind
 from dashboard.queries.list_wish import ALL, NAMESPACE, ListWish
 from dashboard.wording import number
 
@@ -28,6 +28,7 @@ class FacetChoice(msgspec.Struct, frozen=True, kw_only=True):
     is_current: bool
     #: The name of the count, as tests and scripts find it.
     fact: str = ""
+    icon: str = ""
 
     @property
     def text(self) -> str:
@@ -92,10 +93,14 @@ class FacetCounts:
 
     def _fits(self, values: tuple[str, ...], names: Collection[str]) -> bool:
         return all(
-            value == self._wish.of(facet.name)
+            value == self._wish.of(facet.name) or self._is_of_all(facet, value)
             for facet, value in zip(self._kind.facets, values, strict=True)
             if facet.name in names and self._wish.of(facet.name)
         )
+
+    def _is_of_all(self, facet: Facet, value: str) -> bool:
+        """Whether it is the cluster's, and so is shown beside those of any namespace."""
+        return self._kind.has_cluster_rows and facet.name == NAMESPACE and value == CLUSTER
 
     def _shown(self, place: int, facet: Facet) -> FacetShown:
         others = [each.name for each in self._kind.facets if each is not facet]
@@ -126,6 +131,7 @@ class FacetCounts:
                 value=value, word=facet.words.get(value, value), count=counts[value],
                 url=self._url(facet, value), is_current=value == chosen,
                 fact=f"{self._kind.name}-{value}" if facet.is_open else "",
+                icon=facet.icons.get(value, ""),
             )
             for value in values[:MOST_VALUES]
         )  # fmt: skip
@@ -137,6 +143,8 @@ class FacetCounts:
 
     @staticmethod
     def _listed(facet: Facet, counts: Counter[str], chosen: str) -> list[str]:
+        if facet.is_open and facet.hides_empty:
+            return [value for value in facet.words if counts[value] or value == chosen]
         if facet.is_open:
             # All of them, so that nothing moves when one comes or goes.
             others = {*counts, *([chosen] if chosen else [])} - {*facet.words, ""}

@@ -8,15 +8,28 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cluster.store.ports import RecordReader
+from cluster.store.ports import Namespaces, RecordReader
 from dashboard.queries.list_wish import ListWish
 from scheduler.state.events import Topic
 from scheduler.state.noun import Noun
 
-#: Rows as contexts of the row's template, by the rows' keys, in the order of the values.
-RowsOf = Callable[[RecordReader, Sequence[Any], int], Mapping[str, Mapping[str, Any]]]
+#: Contexts of the row's template, by the rows' keys.
+RowContexts = Mapping[str, Mapping[str, Any]]
+#: Rows in the order of the values, as of an instant.
+RowsOf = Callable[[RecordReader, Sequence[Any], int], RowContexts]
+#: The same, of what may be told of these namespaces.
+RowsWithin = Callable[[RecordReader, Sequence[Any], int, Namespaces], RowContexts]
 #: Values of a facet in their order, with the words for people.
 Words = Mapping[str, str]
+
+
+#: The namespace of what concerns the cluster.
+CLUSTER = ""
+
+
+def of_all(rows_of: RowsOf) -> RowsWithin:
+    """Rows that say the same to everybody who may see them."""
+    return lambda reader, values, now, _namespaces: rows_of(reader, values, now)
 
 
 class ListOrder(NamedTuple):
@@ -27,6 +40,8 @@ class ListOrder(NamedTuple):
     columns: tuple[str, ...] = ()
     #: Whether the largest is first when nothing is said: the newest, the most urgent.
     is_down: bool = False
+    #: What rows are equal to in each of its parts, which follow each other.
+    parts: tuple[Mapping[str, str | bool], ...] = ({},)
 
 
 class ListColumn(NamedTuple):
@@ -55,6 +70,10 @@ class Facet(NamedTuple):
     is_open: bool = False
     #: The one column that it is; "" when it is told from several.
     column: str = ""
+    #: Of its values.
+    icons: Mapping[str, str] = {}
+    #: Whether values that no row has are not shown; else all are, so that nothing moves.
+    hides_empty: bool = False
 
 
 def column_facet(
@@ -80,6 +99,8 @@ class ListField(NamedTuple):
     word: str
     #: What of a Listing it says.
     listed: Callable[[str], Mapping[str, Any]]
+    #: What somebody must be able to open for it to be of use; "": nothing.
+    opens: str = ""
 
 
 class BesideFound(NamedTuple):
@@ -95,6 +116,24 @@ class BesideFound(NamedTuple):
 
 #: From what is asked for and the namespaces that may be seen.
 Beside = Callable[[RecordReader, ListWish, Collection[str] | None], BesideFound]
+
+
+class Folded(NamedTuple):
+    """Rows of a page of which some stand for several alike ones."""
+
+    rows: RowContexts
+    #: How many rows of the record they stand for: the page ends behind these.
+    taken: int
+    #: What is said of it; "" when nothing is folded.
+    told: str = ""
+
+
+class Folding(NamedTuple):
+    """How a list folds alike rows."""
+
+    #: How many rows are read for a page that is asked for so; the page's own size where none fold.
+    reads: Callable[[ListWish], int]
+    fold: Callable[[RowContexts, ListWish], Folded]
 
 
 class ListKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,13 +155,20 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[ListField, ...] = ()
     #: Values that every row of the list has one of.
     among: Mapping[str, tuple[str, ...]] = {}
-    rows_of: RowsOf
+    rows_of: RowsWithin
+    folding: Folding | None = None
+    #: What an address may say besides, without a field of the form.
+    flags: tuple[str, ...] = ()
     template: str
     #: The id of the table's body, and what the ids of its rows begin with.
     container: str
     #: What is said first, from the counts of its first facet and how many there are in all.
     sentence: Callable[[Mapping[str, int], int], str] | None = None
     has_namespaces: bool = True
+    #: Whether rows of the cluster have the namespace "": for whoever may see nodes.
+    has_cluster_rows: bool = False
+    #: Of the table, beside what all lists have.
+    table_class: str = ""
     page_size: int = 50
     beside: Beside | None = None
     #: An expression that means something here.
@@ -143,7 +189,17 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def names(self) -> tuple[str, ...]:
         """What an address may ask for beside order, expression and place."""
-        return (*self.facet_names, *(field.name for field in self.fields))
+        return (*self.facet_names, *(field.name for field in self.fields), *self.flags)
+
+    def seen_by(self, namespaces: Namespaces, *, reads_nodes: bool) -> Namespaces:
+        """The namespaces whose rows are shown to somebody."""
+        if namespaces is None or not (self.has_cluster_rows and reads_nodes):
+            return namespaces
+        return frozenset({*namespaces, CLUSTER})
+
+    def reads(self, wish: ListWish) -> int:
+        """How many rows a page is made of."""
+        return self.folding.reads(wish) if self.folding is not None else self.page_size
 
     def wish(self, query: Mapping[str, str]) -> ListWish:
         """What an address asks for; a value that a facet cannot have is as good as none."""

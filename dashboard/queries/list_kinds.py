@@ -1,4 +1,4 @@
-"""The lists of the pages: jobs, nodes, evaluations, allocations, rollouts that have ended.
+"""The lists of the pages: jobs, nodes, evaluations, allocations, ended rollouts, stories.
 
 In: what their rows are told from. Out: one ListKind each. A further list is a further entry here,
 a topic in `panels` and a page that includes `_list.html`.
@@ -9,20 +9,24 @@ from typing import Any
 
 from cluster.store.ports import RecordReader
 from dashboard.graphs.lifecycle import STATE_OF
-from dashboard.queries import allocations, deployments, evaluations, jobs, nodes
+from dashboard.queries import allocations, deployments, evaluations, jobs, nodes, stories
 from dashboard.queries.list_kind import (
     BesideFound,
     Facet,
+    Folding,
     ListColumn,
     ListField,
     ListKind,
     ListOrder,
     column_facet,
+    of_all,
 )
 from dashboard.queries.list_wish import ListWish
+from dashboard.stories import names as story_names
 from dashboard.wording import count_of, number
 from scheduler.state import nouns
 from scheduler.state.events import Topic
+from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
@@ -78,7 +82,7 @@ _JOBS = ListKind(
     ),
     counted=("status", "type", "is_stopped", "namespace"),
     fields=(ListField("q", "Id begins with", lambda text: {"prefix": text}),),
-    rows_of=_job_rows, template="dashboard/partials/_job_row.html", container="jobs",
+    rows_of=of_all(_job_rows), template="dashboard/partials/_job_row.html", container="jobs",
     page_size=jobs.PAGE_SIZE,
     empty=("job", "No job yet",
            ("A job says what to run, how often, and where it may run. The cluster finds places for"
@@ -142,7 +146,8 @@ _NODES = ListKind(
     ),
     counted=("status", "eligibility", "is_draining", "datacenter", "node_pool"),
     fields=(ListField("prefix", "Beginning of name or id", lambda text: {"named": text}),),
-    rows_of=_node_rows, template="dashboard/partials/_node_row.html", container="node-rows",
+    rows_of=of_all(_node_rows), template="dashboard/partials/_node_row.html",
+    container="node-rows",
     sentence=_nodes_told, has_namespaces=False, page_size=nodes.PAGE_SIZE,
     empty=("node", "No node has joined",
            ("Start an agent with “manage.py runagent”, or a simulated fleet with"
@@ -209,7 +214,7 @@ _EVALUATIONS = ListKind(
         ListField("job", "Job", lambda text: {"equals": {"job_id": text}}),
         ListField("prefix", "Id begins with", lambda text: {"prefix": text.lower()[:36]}),
     ),
-    rows_of=_evaluation_rows, template="dashboard/partials/_evaluation_row.html",
+    rows_of=of_all(_evaluation_rows), template="dashboard/partials/_evaluation_row.html",
     container="evaluation-rows", page_size=evaluations.PAGE_SIZE, beside=_evaluations_beside,
     empty=("evaluation", "No evaluations yet",
            ("One is made whenever a job, a node or an allocation changes. Submit a job to see the"
@@ -248,7 +253,7 @@ _ALLOCATIONS = ListKind(
         ListField("job", "Job", lambda text: {"equals": {"job_id": text}}),
         ListField("prefix", "Id begins with", lambda text: {"prefix": text.lower()[:36]}),
     ),
-    rows_of=_allocation_rows, template="dashboard/partials/_allocation_row.html",
+    rows_of=of_all(_allocation_rows), template="dashboard/partials/_allocation_row.html",
     container="allocations",
     empty=("allocation", "Nothing is placed",
            "When a job is run and a node has room, its allocations appear here at once.",
@@ -282,13 +287,66 @@ _DEPLOYMENTS = ListKind(
     counted=("status", "namespace"),
     fields=(ListField("q", "A job, or the beginning of an id", deployments.found_by),),
     among={"status": tuple(deployments.ENDED)},
-    rows_of=_rollout_rows, template="dashboard/partials/_rollout_row.html",
+    rows_of=of_all(_rollout_rows), template="dashboard/partials/_rollout_row.html",
     container="rollouts", page_size=deployments.PAGE_SIZE,
     empty=("complete", "None has ended yet", "Ended rollouts stay here until they are collected."),
 )  # fmt: skip
 
+_BY_KIND = {kind.value: word for kind, word in story_names.KINDS.items()}
+
+
+def _stories_told(counts: Mapping[str, int], total: int) -> str:
+    if not total:
+        return "No story yet."
+    running = counts.get("running", 0)
+    return f"{count_of(total, 'story', 'stories')}, {number(running)} of them running."
+
+
+_STORIES = ListKind(
+    example="Kind == \"drain\" and Reason contains \"kernel\"",
+    name="stories", one="story", many="stories", noun=STORIES,
+    topics=frozenset({Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT, Topic.NODE}),
+    orders={
+        stories.OWN_ORDER: ListOrder(
+            "State", is_down=True, parts=({"is_running": True}, {"is_running": False})
+        ),
+        "began": _CREATED,
+        "kind": ListOrder("Kind", ("kind",)),
+        "job": ListOrder("Story", ("namespace", "job_id")),
+        "who": ListOrder("Who", ("actor",)),
+    },
+    columns=(
+        ListColumn("Kind", "m", "kind"), ListColumn("Story", "", "job"),
+        ListColumn("State", "m", stories.OWN_ORDER), ListColumn("Who", "m", "who"),
+        ListColumn("Evaluations", "s", is_number=True),
+        ListColumn("Began", "m", "began", is_number=True),
+        ListColumn("Took", "s", is_number=True),
+    ),
+    facets=(
+        Facet("status", "State", lambda cells: "running" if cells["is_running"] else "ended",
+              lambda value: {"is_running": value == "running"},
+              {"running": "running", "ended": "ended"}, is_open=True),
+        Facet("kind", "Kind", lambda cells: str(cells["kind"]), lambda value: {"kind": value},
+              {kind: told.word for kind, told in _BY_KIND.items()}, is_open=True, column="kind",
+              icons={kind: told.icon for kind, told in _BY_KIND.items()}, hides_empty=True),
+        column_facet("who", "Who", "actor"), _NAMESPACE,
+    ),
+    counted=("is_running", "kind", "actor", "namespace"),
+    fields=(
+        ListField("job", "Job", stories.of_job),
+        ListField("node", "Node", lambda text: {"with_node": text}, opens="nodes"),
+    ),
+    flags=(stories.EACH,), has_cluster_rows=True, table_class="stories",
+    rows_of=stories.story_rows, folding=Folding(stories.reads, stories.fold),
+    template="dashboard/partials/_story_item.html", container="stories",
+    sentence=_stories_told, page_size=stories.PAGE_SIZE,
+    empty=("story", "No stories yet",
+           ("A story begins when something happens: a job is submitted, a node is drained or lost."
+            " Submit a first job and watch."), "/jobs/new/", "Submit job"),
+)  # fmt: skip
+
 KINDS: Mapping[str, ListKind] = {
-    kind.name: kind for kind in (_JOBS, _NODES, _EVALUATIONS, _ALLOCATIONS, _DEPLOYMENTS)
+    kind.name: kind for kind in (_JOBS, _NODES, _EVALUATIONS, _ALLOCATIONS, _DEPLOYMENTS, _STORIES)
 }
 
 assert {status.value for status in EvalStatus} == _STORED

@@ -12,28 +12,26 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cluster.operations.errors import OperationRefused
-from cluster.operations.filter_columns import is_in_columns, known_columns
+from cluster.operations.filter_columns import is_in_columns
 from cluster.operations.filter_expression import READ_FAILED, Filter, compile_filter
 from cluster.store.ports import Listing, RecordReader
 from dashboard.queries.facets import FacetCounts, FacetShown
-from dashboard.queries.list_kind import BesideFound, ListColumn, ListKind
+from dashboard.queries.list_kind import (
+    CLUSTER,
+    BesideFound,
+    Folded,
+    ListColumn,
+    ListKind,
+    RowContexts,
+)
+from dashboard.queries.list_order import Placed, parts_of, place_of
 from dashboard.queries.list_wish import LONGEST_FILTER, NAMESPACE, ListWish, place_text
 from dashboard.wording import count_of, number
-from scheduler.state import nouns
-from scheduler.state.noun import Noun
 
 #: Rows that one page puts an expression to. The next page goes on behind them.
 MOST_LOOKED_AT = 20_000
 _PLACE = re.compile(r"^\d+:\d+ \((\d+)\): (.*)$", re.DOTALL)
-_NUMBERS = frozenset(
-    {"create_index", "modify_index", "priority", "cpu_mhz", "memory_mb", "submitted_at"}
-)
 _RESULT = "failed to read result page: "
-_BY_CREATION = ("create_index", "id")
-_NATURAL: Mapping[Noun[Any, Any], tuple[str, ...]] = {
-    nouns.JOBS: ("namespace", "job_id"),
-    nouns.NODES: ("id",),
-}
 
 
 class FilterProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +70,7 @@ class FieldShown(NamedTuple):
     name: str
     word: str
     value: str
+    opens: str
 
 
 class ListPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +93,9 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
     looked_at: int = 0
     #: Rows that were decoded for this page.
     cost: int = 0
+    #: How many rows of the record those of the page stand for, and what is said of folded ones.
+    shown: int = 0
+    folded_told: str = ""
 
     @property
     def contexts(self) -> list[Mapping[str, Any]]:
@@ -109,7 +111,7 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
     def fields(self) -> list[FieldShown]:
         """What one may type beside the expression."""
         return [
-            FieldShown(field.name, field.word, self.wish.of(field.name))
+            FieldShown(field.name, field.word, self.wish.of(field.name), field.opens)
             for field in self.kind.fields
         ]
 
@@ -155,26 +157,40 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def told(self) -> str:
         """What part of the list this is."""
-        shown = number(len(self.rows))
+        return f"{self._part}; {self.folded_told}" if self.folded_told else self._part
+
+    @property
+    def _part(self) -> str:
+        shown = number(self.shown)
         if self.problem is not None:
             return "nothing shown: the expression cannot be read"
         if self.looked_at:
             where = "the next" if self.wish.after else "the first"
             return f"{shown} found among {where} {number(self.looked_at)}"
         if not self.wish.narrows:
-            return f"{shown} shown" if len(self.rows) < self.total else "all shown"
+            return f"{shown} shown" if self.shown < self.total else "all shown"
         if self.fitting is None:
             return f"{shown}{' and more' if self.next_url else ''} of {number(self.total)} fit"
         return f"{number(self.fitting)} of {number(self.total)} fit"
 
 
 class _Read(NamedTuple):
-    rows: Sequence[Any]
+    placed: Sequence[Placed]
     #: The first row of the next page.
-    follows: Any = None
+    follows: Placed | None = None
     #: Rows that were decoded, and whether their number ended the page.
     looked_at: int = 0
     is_cut: bool = False
+
+    @property
+    def rows(self) -> list[Any]:
+        return [row for _, row in self.placed]
+
+    def first(self, taken: int) -> "_Read":
+        """Of these the first ones: the page ends behind them."""
+        if taken >= len(self.placed):
+            return self
+        return self._replace(placed=self.placed[:taken], follows=self.placed[taken], is_cut=False)
 
 
 def read_list(
@@ -187,9 +203,11 @@ def read_list(
     problem, given, read = None, None, _Read(())
     try:
         given = _compiled(wish.filter)
-        read = _rows(reader, kind, _narrowed(kind, listing, given), beside, given)
+        read = _rows(reader, kind, wish, parts_of(kind, wish, listing, given), beside, given)
     except OperationRefused as refusal:
         problem = _problem(wish.filter, refusal)
+    told = _told(kind, wish, kind.rows_of(reader, read.rows, now, namespaces))
+    read = read.first(told.taken)
     every = reader.facets(kind.noun, kind.counted, _listing(kind, ListWish(), namespaces))
     tally = every
     if any(wish.of(field.name) for field in kind.fields):
@@ -197,11 +215,11 @@ def read_list(
         tally = reader.facets(kind.noun, kind.counted, _listing(kind, of_fields, namespaces))
     counted = FacetCounts(kind, wish, tally, beside)
     states = FacetCounts(kind, wish, every, beside).within_namespace()
-    place = reader.place_in(kind.noun, listing, read.follows) if read.follows is not None else ()
+    place = place_of(reader, kind, wish, listing, read.follows)
     return ListPage(
         kind=kind,
         wish=wish,
-        rows=kind.rows_of(reader, read.rows, now),
+        rows=told.rows,
         facets=counted.shown(),
         problem=problem,
         total=states.total(),
@@ -213,6 +231,8 @@ def read_list(
         first_url=wish.changed().address(kind.path) if wish.after else "",
         looked_at=read.looked_at if read.is_cut else 0,
         cost=read.looked_at,
+        shown=told.taken,
+        folded_told=told.told,
     )
 
 
@@ -238,57 +258,57 @@ def _listing(kind: ListKind, wish: ListWish, namespaces: Collection[str] | None)
     seen = namespaces if kind.has_namespaces else None
     space = equals.pop("namespace", "")
     if space:
-        seen = {str(space)} if seen is None or space in seen else set()
-    listing = Listing(
+        seen = _one_of(kind, str(space), seen)
+    return Listing(
         namespaces=seen,
         equals=equals,
         among=kind.among,
-        limit=kind.page_size,
+        limit=kind.reads(wish),
         reverse=is_down,
         sort=kind.orders[name].columns,
         **told,
     )
-    return msgspec.structs.replace(listing, after=_place(kind, wish, listing))
 
 
-def _place(kind: ListKind, wish: ListWish, listing: Listing) -> tuple[Any, ...]:
-    columns = dict.fromkeys((*listing.sort, *_NATURAL.get(kind.noun, _BY_CREATION)))
-    return wish.place(int if column in _NUMBERS else str for column in columns)
+def _one_of(kind: ListKind, space: str, seen: Collection[str] | None) -> Collection[str]:
+    """One of the namespaces that may be seen, and what is of none."""
+    wanted = {space, CLUSTER} if kind.has_cluster_rows else {space}
+    return wanted if seen is None else wanted.intersection(seen)
 
 
-def _narrowed(kind: ListKind, listing: Listing, given: Filter | None) -> Listing | None:
-    """With what the expression says of columns; None where nothing can be both."""
-    equals = dict(listing.equals)
-    for column, value in known_columns(kind.noun, given):
-        if equals.setdefault(column, value) != value:
-            return None
-    return msgspec.structs.replace(listing, equals=equals)
+def _told(kind: ListKind, wish: ListWish, rows: RowContexts) -> Folded:
+    return kind.folding.fold(rows, wish) if kind.folding is not None else Folded(rows, len(rows))
 
 
 def _rows(
-    reader: RecordReader, kind: ListKind, listing: Listing | None, beside: BesideFound,
-    given: Filter | None,
+    reader: RecordReader, kind: ListKind, wish: ListWish, parts: Sequence[tuple[int, Listing]],
+    beside: BesideFound, given: Filter | None,
 ) -> _Read:  # fmt: skip
-    if listing is None:
-        return _Read(())
     noun = beside.noun or kind.noun
+    size = kind.reads(wish)
     if beside.rows is not None:
-        return _page_of(_sorted(reader, kind, listing, beside.rows), kind, given)
-    if given is None or is_in_columns(noun, given):
-        return _page_of(reader.page(noun, listing), kind, None)
-    return _page_of(reader.walk(noun, listing), kind, given)
+        rows = beside.rows
+        found = (
+            (number, row) for number, part in parts for row in _sorted(reader, kind, part, rows)
+        )
+        return _page_of(found, size, given)
+    is_told = given is None or is_in_columns(noun, given)
+    ask = reader.page if is_told else reader.walk
+    # A part is asked for only where those before it do not fill the page.
+    placed = ((number, row) for number, part in parts for row in ask(noun, part))
+    return _page_of(placed, size, None if is_told else given)
 
 
-def _page_of(rows: Iterable[Any], kind: ListKind, given: Filter | None) -> _Read:
-    found: list[Any] = []
+def _page_of(placed: Iterable[Placed], size: int, given: Filter | None) -> _Read:
+    found: list[Placed] = []
     looked_at = 0
-    for looked_at, row in enumerate(rows):
+    for looked_at, each in enumerate(placed):
         if given is not None and looked_at >= MOST_LOOKED_AT:
-            return _Read(found, row, looked_at, is_cut=True)
-        if given is None or given.wants(row):
-            if len(found) >= kind.page_size:
-                return _Read(found, row, looked_at)
-            found.append(row)
+            return _Read(found, each, looked_at, is_cut=True)
+        if given is None or given.wants(each[1]):
+            if len(found) >= size:
+                return _Read(found, each, looked_at)
+            found.append(each)
     return _Read(found, None, looked_at)
 
 

@@ -1,24 +1,22 @@
-"""The list of stories: those that run first, then the newest; by kind, job, node and who.
+"""Stories in lists: their rows, alike ones folded; how many run; the newest of one thing.
 
-In: a reader and a StoryWish. Out: the context of `stories.html`, a page of rows, in a number of
-reads that does not grow; and the few newest stories of one thing, for its page.
+In: a reader, stories. Out: contexts of rows for the list of stories, the head of its page, and the
+strip of the page of a thing, in a number of reads that does not grow.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-import msgspec
-
-from cluster.jobspec.names import LONGEST_NAME
 from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryFilter
-from dashboard.queries.evaluations import evaluation_tabs
+from dashboard.queries.list_kind import CLUSTER, Folded, RowContexts
+from dashboard.queries.list_wish import ListWish, narrowed, space_of
 from dashboard.rights import NODE_READ
 from dashboard.stories.folds import Row, StoryFold, folded
 from dashboard.stories.names import KINDS, KindWord, Title, title_of
 from dashboard.stories.rows import StoryLine, lines_of
 from dashboard.stories.told import HELD_UP, WAITS
-from dashboard.subscription import Subscription, topic_text
+from dashboard.subscription import Subscription
 from dashboard.viewer import Viewer
 from dashboard.wording import count_of, number
 from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
@@ -27,199 +25,133 @@ from scheduler.structs.story import Story, StoryKind
 PAGE_SIZE = 50
 #: As many are looked through for alike ones, so that a page of them says much.
 READ_TO_FOLD = 300
+#: Of so many that run it is said whether they may need a person.
+MOST_RANKED = 300
 #: What the page of a thing shows of its stories.
 IN_A_STRIP = 4
+#: The order in which those that run are first; what an address says besides: each in its own row.
+OWN_ORDER, EACH = "state", "each"
 _NEEDY = (HELD_UP, WAITS)
 
 
-class StoryWish(msgspec.Struct, frozen=True, kw_only=True):
-    """What the address asks for; "" means any."""
-
-    kind: str = ""
-    job: str = ""
-    node: str = ""
-    who: str = ""
-    #: `1`: alike ones are not folded.
-    each: str = ""
-    #: `<1 where it runs>.<create index>.<id>` of the first row.
-    after: str = ""
-
-    @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> "StoryWish":
-        """From the address; a kind that does not exist is as good as none."""
-        kind = query.get("kind", "")
-        return cls(
-            kind=kind if kind in set(StoryKind) else "",
-            job=query.get("job", "")[: LONGEST_NAME + 129],
-            node=query.get("node", "")[:200],
-            who=query.get("who", "")[:200],
-            each="1" if query.get("each") == "1" else "",
-            after=query.get("after", "")[:80],
-        )
-
-    @property
-    def narrows(self) -> bool:
-        """Whether rows are left out."""
-        return bool(self.kind or self.job or self.node or self.who or self.each)
-
-    @property
-    def folds(self) -> bool:
-        """Whether alike ones are one row; of one kind each is told for itself."""
-        return not (self.kind or self.each)
-
-    def address(self, **changes: str) -> str:
-        """The list's address with these fields changed, from its first page on."""
-        fields = {**msgspec.structs.asdict(self), "after": "", **changes}
-        told = urlencode({key: value for key, value in fields.items() if value})
-        return f"/stories/?{told}" if told else "/stories/"
-
-    @property
-    def job_key(self) -> JobKey | None:
-        """`team/web`, or `web` in the namespace that jobs have by default."""
-        if not self.job:
-            return None
-        namespace, has_namespace, job_id = self.job.partition("/")
-        return JobKey(namespace, job_id) if has_namespace else JobKey(DEFAULT_NAMESPACE, self.job)
-
-    def place(self) -> tuple[bool, int, str] | tuple[()]:
-        """Where the page begins."""
-        running, _, rest = self.after.partition(".")
-        index, _, story_id = rest.partition(".")
-        if not index.isdecimal() or len(index) > 18:
-            return ()
-        return running == "1", int(index), story_id
+def story_rows(
+    reader: RecordReader, found: Sequence[Story], _now: int, namespaces: Namespaces
+) -> RowContexts:
+    """A row for each, told of the evaluations in these namespaces."""
+    running = reader.running_stories() if found else frozenset[str]()
+    listed = [ListedStory(story, story.id in running) for story in found]
+    return {line.story.id: {"row": line} for line in lines_of(reader, listed, namespaces)}
 
 
-def stories_page(reader: RecordReader, viewer: Viewer, *, wanted: StoryWish) -> dict[str, Any]:
-    """The context of the page."""
-    spaces = seen_namespaces(viewer.looks_at, reads_nodes=viewer.access.reads("node"))
-    return {
-        **_listed(reader, spaces, viewer.looks_at, wanted),
-        "wanted": wanted,
-        "tabs": evaluation_tabs("/stories/"),
-        "live_topics": topic_text("stories", viewer.chosen or "*")
-        if not wanted.after and not wanted.narrows
-        else "",
-    }
+def reads(wish: ListWish) -> int:
+    """How many stories a page is made of."""
+    return READ_TO_FOLD if _folds(wish) else PAGE_SIZE
 
 
-def stories_panel(reader: RecordReader, subscription: Subscription, _now: int) -> dict[str, Any]:
-    """The first page without filters, rendered again when a story changes."""
-    reads_nodes = NODE_READ in subscription.may
-    spaces = seen_namespaces(subscription.namespaces, reads_nodes=reads_nodes)
-    return _listed(reader, spaces, subscription.namespaces, StoryWish())
-
-
-def seen_namespaces(namespaces: Namespaces, *, reads_nodes: bool) -> Namespaces:
-    """With the cluster's own stories, which have no namespace, for whoever may see nodes."""
-    if namespaces is None or not reads_nodes:
-        return namespaces
-    return frozenset({*namespaces, ""})
-
-
-def _listed(
-    reader: RecordReader, spaces: Namespaces, namespaces: Namespaces, wanted: StoryWish
-) -> dict[str, Any]:
-    asked = StoryFilter(
-        namespaces=spaces,
-        kinds=frozenset({StoryKind(wanted.kind)}) if wanted.kind else frozenset(),
-        job=wanted.job_key,
-        node_id=_node_id(reader, wanted.node),
-        actor=wanted.who or None,
-    )
-    most = READ_TO_FOLD if wanted.folds else PAGE_SIZE
-    found = reader.stories(asked, most, wanted.place())
-    lines = lines_of(reader, found[:most], namespaces)
-    rows: list[Row] = [*lines]
+def fold(rows: RowContexts, wish: ListWish) -> Folded:
+    """In their own order those that run stand apart; alike ones that have ended are one row."""
+    lines: list[StoryLine] = [row["row"] for row in rows.values()]
+    if not _is_own_order(wish):
+        return Folded(rows, len(lines))
+    told: list[Row] = [*lines]
     taken = len(lines)
-    if wanted.folds:
-        rows, taken = folded(lines, PAGE_SIZE)
-    more = found[taken] if len(found) > taken else None
-    tally = reader.story_tally(msgspec.structs.replace(asked, kinds=frozenset()))
-    running = sorted(
-        (row for row in rows if isinstance(row, StoryLine) and row.is_running), key=_need
-    )
-    ended = [row for row in rows if isinstance(row, StoryFold) or not row.is_running]
-    total = sum(tally.values())
-    held_up = sum(line.standing in _NEEDY for line in running)
-    return {
-        "running": running,
-        "ended": [_ended_row(row) for row in ended],
-        "strong": _strong(len(running), held_up, total),
-        "running_count": len(running),
-        "held_up": held_up,
-        "total": total,
-        "shown_told": _shown_told(rows, taken, total),
-        "chips": _chips(wanted, tally),
-        "narrows": wanted.narrows,
-        "no_match_told": "No story fits these filters.",
-        "next_url": wanted.address(after=_after(more)) if more is not None else "",
-        "first_url": wanted.address() if wanted.after else "",
-        "page_index": reader.index,
-    }
+    if _folds(wish):
+        told, taken = folded(lines, PAGE_SIZE)
+    running = [each for each in told if isinstance(each, StoryLine) and each.is_running]
+    ended = [each for each in told if isinstance(each, StoryFold) or not each.is_running]
+    contexts: dict[str, Mapping[str, Any]] = {}
+    if running:
+        contexts["running"] = {"group": "running"}
+        contexts |= {each.story.id: {"row": each} for each in sorted(running, key=_need)}
+    if ended:
+        contexts["ended"] = {"group": "ended"}
+        contexts |= dict(_ended_row(each) for each in ended)
+    return Folded(contexts, taken, _folded_told(told))
 
 
-def _ended_row(row: Row) -> dict[str, Any]:
+def _is_own_order(wish: ListWish) -> bool:
+    return wish.sort in ("", f"-{OWN_ORDER}")
+
+
+def _folds(wish: ListWish) -> bool:
+    """Of one kind, or looked for by an expression, each is told for itself."""
+    return _is_own_order(wish) and not (wish.of("kind") or wish.of(EACH) or wish.filter)
+
+
+def _ended_row(row: Row) -> tuple[str, dict[str, Any]]:
     """A story, or several alike ones with where each has a row of its own."""
     if isinstance(row, StoryLine):
-        return {"row": row}
-    return {"row": row.first, "fold": row, "each_url": f"/stories/?{urlencode(row.query)}"}
+        return row.story.id, {"row": row}
+    told = {"row": row.first, "fold": row, "each_url": f"/stories/?{urlencode(row.query)}"}
+    return row.key, told
 
 
-def _shown_told(rows: Sequence[Row], taken: int, total: int) -> str:
-    told = f"{number(taken)} of {count_of(total, 'story', 'stories')}"
+def _folded_told(rows: Sequence[Row]) -> str:
     folds = [row for row in rows if isinstance(row, StoryFold)]
     inside = sum(len(row.lines) for row in folds)
-    return f"{told}; {number(inside)} folded into {count_of(len(folds), 'row')}" if folds else told
+    return f"{number(inside)} folded into {count_of(len(folds), 'row')}" if folds else ""
 
 
 def _need(line: StoryLine) -> tuple[bool, int]:
     return line.standing not in _NEEDY, -line.story.create_index
 
 
-def _after(row: ListedStory) -> str:
-    is_running, index, story_id = row.place
-    return f"{int(is_running)}.{index}.{story_id}"
+def of_job(text: str) -> dict[str, Any]:
+    """What of a Listing a text asks for: `team/web`, or `web` in the namespace jobs have first."""
+    namespace, has_namespace, job_id = text.partition("/")
+    key = JobKey(namespace, job_id) if has_namespace else JobKey(DEFAULT_NAMESPACE, text)
+    return {"of_job": key}
 
 
-def _strong(running: int, held_up: int, total: int) -> str:
+def told_page(reader: RecordReader, viewer: Viewer, namespace: str) -> dict[str, Any]:
+    """Of the page, what its head says."""
+    spaces = narrowed(viewer.namespaces, namespace)
+    return _told(reader, spaces, reads_nodes=viewer.access.reads("node"))
+
+
+def told_panel(reader: RecordReader, subscription: Subscription, _now: int) -> dict[str, Any]:
+    """The head told anew."""
+    spaces = narrowed(subscription.namespaces, space_of(subscription.key))
+    return _told(reader, spaces, reads_nodes=NODE_READ in subscription.may)
+
+
+def _told(reader: RecordReader, namespaces: Namespaces, *, reads_nodes: bool) -> dict[str, Any]:
+    asked = StoryFilter(
+        namespaces=seen_namespaces(namespaces, reads_nodes=reads_nodes), running=True
+    )
+    running = reader.stories(asked, MOST_RANKED)
+    lines = lines_of(reader, running[:MOST_RANKED], namespaces)
+    has_more = len(running) > MOST_RANKED
+    count = sum(reader.story_tally(asked).values()) if has_more else len(running)
+    held_up = sum(line.standing in _NEEDY for line in lines)
+    total = sum(reader.story_tally(StoryFilter(namespaces=asked.namespaces)).values())
+    return {
+        "strong": _strong(count, held_up, total, has_more=has_more),
+        "running_count": count,
+        "held_up": held_up,
+        "total": total,
+        "page_index": reader.index,
+    }
+
+
+def _strong(running: int, held_up: int, total: int, *, has_more: bool) -> str:
     if not running:
         return f"No story runs; {number(total)} told." if total else "No story yet."
     told = count_of(running, "story runs", "stories run")
-    needy = count_of(held_up, "may need a person", "may need a person")
-    return f"{told}; {needy}." if held_up else f"{told}."
+    of = f" of the newest {number(MOST_RANKED)}" if has_more else ""
+    return f"{told}; {number(held_up)}{of} may need a person." if held_up else f"{told}."
 
 
-def _chips(wanted: StoryWish, tally: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The kinds that there are, which add up to all."""
-    chips: list[dict[str, Any]] = [
-        {
-            "word": "All",
-            "icon": "story",
-            "count": sum(tally.values()),
-            "url": wanted.address(kind=""),
-            "is_current": not wanted.kind,
-        }
-    ]
-    chips += [
-        {
-            "word": word.word,
-            "icon": word.icon,
-            "count": tally.get(kind, 0),
-            "url": wanted.address(kind=kind.value),
-            "is_current": wanted.kind == kind,
-        }
-        for kind, word in KINDS.items()
-        if tally.get(kind) or wanted.kind == kind
-    ]
-    return chips
+def seen_namespaces(namespaces: Namespaces, *, reads_nodes: bool) -> Namespaces:
+    """With the cluster's own stories, which have no namespace, for whoever may see nodes."""
+    if namespaces is None or not reads_nodes:
+        return namespaces
+    return frozenset({*namespaces, CLUSTER})
 
 
-def _node_id(reader: RecordReader, text: str) -> str:
-    """The id of a node that is named, or whose id is given."""
-    if not text:
-        return ""
-    return next((face.id for face in reader.node_faces() if text in (face.id, face.name)), text)
+def _address(job: str, node: str) -> str:
+    fields = {key: value for key, value in (("job", job), ("node", node)) if value}
+    return f"/stories/?{urlencode(fields)}" if fields else "/stories/"
 
 
 class StripLine(NamedTuple):
@@ -246,10 +178,9 @@ def strip_of(
     alone = {story.node_ids[0] for story in shown if story.node_count == 1 and story.node_ids}
     reader.preload(nodes=alone)
     names = {key: node.name for key in alone if (node := reader.node(key))}
-    wish = StoryWish(job="/".join(job) if job is not None else "", node=node_id)
     return {
         "stories": [
             StripLine(story, title_of(story, names), KINDS[story.kind]) for story in shown
         ],
-        "stories_url": wish.address(),
+        "stories_url": _address("/".join(job) if job is not None else "", node_id),
     }

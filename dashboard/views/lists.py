@@ -13,6 +13,7 @@ from dashboard.queries.filter_words import filter_words
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import NAMESPACE, ListWish
 from dashboard.queries.lists import read_list
+from dashboard.queries.stories import told_page
 from dashboard.subscription import topic_text
 from dashboard.viewer import Viewer
 
@@ -31,7 +32,8 @@ async def _listed(
     wish = kind.wish({NAMESPACE: viewer.chosen, **request.GET.dict()})
 
     def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
-        found = read_list(reader, kind, wish, viewer.namespaces, viewer.now)
+        seen = kind.seen_by(viewer.namespaces, reads_nodes=viewer.access.reads("node"))
+        found = read_list(reader, kind, wish, seen, viewer.now)
         return {
             **beside(reader, viewer, wish),
             "list": found,
@@ -59,6 +61,20 @@ async def evaluations(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """GET /evaluations/, the newest first."""
     tabs = {"tabs": evaluation_tabs("/evaluations/")}
     return await _listed(request, viewer, "evaluations", lambda *_: tabs)
+
+
+@page
+async def stories(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /stories/: what the cluster did, by its causes; what runs first, then the newest."""
+    return await _listed(
+        request,
+        viewer,
+        "stories",
+        lambda reader, viewer, wish: {
+            "tabs": evaluation_tabs("/stories/"),
+            **told_page(reader, viewer, wish.of(NAMESPACE)),
+        },
+    )
 
 
 @page

@@ -1,26 +1,13 @@
-"""Stories: the list, one of them, its files."""
+"""Stories: one of them, its files."""
 
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.page import document, page, read, shown
-from dashboard.queries.stories import StoryWish, stories_page
 from dashboard.queries.story import LANES, VIEWS, Shown, story_page
 from dashboard.queries.story_files import FORMS, story_file
 from dashboard.viewer import Viewer
 
 _LONGEST_FOLD = 500
-
-
-@page
-async def stories(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """What the cluster did, told by its causes."""
-    wanted = StoryWish.from_query(request.GET.dict())
-    return await shown(
-        request,
-        viewer,
-        "dashboard/stories.html",
-        lambda reader, viewer: stories_page(reader, viewer, wanted=wanted),
-    )
 
 
 @page

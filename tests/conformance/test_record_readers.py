@@ -124,7 +124,7 @@ def agreed(both, ask):
 
 LISTED = (
     nouns.JOBS, nouns.EVALUATIONS, nouns.EVALUATION_STUBS, nouns.ALLOCATIONS, nouns.DEPLOYMENTS,
-    nouns.NODES,
+    nouns.NODES, STORIES,
 )  # fmt: skip
 LISTINGS = [
     Listing(namespaces=namespaces, prefix=prefix, reverse=reverse, by_id=by_id, limit=limit)
@@ -191,6 +191,26 @@ def test_stories_are_listed_alike(both, wanted):
     for place, row in enumerate(every):
         part = agreed(both, lambda r, at=row.place: r.stories(wanted, 2, at))
         assert part == every[place : place + 3]
+
+
+STORY_LISTINGS = [
+    Listing(equals={"is_running": True}, reverse=True),
+    Listing(equals={"is_running": False, "kind": "drain"}, namespaces=("default", "")),
+    Listing(equals={"actor": "kim"}, sort=("kind",), limit=3),
+    Listing(of_job=JobKey("default", "db")),
+    Listing(of_job=JobKey("default", "db"), namespaces=("team", "")),
+    Listing(with_node=make_node(3).id),
+    Listing(with_node=make_node(3).name, sort=("actor",)),
+]
+
+
+@pytest.mark.parametrize("listing", STORY_LISTINGS)
+def test_what_no_column_of_a_story_says_narrows_alike(both, listing):
+    rows = agreed(both, lambda r: r.page(STORIES, listing))
+    assert agreed(both, lambda r: r.count(STORIES, listing)) >= len(rows) - 1
+    told = ("is_running", "kind", "actor", "namespace")
+    counts = agreed(both, lambda r: r.facets(STORIES, told, listing))
+    assert bool(rows) == bool(counts)
 
 
 @pytest.mark.parametrize("namespaces", [None, ("team",), ()])

@@ -102,11 +102,22 @@ async def test_stories_are_listed_with_how_far_they_are(told, api):
         ({"status": "ended"}, []),
         ({"namespace": "*"}, ["drain", "rollout"]),
         ({"namespace": "team"}, ["drain"]),
+        ({"filter": 'Reason contains "kernel"'}, ["drain"]),
+        ({"filter": 'Actor == "kim" and Kind == "rollout"'}, ["rollout"]),
     ],
 )  # fmt: skip
 async def test_the_list_is_narrowed(told, api, query, kinds):
     rows = (await api.get("/v1/stories", **query)).json
     assert [row["Kind"] for row in rows] == kinds
+
+
+async def test_pages_of_an_expression_follow_each_other(told, api):
+    first = await api.get("/v1/stories", filter='Actor == "kim"', per_page=1)
+    token = first.headers["X-Nomad-NextToken"]
+    rest = await api.get("/v1/stories", filter='Actor == "kim"', per_page=1, next_token=token)
+    assert [row["Kind"] for row in first.json + rest.json] == ["drain", "rollout"]
+    assert "X-Nomad-NextToken" not in rest.headers
+    assert (await api.get("/v1/stories", filter="Actor ==")).status == 400
 
 
 async def test_pages_follow_each_other(told, api):

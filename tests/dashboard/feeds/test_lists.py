@@ -16,10 +16,12 @@ from dashboard.queries.lists import read_list
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeEligibility, NodeStatus
+from scheduler.structs.story import Story, StoryKind
 from tests.builders import (
     SECOND,
     SOME_MOMENT,
@@ -38,6 +40,7 @@ VIEWS = [
     ("nodes", "sort=datacenter"), ("nodes", "sort=-cpu"), ("nodes", "prefix=node-1"),
     ("evaluations", ""), ("evaluations", "status=blocked"), ("evaluations", "sort=job"),
     ("evaluations", 'filter=JobID matches "[0-4]$"'), ("evaluations", "sort=priority"),
+    ("stories", ""), ("stories", "sort=kind"), ("stories", "each=1&status=running"),
     ("allocations", "sort=-changed"), ("allocations", "status=running"),
 ]  # fmt: skip
 
@@ -86,7 +89,7 @@ class OpenPage:
             if isinstance(piece, RowOrder):
                 known = {**self.rows, **piece.html}
                 self.rows = {row_id: known[row_id] for row_id in piece.order}
-            elif isinstance(piece, Html):
+            elif isinstance(piece, Html) and piece.target in self.around:
                 self.around[piece.target] = piece.html
 
 
@@ -128,11 +131,20 @@ def change(sqlite_store):  # noqa: C901 - one small function per kind of change
         made = make_evaluation(
             dice.randrange(80), job_id=f"j{dice.randrange(9)}",
             priority=dice.choice((10, 50)), status=dice.choice(OPEN),
+            story_id=f"{dice.randrange(9):08}-story",
         )  # fmt: skip
         before = sqlite_store.read(lambda reader: reader.evaluation(made.id))
         if before is not None:
             made = before.changed(status=EvalStatus.COMPLETE)
         write(lambda change: put_found(change, made))
+
+    def story():
+        number = dice.randrange(30)
+        made = Story(
+            id=f"{number:08}-story", kind=dice.choice(tuple(StoryKind)), namespace="default",
+            parent_job_id="cron", create_index=number, create_time=SOME_MOMENT,
+        )  # fmt: skip
+        write(lambda change: change.put(STORIES, made))
 
     def allocation():
         made = make_allocation(number=dice.randrange(70))
@@ -146,7 +158,7 @@ def change(sqlite_store):  # noqa: C901 - one small function per kind of change
     def write(work):
         sqlite_store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
 
-    changes = (job, gone, node, evaluation, allocation)
+    changes = (job, gone, node, evaluation, allocation, story)
 
     def one():
         dice.choice(changes)()

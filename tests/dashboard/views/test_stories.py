@@ -11,11 +11,11 @@ from dashboard.stories.gathered import ALL_READ
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
-from scheduler.state.story_nouns import STORIES
+from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.writes.nodes import write_node
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
-from scheduler.structs.story import Story, StoryKind
+from scheduler.structs.story import Story, StoryKind, StoryNode
 from tests.builders import SECOND, SOME_MOMENT, make_evaluation, make_node
 from tests.dashboard.views.conftest import Browser
 from tests.people import account_with
@@ -176,9 +176,49 @@ def test_the_list_narrows_by_kind_job_and_who(told, browser):
 
 def test_what_runs_stands_before_what_has_ended(told, browser):
     context = browser.get("/stories/").context
-    assert [line.story.id for line in context["running"]] == [OURS.id]
-    assert {each["row"].story.id for each in context["ended"]} == {THEIRS.id, CLUSTER.id}
+    assert listed_rows(context) == ["running", OURS.id, "ended", CLUSTER.id, THEIRS.id]
     assert context["strong"] == "1 story runs; 1 may need a person."
+
+
+def listed_rows(context):
+    return [*context["list"].rows]
+
+
+def test_the_list_is_sorted_by_its_heads_and_counted_by_its_facets(told, browser, guest):
+    context = browser.get("/stories/", sort="began").context
+    assert listed_rows(context) == [OURS.id, THEIRS.id, CLUSTER.id]
+    facets = {facet.name: facet for facet in context["list"].facets}
+    told = {choice.word: choice.count for choice in facets["kind"].choices}
+    assert told == {"all": 3, "Drain": 1, "Scaling": 2}
+    counts = [choice.count for choice in facets["status"].choices]
+    assert counts == [3, 1, 2]
+    seen = guest.get("/stories/").context["list"]
+    assert seen.facets[0].choices[0].count == seen.total == 2
+
+
+def test_a_namespace_is_shown_with_what_the_cluster_did(told, browser):
+    context = browser.get("/stories/", namespace="secret", sort="began").context
+    assert listed_rows(context) == [THEIRS.id, CLUSTER.id]
+    assert context["list"].told == "2 of 2 fit"
+
+
+def test_nobody_learns_of_a_hidden_job_by_asking_for_its_stories(told, guest):
+    assert CLUSTER.id in guest.get("/stories/").text
+    assert CLUSTER.id not in guest.get("/stories/", job="secret/hidden-job").text
+
+
+def test_a_node_is_asked_for_by_its_name_or_id(told, store, browser):
+    link = StoryNode(story_id=CLUSTER.id, node_id=make_node().id, kind=StoryKind.DRAIN)
+
+    def work(change):
+        write_node(change, make_node(name="one"))
+        change.put(STORY_NODES, link)
+
+    store.write(WriteKind.NODE_REGISTRATION, work, now=SOME_MOMENT)
+    for asked in ("one", make_node().id):
+        context = browser.get("/stories/", node=asked).context
+        assert listed_rows(context) == ["ended", CLUSTER.id]
+    assert listed_rows(browser.get("/stories/", node="two").context) == []
 
 
 def test_a_large_story_is_told_from_its_columns_and_unfolds(told, store, browser):
@@ -234,12 +274,36 @@ def test_alike_stories_are_one_row_that_unfolds_and_each_has_a_list(store, brows
     store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
     answer = browser.get("/stories/")
     assert "60 launches of cron" in answer.text
-    assert "60 of 60 stories; 60 folded into 1 row" in answer.text
+    assert "all shown; 60 folded into 1 row" in answer.text
     assert "and 30 more: each in a row of" in " ".join(answer.text.split())
-    (fold,) = [row for row in answer.context["ended"] if row.get("fold")]
-    each = browser.get(fold["each_url"])
-    assert len(each.context["ended"]) == 50
-    assert browser.get("/stories/", each="1").context["ended"][0].get("fold") is None
+    (fold,) = [row for row in answer.context["list"].contexts if row.get("fold")]
+    each = browser.get(fold["each_url"]).context["list"]
+    assert (len(each.rows), each.shown, each.told) == (51, 50, "60 of 60 fit")
+    last = browser.get(each.next_url).context["list"]
+    assert (len(last.rows), last.next_url) == (11, "")
+    alone = browser.get("/stories/", each="1").context["list"]
+    assert not [row for row in alone.contexts if row.get("fold")]
+
+
+def test_a_page_of_folds_goes_on_behind_the_last_that_it_stands_for(store, browser):
+    """Four hundred launches are a row on this page and a row on the next."""
+    made = [
+        Story(id=f"{number:08}-launch", kind=StoryKind.LAUNCH, namespace="default",
+              parent_job_id="cron", create_time=SOME_MOMENT, create_index=100 + number)
+        for number in range(400)
+    ]  # fmt: skip
+
+    def work(change):
+        for story in made:
+            change.put(STORIES, story)
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    first = browser.get("/stories/").context["list"]
+    second = browser.get(first.next_url).context["list"]
+    stand_for = [row["fold"].lines for page in (first, second) for row in page.contexts[1:]]
+    ids = [line.story.id for lines in stand_for for line in lines]
+    assert ids == [story.id for story in reversed(made)]
+    assert (first.told, second.next_url) == ("300 shown; 300 folded into 1 row", "")
 
 
 def test_the_past_shows_the_cluster_as_it_was_to_those_who_may_see_nodes(told, store, browser):

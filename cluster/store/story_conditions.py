@@ -1,0 +1,45 @@
+"""What is asked of stories beside their columns: whether they run, and what had part in them.
+
+In: names. Out: conditions of statements, whose values are parameters. Nothing is read here.
+"""
+
+from typing import Any
+
+from scheduler.structs.deployment import DEPLOYMENT_ACTIVE
+from scheduler.structs.identity import JobKey
+
+_ACTIVE = ", ".join(f"'{status.value}'" for status in sorted(DEPLOYMENT_ACTIVE))
+#: The stories in which something is still to come: an evaluation, a rollout, a drain.
+RUNNING = (
+    "SELECT story_id FROM evaluation WHERE status IN ('pending', 'blocked')"  # noqa: S608 - our own text
+    f" UNION SELECT story_id FROM deployment WHERE status IN ({_ACTIVE})"
+    " UNION SELECT link.story_id FROM node CROSS JOIN story_node link"
+    " WHERE node.is_draining AND link.node_id = node.id AND link.kind = 'drain'"
+    " AND link.linked_index = (SELECT MAX(linked_index) FROM story_node"
+    " WHERE node_id = node.id AND kind = 'drain')"
+)
+#: What set a job going, and what it had part in.
+_OF_JOB = (
+    "SELECT id FROM story WHERE namespace = %s AND job_id = %s AND NOT (job_id = '')"
+    " UNION SELECT id FROM story WHERE namespace = %s AND parent_job_id = %s"
+    " AND NOT (parent_job_id = '')"
+    " UNION SELECT story_id FROM evaluation WHERE namespace = %s AND job_id = %s"
+    " UNION SELECT story_id FROM evaluation_stub WHERE namespace = %s AND job_id = %s"
+)
+_NAMED = "SELECT id FROM node WHERE name = %s"
+
+
+def runs(*, is_running: bool) -> str:
+    """That something of it is still to come, or that nothing is."""
+    return f"id {'' if is_running else 'NOT '}IN ({RUNNING})"
+
+
+def of_job(key: JobKey) -> tuple[str, list[Any]]:
+    """That the job set it going, or had part in it."""
+    return f"id IN ({_OF_JOB})", [*key] * 4
+
+
+def with_node(name: str) -> tuple[str, list[Any]]:
+    """That a node with this id or name had part in it."""
+    among = f"SELECT story_id FROM story_node WHERE node_id = %s OR node_id IN ({_NAMED})"  # noqa: S608 - our own text
+    return f"id IN ({among})", [name, name]
