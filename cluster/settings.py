@@ -118,6 +118,9 @@ BIVOUAC_SEARCH_MIN_LENGTH = env_int("BIVOUAC_SEARCH_MIN_LENGTH", 2, low=1, high=
 #: Of so many jobs, and so many nodes, metrics tell one by one.
 BIVOUAC_METRICS_OBJECTS = env_int("BIVOUAC_METRICS_OBJECTS", 1_000, low=0, high=10**5)
 BIVOUAC_SEARCH_OBJECTS = env_int("BIVOUAC_SEARCH_OBJECTS", 1_000, low=1, high=10**6)
+#: What the agent beside this server keeps, if `up` started one: client routes that name no node
+#: mean that one. Empty on a pure server.
+BIVOUAC_LOCAL_AGENT_DIR = env_text("BIVOUAC_LOCAL_AGENT_DIR")
 #: Days that the audit is kept.
 BIVOUAC_AUDIT_KEEP = env_float("BIVOUAC_AUDIT_KEEP", 90, low=0.01, high=36_500)
 #: How long what is left of collected evaluations and purged jobs is kept, and how many at most.

@@ -320,9 +320,12 @@ SERVERS = [
     *(Row("GET", f"agent/{path}", "agent:read") for path in ("monitor", "schedulers")),
     *(
         Row(_ALL, f"agent/{path}", "agent:write")
-        for path in ("pprof/heap", "keyring/list", "reload", "force-leave")
+        for path in ("pprof/heap", "keyring/list", "reload")
     ),
-    Row(_ALL, "agent/join", ANYBODY),
+    Row("PUT", "agent/join?address=other", ANYBODY),
+    Row("PUT", "agent/force-leave?node=other", "agent:write"),
+    Row("PUT", "agent/servers", "agent:write"),
+    Row("PUT", "agent/schedulers/config", "agent:write"),
     Row("GET", "operator/scheduler/configuration", "operator:read"),
     Row("PUT", "operator/scheduler/configuration", "operator:write",
         {"SchedulerAlgorithm": "binpack"}),

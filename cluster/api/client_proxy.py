@@ -12,6 +12,7 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 
+from cluster.api.local_node import local_node_id
 from cluster.api.parameters import quoted, read_flag, read_integer
 from cluster.api.request import Call
 from cluster.api.respond import answer_empty, answer_json
@@ -158,7 +159,11 @@ async def collect_on_node(call: Call) -> HttpResponse:
 
 
 async def node_id_of(call: Call, node_id: str, unknown: type[OperationRefused]) -> str:
-    """The id of a node that is there; `unknown` is what is raised for one that is not."""
+    """The id of a node that is there; `unknown` is what is raised for one that is not.
+
+    None named means the node of the agent beside this server.
+    """
+    node_id = node_id or local_node_id()
     if not node_id:
         raise OperationRefused("No local Node and node_id not provided")
     if await call.read(lambda reader: reader.node(node_id)) is None:

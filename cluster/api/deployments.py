@@ -7,11 +7,10 @@ from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
-from cluster.api.encode import to_plain
 from cluster.api.paging import Rows, check_uuid, page_of_rows, read_listing_by_uuid
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_write
-from cluster.api.stubs import allocation_stub
+from cluster.api.stubs import allocation_stub, deployment_form
 from cluster.api.watches import watch_table
 from cluster.operations.deployments import (
     NOT_FOUND,
@@ -38,7 +37,9 @@ async def list_deployments(call: Call) -> HttpResponse:
 
     def work(reader: RecordReader) -> Found:
         rows = Rows(noun=nouns.DEPLOYMENTS, namespaces=call.listed(reader, "read-job"))
-        page = page_of_rows(reader, rows, listing, to_plain)
+        page = page_of_rows(
+            reader, rows, listing, lambda each: deployment_form(each, additions=call.additions)
+        )
         index = reader.table_index("deployments")
         return Found(index=index, body=page.items, next_token=page.next_token)
 
@@ -53,7 +54,8 @@ async def read_deployment(call: Call, deployment_id: str) -> HttpResponse:
         deployment = _readable(call, reader, deployment_id)
         if deployment is None:
             return Found(index=reader.table_index("deployments"), missing=NOT_FOUND)
-        return Found(index=deployment.modify_index, body=to_plain(deployment))
+        form = deployment_form(deployment, additions=call.additions)
+        return Found(index=deployment.modify_index, body=form)
 
     return await answer_read(call, work, watch_table("deployments"))
 

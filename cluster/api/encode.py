@@ -21,6 +21,7 @@ from cluster.api.encode_rules import (
     KEPT_EMPTY,
     LEFT_OUT,
     OMITS_ZERO,
+    WRITTEN_ADDITIONS,
 )
 
 #: What JSON can hold.
@@ -34,6 +35,12 @@ _SECOND = 1_000_000_000
 def to_plain(value: msgspec.Struct) -> dict[str, Plain]:
     """One struct as a JSON object of the public API."""
     return writer_of(type(value))(value)
+
+
+def with_additions(value: msgspec.Struct) -> dict[str, Plain]:
+    """As `to_plain`, with what is ours beside the reference's fields (http-api.md 5.8)."""
+    struct = type(value)
+    return _struct_writer(struct, omits=struct in OMITS_ZERO, adds=True)(value)
 
 
 def complete_form(value: msgspec.Struct) -> dict[str, Plain]:
@@ -63,7 +70,7 @@ def writer_of(struct: type) -> ObjectWriter:
 
 @cache
 def _struct_writer(
-    struct: type, *, omits: bool, only: frozenset[str] | None = None
+    struct: type, *, omits: bool, only: frozenset[str] | None = None, adds: bool = False
 ) -> ObjectWriter:
     hints = typing.get_type_hints(struct, include_extras=True)
     fields = [
@@ -78,7 +85,10 @@ def _struct_writer(
     ]
     constants = CONSTANTS.get(struct, {}) if only is None else {}
     computed = COMPUTED.get(struct)
-    additions = ADDITIONS.get(struct, {})
+    ours = ADDITIONS.get(struct, {})
+    additions = WRITTEN_ADDITIONS.get(struct, {}) | (ours if adds else {})
+    if not adds:
+        fields = [field for field in fields if field[1] not in ours]
 
     def write(value: Any) -> dict[str, Plain]:
         plain = dict(constants)

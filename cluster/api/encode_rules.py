@@ -120,10 +120,15 @@ CONSTANTS: dict[type, dict[str, Any]] = {
     TaskState: {"Paused": ""},
 }
 
-#: Our own additions: written only when they do not hold one of these values.
+#: Our own additions (http-api.md 5.8): written for those who ask for them, and only when they do
+#: not hold one of these values.
 ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     Deployment: {"Story": ("",), "Acts": (None,)},
     Evaluation: {"Cause": (None,), "CountedEvals": (None,), "Story": ("",)},
+}
+
+#: Additions that a caller wrote: told back to everybody, only when they hold none of these values.
+WRITTEN_ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     UpdateStrategy: {"Strategy": ("", "deployment", None)},
 }
 

@@ -42,7 +42,12 @@ async def list_evaluations(call: Call) -> HttpResponse:
 
     def work(reader: RecordReader) -> Found:
         rows = _rows(call, reader, equals)
-        page = page_of_rows(reader, rows, listing, lambda each: evaluation_form(each, call.caller))
+        page = page_of_rows(
+            reader,
+            rows,
+            listing,
+            lambda each: evaluation_form(each, call.caller, additions=call.additions),
+        )
         index = reader.table_index("evaluations")
         return Found(index=index, body=page.items, next_token=page.next_token)
 
@@ -95,7 +100,7 @@ async def read_evaluation(call: Call, eval_id: str) -> HttpResponse:
         evaluation = _readable(call, reader, eval_id)
         if evaluation is None:
             return Found(index=reader.table_index("evaluations"), missing=NOT_FOUND)
-        form = evaluation_form(evaluation, call.caller)
+        form = evaluation_form(evaluation, call.caller, additions=call.additions)
         if related:
             form["RelatedEvals"] = [
                 evaluation_stub(each) for each in relatives(reader, evaluation)

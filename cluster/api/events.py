@@ -11,7 +11,7 @@ import msgspec
 from django.http import HttpResponseBase, StreamingHttpResponse
 
 from cluster.api.callers import caller_of
-from cluster.api.encode import to_plain
+from cluster.api.encode import to_plain, with_additions
 from cluster.api.parameters import unsigned
 from cluster.api.request import Call
 from cluster.api.stubs import allocation_without_job, evaluation_form
@@ -109,6 +109,8 @@ class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     topics: tuple[tuple[str, str], ...]
     #: Whose events are told; None for all.
     namespaces: frozenset[str] | None
+    #: Whether rows are told with what is ours beside the reference's fields.
+    additions: bool = False
 
     def wants(self, event: StateEvent) -> bool:
         """Whether the event is asked for, and of a namespace that is told."""
@@ -131,7 +133,7 @@ async def stream(call: Call) -> HttpResponseBase:
     topics = _topics(call)
     after = _start(call)
     namespaces = await call.read(lambda reader: _told_namespaces(call, reader))
-    subscription = StreamRequest(topics=topics, namespaces=namespaces)
+    subscription = StreamRequest(topics=topics, namespaces=namespaces, additions=call.additions)
     _require_topics(call.caller, subscription)
     lines = _lines(call, subscription, after)
     response = StreamingHttpResponse(lines, content_type="application/json")
@@ -239,7 +241,7 @@ def _public_events(
     is_silent = frame.kind in _SILENT
     wanted: Iterable[StateEvent] = filter(subscription.wants, frame.events)
     return [
-        event_form(frame, event, caller)
+        event_form(frame, event, caller, additions=subscription.additions)
         for event in wanted
         if (not is_silent or event.topic in _OURS) and _may_see(event, caller)
     ]
@@ -257,10 +259,13 @@ def _is_of_cluster(event: StateEvent) -> bool:
     return event.topic == Topic.STORY and not event.namespace
 
 
-def event_form(frame: EventFrame, event: StateEvent, caller: Caller) -> dict[str, Any]:
+def event_form(
+    frame: EventFrame, event: StateEvent, caller: Caller, *, additions: bool = False
+) -> dict[str, Any]:
     """One event as the stream writes it to a caller."""
     keys = filter_keys(event)
-    payload: dict[str, Any] = {_PUBLIC[event.topic]: _value_form(event.value, caller)}
+    value = _value_form(event.value, caller, additions=additions)
+    payload: dict[str, Any] = {_PUBLIC[event.topic]: value}
     if event.deleted:
         payload["Deleted"] = True
     return {
@@ -293,12 +298,14 @@ def _type_of(frame: EventFrame, event: StateEvent) -> str:
     return _TYPES.get(kind, str(kind))
 
 
-def _value_form(value: msgspec.Struct, caller: Caller) -> dict[str, Any]:
+def _value_form(value: msgspec.Struct, caller: Caller, *, additions: bool) -> dict[str, Any]:
     if isinstance(value, Allocation):
         return allocation_without_job(value)
     if isinstance(value, SealedVariable):
         return variable_form(value, with_lock=caller.access.is_management)
-    return evaluation_form(value, caller) if isinstance(value, Evaluation) else to_plain(value)
+    if isinstance(value, Evaluation):
+        return evaluation_form(value, caller, additions=additions)
+    return with_additions(value) if additions else to_plain(value)
 
 
 def filter_keys(event: StateEvent) -> tuple[str, ...] | None:

@@ -30,7 +30,7 @@ async def health(call: Call) -> HttpResponse:
         "ok": not faulty,
         "message": "; ".join(f"{part.name}: {part.fault}" for part in faulty) or "ok",
     }
-    if HEALTH.parts:
+    if HEALTH.parts and (faulty or call.additions):
         server["parts"] = {part.name: _told(part, monotonic) for part in HEALTH.parts}
     response = answer_json(request, {"server": server}, status=503 if faulty else 200)
     if faulty:

@@ -115,7 +115,7 @@ async def plan(call: Call, job_id: str) -> HttpResponse:
     by, now, ids = call.caller, call.now, call.ids
     planned = await call.read(lambda reader: plan_job(reader, job, by=by, now=now, ids=ids))
     planned = replace(planned, warnings=(*planned.warnings, *dropped))
-    form = plan_form(planned, with_diff=body.flag("Diff"))
+    form = plan_form(planned, with_diff=body.flag("Diff"), additions=call.additions)
     return answer_write(call.request, form, planned.index)
 
 

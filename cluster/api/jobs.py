@@ -11,7 +11,13 @@ from cluster.api.parameters import quoted, read_flag, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found
 from cluster.api.services import forms
-from cluster.api.stubs import allocation_stub, evaluation_form, job_stub, summary_form
+from cluster.api.stubs import (
+    allocation_stub,
+    deployment_form,
+    evaluation_form,
+    job_stub,
+    summary_form,
+)
 from cluster.api.watches import JOB_TABLES, watch_job, watch_row, watch_table
 from cluster.operations.errors import OperationRefused
 from cluster.store.ports import RecordReader
@@ -79,7 +85,8 @@ async def job_evaluations(call: Call, job_id: str) -> HttpResponse:
 
     def work(reader: RecordReader) -> Found:
         evaluations = [
-            evaluation_form(each, call.caller) for each in reader.evaluations_by_job(key)
+            evaluation_form(each, call.caller, additions=call.additions)
+            for each in reader.evaluations_by_job(key)
         ]
         return Found(index=reader.table_index("evaluations"), body=evaluations)
 
@@ -95,7 +102,7 @@ async def job_deployments(call: Call, job_id: str) -> HttpResponse:
     def work(reader: RecordReader) -> Found:
         job = reader.job(key)
         deployments = [
-            to_plain(deployment)
+            deployment_form(deployment, additions=call.additions)
             for deployment in reader.deployments_by_job(key)
             if every or job is None or deployment.job_create_index == job.create_index
         ]
@@ -111,7 +118,7 @@ async def job_deployment(call: Call, job_id: str) -> HttpResponse:
 
     def work(reader: RecordReader) -> Found:
         newest = next(iter(reversed(reader.deployments_by_job(key))), None)
-        body = None if newest is None else to_plain(newest)
+        body = None if newest is None else deployment_form(newest, additions=call.additions)
         return Found(index=reader.table_index("deployments"), body=body)
 
     return await answer_read(call, work, watch_row("deployments", job_id))

@@ -12,13 +12,14 @@ from cluster.api.paging import (
     ListRequest,
     Rows,
     check_uuid,
+    count_of_rows,
     page_of_rows,
     read_listing_by_uuid,
 )
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
 from cluster.api.respond import INDEX, Found, answer_write
-from cluster.api.server_facts import server_info
+from cluster.api.server_facts import rpc_address, server_info
 from cluster.api.stubs import allocation_form, node_stub
 from cluster.api.watches import watch_row, watch_table
 from cluster.operations.errors import OperationRefused
@@ -121,17 +122,25 @@ async def set_eligibility(call: Call, node_id: str) -> HttpResponse:
 
 
 async def evaluate(call: Call, node_id: str) -> HttpResponse:
-    """PUT /v1/node/<id>/evaluate."""
-    return await _evaluations_written(call, evaluate_node, node_id)
+    """PUT /v1/node/<id>/evaluate; the answer also says what a node is told of the servers."""
+    written = await call.write(evaluate_node, node_id)
+    every = Rows(noun=nouns.NODES)
+    node_count = await call.read(lambda reader: count_of_rows(reader, every, ListRequest()))
+    told = {
+        "LeaderRPCAddr": rpc_address(),
+        "NumNodes": node_count,
+        "SchedulingEligibility": written.node.scheduling_eligibility,
+        "Servers": [server_info()],
+    }
+    return _evaluations_written(call, written, told)
 
 
 async def purge(call: Call, node_id: str) -> HttpResponse:
-    """PUT /v1/node/<id>/purge."""
-    return await _evaluations_written(call, purge_node, node_id)
+    """PUT /v1/node/<id>/purge: a node that is gone is told of no servers."""
+    return _evaluations_written(call, await call.write(purge_node, node_id), {})
 
 
-async def _evaluations_written(call: Call, operation: Any, node_id: str) -> HttpResponse:
-    written = await call.write(operation, node_id)
+def _evaluations_written(call: Call, written: NodeWritten, told: dict[str, Any]) -> HttpResponse:
     form = _update_form(written) | {
         "HeartbeatTTL": 0,
         "Features": 0,
@@ -141,9 +150,10 @@ async def _evaluations_written(call: Call, operation: Any, node_id: str) -> Http
         "NextToken": "",
         "NumNodes": 0,
         "SchedulingEligibility": "",
-        "Servers": [server_info()],
+        "Servers": None,
         "SignedIdentity": None,
     }
+    form |= told
     return answer_write(call.request, form, written.index)
 
 

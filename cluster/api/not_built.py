@@ -17,6 +17,8 @@ _ENTERPRISE = "Nomad Enterprise only endpoint"
 VOLUMES = "Volumes are not built yet."
 
 NO_LICENSE = "There is no license to install: Bivouac has none."
+NO_POOL = "How many evaluations are worked on at once is a setting here: BIVOUAC_WORKERS."
+NO_OTHER_SERVERS = "Agents are told the address of their servers when they start: BIVOUAC_ADDR."
 NO_GROUP = "Servers share a database here: there is no Raft group."
 RAFT = r"operator/(?:raft|autopilot)/.*"
 
@@ -25,11 +27,9 @@ NOT_BUILT: dict[str, str] = {
     r"agent/monitor/export": "Reading the log of the past through the API is not built yet.",
     r"agent/host": "Facts about an agent's machine are not built yet.",
     r"agent/pprof/.*": "There are no profiles to take: this server is not a Go program.",
-    r"agent/(?:join|force-leave)": "Servers share a database here: there is no gossip to join.",
     r"agent/keyring/.*": "Servers share a database here: there is no gossip to encrypt.",
     r"agent/reload": "Reloading an agent's configuration is not built yet.",
     r"client/allocation/[^/]*/exec": "Running a command inside an allocation is not built yet.",
-    r"client/allocation/[^/]*/pause": "Enterprise only",
     r"job/.*/action": "Actions of tasks are not built yet.",
     RAFT: NO_GROUP,
     r"operator/utilization": _ENTERPRISE,
@@ -42,13 +42,19 @@ NOT_BUILT: dict[str, str] = {
 }
 
 
+#: What the reference's open edition refuses by itself: its 500 is 400 here (http-api.md 1.6).
+REFUSED: dict[str, str] = {
+    r"client/allocation/[^/]*/pause": "Enterprise only",
+}
+
+
 def answer_not_built(
-    sentence: str, ask: Callable[[Call], None] = lambda _call: None
+    sentence: str, ask: Callable[[Call], None] = lambda _call: None, *, status: int = 501
 ) -> Callable[..., Awaitable[HttpResponse]]:
     """A view that says what is not built, to those whom `ask` does not refuse."""
 
     async def view(call: Call, **_path: str) -> HttpResponse:
         ask(call)
-        return refusal(501, sentence)
+        return refusal(status, sentence)
 
     return view

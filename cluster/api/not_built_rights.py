@@ -42,11 +42,6 @@ def _either(reading: Right, writing: Right) -> Right:
     return lambda call: (reading if call.request.method == "GET" else writing)(call)
 
 
-def _join_or_leave(call: Call) -> None:
-    if call.request.path.endswith("/force-leave"):
-        require_writes(call.caller, "agent")
-
-
 def _raft_or_autopilot(call: Call) -> None:
     if "/raft/" in call.request.path:
         require_management(call.caller)
@@ -99,8 +94,9 @@ def _volume(call: Call) -> None:
 RIGHTS: dict[str, Right] = {
     r"agent/monitor/export": _reading("agent"),
     r"agent/host": _reading("agent"),
+    r"agent/schedulers/config": _writing("agent"),
+    r"agent/servers": _writing("agent"),
     r"agent/pprof/.*": _writing("agent"),
-    r"agent/(?:join|force-leave)": _join_or_leave,
     r"agent/keyring/.*": _writing("agent"),
     r"agent/reload": _writing("agent"),
     r"client/allocation/[^/]*/exec": _of_namespace("alloc-exec"),

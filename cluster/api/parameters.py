@@ -105,6 +105,11 @@ def is_pretty(query: QueryDict) -> bool:
     return "pretty" in query and query["pretty"] != "0"
 
 
+def asks_for_additions(query: QueryDict) -> bool:
+    """Whether the answer is to hold what is ours beside the reference's fields."""
+    return "additions" in query and read_flag(query, "additions") is not False
+
+
 def unsigned(text: str) -> int | None:
     """The number a text of digits says, if it fits 64 bits."""
     if not text.isascii() or not text.isdigit() or len(text) > 20:

@@ -9,7 +9,7 @@ from cluster.jobspec.problems import warning_text
 from cluster.operations.job_plan import PlannedJob
 
 
-def plan_form(planned: PlannedJob, *, with_diff: bool) -> dict[str, Any]:
+def plan_form(planned: PlannedJob, *, with_diff: bool, additions: bool) -> dict[str, Any]:
     """JobPlanResponse. `Placements` is ours: where each allocation would go, with its scores."""
     annotations = to_plain(planned.annotations)
     preempted = [allocation_stub(alloc) for alloc in planned.preempted]
@@ -28,7 +28,7 @@ def plan_form(planned: PlannedJob, *, with_diff: bool) -> dict[str, Any]:
         "Warnings": warning_text(planned.warnings),
     }
     placements = [to_plain(placement) for placement in planned.placements]
-    if placements:
+    if placements and additions:
         form["Placements"] = placements
     return form
 

@@ -15,7 +15,7 @@ from cluster.api.audit_words import note_not_done
 from cluster.api.body import Body, read_body, read_optional_body
 from cluster.api.callers import caller_of
 from cluster.api.pace import TooMany, require_pace
-from cluster.api.parameters import check_stale
+from cluster.api.parameters import asks_for_additions, check_stale
 from cluster.api.respond import answer_empty, refusal
 from cluster.jobspec.problems import JobProblems
 from cluster.operations.errors import Conflict, NotAllowed, OperationRefused, TooLarge
@@ -56,6 +56,11 @@ class Call:
     def namespace(self) -> str:
         """The namespace asked for; may be `*`."""
         return self.query.get("namespace") or DEFAULT_NAMESPACE
+
+    @cached_property
+    def additions(self) -> bool:
+        """Whether what is ours beside the reference's fields is asked for (http-api.md 5.8)."""
+        return asks_for_additions(self.query)
 
     def key_of_job(self, job_id: str) -> JobKey:
         """The key of a job in the namespace asked for."""

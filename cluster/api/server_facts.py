@@ -13,6 +13,7 @@ from django.conf import settings
 from django.http import HttpResponse
 
 from cluster.api.agent_config import empty_config
+from cluster.api.local_node import local_node_id
 from cluster.api.request import Call
 from cluster.api.respond import answer_json
 from cluster.operations.rights import require_reads
@@ -49,7 +50,11 @@ async def regions(call: Call) -> HttpResponse:
 async def agent_self(call: Call) -> HttpResponse:
     """GET /v1/agent/self: the reference's version where clients compare it, ours in `stats`."""
     require_reads(call.caller, "agent")
-    return answer_json(call.request, {"config": _config(), "member": _member(), "stats": _stats()})
+    stats = _stats()
+    if node_id := local_node_id():
+        # Clients look here for the node of this machine.
+        stats["client"] = {"node_id": node_id}
+    return answer_json(call.request, {"config": _config(), "member": _member(), "stats": stats})
 
 
 async def members(call: Call) -> HttpResponse:

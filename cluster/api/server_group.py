@@ -13,7 +13,8 @@ from django.http import HttpResponse
 from cluster.api.request import Call
 from cluster.api.respond import answer_empty, answer_json
 from cluster.api.server_facts import SCHEDULERS, rpc_address, server_name
-from cluster.operations.rights import require_management, require_reads
+from cluster.operations.errors import OperationRefused
+from cluster.operations.rights import require_management, require_reads, require_writes
 from cluster.store.access import the_store
 from cluster.store.health import HEALTH, LEADER, RECORD
 from cluster.store.leader_news import LeaderNews, read_news
@@ -22,6 +23,7 @@ from cluster.versions import REFERENCE_VERSION
 
 _UNHEALTHY = 429
 _RAFT_PROTOCOL = "3"
+_NO_GOSSIP = "servers share a database here, there is no gossip"
 
 
 async def raft_configuration(call: Call) -> HttpResponse:
@@ -89,6 +91,28 @@ async def autopilot_health(call: Call) -> HttpResponse:
         "Servers": [server],
     }
     return answer_json(call.request, body, status=_UNHEALTHY if faults else 200)
+
+
+async def join(call: Call) -> HttpResponse:
+    """PUT /v1/agent/join: nobody is joined; the answer says why, as of a join that failed."""
+    addresses = call.query.getlist("address")
+    if not any(addresses):
+        raise OperationRefused("missing address to join")
+    told = "".join(f"\t* failed to join {each}: {_NO_GOSSIP}\n" for each in addresses)
+    counted = "1 error" if len(addresses) == 1 else f"{len(addresses)} errors"
+    error = f"{counted} occurred:\n{told}\n"
+    return answer_json(call.request, {"num_joined": 0, "error": error, "warning": ""})
+
+
+async def force_leave(call: Call) -> HttpResponse:
+    """PUT /v1/agent/force-leave: no other member is here, so every other one has left."""
+    require_writes(call.caller, "agent")
+    node = call.query.get("node", "")
+    if not node:
+        raise OperationRefused("missing node to force leave")
+    if node == server_name():
+        raise OperationRefused(f"{node} answers this request and cannot be made to leave.")
+    return answer_empty()
 
 
 async def no_license(call: Call) -> HttpResponse:

@@ -7,16 +7,25 @@ from typing import Any
 
 import msgspec
 
-from cluster.api.encode import Plain, chosen_form, complete_form, to_plain, writer_of
+from cluster.api.encode import (
+    Plain,
+    chosen_form,
+    complete_form,
+    to_plain,
+    with_additions,
+    writer_of,
+)
 from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
 from scheduler.state.nouns import JOB_SUMMARIES
-from scheduler.structs.allocation import Allocation
+from scheduler.structs.allocation import Allocation, DesiredTransition
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, JobSummary
 from scheduler.structs.node import Node
 from scheduler.structs.resources import AllocatedTaskResources
 
+_NOTHING_WANTED = DesiredTransition()
 _EVAL_STUB = (
     "ID", "Namespace", "Priority", "Type", "TriggeredBy", "JobID", "NodeID", "DeploymentID",
     "Status", "StatusDescription", "WaitUntil", "NextEval", "PreviousEval", "BlockedEval",
@@ -66,11 +75,20 @@ def summary_form(reader: StateReader, job: Job) -> dict[str, Plain]:
     return form
 
 
-def evaluation_form(evaluation: Evaluation, caller: Caller) -> dict[str, Plain]:
+def evaluation_form(
+    evaluation: Evaluation, caller: Caller, *, additions: bool
+) -> dict[str, Plain]:
     """A whole evaluation; what was decided beside it is told to those who see every namespace."""
+    if not additions:
+        return to_plain(evaluation)
     if evaluation.counted_evals and not caller.access.allows_everywhere("read-job"):
         evaluation = evaluation.changed(counted_evals=())
-    return to_plain(evaluation)
+    return with_additions(evaluation)
+
+
+def deployment_form(deployment: Deployment, *, additions: bool) -> dict[str, Plain]:
+    """A whole deployment."""
+    return with_additions(deployment) if additions else to_plain(deployment)
 
 
 def evaluation_stub(evaluation: Evaluation) -> dict[str, Plain]:
@@ -120,6 +138,9 @@ def allocation_without_job(alloc: Allocation) -> dict[str, Plain]:
     shared = alloc.allocated_resources.shared
     networks = [writer_of(type(network))(network) for network in shared.networks] or None
     form = to_plain(alloc)
+    if alloc.desired_transition == _NOTHING_WANTED:
+        # The reference leaves it out; stubs always have it.
+        del form["DesiredTransition"]
     form["TaskResources"] = tasks
     form["SharedResources"] = _no_resources() | {"DiskMB": shared.disk_mb, "Networks": networks}
     form["Resources"] = _no_resources() | {

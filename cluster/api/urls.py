@@ -41,7 +41,17 @@ from cluster.api import (
     webhooks,
 )
 from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
-from cluster.api.not_built import NO_GROUP, NO_LICENSE, NOT_BUILT, RAFT, VOLUMES, answer_not_built
+from cluster.api.not_built import (
+    NO_GROUP,
+    NO_LICENSE,
+    NO_OTHER_SERVERS,
+    NO_POOL,
+    NOT_BUILT,
+    RAFT,
+    REFUSED,
+    VOLUMES,
+    answer_not_built,
+)
 from cluster.api.not_built_rights import RIGHTS, everybody
 from cluster.api.request import View, door, unknown_path
 
@@ -199,9 +209,19 @@ _SERVER = [
     _open_route("regions", GET=server_facts.regions),
     _route("agent/self", GET=server_facts.agent_self),
     _route("agent/members", GET=server_facts.members),
-    _route("agent/servers", GET=server_facts.servers),
+    _route(
+        "agent/servers",
+        GET=server_facts.servers,
+        PUT=answer_not_built(NO_OTHER_SERVERS, RIGHTS["agent/servers"]),
+    ),
+    _route("agent/join", PUT=server_group.join),
+    _route("agent/force-leave", PUT=server_group.force_leave),
     _open_route("agent/health", GET=health.health),
-    _route("agent/schedulers/config", GET=server_facts.schedulers),
+    _route(
+        "agent/schedulers/config",
+        GET=server_facts.schedulers,
+        PUT=answer_not_built(NO_POOL, RIGHTS["agent/schedulers/config"]),
+    ),
     _route(
         "operator/scheduler/configuration",
         GET=operator.read_scheduler_settings,
@@ -288,6 +308,14 @@ _NOT_BUILT = [
     for pattern, sentence in NOT_BUILT.items()
 ]
 
+_REFUSED = [
+    re_path(
+        rf"^{pattern}\Z",
+        door(dict.fromkeys(_METHODS, answer_not_built(sentence, RIGHTS[pattern], status=400))),
+    )
+    for pattern, sentence in REFUSED.items()
+]
+
 _ACL = [
     *(_route(pattern, **views) for pattern, views in ACL_ROUTES.items()),
     *(_open_route(pattern, **views) for pattern, views in OPEN_ACL_ROUTES.items()),
@@ -311,6 +339,7 @@ urlpatterns = [
     *_SERVER_GROUP,
     # Before the jobs, whose ids may end like any of them.
     *_NOT_BUILT,
+    *_REFUSED,
     *_ACL,
     _route(rf"node/pool/(?P<name>{_ANY})/nodes", GET=node_pools.pool_nodes),
     _route(rf"node/pool/(?P<name>{_ANY})/jobs", GET=node_pools.pool_jobs),

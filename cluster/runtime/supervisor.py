@@ -75,6 +75,7 @@ class _Supervisor:
         self, data_dir: Path, options: UpOptions, welcome: Welcome, write: Callable[[str], None]
     ) -> None:
         self.data_dir = data_dir
+        self.agent_dir = data_dir / "agent"
         self.options = options
         self.welcome = welcome
         self.write = write
@@ -93,6 +94,7 @@ class _Supervisor:
             # Celery would check the whole project, pages included, at each start.
             "CELERY_SKIP_CHECKS": "1",
             **({"BIVOUAC_DEMO": "1"} if self.options.demo else {}),
+            "BIVOUAC_LOCAL_AGENT_DIR": str(self.agent_dir) if self.options.agent else "",
         }
         if not os.environ.get("REDIS_URL"):
             redis = embedded_redis(self.data_dir)
@@ -165,7 +167,7 @@ class _Supervisor:
                     {
                         "BIVOUAC_ADDR": self.welcome.address,
                         "BIVOUAC_JOIN_TOKEN": self.welcome.join_token,
-                        "BIVOUAC_AGENT_DIR": str(self.data_dir / "agent"),
+                        "BIVOUAC_AGENT_DIR": str(self.agent_dir),
                         "BIVOUAC_RAW_EXEC": "1",
                         # Its tasks may reach what they like here; so may their downloads.
                         "BIVOUAC_ARTIFACT_PRIVATE_ADDRESSES": "1",

@@ -27,7 +27,7 @@ NO_SECOND_TRY = {
 
 def deployment(cluster: Site, version: int) -> dict:
     """Of a version of the job; empty while there is none."""
-    found = cluster.get("/v1/job/web/deployments")
+    found = cluster.get("/v1/job/web/deployments?additions")
     return next((each for each in found if each["JobVersion"] == version), {})
 
 

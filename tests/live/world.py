@@ -85,7 +85,7 @@ class World:
         """The newest evaluation of a job with this trigger, once there is one."""
 
         def find() -> dict[str, Any] | None:
-            listed = self.get(f"job/{job_id}/evaluations")
+            listed = self.get(f"job/{job_id}/evaluations?additions")
             fitting = [
                 item
                 for item in listed
@@ -113,7 +113,7 @@ class World:
     def state(self, job_id: str) -> str:
         """How a job stands, for who reads why a wait ended in vain."""
         allocs = self.allocations(job_id)
-        evals = self.get(f"job/{job_id}/evaluations")
+        evals = self.get(f"job/{job_id}/evaluations?additions")
         said = [
             *(f"{a['ClientStatus']} on {a['NodeName']}: {a['TaskStates']}" for a in allocs),
             *(f"{e['TriggeredBy']} {e['Status']}: {e.get('FailedTGAllocs')}" for e in evals),

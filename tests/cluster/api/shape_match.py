@@ -5,8 +5,8 @@ object, an object `{"*": shape}` for free keys, or `{"anyOf": [...]}`. `key?` ma
 alone and `unseen` are no rule: only empty values were met in the recordings.
 """
 
-#: Fields that clients of the reference pass over (http-api.md 5.8).
-OUR_ADDITIONS = {"Cause", "CountedEvals", "Placements", "Strategy"}
+#: What a job file of ours may say and the reference's may not (http-api.md 5.8).
+OUR_ADDITIONS = {"Strategy"}
 
 _TYPES = {
     "string": str,

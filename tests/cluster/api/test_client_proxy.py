@@ -63,6 +63,29 @@ async def streamed(answer):
     return b"".join([piece async for piece in answer.streaming_content])
 
 
+@pytest.fixture
+def beside_an_agent(settings, tmp_path):
+    """`up` started an agent beside this server, and it has run once."""
+    settings.BIVOUAC_LOCAL_AGENT_DIR = str(tmp_path)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "client-id").write_text(f"{NODE}\n")
+
+
+async def test_who_names_no_node_means_the_one_beside_the_server(
+    placed, agent_with, beside_an_agent
+):
+    agent = agent_with(b'{"CPU":[]}')
+    assert (await placed.get("/v1/client/stats")).json == {"CPU": []}
+    assert [(node, verb) for node, verb, _ in agent.asked] == [(NODE, "host.stats")]
+    assert (await placed.get("/v1/agent/self")).json["stats"]["client"] == {"node_id": NODE}
+
+
+async def test_before_that_agent_has_started_there_is_no_such_node(placed, settings, tmp_path):
+    settings.BIVOUAC_LOCAL_AGENT_DIR = str(tmp_path)
+    assert (await placed.get("/v1/client/stats")).status == 400
+    assert "client" not in (await placed.get("/v1/agent/self")).json["stats"]
+
+
 async def test_logs_are_passed_on_as_they_come(placed, agent_with):
     agent = agent_with(b'{"Data":"aGk="}', b"{}")
 

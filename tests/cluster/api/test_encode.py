@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.api.encode import complete_form, instant_text, to_plain
+from cluster.api.encode import complete_form, instant_text, to_plain, with_additions
 from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
@@ -62,8 +62,16 @@ def test_stubs_need_every_field():
 def test_our_additions_are_left_out_at_their_defaults():
     assert "Strategy" not in to_plain(UpdateStrategy(strategy="deployment"))
     assert to_plain(UpdateStrategy(strategy="stagger"))["Strategy"] == "stagger"
-    assert not {"Cause", "CountedEvals"} & complete_form(Evaluation()).keys()
-    assert complete_form(Evaluation(counted_evals=("a",)))["CountedEvals"] == ["a"]
+    assert not {"Cause", "CountedEvals"} & with_additions(Evaluation()).keys()
+
+
+def test_our_additions_are_left_out_where_nobody_asks_for_them():
+    evaluation = Evaluation(counted_evals=("a",), story_id="s")
+    assert (
+        not {"CountedEvals", "Story"} & (to_plain(evaluation) | complete_form(evaluation)).keys()
+    )
+    assert with_additions(evaluation)["CountedEvals"] == ["a"]
+    assert with_additions(evaluation)["Story"] == "s"
 
 
 def test_the_desired_transition_is_always_an_object():

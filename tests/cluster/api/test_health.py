@@ -25,7 +25,9 @@ def see(health, **faults):
 async def test_nobody_needs_a_token_to_ask_how_the_cluster_stands(stranger, watched):
     see(watched)
 
-    answer = await stranger.get("/v1/agent/health")
+    plain = (await stranger.get("/v1/agent/health")).json
+    assert plain == {"server": {"ok": True, "message": "ok"}}
+    answer = await stranger.get("/v1/agent/health", additions="")
 
     assert answer.status == 200
     assert (answer.json["server"]["ok"], answer.json["server"]["message"]) == (True, "ok")

@@ -50,7 +50,9 @@ async def test_registering_answers_with_the_evaluation_it_made(api):
         "NextToken": "",
     }
     assert evaluation["TriggeredBy"] == "job-register"
-    assert evaluation["Cause"]["Kind"] == "job"
+    assert not {"Cause", "Story"} & evaluation.keys()
+    told = (await api.get(f"/v1/evaluation/{answer['EvalID']}", additions="")).json
+    assert told["Cause"]["Kind"] == "job"
 
 
 async def test_all_problems_of_a_job_are_named_and_nothing_is_written(api):

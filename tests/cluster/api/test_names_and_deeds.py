@@ -153,8 +153,8 @@ def beside(store, tenant):
     "path", [f"evaluation/{SEEN_EVAL}", "evaluations", "job/mine/evaluations"]
 )
 async def test_an_evaluation_names_no_evaluation_of_a_hidden_namespace(api, beside, path):
-    hidden = await beside.get(f"/v1/{path}?namespace=team")
-    shown = await api.get(f"/v1/{path}?namespace=team")
+    hidden = await beside.get(f"/v1/{path}?namespace=team&additions")
+    shown = await api.get(f"/v1/{path}?namespace=team&additions")
     assert hidden.status == shown.status == 200
     assert SEEN_EVAL in hidden.text
     assert HIDDEN_EVAL not in hidden.text

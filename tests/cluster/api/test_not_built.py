@@ -6,14 +6,17 @@ import pytest
 from django.conf import settings
 from django.urls import resolve
 
-from cluster.api.not_built import NOT_BUILT
+from cluster.api.not_built import NOT_BUILT, REFUSED
 from cluster.api.request import unknown_path
 
 SPEC = settings.BASE_DIR / "docs" / "spec"
+CHAPTERS = ("http-api.md", "doors.md", "access.md")
 #: What the chapters name that is no route of ours, and why.
 RULED_OUT = {
     "": "the prefix of all routes",
+    "acl/whoami": "the chapter says that there is no such route (access.md 6.5)",
     "client/": "the prefix of all routes of clients",
+    "fleet": "the prefix of the routes of agents, which are no clients' (cluster/agent)",
     "jobs/": "no redirect: an empty 404 (http-api.md 1.1)",
     "operator/foo": "an example of what nobody knows (doors.md 14)",
     "client/fs/x/x": "stands for the verbs, which have rows of their own",
@@ -24,7 +27,7 @@ RULED_OUT = {
 def named_paths():
     """Paths below `/v1/` in backticks, placeholders filled in."""
     found = set()
-    for chapter in ("http-api.md", "doors.md"):
+    for chapter in CHAPTERS:
         text = (SPEC / chapter).read_text().replace("\\|", "|")
         for quoted in re.findall(r"`([^`\n]*/v1/[^`\n]*)`", text):
             path = re.search(r"/v1/([^\s`]*)", quoted)[1]
@@ -50,6 +53,44 @@ def test_every_route_of_the_specification_is_there_or_said_not_to_be():
     assert unknown == sorted(RULED_OUT)
 
 
+#: Rows of the chapters that tell what a wrong method is answered with.
+WRONG_METHODS = {
+    ("DELETE", "node/pools"),
+    ("GET", "namespace"),
+    ("GET", "service/x/x"),
+    # The row names the writing of a role with and without its id in brackets.
+    ("GET", "acl/role"),
+}
+_VERBS = "GET|PUT|POST|DELETE"
+_ROUTE = re.compile(rf"((?:{_VERBS})(?:\s*[,/|]\s*(?:{_VERBS}))*)[ `]*((?:`?[^`]*`(?:, )?)+)")
+
+
+def told_methods():
+    """Method and path of every row of the chapters' tables that begins with a route."""
+    found = set()
+    for chapter in CHAPTERS:
+        for line in (SPEC / chapter).read_text().replace("\\|", "/").splitlines():
+            cell = line.split("|")[1] if line.startswith("|") else ""
+            for methods, quoted in _ROUTE.findall(cell):
+                for path in re.findall(r"(/v1/[^`\s]*|…/[^`\s]*)", quoted):
+                    plain = re.sub(r"<[^>]*>", "x", path.replace("…/", "job/x/"))
+                    plain = re.split(r"[?\[*{]", plain.removeprefix("/v1/"))[0]
+                    found |= {(method, plain) for method in re.findall(_VERBS, methods)}
+    return sorted(found - WRONG_METHODS)
+
+
+def test_every_method_the_chapters_tables_name_is_answered():
+    told = told_methods()
+    assert len(told) > 150
+    unanswered = [
+        (method, path)
+        for method, path in told
+        if method
+        not in getattr(resolve(f"/{path}", urlconf="cluster.api.urls").func, "methods", ())
+    ]
+    assert unanswered == []
+
+
 @pytest.mark.parametrize(("pattern", "sentence"), NOT_BUILT.items(), ids=list(NOT_BUILT))
 async def test_what_is_not_built_says_so_for_every_method(api, pattern, sentence):
     path = re.sub(r"\(\?:[^)]*\)\?|s\?", "", pattern)
@@ -65,12 +106,25 @@ async def test_what_is_not_built_says_so_for_every_method(api, pattern, sentence
     ("method", "path"),
     [
         ("PUT", "volumes"),
+        ("PUT", "agent/servers"),
+        ("PUT", "agent/schedulers/config"),
+        ("PUT", "operator/license"),
+        ("PUT", "operator/autopilot/configuration"),
     ],
 )
 async def test_what_can_only_be_read_says_so(api, method, path):
     answer = await api.send(method, f"/v1/{path}")
     assert answer.status == 501
-    assert answer.text.endswith("not built yet.")
+    assert re.fullmatch(r"[A-Z][^.]+(?:\.[^.]+)*\.", answer.text)
+
+
+@pytest.mark.parametrize(("pattern", "sentence"), REFUSED.items(), ids=list(REFUSED))
+async def test_what_the_references_open_edition_refuses_is_refused_in_its_words(
+    api, pattern, sentence
+):
+    for method in ("GET", "PUT"):
+        answer = await api.send(method, f"/v1/{pattern.replace('[^/]*', 'x')}")
+        assert (answer.status, answer.text) == (400, sentence)
 
 
 async def test_what_nobody_knows_stays_an_empty_answer(api):

@@ -39,6 +39,21 @@ async def test_without_a_leader_nothing_is_healthy(api):
     assert (answer.status, msgspec.json.decode(answer.content)["Healthy"]) == (429, False)
 
 
+async def test_nobody_is_joined_and_everybody_else_has_left(api):
+    joined = await api.put("/v1/agent/join?address=a&address=b")
+    assert joined.json["num_joined"] == 0
+    assert joined.json["error"].startswith("2 errors occurred:\n\t* failed to join a: servers ")
+    left = await api.put("/v1/agent/force-leave?node=nope")
+    assert (left.status, left.content) == (200, b"")
+    itself = await api.put("/v1/agent/force-leave?node=bivouac.global")
+    assert (itself.status, "cannot be made to leave" in itself.text) == (400, True)
+    for path, sentence in (
+        ("join", "missing address to join"), ("force-leave", "missing node to force leave"),
+    ):  # fmt: skip
+        refused = await api.put(f"/v1/agent/{path}")
+        assert (refused.status, refused.text) == (400, sentence)
+
+
 async def test_what_would_change_such_a_group_is_refused_by_name(api):
     for method, path in (
         ("PUT", "autopilot/configuration"), ("DELETE", "raft/peer"),

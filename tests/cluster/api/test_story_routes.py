@@ -57,10 +57,14 @@ def told(store):
     return first.id
 
 
+async def story_of(api, eval_id):
+    return (await api.get(f"/v1/evaluation/{eval_id}", additions="true")).json["Story"]
+
+
 async def test_stories_are_listed_with_how_far_they_are(told, api):
     answer = await api.get("/v1/stories")
     drain, rollout = answer.json
-    assert rollout["ID"] == (await api.get(f"/v1/evaluation/{told}")).json["Story"]
+    assert rollout["ID"] == await story_of(api, told)
     names = ("Kind", "Status", "Namespace", "JobID", "NodeCount", "Actor", "Reason")
     assert [rollout[name] for name in names] == [
         "rollout",
@@ -129,7 +133,7 @@ async def test_pages_follow_each_other(told, api):
 
 
 async def test_one_is_told_with_a_page_of_its_evaluations(told, api):
-    path = f"/v1/story/{(await api.get(f'/v1/evaluation/{told}')).json['Story']}"
+    path = f"/v1/story/{await story_of(api, told)}"
     whole = await api.get(path)
     part = await api.get(path, per_page=1)
     rest = await api.get(path, per_page=1, next_token=part.headers["X-Nomad-NextToken"])
