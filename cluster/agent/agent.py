@@ -22,6 +22,7 @@ from cluster.agent.config import AgentConfig
 from cluster.agent.drivers.driver import Driver
 from cluster.agent.drivers.mock import MockDriver
 from cluster.agent.drivers.raw_exec import RawExecDriver
+from cluster.agent.exec_sessions import ExecSessions
 from cluster.agent.fingerprint import (
     attributes_of_machine,
     default_address,
@@ -93,6 +94,7 @@ class Agent:
             self.identity,
             UsageAnswers(self.sampler, self.storage.alloc_dir),
             self.checks.results,
+            ExecSessions(self.host, allowed=not config.disable_remote_exec),
         )
         self.channel = ChannelClient(
             config.server,

@@ -4,6 +4,7 @@ In: a verb and its body. Out: bytes, in the shapes of the public API (http-api.m
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 
 import msgspec
 
@@ -12,6 +13,7 @@ from cluster.agent.alloc_host import AllocHost
 from cluster.agent.alloc_runner import TaskRefused
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.collector import collect_now, collectable
+from cluster.agent.exec_sessions import ExecSessions, nothing_given
 from cluster.agent.file_answers import FileAnswers
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.log_rotation import log_numbers
@@ -19,7 +21,7 @@ from cluster.agent.log_stream import Window, framed, plain, read_logs
 from cluster.agent.node_identity import NO_IDENTITY, NodeIdentity
 from cluster.agent.node_metadata import MetadataRefused, NodeMetadata
 from cluster.agent.usage_answers import UNMEASURED, Measured
-from cluster.operations.agent_calls import NOT_STARTED
+from cluster.operations.agent_calls import EXEC, NOT_STARTED
 from scheduler.ports import Clock
 from scheduler.structs.wire import Wire
 
@@ -80,12 +82,14 @@ class Answers:
         identity: NodeIdentity | None = None,
         measured: Measured = UNMEASURED,
         checks: Callable[[str], Mapping[str, object]] = lambda _alloc_id: {},
+        sessions: ExecSessions | None = None,
     ) -> None:
         """`measured`: what is told of usage; `checks`: what those of an allocation found.
 
         A simulated node measures nothing and checks nothing.
         """
         self._found = checks
+        self._sessions = sessions or ExecSessions(host)
         self.identity = identity
         self.host = host
         self.storage = storage
@@ -107,14 +111,18 @@ class Answers:
             **measured.verbs(host),
         }
 
-    async def answer(self, verb: str, body: Body) -> AsyncIterator[bytes]:
-        """The answer in pieces. Raises AnswerRefused."""
+    async def answer(
+        self, verb: str, body: Body, given: AsyncIterator[bytes] | None = None
+    ) -> AsyncIterator[bytes]:
+        """The answer in pieces. Raises AnswerRefused. `given`: what the caller says meanwhile."""
         answer = self._verbs.get(verb)
-        if answer is None:
+        if answer is None and verb != EXEC:
             raise AnswerRefused(f'unknown call "{verb}"', 400)
         try:
-            async for piece in answer(body):
-                yield piece
+            pieces = answer(body) if answer else self._sessions.run(body, given or nothing_given())
+            async with aclosing(pieces) as stream:  # type: ignore[type-var] # a generator
+                async for piece in stream:
+                    yield piece
         except (TaskRefused, MetadataRefused) as refused:
             raise AnswerRefused(str(refused), 400) from refused
         except msgspec.ValidationError as problem:

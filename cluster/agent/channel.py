@@ -19,9 +19,12 @@ from cluster.agent.protocol import (
     Credit,
     End,
     FromAgent,
+    FromServer,
     Hello,
     HelloAnswer,
+    Input,
     ServerCall,
+    Taken,
 )
 from cluster.operations.agent_calls import LINKS, AgentRefused, NoPathToNode
 from cluster.operations.node_identities import why_not
@@ -60,6 +63,8 @@ class AgentChannel:
         self._send = send
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Queue[_Frame]] = {}
+        #: Room for input of each call that has some.
+        self._room: dict[int, asyncio.Semaphore] = {}
 
     @classmethod
     def as_asgi(cls, now: Callable[[], int]) -> Callable[[Any, Receive, Send], Awaitable[None]]:
@@ -90,16 +95,28 @@ class AgentChannel:
             for answer in self._answers.values():
                 answer.put_nowait(NoPathToNode())
 
-    async def call(self, node_id: str, verb: str, body: dict[str, object]) -> AsyncIterator[bytes]:
-        """Ask the agent; frames arrive as it sends them."""
+    async def call(
+        self,
+        node_id: str,
+        verb: str,
+        body: dict[str, object],
+        given: AsyncIterator[bytes] | None = None,
+    ) -> AsyncIterator[bytes]:
+        """Ask the agent; frames arrive as it sends them.
+
+        `given`: what is said to it meanwhile, taken no faster than the agent takes it.
+        """
         number = next(self._numbers)
         frames: asyncio.Queue[_Frame] = asyncio.Queue()
         self._answers[number] = frames
         ended = False
+        speaking = None
         try:
             await self._say(
                 ServerCall(id=number, node_id=node_id, verb=verb, body=body, credit=WINDOW)
             )
+            if given is not None:
+                speaking = asyncio.create_task(self._speak(number, given))
             taken = 0
             while True:
                 frame = await frames.get()
@@ -115,8 +132,19 @@ class AgentChannel:
                     await self._say(Credit(id=number, frames=WINDOW // 2))
         finally:
             del self._answers[number]
+            if speaking is not None:
+                speaking.cancel()
             if not ended:
                 await self._say(Cancel(id=number))
+
+    async def _speak(self, number: int, given: AsyncIterator[bytes]) -> None:
+        room = self._room[number] = asyncio.Semaphore(WINDOW)
+        try:
+            async for piece in given:
+                await room.acquire()
+                await self._say(Input(id=number, data=piece))
+        finally:
+            del self._room[number]
 
     async def _welcome(self) -> None:
         async with asyncio.timeout(HELLO_TIMEOUT_S):
@@ -157,6 +185,9 @@ class AgentChannel:
         """Frames of answers that nobody reads any more are dropped."""
         if isinstance(message, Hello):
             raise PermissionError
+        if isinstance(message, Taken):
+            self._make_room(message)
+            return
         frames = self._answers.get(message.id)
         if frames is None:
             return
@@ -167,7 +198,13 @@ class AgentChannel:
         else:
             frames.put_nowait(_verdict(message))
 
-    async def _say(self, message: ServerCall | Credit | Cancel | HelloAnswer) -> None:
+    def _make_room(self, message: Taken) -> None:
+        room = self._room.get(message.id)
+        for _ in range(min(message.pieces, WINDOW)):
+            if room is not None:
+                room.release()
+
+    async def _say(self, message: FromServer) -> None:
         await self._send({"type": "websocket.send", "bytes": msgspec.msgpack.encode(message)})
 
 

@@ -6,6 +6,7 @@ In: calls of the server. Out: what `Answers` says to them, in frames, as fast as
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from typing import Protocol
 
 import msgspec
@@ -21,7 +22,9 @@ from cluster.agent.protocol import (
     FromServer,
     Hello,
     HelloAnswer,
+    Input,
     ServerCall,
+    Taken,
 )
 from cluster.agent.retry import MAX_CALLS_PER_S
 
@@ -48,8 +51,13 @@ class AnswerRefused(Exception):
 class Answerer(Protocol):
     """Answers the calls of one node."""
 
-    def answer(self, verb: str, body: dict[str, object]) -> AsyncIterator[bytes]:
-        """The answer in pieces. Raises AnswerRefused, before or between them."""
+    def answer(
+        self, verb: str, body: dict[str, object], given: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        """The answer in pieces. Raises AnswerRefused, before or between them.
+
+        `given`: what the caller says meanwhile, for ever; one who hangs up closes the answer.
+        """
 
 
 class ChannelClient:
@@ -106,6 +114,7 @@ class _Connection:
         self._client = client
         self._credit: dict[int, asyncio.Semaphore] = {}
         self._work: dict[int, asyncio.Task[None]] = {}
+        self._given: dict[int, asyncio.Queue[bytes]] = {}
         #: The server took us in.
         self.was_welcome = False
 
@@ -125,6 +134,7 @@ class _Connection:
             self.was_welcome = True
         elif isinstance(message, ServerCall):
             self._credit[message.id] = asyncio.Semaphore(message.credit)
+            self._given[message.id] = asyncio.Queue()
             task = asyncio.get_running_loop().create_task(self._answer(message))
             self._work[message.id] = task
             task.add_done_callback(lambda _task: self._forget(message.id))
@@ -132,12 +142,23 @@ class _Connection:
             for _ in range(message.frames):
                 if message.id in self._credit:
                     self._credit[message.id].release()
+        elif isinstance(message, Input):
+            if message.id in self._given:
+                self._given[message.id].put_nowait(message.data)
         elif message.id in self._work:
             self._work[message.id].cancel()
 
     def _forget(self, number: int) -> None:
         self._work.pop(number, None)
         self._credit.pop(number, None)
+        self._given.pop(number, None)
+
+    async def _heard(self, number: int) -> AsyncIterator[bytes]:
+        """What the caller says; the server sends more as pieces are taken."""
+        given = self._given[number]
+        while True:
+            yield await given.get()
+            await self._say(Taken(id=number))
 
     async def _answer(self, call: ServerCall) -> None:
         credit = self._credit[call.id]
@@ -145,10 +166,13 @@ class _Connection:
             answerer = self._client.answerers.get(call.node_id)
             if answerer is None:
                 raise AnswerRefused(f"Unknown node {call.node_id}", 404)
-            async for piece in answerer.answer(call.verb, call.body):
-                for begin in range(0, len(piece), FRAME):
-                    await credit.acquire()
-                    await self._say(Chunk(id=call.id, data=piece[begin : begin + FRAME]))
+            pieces = answerer.answer(call.verb, call.body, self._heard(call.id))
+            # What an answer holds open is closed with it, whoever ends it.
+            async with aclosing(pieces) as answer:  # type: ignore[type-var] # it is a generator
+                async for piece in answer:
+                    for begin in range(0, len(piece), FRAME):
+                        await credit.acquire()
+                        await self._say(Chunk(id=call.id, data=piece[begin : begin + FRAME]))
         except AnswerRefused as refused:
             await self._say(End(id=call.id, status=refused.status, error=str(refused)))
         except (OSError, ValueError, LookupError, msgspec.MsgspecError) as problem:

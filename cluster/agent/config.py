@@ -28,6 +28,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     host_volumes: tuple[HostVolume, ...] = ()
     #: Running commands of the host is off unless the node's owner wants it.
     raw_exec: bool = False
+    #: Nobody runs commands inside the tasks of this node.
+    disable_remote_exec: bool = False
     max_kill_timeout_s: float = 30.0
     #: 0: what the machine has.
     cpu_mhz: int = 0

@@ -230,6 +230,20 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
     id: int
 
 
+class Input(msgspec.Struct, frozen=True, kw_only=True, tag="input"):
+    """Server to agent: the next piece of what is said during call `id`, while there is credit."""
+
+    id: int
+    data: bytes
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True, tag="taken"):
+    """Agent to server: that many pieces of input of call `id` were taken; more are welcome."""
+
+    id: int
+    pieces: int = 1
+
+
 class Chunk(msgspec.Struct, frozen=True, kw_only=True, tag="chunk"):
     """Agent to server: the next piece of answer `id`."""
 
@@ -258,8 +272,8 @@ class HelloAnswer(msgspec.Struct, frozen=True, kw_only=True, tag="welcome"):
     nodes: tuple[str, ...]
 
 
-FromAgent = Hello | Chunk | End
-FromServer = HelloAnswer | ServerCall | Credit | Cancel
+FromAgent = Hello | Chunk | End | Taken
+FromServer = HelloAnswer | ServerCall | Credit | Cancel | Input
 
 Message = TypeVar("Message")
 

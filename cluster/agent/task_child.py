@@ -19,6 +19,7 @@ from typing import Any
 Spec = Mapping[str, Any]
 _ERROR_FD = 3
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _OPEN_FILES = 1 << 20
 
 
@@ -102,10 +103,16 @@ def settle_on_host(spec: Spec) -> None:
     os.chdir(spec["directory"])
 
 
-def die_with_parent() -> None:
-    """Have the kernel end this process as soon as the one that forked it is gone."""
+def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel send that signal as soon as the process that forked this one is gone."""
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever children leave behind, so that it can be ended too."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def become_user(user: Mapping[str, Any]) -> None:

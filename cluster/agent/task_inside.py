@@ -1,24 +1,51 @@
 """Runs one command in the surroundings of a task that runs already, for `alloc exec`.
 
 In: the run directory of the task, what to run, descriptors 0 to 2 as the command's own, and a line
-to the agent that says why it could not start. It ends as the command does. Standard library only.
+to the agent that says why it could not start. It ends as the command does, or when it is told to
+by SIGTERM, which the end of the agent is too; whatever the command started ends with it. Standard
+library only.
 """
 
 import contextlib
 import fcntl
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
 from cluster.agent import task_child
+from cluster.agent.process_identity import children_of
+
+#: As a shell tells that SIGKILL ended something.
+_KILLED = 137
+_TERMINAL = "xterm-256color"
+
+
+class _Told(Exception):
+    """Somebody wants this to end."""
 
 
 def main(run_directory: Path, ready: int, command: list[str], *, tty: bool) -> int:
     """Run the command to its end; its exit code."""
+    signal.signal(signal.SIGTERM, _end)
+    task_child.die_with_parent(signal.SIGTERM)
+    task_child.adopt_orphans()
     fcntl.fcntl(ready, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+    try:
+        return _run(run_directory, ready, command, tty=tty)
+    except _Told:
+        return _KILLED
+    finally:
+        _end_what_is_left()
+
+
+def _run(run_directory: Path, ready: int, command: list[str], *, tty: bool) -> int:
     spec = json.loads((run_directory / "spec.json").read_bytes())
     spec["argv"] = command
+    if tty:
+        # Programs that draw ask for it, and tasks have none.
+        spec["env"] = {"TERM": _TERMINAL, **spec["env"]}
     try:
         child = task_child.start(spec, (0, 1, 2), _settle, tty=tty)
     except (OSError, task_child.NotStarted) as problem:
@@ -29,6 +56,21 @@ def main(run_directory: Path, ready: int, command: list[str], *, tty: bool) -> i
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
+
+
+def _end(_number: int, _frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Told
+
+
+def _end_what_is_left() -> None:
+    """The command, where it still runs, and everything that it started."""
+    while left := children_of(os.getpid()):
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
 
 
 def _settle(spec: task_child.Spec) -> None:

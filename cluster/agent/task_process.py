@@ -6,7 +6,6 @@ task runs or could not start, `exit.json` when it ended. Standard library only, 
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import selectors
@@ -21,7 +20,6 @@ from cluster.agent.process_identity import children_of, start_time_of
 #: Descriptors handed over: the lock that says this process lives, and the line to the agent.
 LOCK_FD = 3
 READY_FD = 4
-_PR_SET_CHILD_SUBREAPER = 36
 _CHUNK = 64 * 1024
 
 
@@ -31,7 +29,7 @@ def main(run_directory: Path) -> None:
     for unheeded in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         # A handler, not SIG_IGN: the task would inherit that.
         signal.signal(unheeded, lambda _number, _frame: None)
-    _adopt_orphans()
+    task_child.adopt_orphans()
     spec = json.loads((run_directory / "spec.json").read_bytes())
     try:
         streams = _Streams(spec)
@@ -128,12 +126,6 @@ def _code_of(child: int) -> int | None:
     """The exit code of the task, or less than 0 for a signal; None while it runs."""
     pid, status = os.waitpid(child, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if pid else None
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of whatever the task leaves behind, so that it can be ended too."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _reap_adopted(child_pid: int) -> None:

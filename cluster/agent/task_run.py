@@ -89,6 +89,11 @@ class TaskRun:
         """It will not run again by itself."""
         return self.phase is Phase.DEAD
 
+    @property
+    def has_process(self) -> bool:
+        """It runs, be it on its way to an end."""
+        return self.phase in (Phase.RUNNING, Phase.CLOSING, Phase.STOPPING)
+
     def say(self, line: TaskEvent) -> None:
         """Add a line to the history."""
         kept = (*self.state.events, line)[-events.KEPT :]

@@ -22,6 +22,8 @@ from scheduler.structs.wire import Nanoseconds
 Body = dict[str, object]
 #: How an agent refuses the output of a task of which it has none; the pages know it by this.
 NOT_STARTED = "not started yet"
+#: The verb of a session inside a task, the one during which something is said.
+EXEC = "exec"
 
 
 class NoPathToNode(NotFound):
@@ -42,8 +44,10 @@ class AgentRefused(OperationRefused):
 class AgentLink(Protocol):
     """One open channel."""
 
-    def call(self, node_id: str, verb: str, body: Body) -> AsyncIterator[bytes]:
-        """Ask the agent; frames arrive as it sends them."""
+    def call(
+        self, node_id: str, verb: str, body: Body, given: AsyncIterator[bytes] | None = None
+    ) -> AsyncIterator[bytes]:
+        """Ask the agent; frames arrive as it sends them. `given` is said to it meanwhile."""
 
 
 class AgentLinks:
@@ -164,9 +168,11 @@ async def collect_on_node(node_id: str, *, by: Caller, now: Nanoseconds) -> None
     note_done(the_store(), actor_of(by), act, at=now)
 
 
-async def send_call(node_id: str, verb: str, body: Body) -> AsyncIterator[bytes]:
+async def send_call(
+    node_id: str, verb: str, body: Body, given: AsyncIterator[bytes] | None = None
+) -> AsyncIterator[bytes]:
     """A call over the channel of a node. Asks for no right: the functions above do."""
-    frames = LINKS.link_of(node_id).call(node_id, verb, body)
+    frames = LINKS.link_of(node_id).call(node_id, verb, body, given)
     async with aclosing(frames) as stream:  # type: ignore[type-var] # links answer with generators
         async for frame in stream:
             yield frame

@@ -102,9 +102,12 @@ class InsideProcess:
         return code if code >= 0 else 128 - code
 
     def kill(self) -> None:
-        """End it by force; nothing when it has ended."""
+        """End it and whatever it started, by force; nothing when it has ended.
+
+        The small process between is told to: it kills the others, and ends last.
+        """
         if self.process.returncode is None:
-            self.process.kill()
+            self.process.terminate()
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,11 @@ class Command(BaseCommand):
         add_flag(parser, "raw-exec", "run commands of this host without isolation, as this user")
         add_flag(
             parser,
+            "disable-remote-exec",
+            "run no commands of people inside the tasks of this node",
+        )
+        add_flag(
+            parser,
             "artifact-private-addresses",
             "let jobs download from private addresses too: this host, its network, a cloud's own",
         )
@@ -117,6 +122,7 @@ def config_from(options: dict[str, object]) -> AgentConfig:
         alloc_dir=directory / "alloc",
         host_volumes=volumes,
         raw_exec=bool(options["raw_exec"]),
+        disable_remote_exec=bool(options["disable_remote_exec"]),
         max_kill_timeout_s=number("max_kill_timeout"),
         cpu_mhz=int(number("cpu_mhz")),
         memory_mb=int(number("memory_mb")),

@@ -28,7 +28,10 @@ class Answers:
         self.sent = 0
         self.ended = asyncio.Event()
 
-    async def answer(self, verb, body):
+    async def answer(self, verb, body, given):
+        if verb == "parrot":
+            async for piece in given:
+                yield piece.upper()
         if verb == "refuse":
             raise AnswerRefused("Task not running", 400)
         if verb == "echo":
@@ -130,6 +133,17 @@ async def test_a_slow_reader_slows_the_agent_and_hanging_up_stops_it(agent, answ
         for _ in range(100):
             await anext(flood)
     await asyncio.wait_for(answers.ended.wait(), PATIENCE_S)
+
+
+async def test_what_is_said_during_a_call_reaches_the_agent_in_order(agent, answers):
+    async def said():
+        for number in range(100):
+            yield f"word {number}".encode()
+        await asyncio.Event().wait()
+
+    async with aclosing(send_call(agent.node.id, "parrot", {}, said())) as parrot:
+        heard = [await anext(parrot) for _ in range(100)]
+    assert heard == [f"WORD {number}".encode() for number in range(100)]
 
 
 async def test_without_a_channel_there_is_no_path(agent):
