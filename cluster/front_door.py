@@ -23,6 +23,7 @@ from django.urls import ResolverMatch, set_script_prefix
 from django.utils.module_loading import import_string
 from whitenoise import WhiteNoise
 
+from cluster.installation import SHARED_FILES
 from cluster.route_index import RouteIndex
 
 log = logging.getLogger(__name__)
@@ -261,7 +262,7 @@ class StaticFiles:
         # one served at the length that it had at the start is cut off.
         self._files = WhiteNoise(None, prefix="static/", max_age=60, autorefresh=True)
         admin = Path(django.contrib.admin.__file__).parent / "static"
-        for directory in (settings.BASE_DIR / "static", admin):
+        for directory in (SHARED_FILES / "static", admin):
             self._files.add_files(str(directory), prefix="static/")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

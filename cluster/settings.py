@@ -16,10 +16,12 @@ from cluster.environment import (
     env_text,
     env_words,
 )
+from cluster.installation import CODE, SHARED_FILES, usual_data_directory
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+#: Of the packages; in a checkout the project's root.
+BASE_DIR = CODE
 
-BIVOUAC_DATA_DIR = Path(env_text("BIVOUAC_DATA_DIR") or BASE_DIR / ".bivouac").resolve()
+BIVOUAC_DATA_DIR = Path(env_text("BIVOUAC_DATA_DIR") or usual_data_directory()).resolve()
 BIVOUAC_HOST = env_text("BIVOUAC_HOST", "127.0.0.1")
 BIVOUAC_PORT = env_int("BIVOUAC_PORT", 4646, low=1, high=65535)
 #: How browsers and command lines reach the server; https here turns on secure cookies and HSTS.
@@ -181,7 +183,7 @@ APPEND_SLASH = False
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [SHARED_FILES / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -237,7 +239,7 @@ X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [SHARED_FILES / "static"]
 
 LANGUAGE_CODE = "en"
 #: What there are texts in; `dashboard/README.md` says how another one comes.

@@ -3,11 +3,8 @@
 Bivouac's own version stands in `pyproject.toml` alone; everything that tells it asks here.
 """
 
-import tomllib
-from pathlib import Path
+from cluster.installation import our_version
 
-_PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
-
-VERSION: str = tomllib.loads(_PROJECT.read_text())["project"]["version"]
+VERSION: str = our_version()
 #: The release of Nomad whose API and behaviour this is; clients compare it, jobs constrain on it.
 REFERENCE_VERSION = "2.0.6"

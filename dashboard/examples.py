@@ -1,9 +1,8 @@
 """The job files a person can start from: `examples/`, read once."""
 
-from pathlib import Path
-
 import msgspec
-from django.conf import settings
+
+from cluster.installation import SHARED_FILES
 
 _SUFFIX = ".nomad.hcl"
 #: In the order they teach.
@@ -19,7 +18,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _read() -> tuple[Example, ...]:
-    folder = Path(settings.BASE_DIR) / "examples"
+    folder = SHARED_FILES / "examples"
     files = {path.name.removesuffix(_SUFFIX): path for path in folder.glob(f"*{_SUFFIX}")}
     names = [name for name in _ORDER if name in files]
     names += sorted(set(files).difference(names))

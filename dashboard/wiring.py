@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from django.conf import settings
 from django.template.loader import get_template
 from django.urls import path, reverse
 
+from cluster.installation import SHARED_FILES
 from cluster.store.access import StoreAccess
 from dashboard.faults import fault_page
 from dashboard.live.consumers import ClusterConsumer
@@ -26,7 +26,7 @@ def warm_up() -> None:
     than it would without.
     """
     reverse("now")
-    templates = settings.BASE_DIR / "templates"
+    templates = SHARED_FILES / "templates"
     for file in sorted((templates / "dashboard").rglob("*.html")):
         get_template(str(file.relative_to(templates)))
 

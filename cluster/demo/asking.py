@@ -7,6 +7,8 @@ whoever asked is told so. What happens then is in the record, as everything is.
 import msgspec
 import redis
 
+from cluster.installation import typed_start
+
 #: List of `Wish`es, taken by the demo's process.
 WISHES = "demo:wishes"
 #: Set while the demo's process lives: a `Presence`.
@@ -53,7 +55,7 @@ def ask(redis_url: str, wish: Wish) -> Reply:
     try:
         with _connection(redis_url) as connection:
             if not connection.exists(PRESENCE):
-                raise NoDemo("No demo runs here. Start one with `make demo`.")
+                raise NoDemo(f"No demo runs here. Start one with `{typed_start('demo')}`.")
             connection.rpush(WISHES, msgspec.msgpack.encode(wish))
             popped = connection.blpop([REPLY_PREFIX + wish.id], timeout=PATIENCE_S)
     except redis.RedisError as error:

@@ -7,11 +7,11 @@ that takes too long is killed; one whose web process died is written off by anot
 import asyncio
 import logging
 import signal
-import sys
 
 from django.conf import settings
 from msgspec.structs import replace
 
+from cluster.installation import CODE, program
 from cluster.operations.errors import Conflict, NotFound
 from cluster.operations.rehearsals import (
     begin_rehearsal,
@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 LOOK_S = 2.0
 #: A process ends by itself when its time is over; later it is killed, seconds.
 GRACE_S = 15.0
-_MANAGE = str(settings.BASE_DIR / "manage.py")
 
 
 class RehearsalDesk:
@@ -100,7 +99,7 @@ class RehearsalDesk:
 
     async def _carry_out(self, row: StoredRehearsal) -> None:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, _MANAGE, "rehearsal", row.id, stdin=asyncio.subprocess.DEVNULL
+            *program("rehearsal", row.id), stdin=asyncio.subprocess.DEVNULL, cwd=CODE
         )
         try:
             async with asyncio.timeout(settings.BIVOUAC_REHEARSAL_SECONDS + GRACE_S):

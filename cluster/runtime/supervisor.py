@@ -18,6 +18,7 @@ from typing import TextIO
 
 from django.conf import settings
 
+from cluster.installation import program, typed_start
 from cluster.runtime.child_process import ChildProcess, start_process
 from cluster.runtime.data_lock import CannotStart, alone_in
 from cluster.runtime.embedded import data_directory, embedded_redis
@@ -66,7 +67,7 @@ def _require_free_port(host: str, port: int) -> None:
         except OSError:
             raise CannotStart(
                 f"Port {port} on {host} is taken. Set BIVOUAC_PORT to another one,"
-                f" for example BIVOUAC_PORT={port + 1} make up"
+                f" for example BIVOUAC_PORT={port + 1} {typed_start('up')}"
             ) from None
 
 
@@ -114,7 +115,7 @@ class _Supervisor:
         self.write("Stopping. Tasks of the local agent keep running; the next `up` finds them.")
         await asyncio.gather(kept, self._stop())
         await asyncio.gather(*runners)
-        self.write("Stopped. Nothing is lost: `make up` carries on.")
+        self.write(f"Stopped. Nothing is lost: `{typed_start('up')}` carries on.")
 
     async def _keep_logs_small(self) -> None:
         """Look at the sizes of the logs until told to stop."""
@@ -136,14 +137,13 @@ class _Supervisor:
         return self.children[-1]
 
     def _commands(self) -> list[tuple[str, tuple[str, ...], dict[str, str]]]:
-        python, manage = sys.executable, str(settings.BASE_DIR / "manage.py")
         celery = shlex.split(
-            f"{shlex.quote(python)} -m celery --app cluster worker --without-gossip"
+            f"{shlex.quote(sys.executable)} -m celery --app cluster worker --without-gossip"
             " --without-mingle --without-heartbeat --loglevel WARNING"
         )
         commands: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
-            ("web", (python, manage, "runweb"), {}),
-            ("leader", (python, manage, "runleader"), {}),
+            ("web", program("runweb"), {}),
+            ("leader", program("runleader"), {}),
             (
                 "workers",
                 (
@@ -163,7 +163,7 @@ class _Supervisor:
             commands.append(
                 (
                     "agent",
-                    (python, manage, "runagent"),
+                    program("runagent"),
                     {
                         "BIVOUAC_ADDR": self.welcome.address,
                         "BIVOUAC_JOIN_TOKEN": self.welcome.join_token,
@@ -179,7 +179,7 @@ class _Supervisor:
                 "BIVOUAC_ADDR": self.welcome.address,
                 "BIVOUAC_JOIN_TOKEN": self.welcome.join_token,
             }
-            commands.append(("demo", (python, manage, "rundemo"), told))
+            commands.append(("demo", program("rundemo"), told))
         return commands
 
     async def _stop(self) -> None:

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from cluster.installation import typed
 from cluster.store.backup.tables import applied_migrations, missing_migrations
 
 #: Of the lock that first starts of several machines share; any number that nobody else uses.
@@ -63,7 +64,7 @@ def _told(connection: BaseDatabaseWrapper, error: DatabaseError) -> Exception:
         return RecordUnusable(f"The record in {place} cannot be used now: {reason}.")
     return RecordUnusable(
         f"The record in {place} is damaged: {reason}. Put a backup in its place with"
-        " `manage.py restore FILE --replace`; what is there stays beside it."
+        f" `{typed('restore FILE --replace')}`; what is there stays beside it."
     )
 
 

@@ -5,6 +5,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cluster.demo.asking import NoDemo, Wish, ask, presence
 from cluster.demo.scenarios import BY_NAME, SCENARIOS
+from cluster.installation import typed_start, usual_demo_directory
 from cluster.runtime.clock import RandomIDs
 from cluster.runtime.embedded import running_redis_url
 
@@ -12,8 +13,11 @@ from cluster.runtime.embedded import running_redis_url
 class Command(BaseCommand):
     """Names the scenarios in its help."""
 
-    help = "Let a scenario happen in a demo that `make demo` has started. " + " ".join(
-        f"{scenario.name}: {scenario.shows}" for scenario in SCENARIOS
+    help = (
+        "Let a scenario happen in a demo that `"
+        + typed_start("demo")
+        + "` has started. "
+        + " ".join(f"{scenario.name}: {scenario.shows}" for scenario in SCENARIOS)
     )
     requires_system_checks = ()
 
@@ -37,7 +41,7 @@ class Command(BaseCommand):
 
 def _redis_url() -> str:
     """Of the demo on this machine: its Redis has another port and password at each start."""
-    for directory in (settings.BIVOUAC_DATA_DIR, settings.BASE_DIR / ".bivouac-demo"):
+    for directory in (settings.BIVOUAC_DATA_DIR, usual_demo_directory()):
         url = running_redis_url(directory)
         if url and presence(url) is not None:
             return url

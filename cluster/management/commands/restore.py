@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from cluster.installation import typed_start
 from cluster.runtime.backups import restore
 from cluster.runtime.data_lock import CannotStart
 from cluster.store.backup.archive import BadArchive
@@ -44,4 +45,6 @@ class Command(BaseCommand):
         )
         if done.kept is not None:
             self.stdout.write(f"What was there before is kept in {done.kept}")
-        self.stdout.write("Start with `make up`: agents say anew what became of their tasks.")
+        self.stdout.write(
+            f"Start with `{typed_start('up')}`: agents say anew what became of their tasks."
+        )

@@ -14,6 +14,7 @@ from cluster.agent.artifacts.order import Limits
 from cluster.agent.config import AgentConfig
 from cluster.agent.host_volumes import BadVolume, declared_volumes
 from cluster.agent.means import Means
+from cluster.installation import usual_agent_directory
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 
 MIB = 1024 * 1024
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         add_text(
             parser, "node-address", "", "address of its tasks; default: that of the default route"
         )
-        add_text(parser, "agent-dir", ".bivouac/agent", "what the agent and its tasks keep")
+        add_text(parser, "agent-dir", usual_agent_directory(), "what the agent and its tasks keep")
         add_text(parser, "max-kill-timeout", "30", "seconds a task may take to end, at most")
         for size in ("cpu-mhz", "memory-mb", "disk-mb"):
             add_text(parser, size, "0", "0: what the machine has")

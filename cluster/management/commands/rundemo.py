@@ -11,6 +11,7 @@ from cluster.agent.means import Means
 from cluster.demo.director import Director
 from cluster.fleet.blueprint import FleetOptions, members_of
 from cluster.fleet.fleet import Faults, Fleet
+from cluster.installation import typed, typed_start
 from cluster.management.commands.runfleet import new_join_token
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 from cluster.store.access import the_store
@@ -23,7 +24,7 @@ class Command(BaseCommand):
 
     help = (
         "Join the demo's 60 simulated nodes of three racks, and carry out scenarios that the page"
-        " Now or `manage.py demo NAME` ask for. `make demo` starts it with everything else."
+        f" Now or `{typed('demo NAME')}` ask for; `{typed_start('demo')}` starts everything."
     )
     requires_system_checks = ()
 

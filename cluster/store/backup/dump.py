@@ -12,6 +12,7 @@ from typing import BinaryIO
 import msgspec
 from django.db import connections, models
 
+from cluster.installation import typed_start
 from cluster.store.backup.archive import FORMAT, Contents, write_archive
 from cluster.store.backup.tables import applied_migrations, models_at
 from cluster.store.statements import READ_EPOCH, READ_INDEX
@@ -43,7 +44,7 @@ def write_backup(file: BinaryIO, *, now: Nanoseconds, alias: str = "default") ->
         with read_transaction(connection):
             migrations = applied_migrations(alias)
             if not migrations.get("cluster"):
-                raise NoRecord("There is no record yet: `make up` makes one.")
+                raise NoRecord(f"There is no record yet: `{typed_start('up')}` makes one.")
             with connection.cursor() as cursor:
                 cursor.execute(READ_INDEX)
                 index = int(cursor.fetchone()[0])
