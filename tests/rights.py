@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scheduler.access.capabilities import KNOWN, OF_LEVEL
+from tests.command_rights import section
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "rights.md"
 
@@ -529,7 +530,7 @@ def document() -> str:
             lines.append(
                 f"| {row.methods.replace(' ', ', ')} | `{row.shown}` | {right} | {cells} |"
             )
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *section()]) + "\n"
 
 
 def _cell(row: Row, granted: frozenset[str]) -> str:

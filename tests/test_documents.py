@@ -49,7 +49,7 @@ READERS = {
     "env_origin",
 }
 #: Of the system and of Django, not switches of Bivouac.
-FOREIGN = {"PATH", "DJANGO_SETTINGS_MODULE"}
+FOREIGN = {"PATH", "DJANGO_SETTINGS_MODULE", "XDG_DATA_HOME"}
 #: Of Django's commands, and of `runagent` what has no variable.
 COMMON_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no-color",

@@ -51,9 +51,6 @@ def test_it_holds_the_packages_and_what_they_need_and_nothing_else(tmp_path):
     about = f"bivouac-{VERSION}.dist-info/"
     assert {name for name in names if not name.startswith(about)} == expected
     assert any("/migrations/0001" in name for name in names)
-    assert any(name.endswith("static/vendor/README.md") for name in names) == any(
-        name == "static/vendor/README.md" for name in tracked()
-    )
     assert about + "licenses/LICENSE" in names
 
 

@@ -18,6 +18,7 @@ from django.urls import resolve
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from cluster.installation import typed, typed_start
 from cluster.page_addresses import job_edit_url, job_url
 from cluster.versions import VERSION
 from dashboard import wording
@@ -32,6 +33,8 @@ from scheduler.structs.job import Job
 
 register = template.Library()
 
+register.simple_tag(typed, name="typed")
+register.simple_tag(typed_start, name="typed_start")
 register.filter("number", wording.number)
 register.filter("short_id", wording.short_id)
 register.filter("short_actor", wording.short_actor)
