@@ -19,6 +19,7 @@ from cluster.agent.check_keeper import CheckKeeper
 from cluster.agent.client import ClientSettings, NodeClient
 from cluster.agent.collector import Collector
 from cluster.agent.config import AgentConfig
+from cluster.agent.control_groups import control_groups
 from cluster.agent.drivers.driver import Driver
 from cluster.agent.drivers.mock import MockDriver
 from cluster.agent.drivers.raw_exec import RawExecDriver
@@ -55,7 +56,10 @@ class Agent:
         self.storage = DiskStorage(config.state_dir, config.alloc_dir)
         self.drivers: dict[str, Driver] = {
             driver.name: driver
-            for driver in (RawExecDriver(enabled=config.raw_exec), MockDriver(means.clock.now))
+            for driver in (
+                RawExecDriver(enabled=config.raw_exec, find_groups=control_groups),
+                MockDriver(means.clock.now),
+            )
         }
         limits = Surroundings(
             max_kill_timeout=int(config.max_kill_timeout_s * SECOND), chance=means.chance

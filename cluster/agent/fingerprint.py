@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from cluster.agent.artifacts import landlock
+from cluster.agent.control_groups import version_here
 from cluster.versions import REFERENCE_VERSION
 from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import NodeCpu, NodeDisk, NodeMemory, NodeResources
@@ -116,7 +117,7 @@ def _host() -> dict[str, str]:
         "os.signals": ",".join(
             sorted(entry.name for entry in signal.Signals if entry.name not in _UNSIGNALABLE)
         ),
-        "os.cgroups.version": "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "",
+        "os.cgroups.version": str(version_here() or ""),
         **({"kernel.landlock": f"v{landlock.version()}"} if landlock.version() else {}),
         "unique.hostname": socket.gethostname(),
     }

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cluster.agent.control_groups import ControlGroup, found_group
+
 #: As text, what a started child is told by whoever wrote its specification.
 Spec = Mapping[str, Any]
 _ERROR_FD = 3
@@ -91,8 +93,24 @@ def _restore_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+def group_of(spec: Spec) -> ControlGroup | None:
+    """The control group that is the task's alone."""
+    noted = spec.get("group")
+    return found_group(noted) if noted else None
+
+
+def join_groups(spec: Spec) -> None:
+    """Into the task's own control group, or those of others that its job names. Raises OSError."""
+    group = group_of(spec)
+    if group is not None:
+        group.join()
+    for directory in spec.get("foreign_groups") or ():
+        (Path(directory) / "cgroup.procs").write_text("0")
+
+
 def settle_on_host(spec: Spec) -> None:
-    """To a place of the host: score, directory, user. Raises OSError with the reason."""
+    """To a place of the host: group, score, user, directory. Raises OSError with the reason."""
+    join_groups(spec)
     if spec.get("oom_score_adj"):
         Path("/proc/self/oom_score_adj").write_text(str(spec["oom_score_adj"]))
     user = spec.get("user")

@@ -6,7 +6,7 @@ from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_runner import AllocRunner
 from cluster.agent.artifact_hook import DownloadFailed
 from cluster.agent.artifacts.order import ArtifactRefused, FetchOrder, Limits, fetch_order
-from cluster.agent.drivers.driver import Launch, TaskDirectories
+from cluster.agent.drivers.driver import Launch, TaskDirectories, TaskLimits
 from cluster.agent.host_volumes import mounts_of
 from cluster.agent.task_environment import TaskPlace, filler, interpolated, task_variables
 from cluster.agent.task_user import login_variables
@@ -61,6 +61,7 @@ class TaskLauncher:
             user=task.user,
             logs=task.log_config,
             directories=place.directories,
+            limits=_limits(place),
             mounts=mounts_of(
                 task,
                 runner.group,
@@ -109,3 +110,18 @@ class TaskLauncher:
             region=self.region,
             directories=directories,
         )
+
+
+def _limits(place: TaskPlace) -> TaskLimits | None:
+    """What the task was granted, for its control group."""
+    granted = place.alloc.allocated_resources.tasks.get(place.task.name)
+    if granted is None:
+        return None
+    cpu = place.node.node_resources.cpu
+    return TaskLimits(
+        cpu_mhz=granted.cpu.cpu_shares,
+        memory_mb=granted.memory.memory_mb,
+        memory_max_mb=granted.memory.memory_max_mb,
+        cores=granted.cpu.reserved_cores,
+        core_mhz=cpu.cpu_shares / max(1, cpu.total_cpu_cores),
+    )

@@ -48,7 +48,9 @@ def main(run_directory: Path) -> None:
         },
     )
     code = _pump_until_end(child, streams)
-    write_atomically(run_directory / "exit.json", _ending(code))
+    write_atomically(
+        run_directory / "exit.json", _ending(code, out_of_memory=_out_of_memory(spec))
+    )
 
 
 def write_atomically(path: Path, value: object) -> None:
@@ -154,10 +156,24 @@ def _end_what_is_left(group: int) -> None:
             os.waitpid(-1, 0)
 
 
-def _ending(code: int) -> dict[str, int]:
-    if code < 0:
-        return {"exit_code": 128 - code, "signal": -code}
-    return {"exit_code": code, "signal": 0}
+def _out_of_memory(spec: task_child.Spec) -> bool:
+    """Whether the kernel killed for want of memory; afterwards the control group is gone."""
+    group = task_child.group_of(spec)
+    if group is None:
+        return False
+    # What is left may have run out of memory only because it was not ended yet.
+    kills = group.oom_kills()
+    group.remove()
+    return kills > 0
+
+
+def _ending(code: int, *, out_of_memory: bool) -> dict[str, int | bool | str]:
+    if code >= 0:
+        return {"exit_code": code, "signal": 0}
+    ending: dict[str, int | bool | str] = {"exit_code": 128 - code, "signal": -code}
+    if out_of_memory and -code == signal.SIGKILL:
+        ending |= {"oom_killed": True, "message": "OOM Killed"}
+    return ending
 
 
 def _tell(run_directory: Path, facts: dict[str, object]) -> None:

@@ -93,7 +93,7 @@ NO_CONSUL = "there is no connection to Consul"
 NO_CSI = "only volumes of type `host` are there: plugins for others (CSI) are not run"
 NO_NETWORKS = "only the network of the host is there yet"
 NO_SCALING = "kept with the job; nothing here resizes tasks by it"
-NO_LIMIT = "counted when placing; nothing limits the process"
+BY_GROUP = "held to by a control group where the agent is root and the kernel has them"
 NO_MESH = "there is no service mesh"
 _OF_CONSUL = "of services in Consul, which there is no connection to"
 _NOT_SENT = "kept with the job; the provider `nomad` stores none of it"
@@ -288,11 +288,10 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     VolumeMount: _rows("volume destination read_only propagation_mode selinux_label"),
     Action: _goes_with("action", "name command args", Fate.WARNS),
     Resources: {
-        **_rows("cpu memory_mb", why=NO_LIMIT),
+        **_rows("cpu memory_mb memory_max_mb", why=BY_GROUP),
         "cores": Row(
-            Fate.WARNS, "cores are set aside when placing, but no process is tied to them"
+            Fate.WORKS, "the task runs on them alone, but others of the node may run there too"
         ),
-        "memory_max_mb": Row(Fate.WARNS, NO_LIMIT),
         "secrets_mb": Row(Fate.WARNS, "counted when placing; secrets lie in a plain directory"),
         "networks": Row(
             Fate.WARNS, "ports are granted, but the task is not told which: use a group network"
@@ -311,14 +310,17 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     DispatchPayload: _rows("file"),
 }
 
-_NO_CGROUPS = "no task is put into a control group yet"
+_OWN_OPTION = "Bivouac's own, named as those of `docker`"
 
 #: Every option of the drivers there are; what is not named, a driver does not know.
 OPTIONS: Mapping[str, Mapping[str, Row]] = {
     "raw_exec": {
         **_rows("command args work_dir oom_score_adj denied_envvars"),
-        "cgroup_v2_override": Row(Fate.FAILS, _NO_CGROUPS),
-        "cgroup_v1_override": Row(Fate.FAILS, _NO_CGROUPS),
+        **_rows(
+            "cgroup_v2_override cgroup_v1_override",
+            why="groups that are there already; nothing is limited then",
+        ),
+        **_rows("cpu_hard_limit pids_limit", why=_OWN_OPTION),
     },
     "mock_driver": {
         **_rows("run_for exit_code exit_signal exit_err_msg kill_after start_error"),

@@ -197,7 +197,7 @@ class ProcessReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CgroupReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What the kernel counts of a control group (version 2) that holds one task alone."""
+    """What the kernel counts of a control group that holds one task alone."""
 
     user_s: float = 0.0
     system_s: float = 0.0

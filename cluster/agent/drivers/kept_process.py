@@ -14,12 +14,13 @@ import signal as signals
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from cluster.agent.control_groups import ControlGroup, ControlGroups, GroupLimits, NoControlGroups
 from cluster.agent.drivers.driver import (
     Ended,
     Handle,
@@ -28,16 +29,18 @@ from cluster.agent.drivers.driver import (
     Launch,
     StartError,
     Streams,
+    TaskLimits,
     TaskReading,
 )
 from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.drivers.process_watch import until_gone
 from cluster.agent.drivers.readings import read_task
+from cluster.agent.drivers.small_process import own_environment, run_inside
 from cluster.agent.process_identity import descendants_of, is_same_process
 from cluster.agent.restarts import Ending
+from cluster.agent.task_child import group_of
 from cluster.agent.task_process import LOCK_FD, READY_FD
 
-PROJECT = Path(__file__).resolve().parents[3]
 MEGABYTE = 1024 * 1024
 #: Seconds for the process beside a task to say that the task runs.
 READY_TIMEOUT_S = 15.0
@@ -64,6 +67,7 @@ class _Run:
     directory: Path
     process: _Process
     watch: asyncio.Task[None]
+    group: ControlGroup | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -71,11 +75,23 @@ class _Run:
         return is_same_process(self.process.pid, self.process.pid_start or 0)
 
 
+FindGroups = Callable[[], ControlGroups]
+
+
+def no_groups() -> ControlGroups:
+    """Where tasks are not to be limited. Raises NoControlGroups, always."""
+    raise NoControlGroups("tasks are not limited here")
+
+
 class KeptProcesses(ABC):
     """The processes of one node, for one driver."""
 
-    def __init__(self) -> None:
+    def __init__(self, find_groups: FindGroups = no_groups) -> None:
+        self._find_groups = find_groups
         self._runs: dict[str, _Run] = {}
+
+    #: Whether a task starts without limits where no control group can be made.
+    runs_unlimited = True
 
     @abstractmethod
     def specification(self, launch: Launch) -> dict[str, object]:
@@ -85,10 +101,35 @@ class KeptProcesses(ABC):
         """Start the command in a session of its own."""
         spec = self.specification(launch)
         directory = Path(str(handle.facts["directory"]))
+        group = await asyncio.to_thread(self._make_group, launch, spec)
+        spec["group"] = group and group.noted
         process = await asyncio.to_thread(_spawn, directory, spec)
+        if process.error and group is not None:
+            await asyncio.to_thread(group.remove)
         if process.error:
             raise StartError(process.error)
         self._watch(handle, directory, process, ended)
+
+    def _make_group(self, launch: Launch, spec: Mapping[str, object]) -> ControlGroup | None:
+        """The task's control group; None where it has none. Raises StartError and OSError."""
+        if launch.limits is None or spec.get("foreign_groups"):
+            return None
+        try:
+            groups = self._find_groups()
+        except NoControlGroups as problem:
+            if self.runs_unlimited:
+                return None
+            raise StartError(str(problem), recoverable=True) from problem
+        alloc_id, task, _ = launch.task_id.split("/", 2)
+        group = groups.group(f"{alloc_id}.{task}")
+        group.make(
+            group_limits(
+                launch.limits,
+                is_hard=bool(spec.get("cpu_hard_limit")),
+                pids=int(str(spec.get("pids_limit") or 0)),
+            )
+        )
+        return group
 
     async def recover(self, handle: Handle, ended: Ended) -> bool:
         """Go on watching it, or tell how it ended meanwhile; else end what is left of it."""
@@ -110,7 +151,7 @@ class KeptProcesses(ABC):
                 async with asyncio.timeout(timeout_s):
                     await run.gone.wait()
         if not run.gone.is_set():
-            await asyncio.to_thread(_kill_tree, run.process)
+            await asyncio.to_thread(_kill_tree, run.process, run.group)
             await run.gone.wait()
 
     async def signal(self, handle: Handle, signal: str) -> None:
@@ -126,7 +167,7 @@ class KeptProcesses(ABC):
         run = self._runs.get(handle.task_id)
         if run is None or not run.is_alive:
             raise InsideFailed(f"task {handle.task_id} is not running")
-        return await _run_inside(run, argv, streams)
+        return await run_inside(run.directory, argv, streams)
 
     def measure(self, handle: Handle, processes: ProcessTable) -> TaskReading | None:
         """Of the process and everything it started, orphans included."""
@@ -135,7 +176,7 @@ class KeptProcesses(ABC):
             return None
         # The process beside a task adopts what the task leaves behind.
         keeper = run.process.supervisor_pid
-        return read_task(processes.below(keeper), keeper)
+        return read_task(processes.below(keeper), keeper, run.group)
 
     def forget(self, handle: Handle) -> None:
         """Stop watching; the task itself is left alone."""
@@ -153,7 +194,7 @@ class KeptProcesses(ABC):
                 ended(ending)
 
         task = asyncio.get_running_loop().create_task(watch())
-        self._runs[handle.task_id] = _Run(directory, process, task)
+        self._runs[handle.task_id] = _Run(directory, process, task, _group_in(directory))
 
 
 def signal_number(name: str) -> int:
@@ -172,6 +213,19 @@ def _kill_signal(name: str) -> int:
         return int(signals.SIGINT)
 
 
+def group_limits(limits: TaskLimits, *, is_hard: bool = False, pids: int = 0) -> GroupLimits:
+    """What the control group of a task is told, by what the task was granted."""
+    most = limits.memory_max_mb or limits.memory_mb
+    return GroupLimits(
+        cpu_shares=limits.cpu_mhz,
+        cpu_count=limits.cpu_mhz / limits.core_mhz if is_hard and limits.core_mhz else 0.0,
+        memory=max(0, most) * MEGABYTE,
+        memory_low=limits.memory_mb * MEGABYTE if limits.memory_max_mb else 0,
+        pids=pids,
+        cores=limits.cores,
+    )
+
+
 def log_order(launch: Launch) -> dict[str, object] | None:
     """Where the output of the task goes; None: nowhere."""
     if launch.logs.disabled or launch.directories is None:
@@ -182,38 +236,6 @@ def log_order(launch: Launch) -> dict[str, object] | None:
         "max_files": launch.logs.max_files,
         "max_bytes": launch.logs.max_file_size_mb * MEGABYTE,
     }
-
-
-async def _run_inside(run: _Run, argv: Sequence[str], streams: Streams) -> InsideProcess:
-    near, far = os.pipe()
-    kind = "terminal" if streams.is_terminal else "pipes"
-    try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-S", "-m", "cluster.agent.task_inside",
-            str(run.directory), str(far), kind, *argv,
-            stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr,
-            env=_own_environment(), pass_fds=(far,), start_new_session=True,
-        )  # fmt: skip
-    except OSError as problem:
-        os.close(near)
-        raise InsideFailed(f"failed to start command: {problem}") from problem
-    finally:
-        os.close(far)
-    told = await asyncio.to_thread(_all_of, near)
-    if told:
-        await process.wait()
-        raise InsideFailed(f"failed to start command: {told}")
-    return InsideProcess(process)
-
-
-def _all_of(near: int) -> str:
-    with os.fdopen(near, "rb") as words:
-        return words.read().decode(errors="replace")
-
-
-def _own_environment() -> dict[str, str]:
-    """Of our small processes: nothing of the agent's but the way to programs."""
-    return {"PYTHONPATH": str(PROJECT), "PATH": os.environ.get("PATH", os.defpath)}
 
 
 def _spawn(directory: Path, spec: dict[str, object]) -> _Process:
@@ -230,7 +252,7 @@ def _spawn(directory: Path, spec: dict[str, object]) -> _Process:
         os.posix_spawn(
             sys.executable,
             [sys.executable, "-S", "-m", "cluster.agent.task_process", str(directory)],
-            _own_environment(),
+            own_environment(),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -280,6 +302,7 @@ def _find(directory: Path) -> _Process | None:
         _PAUSE.wait(0.01)
         process = _noted(directory)
     if process is None or process.error:
+        _remove_group(directory)
         return None
     if (directory / "exit.json").exists():
         return process
@@ -287,7 +310,8 @@ def _find(directory: Path) -> _Process | None:
         process.supervisor_pid, process.supervisor_start or 0
     ):
         return process
-    _kill_tree(process)
+    _kill_tree(process, _group_in(directory))
+    _remove_group(directory)
     return None
 
 
@@ -315,7 +339,8 @@ def _ending(directory: Path, process: _Process) -> Ending:
     try:
         return msgspec.json.decode((directory / "exit.json").read_bytes(), type=Ending)
     except (OSError, msgspec.MsgspecError):
-        _kill_tree(process)
+        _kill_tree(process, _group_in(directory))
+        _remove_group(directory)
         return Ending(exit_code=137, signal=9, message=_UNKNOWN_END)
 
 
@@ -325,8 +350,23 @@ def _send(run: _Run, number: int) -> None:
             os.kill(run.process.pid, number)
 
 
-def _kill_tree(process: _Process) -> None:
-    """SIGKILL to the task's group and to whatever it started outside of it."""
+def _group_in(directory: Path) -> ControlGroup | None:
+    """The control group that was made for this run."""
+    with contextlib.suppress(OSError, ValueError):
+        return group_of(json.loads((directory / "spec.json").read_bytes()))
+    return None
+
+
+def _remove_group(directory: Path) -> None:
+    group = _group_in(directory)
+    if group is not None:
+        group.remove()
+
+
+def _kill_tree(process: _Process, group: ControlGroup | None) -> None:
+    """SIGKILL to the task's groups and to whatever it started outside of them."""
+    if group is not None:
+        group.kill()
     left = set()
     if is_same_process(process.supervisor_pid, process.supervisor_start or 0):
         left |= set(descendants_of(process.supervisor_pid))

@@ -10,7 +10,9 @@ import shutil
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
+from cluster.agent.control_groups import ROOT, NoControlGroups
 from cluster.agent.drivers.driver import (
     Abilities,
     Handle,
@@ -20,7 +22,7 @@ from cluster.agent.drivers.driver import (
     healthy,
     unhealthy,
 )
-from cluster.agent.drivers.kept_process import KeptProcesses, log_order
+from cluster.agent.drivers.kept_process import FindGroups, KeptProcesses, log_order, no_groups
 from cluster.agent.task_user import find_user, hand_over
 from cluster.jobspec.left_out import option_refusals
 from scheduler.structs.node import DriverInfo
@@ -34,6 +36,13 @@ class RawExecOptions(msgspec.Struct, frozen=True):
     work_dir: str = ""
     oom_score_adj: int = 0
     denied_envvars: tuple[str, ...] = ()
+    #: Of others, for a task that is not to have a group of its own.
+    cgroup_v2_override: str = ""
+    cgroup_v1_override: tuple[dict[str, str], ...] | dict[str, str] = ()
+    #: Never more of the processor than was asked for.
+    cpu_hard_limit: bool = False
+    #: Processes and threads; 0: no limit.
+    pids_limit: int = 0
 
 
 class RawExecDriver(KeptProcesses):
@@ -42,13 +51,20 @@ class RawExecDriver(KeptProcesses):
     name = "raw_exec"
     abilities = Abilities(runs_inside=True)
 
-    def __init__(self, *, enabled: bool) -> None:
-        super().__init__()
+    def __init__(self, *, enabled: bool, find_groups: FindGroups = no_groups) -> None:
+        super().__init__(find_groups)
         self._enabled = enabled
 
     def describe(self, now: int) -> DriverInfo:
         """Offered only where the node's configuration says so."""
-        return healthy(self.name, now) if self._enabled else unhealthy("disabled", now)
+        if not self._enabled:
+            return unhealthy("disabled", now)
+        try:
+            self._find_groups()
+        except NoControlGroups as problem:
+            text = f"Healthy, but memory and processor of its tasks are not limited: {problem}"
+            return replace(healthy(self.name, now), health_description=text)
+        return healthy(self.name, now)
 
     def prepare(self, launch: Launch) -> Handle:
         """Each run has a directory of its own for the agent's notes."""
@@ -80,7 +96,26 @@ def _options(config: dict[str, object]) -> RawExecOptions:
         raise StartError(f"work_dir must be absolute: {options.work_dir}", invalid_config=True)
     if options.oom_score_adj < 0:
         raise StartError("oom_score_adj must not be negative", invalid_config=True)
+    if options.cgroup_v1_override and options.cgroup_v2_override:
+        text = "only one of cgroups_v1_override and cgroups_v2_override may be set"
+        raise StartError(text, invalid_config=True)
+    if options.pids_limit < 0:
+        raise StartError("pids_limit must not be negative", invalid_config=True)
+    _foreign_groups(options)
     return options
+
+
+def _foreign_groups(options: RawExecOptions) -> list[str]:
+    """The groups of others that the task is to be in. Raises StartError for one that leads out."""
+    given = options.cgroup_v1_override
+    named = [given] if isinstance(given, dict) else given
+    paths = [f"{controller}/{path}" for pairs in named for controller, path in pairs.items()]
+    if options.cgroup_v2_override:
+        paths.append(options.cgroup_v2_override)
+    for path in paths:
+        if ".." in Path(path).parts:
+            raise StartError(f"control group leads out: {path}", invalid_config=True)
+    return [str(ROOT / path.removeprefix(f"{ROOT}/").lstrip("/")) for path in paths]
 
 
 def _spec(launch: Launch, directories: TaskDirectories) -> dict[str, object]:
@@ -103,6 +138,9 @@ def _spec(launch: Launch, directories: TaskDirectories) -> dict[str, object]:
         "oom_score_adj": options.oom_score_adj,
         "user": user and {"uid": user.uid, "gid": user.gid, "groups": user.groups},
         "needs": [*map(str, own), place, command],
+        "foreign_groups": _foreign_groups(options),
+        "cpu_hard_limit": options.cpu_hard_limit,
+        "pids_limit": options.pids_limit,
         "logs": log_order(launch),
     }
 

@@ -1,4 +1,4 @@
-"""Counters of processes, and of the control group that holds them alone (cgroup version 2).
+"""Counters of processes, and of the control group that holds them alone.
 
 In: the processes of one task. Out: a TaskReading. A group that others share says nothing of the
 task: the processes are added up instead.
@@ -11,25 +11,32 @@ from pathlib import Path
 
 import psutil
 
+from cluster.agent.control_groups import ControlGroup, GroupOf1
 from cluster.agent.drivers.driver import CgroupReading, ProcessReading, TaskReading
 
 CGROUPS = Path("/sys/fs/cgroup")
 PROCESSES = Path("/proc")
-_MICRO = 1_000_000
+_MICRO, _NANO = 1_000_000, 1_000_000_000
 
 
-def read_task(pids: Collection[int], keeper: int) -> TaskReading | None:
+def read_task(
+    pids: Collection[int], keeper: int, own: ControlGroup | None = None
+) -> TaskReading | None:
     """The counters of these processes; None once all of them are gone.
 
-    `keeper` is the process beside the task, which adopts and buries what the task leaves behind.
+    `keeper` is the process beside the task, which adopts and buries what the task leaves behind;
+    `own` the control group that was made for the task.
     """
     processes = {pid: each for pid in pids if (each := read_process(pid)) is not None}
     if not processes:
         return None
     kept = read_process(keeper) or ProcessReading()
     every = processes.values()
-    group = group_of(pids)
-    counted = None if group is None else read_group(group)
+    if isinstance(own, GroupOf1):
+        counted = read_group_of_1(own)
+    else:
+        group = group_of(pids)
+        counted = None if group is None else read_group(group)
     return TaskReading(
         user_s=kept.ended_user_s + sum(each.user_s + each.ended_user_s for each in every),
         system_s=kept.ended_system_s + sum(each.system_s + each.ended_system_s for each in every),
@@ -95,6 +102,30 @@ def read_group(group: Path) -> CgroupReading | None:
         swap=_number(group / "memory.swap.current") or 0,
         usage=usage,
         max_usage=_number(group / "memory.peak"),
+    )
+
+
+def read_group_of_1(group: GroupOf1) -> CgroupReading | None:
+    """The same of version 1, whose controllers lie apart; None where memory is not counted."""
+    places = group.places
+    memory, time = _pairs(places["memory"] / "memory.stat"), _pairs(places["cpu"] / "cpu.stat")
+    usage = _number(places["memory"] / "memory.usage_in_bytes")
+    spent = places.get("cpuacct")
+    if usage is None or spent is None:
+        return None
+    return CgroupReading(
+        user_s=(_number(spent / "cpuacct.usage_user") or 0) / _NANO,
+        system_s=(_number(spent / "cpuacct.usage_sys") or 0) / _NANO,
+        periods=time.get("nr_periods", 0),
+        throttled_periods=time.get("nr_throttled", 0),
+        throttled_ns=time.get("throttled_time", 0),
+        rss=memory.get("rss", 0),
+        cache=memory.get("cache", 0),
+        mapped_file=memory.get("mapped_file", 0),
+        kernel=_number(places["memory"] / "memory.kmem.usage_in_bytes") or 0,
+        swap=memory.get("swap", 0),
+        usage=usage,
+        max_usage=_number(places["memory"] / "memory.max_usage_in_bytes"),
     )
 
 

@@ -131,12 +131,6 @@ CASES = [
         id="device",
     ),
     pytest.param(
-        in_task(Driver="raw_exec", Config={"command": "x", "cgroup_v2_override": "/x"}),
-        'option "cgroup_v2_override" of task "g.t": no task is put into a control group yet'
-        + TASK_ENDS,
-        id="option",
-    ),
-    pytest.param(
         in_task(Driver="raw_exec", Config={"comand": "x"}),
         f'option "comand" of task "g.t": raw_exec has no such option{TASK_ENDS}',
         id="misspelt option",
@@ -165,12 +159,6 @@ CASES = [
         in_task(ScalingPolicies=[{"Type": "vertical_cpu", "Max": 3}]),
         'scaling of task "g.t": kept with the job; nothing here resizes tasks by it',
         id="scaling",
-    ),
-    pytest.param(
-        in_task(Resources={"Cores": 1}),
-        'resources.cores of task "g.t": cores are set aside when placing,'
-        " but no process is tied to them",
-        id="cores",
     ),
     pytest.param(
         in_group(EphemeralDisk={"Migrate": True}),

@@ -13,8 +13,8 @@ import pytest
 
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.drivers.driver import Handle, Launch, StartError
-from cluster.agent.drivers.kept_process import PROJECT
 from cluster.agent.drivers.raw_exec import RawExecDriver
+from cluster.agent.drivers.small_process import PROJECT
 from cluster.agent.process_identity import start_time_of
 from cluster.agent.restarts import Ending
 from scheduler.structs.task_group import LogConfig

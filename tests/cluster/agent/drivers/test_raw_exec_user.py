@@ -144,7 +144,12 @@ async def test_denied_variables_may_be_patterns(tmp_path):
     [
         pytest.param({"comand": "x"}, "comand: raw_exec has no such option", id="misspelt"),
         pytest.param(
-            {"cgroup_v2_override": "/x"}, "cgroup_v2_override: no task is put", id="cgroup"
+            {"cgroup_v2_override": "a/../../x"}, "control group leads out", id="leads out"
+        ),
+        pytest.param(
+            {"cgroup_v2_override": "/x", "cgroup_v1_override": [{"cpu": "/x"}]},
+            "only one of cgroups_v1_override and cgroups_v2_override may be set",
+            id="both kinds of groups",
         ),
         pytest.param({"oom_score_adj": -1}, "oom_score_adj must not be negative", id="score"),
     ],

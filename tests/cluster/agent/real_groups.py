@@ -1,0 +1,40 @@
+"""Control groups of this machine below a parent of the tests' own, which is gone afterwards."""
+
+import contextlib
+import os
+
+import pytest
+
+from cluster.agent.control_groups import NoControlGroups, control_groups
+
+PARENT = f"bivouac-test-{os.getpid()}"
+
+
+def why_none() -> str:
+    """Why tests find no control groups here; "" where they do."""
+    try:
+        remove_parents(control_groups(parent=PARENT))
+    except NoControlGroups as problem:
+        return str(problem)
+    return ""
+
+
+def remove_parents(groups):
+    for parent in groups.parents.values():
+        places = [parent, parent.parent] if groups.version == 2 else [parent]
+        for place in places:
+            with contextlib.suppress(FileNotFoundError):
+                place.rmdir()
+
+
+@pytest.fixture
+def groups():
+    if os.geteuid() != 0:
+        pytest.skip("only root makes control groups")
+    try:
+        found = control_groups(parent=PARENT)
+    except NoControlGroups as problem:
+        pytest.skip(str(problem))
+    yield found
+    # Fails where a test has left a group behind.
+    remove_parents(found)
