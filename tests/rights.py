@@ -308,6 +308,7 @@ STREAMS = [
 ]
 
 SERVERS = [
+    Row("GET", "openapi.json", ANYBODY),
     Row("GET", "status/leader", ANYBODY),
     Row("GET", "status/peers", ANYBODY),
     Row("GET", "regions", ANYBODY),

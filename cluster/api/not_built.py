@@ -57,4 +57,6 @@ def answer_not_built(
         ask(call)
         return refusal(status, sentence)
 
+    #: What the API's document says of it.
+    view.not_built = (status, sentence)  # type: ignore[attr-defined] # functions take attributes
     return view

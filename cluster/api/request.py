@@ -181,6 +181,9 @@ def door(
 
     #: Which methods a route answers, for whoever walks the routes.
     guarded.methods = frozenset(by_method)  # type: ignore[attr-defined] # functions take attributes
+    guarded.not_built = {  # type: ignore[attr-defined] # the same
+        method: view.not_built for method, view in by_method.items() if hasattr(view, "not_built")
+    }
     return guarded
 
 

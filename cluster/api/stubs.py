@@ -26,24 +26,24 @@ from scheduler.structs.node import Node
 from scheduler.structs.resources import AllocatedTaskResources
 
 _NOTHING_WANTED = DesiredTransition()
-_EVAL_STUB = (
+EVAL_STUB = (
     "ID", "Namespace", "Priority", "Type", "TriggeredBy", "JobID", "NodeID", "DeploymentID",
     "Status", "StatusDescription", "WaitUntil", "NextEval", "PreviousEval", "BlockedEval",
     "CreateIndex", "ModifyIndex", "CreateTime", "ModifyTime",
 )  # fmt: skip
-_ALLOC_STUB = frozenset({
+ALLOC_STUB = frozenset({
     "id", "eval_id", "name", "namespace", "node_id", "node_name", "job_id", "task_group",
     "desired_description", "client_description", "desired_transition", "deployment_status",
     "followup_eval_id", "next_allocation", "reschedule_tracker", "preempted_allocations",
     "preempted_by_allocation", "create_index", "modify_index", "create_time", "modify_time",
     "desired_status", "client_status",
 })  # fmt: skip
-_NODE_STUB = (
+NODE_STUB = (
     "ID", "Datacenter", "Name", "NodePool", "NodeClass", "Drain", "SchedulingEligibility",
     "Status", "StatusDescription", "Drivers", "HostVolumes", "LastDrain", "CreateIndex",
     "ModifyIndex",
 )  # fmt: skip
-_JOB_STUB = (
+JOB_STUB = (
     "ID", "ParentID", "Name", "Namespace", "Datacenters", "NodePool", "Multiregion", "Type",
     "Priority", "Stop", "Status", "StatusDescription", "CreateIndex", "ModifyIndex",
     "JobModifyIndex", "SubmitTime",
@@ -53,7 +53,7 @@ _JOB_STUB = (
 def job_stub(reader: StateReader, job: Job, *, with_meta: bool) -> dict[str, Plain]:
     """A job in a list, with its summary."""
     plain = to_plain(msgspec.structs.replace(job, task_groups=()))
-    stub = {name: plain[name] for name in _JOB_STUB}
+    stub = {name: plain[name] for name in JOB_STUB}
     stub["Periodic"] = job.is_periodic
     stub["ParameterizedJob"] = job.parameterized_job is not None
     stub["JobSummary"] = summary_form(reader, job)
@@ -94,14 +94,14 @@ def deployment_form(deployment: Deployment, *, additions: bool) -> dict[str, Pla
 def evaluation_stub(evaluation: Evaluation) -> dict[str, Plain]:
     """An evaluation among its relatives."""
     plain = complete_form(evaluation)
-    return {name: plain[name] for name in _EVAL_STUB}
+    return {name: plain[name] for name in EVAL_STUB}
 
 
 def allocation_stub(
     alloc: Allocation, *, with_resources: bool = False, with_states: bool = True
 ) -> dict[str, Plain]:
     """An allocation in a list."""
-    fields = _ALLOC_STUB | {"task_states"} if with_states else _ALLOC_STUB
+    fields = ALLOC_STUB | {"task_states"} if with_states else ALLOC_STUB
     stub = chosen_form(alloc, fields | {"allocated_resources"} if with_resources else fields)
     stub["JobType"] = alloc.job_type
     stub["JobVersion"] = alloc.job_version
@@ -112,7 +112,7 @@ def allocation_stub(
 def node_stub(node: Node, *, with_resources: bool, with_os: bool) -> dict[str, Plain]:
     """A node in a list."""
     plain = to_plain(node)
-    stub = {name: plain[name] for name in _NODE_STUB}
+    stub = {name: plain[name] for name in NODE_STUB}
     stub["Address"] = node.http_addr.rpartition(":")[0] or node.http_addr
     stub["Version"] = node.attributes.get("nomad.version", "")
     if with_os:

@@ -53,6 +53,7 @@ from cluster.api.not_built import (
     answer_not_built,
 )
 from cluster.api.not_built_rights import RIGHTS, everybody
+from cluster.api.openapi.serve import serve_document
 from cluster.api.request import View, door, unknown_path
 
 #: Any text, slashes and line breaks included.
@@ -204,6 +205,7 @@ _NODES = [
 
 _SERVER = [
     _route("metrics", GET=metrics.metrics),
+    _open_route(r"openapi\.json", GET=serve_document(lambda: urlpatterns)),
     _open_route("status/leader", GET=server_facts.leader),
     _open_route("status/peers", GET=server_facts.peers),
     _open_route("regions", GET=server_facts.regions),
@@ -335,7 +337,7 @@ _SERVER_GROUP = [
     _route("agent/monitor", GET=log_following.monitor),
 ]
 
-urlpatterns = [
+urlpatterns: list[URLPattern] = [
     *_SERVER_GROUP,
     # Before the jobs, whose ids may end like any of them.
     *_NOT_BUILT,

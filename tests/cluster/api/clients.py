@@ -11,6 +11,7 @@ from scheduler.state.events import WriteKind
 from scheduler.state.nouns import ACL_POLICIES
 from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.acl_token import AclToken, TokenType
+from tests.cluster.api.conformance import differences
 
 NOW = 1_750_000_000_000_000_000
 
@@ -34,6 +35,8 @@ class Client:
             query_params=query,
             headers=self._headers | (headers or {}),
         )
+        # Whatever a test asks for, its answer is one that the API's document knows.
+        assert differences(method, path.partition("?")[0], response) == []
         if response.streaming:
             return response
         return SimpleNamespace(
