@@ -44,23 +44,43 @@ class MemoryRecord(MemoryStateStore, RecordReader):
     def place_in(self, noun, listing, row):
         return position(noun, listing, row)
 
-    def facets(self, noun, columns, listing):
+    def facets(self, noun, columns, listing, most=0):
         rows = self._matching(noun, listing)
         running = self.running_stories() if noun is STORIES else ()
         cells = [
             dict(zip(noun.column_names, noun.row(row, str), strict=True))
-            | ({"is_running": row.id in running} if noun is STORIES else {})
+            | ({"is_running": row.id in running} if noun is STORIES else self._place(noun, row))
             for row in rows
         ]
-        return dict(Counter(tuple(each[name] for name in columns) for each in cells))
+        counts = Counter(tuple(each[name] for name in columns) for each in cells)
+        ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        return dict(ranked[: most or None])
+
+    def _place(self, noun, row):
+        if noun is not nouns.ALLOCATIONS:
+            return {}
+        node = self.node(row.node_id)
+        return {
+            "datacenter": node.datacenter if node else "",
+            "node_pool": node.node_pool if node else "",
+        }
 
     def _matching(self, noun, listing):
         equals = {**listing.equals}
         is_running = equals.pop("is_running", None)
+        place = {
+            name: equals.pop(name)
+            for name in ("datacenter", "node_pool")
+            if noun is nouns.ALLOCATIONS and name in equals
+        }
         plain = replace(listing, equals=equals)
         wanted = StoryFilter(running=is_running, job=listing.of_job)
         named = {node.id for node in self.nodes() if node.name == listing.with_node}
-        rows = [row for row in self.list_all(noun) if _matches(noun, row, plain)]
+        rows = [
+            row
+            for row in self.list_all(noun)
+            if _matches(noun, row, plain) and place.items() <= self._place(noun, row).items()
+        ]
         if noun is not STORIES:
             return rows
         if listing.of_job and not _within(listing.of_job, listing.namespaces):

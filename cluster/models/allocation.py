@@ -130,7 +130,8 @@ class AllocationRow(ReadOnlyRow):
                 fields=["modify_index", "create_index", "id"], name="allocation_by_change"
             ),
             models.Index(
-                fields=["client_status", "desired_status", "namespace"], name="allocation_counted"
+                fields=["client_status", "desired_status", "namespace", "node_id"],
+                name="allocation_counted",
             ),
         ]
 

@@ -13,8 +13,9 @@ import msgspec
 from cluster.store.ports import Key, Listing, Value
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
-from cluster.store.story_conditions import RUNNING, of_job, runs, with_node
+from cluster.store.story_conditions import of_job, with_node
 from cluster.store.timestamps import timestamp
+from cluster.store.told_columns import OF_NODE, condition, counting, told_by
 from scheduler.state import nouns
 from scheduler.state.noun import Noun, key_cells
 from scheduler.state.scaling_nouns import SCALING_POLICIES
@@ -50,11 +51,6 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
         # The indexes of actor and kind hold the order as well.
         _Order(STORIES, _CREATION, "id", ("id", "actor", "kind")),
     )
-}
-#: What rows are asked and counted by though no column says it.
-IS_RUNNING = "is_running"
-_TOLD: dict[Noun[Any, Any], dict[str, str]] = {
-    STORIES: {IS_RUNNING: f"(id IN ({RUNNING})) AS {IS_RUNNING}"}
 }
 #: By which column people know a row.
 _WORDED: dict[Noun[Any, Any], str] = {nouns.JOBS: "job_id", nouns.NODES: "name"}
@@ -120,20 +116,25 @@ def facets(
     noun: Noun[Key, Value],
     columns: Sequence[str],
     listing: Listing,
+    most: int = 0,
 ) -> dict[tuple[Any, ...], int]:
-    """Rows of the whole list, counted by the values of these columns together."""
+    """Rows of the whole list, counted by the values of these columns together.
+
+    `most`: of so many values alone, those that most rows have; 0: of all.
+    """
     order = _ORDERS[noun]
-    besides = _TOLD.get(noun, {})
-    known = {*noun.column_names, *besides}
+    known = {*noun.column_names, *told_by(noun)}
     assert set(columns) <= known, f"{noun.table} lacks some of {columns}"
     if _is_empty(order, listing):
         return {}
-    told = ", ".join(besides.get(column, column) for column in columns)
-    # All columns are shown: the index that holds them is gone through, not the table.
-    statement, parameters = _plain(
-        reader, f"{told}, COUNT(*)", order, listing, order.noun.column_names
-    )
-    found = reader.rows(f"{statement} GROUP BY {', '.join(columns)}", parameters)
+    # The index that holds all columns is gone through: neither the table, nor that of a node.
+    shown = set(order.noun.column_names) - {"node_id"}
+    where, parameters = _joined(_conditions(reader, order, listing, shown))
+    statement = counting(noun, columns, f" WHERE {where}" if where else "")
+    if most:
+        statement += f" ORDER BY COUNT(*) DESC, {', '.join(columns)} LIMIT %s"
+        parameters.append(most)
+    found = reader.rows(statement, parameters)
     return {tuple(row[:-1]): int(row[-1]) for row in found}
 
 
@@ -203,7 +204,9 @@ def _leading(reader: DjangoStateReader, order: _Order, listing: Listing) -> froz
     if listing.namespaces is not None and "job_id" in listing.equals:
         return frozenset({"namespace", "job_id"})
     column = ""
-    if order.counted in listing.equals:
+    if order.noun is nouns.ALLOCATIONS and set(OF_NODE) & set(listing.equals):
+        column = "node_id"
+    elif order.counted in listing.equals:
         column = order.counted
     elif listing.namespaces is not None and order.noun is not nouns.NODES:
         column = "namespace"
@@ -215,7 +218,11 @@ def _leading(reader: DjangoStateReader, order: _Order, listing: Listing) -> froz
 def _is_few(reader: DjangoStateReader, order: _Order, listing: Listing, column: str) -> bool:
     alone = Listing(
         namespaces=listing.namespaces if column == "namespace" else None,
-        equals={column: listing.equals[column]} if column in listing.equals else {},
+        equals={
+            name: value
+            for name, value in listing.equals.items()
+            if name == column or (column == "node_id" and name in OF_NODE)
+        },
     )
     statement, parameters = _plain(reader, "1 AS one", order, alone, (column,))
     bounded = f"SELECT COUNT(*) FROM ({statement} LIMIT {_FEW + 1}) AS bounded"  # noqa: S608 - see `_plain`
@@ -257,8 +264,9 @@ def _conditions(
         conditions += ((text, [f"%{_literally(word)}%"]) for word in listing.words)
     conditions += _of_stories(listing)
     for column, value in listing.equals.items():
-        if column == IS_RUNNING and order.noun is STORIES:
-            conditions.append((runs(is_running=bool(value)), []))
+        if column in told_by(order.noun):
+            node_id = "node_id" if "node_id" in leading else reader.hidden("node_id")
+            conditions.append(condition(order.noun, column, value, node_id))
             continue
         assert column in order.noun.column_names, f"{order.noun.table} has no column {column}"
         shown = column if column in leading else reader.hidden(column)

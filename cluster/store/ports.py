@@ -27,6 +27,7 @@ Key = TypeVar("Key", bound=AnyKey)
 Value = TypeVar("Value", bound=Wire)
 #: None: all of them.
 Namespaces = Collection[str] | None
+Names = Sequence[str]
 Facets = dict[tuple[Any, ...], int]
 Pair = tuple[int, int]  # Of instants, ns: the second is no more of a span.
 Spans = Sequence[Pair]
@@ -160,8 +161,7 @@ class StoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     running: bool | None = None
     #: Not those that began, and gained no node, since this instant, ns.
     since: int = 0
-    #: The first characters of their ids.
-    prefix: str = ""
+    prefix: str = ""  # Of their ids.
 
 
 class ListedStory(NamedTuple):
@@ -228,8 +228,8 @@ class RecordReader(StateReader, Protocol):
     def place_in(self, noun: Noun[Key, Value], listing: Listing, row: Value) -> tuple[Any, ...]:
         """Where a row stands in a list: what its `after` takes to begin with it."""
 
-    def facets(self, noun: AnyNoun, columns: Sequence[str], listing: Listing) -> Facets:
-        """How many rows of the whole list have which values in these columns together."""
+    def facets(self, noun: AnyNoun, columns: Names, listing: Listing, most: int = 0) -> Facets:
+        """Rows of the whole list by their values in these columns; `most`: the first so many."""
 
     def first_ids(self, noun: AnyNoun, listing: Listing) -> list[str]:
         """The first ids of a list, in their own order; one more than `limit` if there are more."""

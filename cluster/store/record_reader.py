@@ -99,10 +99,10 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
         return lists.position(noun, listing, row)
 
     def facets(
-        self, noun: Noun[Key, Value], columns: Sequence[str], listing: Listing
+        self, noun: Noun[Key, Value], columns: Sequence[str], listing: Listing, most: int = 0
     ) -> dict[tuple[Any, ...], int]:
         """See RecordReader; no row is decoded."""
-        return lists.facets(self, noun, columns, listing)
+        return lists.facets(self, noun, columns, listing, most)
 
     def first_ids(self, noun: Noun[Key, Value], listing: Listing) -> list[str]:
         """See RecordReader; no row is decoded."""

@@ -21,6 +21,8 @@ from scheduler.state.events import EventFrame, StateEvent
 #: to many rows waits longer, so that reading takes no more than a tenth of the time.
 BETWEEN_READINGS = 80_000_000
 _PER_ROW = 250_000
+#: Likewise for the rows that are only counted, which is all of them.
+_PER_COUNTED = 10_000
 #: What stands around the rows.
 _AROUND = ("list-sentence", "list-told", "list-facets", "list-foot")
 
@@ -30,7 +32,8 @@ class ListFeed(Feed):
 
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
-        self.kind = KINDS[subscription.kind]
+        self._reads_nodes = NODE_READ in subscription.may or subscription.namespaces is None
+        self.kind = KINDS[subscription.kind].as_seen(reads_nodes=self._reads_nodes)
         self.wish = self.kind.wish(key_fields(subscription.key))
         self._waits = self._is_due = False
         self._read_at = 0
@@ -93,10 +96,9 @@ class ListFeed(Feed):
         return ()
 
     def _read_anew(self, reader: RecordReader, now: int) -> tuple[Piece, ...]:
-        reads_nodes = NODE_READ in self.subscription.may
-        seen = self.kind.seen_by(self.subscription.namespaces, reads_nodes=reads_nodes)
+        seen = self.kind.seen_by(self.subscription.namespaces, reads_nodes=self._reads_nodes)
         found = read_list(reader, self.kind, self.wish, seen, now)
-        self._pause = max(BETWEEN_READINGS, _PER_ROW * found.cost)
+        self._pause = max(BETWEEN_READINGS, _PER_ROW * found.cost, _PER_COUNTED * found.total)
         context = {"list": found, "now": now}
         around = [
             Html(target=name, html=rendered(f"dashboard/partials/_{part_of(name)}.html", context))

@@ -13,6 +13,8 @@ from dashboard.queries.list_kind import CLUSTER, BesideFound, Facet, ListKind
 from dashboard.queries.list_wish import ALL, NAMESPACE, ListWish
 from dashboard.wording import number
 
+#: Of every row, in a facet that is counted beside the others.
+_BESIDE = ""
 #: Values of a facet that are listed, the most frequent ones.
 MOST_VALUES = 20
 
@@ -47,6 +49,8 @@ class FacetShown(msgspec.Struct, frozen=True, kw_only=True):
     is_open: bool
     #: Values that are not listed.
     hidden: int = 0
+    #: Whether there are more that nobody counted.
+    has_further: bool = False
 
 
 class FacetCounts:
@@ -64,7 +68,8 @@ class FacetCounts:
         self._rows = Counter[tuple[str, ...]]()
         for cells, count in tally.items():
             named = dict(zip(kind.counted, cells, strict=True))
-            self._rows[tuple(facet.value_of(named) for facet in kind.facets)] += count
+            values = (_BESIDE if each.is_beside else each.value_of(named) for each in kind.facets)
+            self._rows[tuple(values)] += count
 
     def shown(self) -> tuple[FacetShown, ...]:
         """Every facet that could narrow the list, or does."""
@@ -81,7 +86,11 @@ class FacetCounts:
 
     def fitting(self) -> int | None:
         """How many all facets leave; None where no column says it."""
-        asked = [facet.name for facet in self._kind.facets if self._wish.of(facet.name)]
+        asked = [
+            facet.name
+            for facet in self._kind.facets
+            if self._wish.of(facet.name) and not facet.is_beside
+        ]
         besides = [
             self._beside.counts[name, self._wish.of(name)]
             for name in asked
@@ -95,7 +104,7 @@ class FacetCounts:
         return all(
             value == self._wish.of(facet.name) or self._is_of_all(facet, value)
             for facet, value in zip(self._kind.facets, values, strict=True)
-            if facet.name in names and self._wish.of(facet.name)
+            if facet.name in names and self._wish.of(facet.name) and not facet.is_beside
         )
 
     def _is_of_all(self, facet: Facet, value: str) -> bool:
@@ -109,15 +118,18 @@ class FacetCounts:
             if self._fits(cells, others):
                 counts[cells[place]] += count
         total = sum(counts.values())
+        if facet.is_beside:
+            counts, total = Counter[str](), self._beside.counts.get((facet.name, ""), 0)
         counts.update(
             {
                 value: count
                 for (name, value), count in self._beside.counts.items()
-                if name == facet.name
+                if name == facet.name and value
             }
         )
         chosen = self._wish.of(facet.name)
         values = self._listed(facet, counts, chosen)
+        has_further = facet.name in self._beside.further
         every = FacetChoice(
             value="",
             word="all",
@@ -128,7 +140,7 @@ class FacetCounts:
         )
         told = tuple(
             FacetChoice(
-                value=value, word=facet.words.get(value, value), count=counts[value],
+                value=value, word=self._word(facet, value), count=counts[value],
                 url=self._url(facet, value), is_current=value == chosen,
                 fact=f"{self._kind.name}-{value}" if facet.is_open else "",
                 icon=facet.icons.get(value, ""),
@@ -137,9 +149,13 @@ class FacetCounts:
         )  # fmt: skip
         return FacetShown(
             name=facet.name, word=facet.word, choices=(every, *told),
-            chosen=facet.words.get(chosen, chosen), is_open=facet.is_open,
-            hidden=max(len(values) - MOST_VALUES, 0),
+            chosen=self._word(facet, chosen), is_open=facet.is_open,
+            hidden=0 if has_further else max(len(values) - MOST_VALUES, 0),
+            has_further=has_further,
         )  # fmt: skip
+
+    def _word(self, facet: Facet, value: str) -> str:
+        return self._beside.words.get((facet.name, value)) or facet.words.get(value, value)
 
     @staticmethod
     def _listed(facet: Facet, counts: Counter[str], chosen: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cluster.store.ports import Namespaces, RecordReader
+from cluster.store.ports import Listing, Namespaces, RecordReader
 from dashboard.queries.list_wish import ListWish
 from scheduler.state.events import Topic
 from scheduler.state.noun import Noun
@@ -74,6 +74,10 @@ class Facet(NamedTuple):
     icons: Mapping[str, str] = {}
     #: Whether values that no row has are not shown; else all are, so that nothing moves.
     hides_empty: bool = False
+    #: Whether only those who may see nodes are shown it.
+    is_of_nodes: bool = False
+    #: Whether its values are too many to be counted with the others: `beside` counts the first.
+    is_beside: bool = False
 
 
 def column_facet(
@@ -108,14 +112,18 @@ class BesideFound(NamedTuple):
 
     #: By facet and value, beside what is counted in columns.
     counts: Mapping[tuple[str, str], int]
+    #: How such values are told, where that is not by themselves.
+    words: Mapping[tuple[str, str], str] = {}
+    #: Facets that have more values than were counted.
+    further: Collection[str] = ()
     #: Among these few rows alone; None: in the table.
     rows: Sequence[Any] | None = None
     #: In this noun's table instead of the list's own.
     noun: Noun[Any, Any] | None = None
 
 
-#: From what is asked for and the namespaces that may be seen.
-Beside = Callable[[RecordReader, ListWish, Collection[str] | None], BesideFound]
+#: From what is asked for and the listing of what columns say of it, facets that are beside apart.
+Beside = Callable[[RecordReader, ListWish, Listing], BesideFound]
 
 
 class Folded(NamedTuple):
@@ -196,6 +204,19 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
         if namespaces is None or not (self.has_cluster_rows and reads_nodes):
             return namespaces
         return frozenset({*namespaces, CLUSTER})
+
+    def as_seen(self, *, reads_nodes: bool) -> "ListKind":
+        """Without what only those are shown who may see nodes."""
+        hidden = {facet.name for facet in self.facets if facet.is_of_nodes}
+        if reads_nodes or not hidden:
+            return self
+        columns = {facet.column for facet in self.facets if facet.name in hidden}
+        return msgspec.structs.replace(
+            self,
+            facets=tuple(facet for facet in self.facets if facet.name not in hidden),
+            counted=tuple(column for column in self.counted if column not in columns),
+            beside=None,
+        )
 
     def reads(self, wish: ListWish) -> int:
         """How many rows a page is made of."""

@@ -4,12 +4,15 @@ In: what their rows are told from. Out: one ListKind each. A further list is a f
 a topic in `panels` and a page that includes `_list.html`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cluster.store.ports import RecordReader
+import msgspec
+
+from cluster.store.ports import Listing, RecordReader
 from dashboard.graphs.lifecycle import STATE_OF
 from dashboard.queries import allocations, deployments, evaluations, jobs, nodes, stories
+from dashboard.queries.facets import MOST_VALUES
 from dashboard.queries.list_kind import (
     BesideFound,
     Facet,
@@ -26,6 +29,7 @@ from dashboard.stories import names as story_names
 from dashboard.wording import count_of, number
 from scheduler.state import nouns
 from scheduler.state.events import Topic
+from scheduler.state.noun import Noun
 from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment
@@ -162,10 +166,9 @@ def _evaluation_rows(
     return {row["evaluation"].id: row for row in rows}
 
 
-def _evaluations_beside(
-    reader: RecordReader, wish: ListWish, namespaces: Collection[str] | None
-) -> BesideFound:
+def _evaluations_beside(reader: RecordReader, wish: ListWish, listing: Listing) -> BesideFound:
     """Those that pass a quasi-status, found by their steps; the stubs of collected ones."""
+    namespaces = listing.namespaces
     steps = reader.newest_steps_of_pending(namespaces)
     passing = {key: STATE_OF.get(step.step, "pending") for key, step in steps.items()}
     counts = {
@@ -228,10 +231,31 @@ def _allocation_rows(
     return {each.id: allocations.list_row(each) for each in found}
 
 
+def _allocations_beside(reader: RecordReader, wish: ListWish, listing: Listing) -> BesideFound:
+    """The nodes that most of them are on, and how many are on any."""
+    noun: Noun[Any, Any] = nouns.ALLOCATIONS
+    counts = reader.facets(noun, ("node_id",), listing, MOST_VALUES + 1)
+    chosen = wish.of("node")
+    ids = [str(node_id) for (node_id,) in counts if node_id]
+    if chosen and chosen not in ids:
+        on_it = msgspec.structs.replace(listing, equals={**listing.equals, "node_id": chosen})
+        counts = {**counts, (chosen,): reader.count(noun, on_it)}
+    every = [*ids[:MOST_VALUES], *([chosen] if chosen else [])]
+    reader.preload(nodes=every)
+    named = {key: node.name for key in every if (node := reader.node(key)) is not None}
+    return BesideFound(
+        {("node", str(key)): count for (key,), count in counts.items() if key}
+        | {("node", ""): reader.count(noun, listing)},
+        words={("node", key): name for key, name in named.items()},
+        further={"node"} if len(ids) > MOST_VALUES else (),
+    )
+
+
 _ALLOCATIONS = ListKind(
     example="ClientStatus == \"failed\" and JobID contains \"web\"",
     name="allocations", one="allocation", many="allocations", noun=nouns.ALLOCATIONS,
-    topics=frozenset({Topic.ALLOCATION}),
+    # A node may say at any time that it stands somewhere else.
+    topics=frozenset({Topic.ALLOCATION, Topic.NODE}),
     orders={
         "age": _CREATED,
         "job": ListOrder("Job", ("namespace", "job_id")),
@@ -247,8 +271,12 @@ _ALLOCATIONS = ListKind(
                      {each.value: each.value for each in ClientStatus}, is_open=True),
         column_facet("wanted", "Wanted", "desired_status",
                      {each.value: each.value for each in DesiredStatus}), _NAMESPACE,
+        column_facet("node", "Node", "node_id")._replace(is_of_nodes=True, is_beside=True),
+        column_facet("datacenter", "Datacenter")._replace(is_of_nodes=True),
+        column_facet("pool", "Pool", "node_pool")._replace(is_of_nodes=True),
     ),
-    counted=("client_status", "desired_status", "namespace"),
+    beside=_allocations_beside,
+    counted=("client_status", "desired_status", "namespace", "datacenter", "node_pool"),
     fields=(
         ListField("job", "Job", lambda text: {"equals": {"job_id": text}}),
         ListField("prefix", "Id begins with", lambda text: {"prefix": text.lower()[:36]}),

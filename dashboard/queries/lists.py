@@ -197,8 +197,8 @@ def read_list(
     reader: RecordReader, kind: ListKind, wish: ListWish, namespaces: Collection[str] | None,
     now: int,
 ) -> ListPage:  # fmt: skip
-    """One page of a list, in a fixed number of reads. `namespaces`: those that may be seen."""
-    beside = kind.beside(reader, wish, namespaces) if kind.beside is not None else BesideFound({})
+    """One page of a list, in a fixed number of reads, for whoever may see these namespaces."""
+    beside = _beside(reader, kind, wish, namespaces)
     listing = _listing(kind, wish, namespaces)
     problem, given, read = None, None, _Read(())
     try:
@@ -210,8 +210,11 @@ def read_list(
     read = read.first(told.taken)
     every = reader.facets(kind.noun, kind.counted, _listing(kind, ListWish(), namespaces))
     tally = every
-    if any(wish.of(field.name) for field in kind.fields):
-        of_fields = wish.changed(filter="", **dict.fromkeys(kind.facet_names, ""))
+    apart = [field.name for field in kind.fields]
+    apart += [facet.name for facet in kind.facets if facet.is_beside]
+    if any(wish.of(name) for name in apart):
+        others = [facet.name for facet in kind.facets if not facet.is_beside]
+        of_fields = wish.changed(filter="", **dict.fromkeys(others, ""))
         tally = reader.facets(kind.noun, kind.counted, _listing(kind, of_fields, namespaces))
     counted = FacetCounts(kind, wish, tally, beside)
     states = FacetCounts(kind, wish, every, beside).within_namespace()
@@ -234,6 +237,15 @@ def read_list(
         shown=told.taken,
         folded_told=told.told,
     )
+
+
+def _beside(
+    reader: RecordReader, kind: ListKind, wish: ListWish, namespaces: Collection[str] | None
+) -> BesideFound:
+    if kind.beside is None:
+        return BesideFound({})
+    besides = [facet.name for facet in kind.facets if facet.is_beside]
+    return kind.beside(reader, wish, _listing(kind, wish.without(besides), namespaces))
 
 
 def _compiled(text: str) -> Filter | None:

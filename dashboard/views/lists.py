@@ -28,11 +28,12 @@ def _nothing(_reader: RecordReader, _viewer: Viewer, _wish: ListWish) -> Mapping
 async def _listed(
     request: HttpRequest, viewer: Viewer, name: str, beside: Beside = _nothing
 ) -> HttpResponse:
-    kind = KINDS[name]
+    reads_nodes = viewer.access.reads("node")
+    kind = KINDS[name].as_seen(reads_nodes=reads_nodes)
     wish = kind.wish({NAMESPACE: viewer.chosen, **request.GET.dict()})
 
     def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
-        seen = kind.seen_by(viewer.namespaces, reads_nodes=viewer.access.reads("node"))
+        seen = kind.seen_by(viewer.namespaces, reads_nodes=reads_nodes)
         found = read_list(reader, kind, wish, seen, viewer.now)
         return {
             **beside(reader, viewer, wish),

@@ -213,6 +213,27 @@ def test_what_no_column_of_a_story_says_narrows_alike(both, listing):
     assert bool(rows) == bool(counts)
 
 
+PLACES = ("client_status", "datacenter", "node_pool", "namespace")
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        Listing(),
+        Listing(equals={"datacenter": "dc1"}, namespaces=("team",)),
+        Listing(equals={"node_pool": "default", "client_status": "running"}, reverse=True),
+        Listing(equals={"datacenter": "nowhere"}),
+    ],
+)
+def test_allocations_are_counted_by_where_their_nodes_stand(both, listing):
+    agreed(both, lambda r: r.page(nouns.ALLOCATIONS, listing))
+    counts = agreed(both, lambda r: r.facets(nouns.ALLOCATIONS, PLACES, listing))
+    count = agreed(both, lambda r: r.count(nouns.ALLOCATIONS, listing))
+    assert sum(counts.values()) == count
+    assert bool(count) == (listing.equals.get("datacenter") != "nowhere")
+    agreed(both, lambda r: r.facets(nouns.ALLOCATIONS, ("node_id",), listing, 2))
+
+
 @pytest.mark.parametrize("namespaces", [None, ("team",), ()])
 def test_evaluations_of_a_story_come_with_the_collected_ones(both, namespaces):
     for number in (2, 3):

@@ -110,6 +110,18 @@ def test_a_page_finds_children_without_looking_at_other_jobs(sqlite_store):
     assert searched == ["SEARCH job USING INDEX job_parent (namespace=? AND parent_id=?)"]
 
 
+def test_allocations_are_counted_by_place_along_one_index(sqlite_store):
+    columns = ("client_status", "desired_status", "namespace", "datacenter", "node_pool")
+    told = plan_of(
+        sqlite_store, lambda reader: reader.facets(nouns.ALLOCATIONS, columns, Listing())
+    )
+    read = [row for row in told if " allocation" in row or " node " in row]
+    assert read == [
+        "SCAN allocation USING COVERING INDEX allocation_counted",
+        "SEARCH node USING INDEX sqlite_autoindex_node_1 (id=?) LEFT-JOIN",
+    ]
+
+
 def plan_of(store, ask):
     """How SQLite answers the statements of a read."""
     connection = connections[store.alias]

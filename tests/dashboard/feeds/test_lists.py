@@ -42,6 +42,7 @@ VIEWS = [
     ("evaluations", 'filter=JobID matches "[0-4]$"'), ("evaluations", "sort=priority"),
     ("stories", ""), ("stories", "sort=kind"), ("stories", "each=1&status=running"),
     ("allocations", "sort=-changed"), ("allocations", "status=running"),
+    ("allocations", "datacenter=dc1"), ("allocations", f"node={make_node().id}"),
 ]  # fmt: skip
 
 OPEN = (EvalStatus.PENDING, EvalStatus.BLOCKED)

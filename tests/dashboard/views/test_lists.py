@@ -25,7 +25,8 @@ from tests.builders import (
     make_job,
     make_node,
 )
-from tests.dashboard.views.conftest import listed
+from tests.dashboard.views.conftest import Browser, listed
+from tests.people import account_with
 
 MANY = 130
 #: None of them folds.
@@ -163,6 +164,44 @@ def test_rows_are_those_that_the_address_asks_for(browser, filled, path, query, 
         answer = browser.get(answer.context["list"].next_url)
         rows += listed(answer)
     assert len(rows) == len(set(rows)) == count
+
+
+def test_allocations_are_counted_and_narrowed_by_where_they_are(browser, store, filled):
+    """By node, datacenter and pool; what a node says of itself now counts."""
+
+    def work(change):
+        for number in range(40, 100):
+            job = make_job(id=f"job-{number % 7}-{number}", namespace="default")
+            put_found(change, make_allocation(
+                job, number, id=f"{number:036x}", node_id=make_node(number % 30 + 1).id,
+            ))  # fmt: skip
+
+    store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
+    page = browser.get("/allocations/").context["list"]
+    facets = {facet.name: facet for facet in page.facets}
+    node, datacenter = facets["node"], facets["datacenter"]
+    assert (node.choices[0].count, len(node.choices), node.has_further) == (MANY, 21, True)
+    most = node.choices[1]
+    assert most.word.startswith("node-")
+    assert "and others, with fewer" in browser.get("/allocations/").text
+    narrowed = browser.get(most.url).context["list"]
+    assert (len(narrowed.rows), narrowed.told) == (50, f"{most.count} of {MANY} fit")
+    assert {facet.name: facet.chosen for facet in narrowed.facets}["node"] == most.word
+    places = {choice.word: choice.count for choice in datacenter.choices}
+    assert places["all"] == sum(count for word, count in places.items() if word != "all") == MANY
+    there = browser.get("/allocations/", datacenter="dc2").context["list"]
+    assert (there.fitting, len(there.rows)) == (places["dc2"], min(places["dc2"], 50))
+    both = browser.get("/allocations/", datacenter="dc2", node=most.value).context["list"]
+    assert both.fitting == len(both.rows) == 0
+
+
+def test_who_may_not_see_nodes_is_not_told_where_allocations_are(filled, store):
+    few = Browser(account_with(store, 'namespace "default" { policy = "read" }'))
+    answer = few.get("/allocations/", datacenter="nowhere")
+    assert {"node", "datacenter", "pool"}.isdisjoint(
+        facet.name for facet in answer.context["list"].facets
+    )
+    assert len(answer.context["list"].rows) == 50
 
 
 def test_counts_of_a_facet_are_of_what_the_others_leave(browser, filled):
