@@ -42,6 +42,8 @@ GROUPS: dict[str, dict[str, Right]] = {
         "JobSubmissionRow": ALL_WORK,
         "JobSummaryRow": ALL_WORK,
         "ServiceRow": ALL_WORK,
+        "HostVolumeRow": EVERYTHING,
+        "VolumeClaimRow": EVERYTHING,
         "ScalingPolicyRow": ALL_WORK,
         "ScalingEventRow": ALL_WORK,
         "PeriodicLaunchRow": ALL_WORK,

@@ -70,8 +70,6 @@ def ids_in(text: str) -> set[str]:
 
 
 _NO_SAMPLE = "candidates are not sampled: every feasible node is looked at"
-_NO_VOLUMES = "volumes made on demand are not kept: a node that names one counts as lacking it"
-_NO_CLAIMS = "sticky claims belong to volumes that are made on demand; there are none"
 
 CHAPTERS = (
     Chapter(
@@ -95,16 +93,12 @@ CHAPTERS = (
             "T02": _NO_SAMPLE,
             "T03": _NO_SAMPLE,
             "T04": _NO_SAMPLE,
-            "T28": _NO_VOLUMES,
-            "T29": _NO_CLAIMS,
             "T67": _NO_SAMPLE,
             "T69": _NO_SAMPLE,
         },
         {
-            "T27": _NO_VOLUMES,
             "T31": "CSI volumes are out: every one counts as missing",
             "T43": "use is not reported for a node that takes no more allocations",
-            "T44": _NO_VOLUMES,
             "T79": "settings are never absent from the record",
             "T85": _NO_SAMPLE,
         },

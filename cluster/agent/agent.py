@@ -39,6 +39,7 @@ from cluster.agent.service_keeper import ServiceKeeper
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.usage_answers import UsageAnswers
 from cluster.agent.usage_sampler import UsageSampler
+from cluster.agent.volume_keeper import VolumeKeeper
 from scheduler.structs.node import Node, NodeCpu, NodeDisk, NodeMemory, NodeResources
 
 logger = logging.getLogger(__name__)
@@ -54,13 +55,8 @@ class Agent:
         node_id, secret = identity(config.state_dir, means.ids)
         self.node_id = node_id
         self.storage = DiskStorage(config.state_dir, config.alloc_dir)
-        self.drivers: dict[str, Driver] = {
-            driver.name: driver
-            for driver in (
-                RawExecDriver(enabled=config.raw_exec, find_groups=control_groups),
-                MockDriver(means.clock.now),
-            )
-        }
+        self.drivers = _drivers(config, means)
+        self.volumes = _volumes(config, node_id, self.storage)
         limits = Surroundings(
             max_kill_timeout=int(config.max_kill_timeout_s * SECOND), chance=means.chance
         )
@@ -88,6 +84,7 @@ class Agent:
         self.client.came_back = self.services.begin_anew
         self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)
         self.metadata = NodeMetadata(config.meta, self.storage, self.client.node_changed)
+        self.volumes.changed = self.client.node_changed
         self.identity.wants_beat = self.client.beat_now
         self.sampler = UsageSampler(self.host, means.clock, core_mhz(self.node))
         answers = Answers(
@@ -99,6 +96,7 @@ class Agent:
             UsageAnswers(self.sampler, self.storage.alloc_dir),
             self.checks.results,
             ExecSessions(self.host, allowed=not config.disable_remote_exec),
+            self.volumes.verbs,
         )
         self.channel = ChannelClient(
             config.server,
@@ -112,10 +110,16 @@ class Agent:
     @property
     def node(self) -> Node:
         """As it was last seen, with what was said of it since."""
-        return replace(self.watch.node, meta=self.metadata.meta)
+        seen = self.watch.node
+        return replace(
+            seen,
+            meta=self.metadata.meta,
+            host_volumes={**self.volumes.offered, **seen.host_volumes},
+        )
 
     def _look(self) -> Node:
-        return fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())
+        seen = fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())
+        return replace(seen, attributes={**seen.attributes, **self.volumes.attributes})
 
     def _changed(self, alloc_id: str) -> None:
         """An allocation has another state: the server hears of it, its services follow it."""
@@ -163,6 +167,25 @@ class Agent:
     async def _hold_channel(self) -> None:
         await self.client.is_registered.wait()
         await self.channel.run()
+
+
+def _drivers(config: AgentConfig, means: Means) -> dict[str, Driver]:
+    built_in: tuple[Driver, ...] = (
+        RawExecDriver(enabled=config.raw_exec, find_groups=control_groups),
+        MockDriver(means.clock.now),
+    )
+    return {driver.name: driver for driver in built_in}
+
+
+def _volumes(config: AgentConfig, node_id: str, storage: DiskStorage) -> VolumeKeeper:
+    beside = config.state_dir.parent
+    return VolumeKeeper(
+        config.host_volumes_dir or beside / "host_volumes",
+        config.host_volume_plugin_dir or beside / "host_volume_plugins",
+        node_id,
+        storage,
+        lambda: {volume.name: volume for volume in config.host_volumes},
+    )
 
 
 def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], now: int) -> Node:

@@ -17,6 +17,7 @@ from cluster.agent.drivers.driver import Handle
 from cluster.agent.protocol import AllocationReport
 from scheduler.ports import IDSource
 from scheduler.structs.allocation import Allocation, DeploymentHealth, TaskState
+from scheduler.structs.host_volume import DynamicVolume
 from scheduler.structs.job import Job
 
 
@@ -77,6 +78,15 @@ class Storage(Protocol):
     def load_identity(self) -> str:
         """The identity kept; "": none."""
 
+    def save_volume(self, volume: DynamicVolume) -> None:
+        """Keep this state of a volume that was made here."""
+
+    def delete_volume(self, volume_id: str) -> None:
+        """It is gone."""
+
+    def load_volumes(self) -> list[DynamicVolume]:
+        """The volumes kept, in no order."""
+
     def directories(self, alloc_id: str) -> AllocDirectories | None:
         """Its directories; None on a node without files."""
 
@@ -111,6 +121,16 @@ class NoStorage:
         """Nothing was ever stored."""
         return ""
 
+    def save_volume(self, volume: DynamicVolume) -> None:
+        """Nothing is kept."""
+
+    def delete_volume(self, volume_id: str) -> None:
+        """Nothing was kept."""
+
+    def load_volumes(self) -> list[DynamicVolume]:
+        """Nothing was ever stored."""
+        return []
+
     def directories(self, alloc_id: str) -> AllocDirectories | None:
         """None: nothing lies on a disk."""
         return None
@@ -139,6 +159,9 @@ class DiskStorage:
             "CREATE TABLE IF NOT EXISTS metadata (key TEXT PRIMARY KEY, value TEXT)"
         )
         self._database.execute("CREATE TABLE IF NOT EXISTS identity (token TEXT NOT NULL)")
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS volume (id TEXT PRIMARY KEY, state BLOB NOT NULL)"
+        )
 
     def close(self) -> None:
         """Let go of the files."""
@@ -181,6 +204,20 @@ class DiskStorage:
         """The newest one; a new directory has none."""
         row = self._database.execute("SELECT token FROM identity").fetchone()
         return str(row[0]) if row else ""
+
+    def save_volume(self, volume: DynamicVolume) -> None:
+        """One small write."""
+        self._database.execute(
+            "INSERT OR REPLACE INTO volume (id, state) VALUES (?, ?)",
+            (volume.id, msgspec.msgpack.encode(volume)),
+        )
+
+    def delete_volume(self, volume_id: str) -> None:
+        self._database.execute("DELETE FROM volume WHERE id = ?", (volume_id,))
+
+    def load_volumes(self) -> list[DynamicVolume]:
+        rows = self._database.execute("SELECT state FROM volume").fetchall()
+        return [msgspec.msgpack.decode(row[0], type=DynamicVolume) for row in rows]
 
     def directories(self, alloc_id: str) -> AllocDirectories:
         """Below the allocation directory."""

@@ -5,6 +5,7 @@ In: a verb and its body. Out: bytes, in the shapes of the public API (http-api.m
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
+from types import MappingProxyType
 
 import msgspec
 
@@ -83,10 +84,11 @@ class Answers:
         measured: Measured = UNMEASURED,
         checks: Callable[[str], Mapping[str, object]] = lambda _alloc_id: {},
         sessions: ExecSessions | None = None,
+        more: Mapping[str, Callable[[Body], AsyncIterator[bytes]]] = MappingProxyType({}),
     ) -> None:
         """`measured`: what is told of usage; `checks`: what those of an allocation found.
 
-        A simulated node measures nothing and checks nothing.
+        `more`: further verbs. A simulated node measures nothing, checks nothing and has no more.
         """
         self._found = checks
         self._sessions = sessions or ExecSessions(host)
@@ -109,6 +111,7 @@ class Answers:
             "identity.renew": self._renew_identity,
             **self.files.verbs,
             **measured.verbs(host),
+            **more,
         }
 
     async def answer(

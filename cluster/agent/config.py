@@ -26,6 +26,9 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     alloc_dir: Path
     #: Directories that jobs may ask for by name.
     host_volumes: tuple[HostVolume, ...] = ()
+    #: Where volumes are made on demand, and programs that make them; None: beside the state.
+    host_volumes_dir: Path | None = None
+    host_volume_plugin_dir: Path | None = None
     #: Running commands of the host is off unless the node's owner wants it.
     raw_exec: bool = False
     #: Nobody runs commands inside the tasks of this node.

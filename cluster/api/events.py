@@ -36,6 +36,7 @@ from scheduler.state.nouns import (
 )
 from scheduler.state.service_noun import SERVICES
 from scheduler.state.variable_nouns import VARIABLES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
@@ -64,6 +65,7 @@ _PUBLIC: dict[str, str] = {
     Topic.STORY: "Story",
     VARIABLES.topic: "Variable",
     SERVICES.topic: "Service",
+    HOST_VOLUMES.topic: "Volume",
     **{noun.topic: noun.topic for noun in _OF_ACCESS},
 }
 _WITHOUT_NAMESPACE = frozenset[str](
@@ -97,6 +99,8 @@ _TYPES: dict[str, str] = {
     WriteKind.JOB_REVERTED: WriteKind.JOB_REGISTERED.value,
     WriteKind.JOB_LAUNCH_DECIDED: WriteKind.JOB_REGISTERED.value,
     VARIABLES.upserted: "VariableUpdated",
+    HOST_VOLUMES.upserted: "HostVolumeRegistered",
+    HOST_VOLUMES.deleted: "HostVolumeDeregistered",
 }
 _EVERYTHING = "*"
 #: The reference knows no such topics: its clients, which ask for all, are not told of them.

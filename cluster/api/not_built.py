@@ -14,7 +14,7 @@ from cluster.api.respond import refusal
 _ENTERPRISE = "Nomad Enterprise only endpoint"
 
 #: Also of routes that can be read, but not written.
-VOLUMES = "Volumes are not built yet."
+VOLUMES = "Volumes of CSI plugins are not built yet."
 
 NO_LICENSE = "There is no license to install: Bivouac has none."
 NO_POOL = "How many evaluations are worked on at once is a setting here: BIVOUAC_WORKERS."
@@ -37,8 +37,8 @@ NOT_BUILT: dict[str, str] = {
     r"plugin/csi/.*": "CSI plugins are not built yet.",
     r"recommendations?(?:/.*)?": _ENTERPRISE,
     r"sentinel/(?:policies|policy/.*)": _ENTERPRISE,
-    r"volumes/.*": VOLUMES,
-    r"volume/.*": VOLUMES,
+    r"volumes/(?:external|snapshot)": VOLUMES,
+    r"volume/csi/.*": VOLUMES,
 }
 
 

@@ -64,23 +64,12 @@ def _with_plugin(capability: str) -> Right:
 
 _LISTS_CSI = _of_namespace("csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs")
 _WRITES_CSI = _with_plugin("csi-write-volume")
-
-
-def _volumes(call: Call) -> None:
-    if "/volumes/claim" in call.request.path:
-        right = _either(_of_namespace("host-volume-read"), _of_namespace("host-volume-delete"))
-    else:
-        right = _either(_LISTS_CSI, _WRITES_CSI)
-    right(call)
+WITH_CSI = _either(_LISTS_CSI, _WRITES_CSI)
 
 
 def _volume(call: Call) -> None:
     path, method = call.request.path, call.request.method
-    if "/volume/host/" in path:
-        verb = "register" if path.endswith("/register") else "create"
-        deeds = {"GET": "read", "DELETE": "delete"}
-        call.require(f"host-volume-{deeds.get(method or '', verb)}")
-    elif method == "GET":
+    if method == "GET":
         call.require("csi-read-volume", "csi-mount-volume", "read-job")
     elif path.endswith("/detach"):
         _with_plugin("csi-mount-volume")(call)
@@ -107,6 +96,6 @@ RIGHTS: dict[str, Right] = {
     r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
     r"operator/upgrade-check/.*": _reading("operator"),
     r"plugin/csi/.*": _plugin,
-    r"volumes/.*": _volumes,
-    r"volume/.*": _volume,
+    r"volumes/(?:external|snapshot)": WITH_CSI,
+    r"volume/csi/.*": _volume,
 }

@@ -18,7 +18,8 @@ def _may_list_plugins(call: Call) -> None:
         raise NotAllowed(missing="plugin:list or plugin:read")
 
 
-def _may_list_volumes(call: Call) -> None:
+def may_list_volumes(call: Call) -> None:
+    """Refuse who may not list volumes of CSI, of which there are none."""
     if call.query.get("type") == "csi":
         call.require("csi-list-volume", "csi-read-volume", "csi-mount-volume", "list-jobs")
 
@@ -26,7 +27,6 @@ def _may_list_volumes(call: Call) -> None:
 #: Lists of kinds that are never there, which clients show as empty, and who may ask for them.
 EMPTY_LISTS: dict[str, Right] = {
     "plugins": _may_list_plugins,
-    "volumes": _may_list_volumes,
 }
 
 

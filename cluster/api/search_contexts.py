@@ -18,6 +18,7 @@ from scheduler.state import nouns
 from scheduler.state.noun import Noun
 from scheduler.state.scaling_nouns import SCALING_POLICIES
 from scheduler.state.variable_nouns import VARIABLES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.variable import SealedVariable
 
 ALL = "all"
@@ -26,9 +27,9 @@ CONTEXTS = (
     "allocs", "jobs", "nodes", "node_pools", "evals", "deployment", "plugins", "volumes",
     "scaling_policy", "vars", "namespaces", "host_volumes",
 )  # fmt: skip
-UUID_CONTEXTS = frozenset({"allocs", "nodes", "evals", "deployment"})
+UUID_CONTEXTS = frozenset({"allocs", "nodes", "evals", "deployment", "host_volumes"})
 #: Kinds that do not exist here; they are answered as empty.
-EMPTY_CONTEXTS = frozenset({"plugins", "volumes", "host_volumes"})
+EMPTY_CONTEXTS = frozenset({"plugins", "volumes"})
 #: Ids of a context at most; whether there are more is told.
 MOST_IDS = 20
 
@@ -50,6 +51,7 @@ KINDS: dict[str, Searched] = {
     "nodes": Searched(nouns.NODES, "nodes"),
     "scaling_policy": Searched(SCALING_POLICIES, "scaling_policies"),
     "vars": Searched(VARIABLES, "variables"),
+    "host_volumes": Searched(HOST_VOLUMES, HOST_VOLUMES.table_index),
 }
 
 _May = Callable[[Access, str], bool]
@@ -145,12 +147,27 @@ def ids_of(
     if context == "vars":
         paths = [row.path for row in visible_variables(call, reader)]
         return [path for path in paths if path.startswith(prefix)][: MOST_IDS + 1]
+    if context == "host_volumes":
+        return _volume_ids(call, reader, prefix)
     beginning = prefix
     if context in UUID_CONTEXTS:
         beginning = id_beginning(prefix.replace("-", ""))
     namespaces = searched_namespaces(call, reader, context, is_fuzzy=is_fuzzy)
     wanted = Listing(prefix=beginning, namespaces=namespaces, limit=MOST_IDS)
     return reader.first_ids(KINDS[context].noun, wanted)
+
+
+def _volume_ids(call: Call, reader: RecordReader, prefix: str) -> list[str]:
+    """The first ids of host volumes that the caller may read."""
+    namespaces = call.listed(reader, "host-volume-read")
+    beginning = id_beginning(prefix.replace("-", ""))
+    found = (
+        volume.id
+        for volume in reader.list_all(HOST_VOLUMES)
+        if (namespaces is None or volume.namespace in namespaces)
+        and volume.id.startswith(beginning)
+    )
+    return sorted(found)[: MOST_IDS + 1]
 
 
 def can_begin(context: str, prefix: str) -> bool:

@@ -38,6 +38,7 @@ from cluster.api import (
     stories,
     usage,
     variables,
+    volumes,
     webhooks,
 )
 from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
@@ -52,7 +53,7 @@ from cluster.api.not_built import (
     VOLUMES,
     answer_not_built,
 )
-from cluster.api.not_built_rights import RIGHTS, everybody
+from cluster.api.not_built_rights import RIGHTS, WITH_CSI, everybody
 from cluster.api.openapi.serve import serve_document
 from cluster.api.request import View, door, unknown_path
 
@@ -255,13 +256,7 @@ _SERVER = [
     _route("search/fuzzy", PUT=fuzzy_search.fuzzy_search),
     _route("event/stream", GET=events.stream),
     *(
-        _route(
-            path,
-            GET=outside.empty_list(may_ask),
-            PUT=answer_not_built(VOLUMES, RIGHTS["volumes/.*"]),
-        )
-        if path == "volumes"
-        else _route(path, GET=outside.empty_list(may_ask))
+        _route(path, GET=outside.empty_list(may_ask))
         for path, may_ask in outside.EMPTY_LISTS.items()
     ),
 ]
@@ -283,6 +278,19 @@ _VARIABLES = [
         PUT=variables.write_one,
         DELETE=variables.remove_one,
         PATCH=variables.no_method,
+    ),
+]
+
+_VOLUMES = [
+    _route("volumes", GET=volumes.list_volumes, PUT=answer_not_built(VOLUMES, WITH_CSI)),
+    _route("volumes/claims", GET=volumes.list_claims),
+    _route(rf"volumes/claim/(?P<claim_id>{_SEGMENT})", DELETE=volumes.remove_claim),
+    _route("volume/host/create", PUT=volumes.create_volume),
+    _route("volume/host/register", PUT=volumes.register_volume),
+    _route(
+        rf"volume/host/(?P<volume_id>{_SEGMENT})",
+        GET=volumes.read_volume,
+        DELETE=volumes.delete_volume,
     ),
 ]
 
@@ -356,5 +364,6 @@ urlpatterns: list[URLPattern] = [
     *_SERVER,
     *_SERVICES,
     *_VARIABLES,
+    *_VOLUMES,
     re_path(rf"^{_ANY}\Z", unknown_path),
 ]

@@ -15,6 +15,7 @@ from cluster.models.deployment import DeploymentRow
 from cluster.models.evaluation import EvaluationRow, EvaluationStubRow
 from cluster.models.event import EventRow
 from cluster.models.explanation import ExplanationRow
+from cluster.models.host_volume import HostVolumeRow, VolumeClaimRow
 from cluster.models.job import (
     JobRow,
     JobStubRow,
@@ -65,6 +66,7 @@ __all__ = [
     "EvaluationStubRow",
     "EventRow",
     "ExplanationRow",
+    "HostVolumeRow",
     "JobRow",
     "JobStubRow",
     "JobSubmissionRow",
@@ -99,6 +101,7 @@ __all__ = [
     "StoryRow",
     "TableIndexRow",
     "VariableRow",
+    "VolumeClaimRow",
     "WebhookDeliveryRow",
     "WebhookRow",
 ]

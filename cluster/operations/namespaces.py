@@ -17,6 +17,7 @@ from scheduler.access.grants import matches
 from scheduler.ports import Change, StateStore
 from scheduler.state.nouns import NAMESPACES, QUOTAS
 from scheduler.state.variable_nouns import VARIABLES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.identity import DEFAULT_NAMESPACE, DEFAULT_NODE_POOL
 from scheduler.structs.job import JobStatus, Namespace, NamespacePoolRules
 
@@ -117,6 +118,8 @@ def _uses(change: Change, name: str, quota: str) -> list[str]:
         change.live_allocation_ids(job.key, at_most=1) for job in jobs
     ):
         uses.append(f'namespace "{name}" has non-terminal allocations in regions: [global]')
+    if change.list_by(HOST_VOLUMES, "namespace", name):
+        uses.append(f'namespace "{name}" has volumes associated with it in regions: [global]')
     if change.list_by(VARIABLES, "namespace", name):
         uses.append(f'namespace "{name}" has variables associated with it in regions: [global]')
     if quota:

@@ -45,6 +45,8 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.NamespaceUseRow: inside.NamespaceUseAdmin,
     models.NodeUseRow: inside.NodeUseAdmin,
     models.ServiceRow: work.ServiceAdmin,
+    models.HostVolumeRow: work.HostVolumeAdmin,
+    models.VolumeClaimRow: work.VolumeClaimAdmin,
     models.ScalingPolicyRow: work.ScalingPolicyAdmin,
     models.ScalingEventRow: work.ScalingEventAdmin,
     models.AclRoleRow: inside.DescribedAdmin,

@@ -238,3 +238,21 @@ class ServiceAdmin(ReadOnlyAdmin):
     list_filter = ("namespace",)
     search_fields = ("service_name", "=job_id", "alloc_id__startswith")
     ordering = ("namespace", "service_name", "id")
+
+
+class HostVolumeAdmin(ReadOnlyAdmin):
+    """Directories that were made for groups on demand."""
+
+    list_display = ("name", "namespace", "state", "node_id", "plugin_id", "created_at")
+    list_filter = ("namespace", "state", "plugin_id")
+    search_fields = ("name", "id__startswith", "node_id__startswith")
+    ordering = ("namespace", "name", "id")
+
+
+class VolumeClaimAdmin(ReadOnlyAdmin):
+    """Groups of jobs that stick to a volume."""
+
+    list_display = ("job_id", "task_group_name", "namespace", "volume_id")
+    list_filter = ("namespace",)
+    search_fields = ("=job_id", "volume_id__startswith")
+    ordering = ("namespace", "job_id", "task_group_name", "id")

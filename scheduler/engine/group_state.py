@@ -15,12 +15,14 @@ from scheduler.engine.feasibility.class_memo import REMEMBERED, ClassMemo
 from scheduler.engine.feasibility.distinct_hosts import DistinctHosts
 from scheduler.engine.feasibility.distinct_property import DistinctProperty
 from scheduler.engine.feasibility.verdict import GroupFeasibility, judge
+from scheduler.engine.feasibility.volume_claims import VolumeClaims
+from scheduler.engine.feasibility.volumes import MISSING
 from scheduler.engine.measure.ask import ask_of
 from scheduler.engine.measure.tally import Tally, tally
 from scheduler.engine.rank.grant import Shortage
 from scheduler.engine.rank.preemption import Eviction, Preemptor
 from scheduler.engine.rank.ranking import Ranking, Scored
-from scheduler.engine.standing import DISTINCT, Standing
+from scheduler.engine.standing import CLAIMED, DISTINCT, Standing
 from scheduler.state.node_table import Bools
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import Allocation
@@ -87,6 +89,7 @@ class GroupState:
         self._distinct_hosts = DistinctHosts(context, job, group)
         self._minds_hosts = self._distinct_hosts.is_active and setting.with_preferences
         self._distinct_property = DistinctProperty(context, job, group)
+        self._volume_claims = VolumeClaims(context, job, group, ask.alloc_name)
         self._read = len(context.log)
         group_ask = ask_of(group, oversubscription=setting.oversubscription)
         self._ask_use = group_ask.use
@@ -184,7 +187,10 @@ class GroupState:
             holding=holding,
             codes=codes,
             reasons=reasons,
-            checks=(*checks, *((DISTINCT,) * (len(reasons) - len(checks)))),
+            checks=(
+                *checks,
+                *(CLAIMED if each == MISSING else DISTINCT for each in reasons[len(checks) :]),
+            ),
             room=self._ranking.room,
             use=self._ask_use,
             over_quota=quota.exceeded_by(self._ask_use, self._ask_cores) if quota else (),
@@ -217,12 +223,14 @@ class GroupState:
 
     def _forbid(self) -> tuple[NDArray[np.int16], tuple[str, ...]]:
         """The reasons against each row, those of the plan so far added to the lasting ones."""
-        if not self._minds_hosts and not self._distinct_property.is_active:
+        claims = self._volume_claims
+        if not (self._minds_hosts or self._distinct_property.is_active or claims.is_active):
             return self.verdict.reason_codes, self.verdict.reasons
         codes, reasons = self.verdict.reason_codes.copy(), list(self.verdict.reasons)
         refusals = list(self._distinct_property.refusals())
         if self._minds_hosts:
             refusals.insert(0, self._distinct_hosts.refusal())
+        refusals = [*claims.refusals(), *refusals]
         for rows, reason in refusals:
             reasons.append(reason)
             codes[rows & (codes == 0)] = len(reasons) - 1

@@ -245,7 +245,10 @@ class _Groups:
         key = (job.version, group.name, name)
         state = self._states.get(key)
         if state is None or state.job is not job:
-            ask = FeasibilityAsk(self._context.table, job, group, self._context.matcher, name)
+            context = self._context
+            ask = FeasibilityAsk(
+                context.table, job, group, context.matcher, name, context.snapshot
+            )
             state = self._states[key] = GroupState(
                 self._context, ask, self._setting(job), self.candidates().rows, self._memo
             )

@@ -14,6 +14,7 @@ from scheduler.engine.context import EvalContext
 from scheduler.engine.feasibility import CLASS_CHECKS, NODE_CHECKS
 from scheduler.engine.feasibility.check import FeasibilityAsk
 from scheduler.engine.feasibility.readiness import DATACENTER, POOL, READY, left_out, unreadiness
+from scheduler.engine.feasibility.volumes import HostVolumes
 from scheduler.engine.measure.fit import exceeds_max_allocs
 from scheduler.engine.measure.grouping import listed_ids, refused_nodes
 from scheduler.engine.rank.grant import Shortage
@@ -31,6 +32,8 @@ from scheduler.structs.explanation import (
 
 #: The checks that look at the plan, by one name.
 DISTINCT = "distinct"
+#: Who uses or claims the volumes that a group asks for.
+CLAIMED = HostVolumes.name
 #: A system job has one allocation per node.
 ALREADY = "has one already"
 _PLACE = frozenset({POOL, DATACENTER})
@@ -175,12 +178,15 @@ def _place_checks(standing: Standing, row: int) -> Iterator[CheckResult]:
 
 
 def _lasting_checks(standing: Standing, row: int) -> Iterator[CheckResult]:
+    code = int(standing.codes[row])
+    by_plan = standing.checks[code] if code else ""
     for check in (*CLASS_CHECKS, *NODE_CHECKS):
         against = (item.reason for item in check.refusals(standing.ask) if bool(item.rows[row]))
         reason = next(against, "")
+        if by_plan == CLAIMED == check.name:
+            reason = standing.reasons[code]
         yield CheckResult(check.name, not reason, reason.rstrip())
-    code = int(standing.codes[row])
-    if code and standing.checks[code] == DISTINCT:
+    if by_plan == DISTINCT:
         yield CheckResult(DISTINCT, passed=False, reason=standing.reasons[code])
 
 

@@ -22,6 +22,7 @@ from scheduler.state.service_noun import SERVICES
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
+from scheduler.state.volume_nouns import HOST_VOLUMES, VOLUME_CLAIMS
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.structs.acl_auth import AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
@@ -35,9 +36,8 @@ from scheduler.structs.node import Node, NodePool
 from scheduler.structs.quota import NamespaceUse, QuotaSpec
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
-#: The key of the one row of the scheduler settings.
+#: Keys of single rows: of the settings, and of how the first management token came.
 SETTINGS_KEY = "scheduler"
-#: The key of the one row that says how the first management token came.
 BOOTSTRAP_KEY = "bootstrap"
 
 _OF_JOB = ("namespace", "job_id")
@@ -340,8 +340,8 @@ ACL_BOOTSTRAP: Noun[str, AclBootstrap] = Noun(
     table_index="acl_bootstrap",
 )
 
-#: Every noun of the record. The types of their values differ, and nobody may mix them up: who
-#: takes a noun from here hands it values that an event or a row of that very noun brought.
+#: Every noun of the record. Who takes one from here hands it values that an event or a row of
+#: that very noun brought: their types differ.
 NOUNS: tuple[AnyNoun, ...] = cast(
     "tuple[AnyNoun, ...]",
     (
@@ -381,6 +381,8 @@ NOUNS: tuple[AnyNoun, ...] = cast(
         SERVICES,
         VARIABLES,
         LOCK_TIMERS,
+        HOST_VOLUMES,
+        VOLUME_CLAIMS,
         WEBHOOKS,
         WEBHOOK_DELIVERIES,
     ),

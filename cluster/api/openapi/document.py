@@ -13,6 +13,7 @@ from cluster.api.openapi import (
     operations_cluster,
     operations_jobs,
     operations_names,
+    operations_volumes,
     operations_work,
 )
 from cluster.api.openapi.operation import JSON, PLAIN_TEXT, Operation
@@ -24,7 +25,13 @@ from cluster.versions import VERSION
 
 _ROWS: Mapping[tuple[str, str], Operation] = {
     (row.method, row.path): row
-    for rows in (operations_jobs, operations_work, operations_cluster, operations_names)
+    for rows in (
+        operations_jobs,
+        operations_work,
+        operations_cluster,
+        operations_names,
+        operations_volumes,
+    )
     for row in rows.OPERATIONS
 }
 _READ_HEADERS = ("X-Nomad-Index", "X-Nomad-KnownLeader", "X-Nomad-LastContact")
@@ -49,6 +56,7 @@ _REFUSALS: dict[int, tuple[str, str]] = {
     501: ("NotBuilt", "Known, and not built here"),
     502: ("ProviderFailed", "Who signs people in does not answer as it should"),
     503: ("Away", "A part of the cluster is away: again later"),
+    504: ("Silent", "An agent did not answer in time"),
 }
 #: Of every operation.
 _ALWAYS = (400, 403, 404, 429, 503)

@@ -219,7 +219,6 @@ OPERATIONS = (
     removed("var/{path}", None, "Delete a variable", "cas",
             )._replace(status=204, refusals=(409,)),
     *nothing("var/{path}", 400, "PATCH"),
-    read("volumes", array(OBJECT), "Volumes; there are none", "type"),
     read("plugins", array(OBJECT), "Plugins; there are none", "type"),
     _search("search", TEXT, {"Prefix": TEXT, "Context": TEXT}, "Find by the beginning of an id"),
     _search("search/fuzzy", _MATCH, {"Text": TEXT, "Context": TEXT}, "Find by a part of a name"),

@@ -41,8 +41,11 @@ RIGHTS: dict[str, str] = {
     "DELETE sentinel/policy/{rest}": "anybody",
     "DELETE service/{name}/{service_id}": "submit-job or delete-service-registration",
     "DELETE var/{path}": "variables:destroy",
-    "DELETE volume/{rest}": "host-volume-delete; csi-write-volume; csi-write-volume and plugin:read; csi-mount-volume and plugin:read",  # noqa: E501 - written by a program
-    "DELETE volumes/{rest}": "csi-write-volume and plugin:read; host-volume-delete",
+    "DELETE volume/csi/{rest}": "csi-write-volume; csi-write-volume and plugin:read; csi-mount-volume and plugin:read",  # noqa: E501 - written by a program
+    "DELETE volume/host/{volume_id}": "host-volume-delete",
+    "DELETE volumes/claim/{claim_id}": "host-volume-delete",
+    "DELETE volumes/external": "csi-write-volume and plugin:read",
+    "DELETE volumes/snapshot": "csi-write-volume and plugin:read",
     "DELETE webhook/{name}": "operator:write",
     "GET acl/auth-method/{name}": "management",
     "GET acl/auth-methods": "anybody",
@@ -171,9 +174,12 @@ RIGHTS: dict[str, str] = {
     "GET story/{story_id}": "read-job; node:read",
     "GET var/{path}": "variables:read",
     "GET vars": "anybody",
-    "GET volume/{rest}": "host-volume-read; csi-read-volume or csi-mount-volume or read-job",
-    "GET volumes": "anybody; csi-list-volume or csi-read-volume or csi-mount-volume or list-jobs",
-    "GET volumes/{rest}": "csi-list-volume or csi-read-volume or csi-mount-volume or list-jobs; host-volume-read",  # noqa: E501 - written by a program
+    "GET volume/csi/{rest}": "csi-read-volume or csi-mount-volume or read-job",
+    "GET volume/host/{volume_id}": "host-volume-read",
+    "GET volumes": "anybody; host-volume-read; csi-list-volume or csi-read-volume or csi-mount-volume or list-jobs",  # noqa: E501 - written by a program
+    "GET volumes/claims": "host-volume-read",
+    "GET volumes/external": "csi-list-volume or csi-read-volume or csi-mount-volume or list-jobs",
+    "GET volumes/snapshot": "csi-list-volume or csi-read-volume or csi-mount-volume or list-jobs",
     "GET webhook/{name}": "operator:read",
     "GET webhook/{name}/deliveries": "operator:read",
     "GET webhooks": "operator:read",
@@ -199,8 +205,9 @@ RIGHTS: dict[str, str] = {
     "PATCH sentinel/policies": "anybody",
     "PATCH sentinel/policy/{rest}": "anybody",
     "PATCH var/{path}": "variables:write",
-    "PATCH volume/{rest}": "host-volume-create; host-volume-register; csi-write-volume and plugin:read",  # noqa: E501 - written by a program
-    "PATCH volumes/{rest}": "csi-write-volume and plugin:read; host-volume-delete",
+    "PATCH volume/csi/{rest}": "csi-write-volume and plugin:read",
+    "PATCH volumes/external": "csi-write-volume and plugin:read",
+    "PATCH volumes/snapshot": "csi-write-volume and plugin:read",
     "POST agent/host": "agent:read",
     "POST agent/keyring/{rest}": "agent:write",
     "POST agent/monitor/export": "agent:read",
@@ -225,8 +232,9 @@ RIGHTS: dict[str, str] = {
     "POST sentinel/policies": "anybody",
     "POST sentinel/policy/{rest}": "anybody",
     "POST var/{path}": "variables:write",
-    "POST volume/{rest}": "host-volume-create; host-volume-register; csi-write-volume and plugin:read",  # noqa: E501 - written by a program
-    "POST volumes/{rest}": "csi-write-volume and plugin:read; host-volume-delete",
+    "POST volume/csi/{rest}": "csi-write-volume and plugin:read",
+    "POST volumes/external": "csi-write-volume and plugin:read",
+    "POST volumes/snapshot": "csi-write-volume and plugin:read",
     "PUT acl/auth-method": "management",
     "PUT acl/auth-method/{name}": "management",
     "PUT acl/binding-rule": "management",
@@ -316,9 +324,12 @@ RIGHTS: dict[str, str] = {
     "PUT system/reconcile/summaries": "management",
     "PUT validate/job": "read-job",
     "PUT var/{path}": "variables:write",
-    "PUT volume/{rest}": "host-volume-create; host-volume-register; csi-write-volume and plugin:read",  # noqa: E501 - written by a program
+    "PUT volume/csi/{rest}": "csi-write-volume and plugin:read",
+    "PUT volume/host/create": "host-volume-create",
+    "PUT volume/host/register": "host-volume-register",
     "PUT volumes": "csi-write-volume and plugin:read",
-    "PUT volumes/{rest}": "csi-write-volume and plugin:read; host-volume-delete",
+    "PUT volumes/external": "csi-write-volume and plugin:read",
+    "PUT volumes/snapshot": "csi-write-volume and plugin:read",
     "PUT webhook/{name}": "operator:write",
     "PUT webhook/{name}/test": "operator:write",
 }

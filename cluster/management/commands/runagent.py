@@ -60,6 +60,8 @@ class Command(BaseCommand):
             metavar="NAME=PATH[:ro]",
             help="a directory that jobs may ask for by this name; may be repeated",
         )
+        add_text(parser, "host-volumes-dir", "", "where volumes are made; default: by the state")
+        add_text(parser, "host-volume-plugin-dir", "", "programs that make volumes; the same")
         add_flag(parser, "raw-exec", "run commands of this host without isolation, as this user")
         add_flag(
             parser,
@@ -122,6 +124,8 @@ def config_from(options: dict[str, object]) -> AgentConfig:
         state_dir=directory / "state",
         alloc_dir=directory / "alloc",
         host_volumes=volumes,
+        host_volumes_dir=_place(text("host_volumes_dir")),
+        host_volume_plugin_dir=_place(text("host_volume_plugin_dir")),
         raw_exec=bool(options["raw_exec"]),
         disable_remote_exec=bool(options["disable_remote_exec"]),
         max_kill_timeout_s=number("max_kill_timeout"),
@@ -149,6 +153,10 @@ def pairs_of(texts: object) -> dict[str, str]:
             raise CommandError(f"expected KEY=VALUE, not {text!r}")
         pairs[key] = value
     return pairs
+
+
+def _place(text: str) -> Path | None:
+    return Path(text).absolute() if text else None
 
 
 def _given_volumes() -> list[str]:

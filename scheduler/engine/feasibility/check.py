@@ -7,7 +7,7 @@ distinct_property) have shapes of their own.
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from scheduler.ports import PatternMatcher
+from scheduler.ports import PatternMatcher, StateReader
 from scheduler.state.node_table import Bools, NodeTable
 from scheduler.structs.job import Job
 from scheduler.structs.task_group import TaskGroup
@@ -22,6 +22,8 @@ class FeasibilityAsk(NamedTuple):
     matcher: PatternMatcher
     #: `job.group[index]` where the answer depends on it (volumes per allocation), else "".
     alloc_name: str = ""
+    #: Where volumes made on demand are looked up; None: there are none.
+    reader: StateReader | None = None
 
 
 class RefusedRows(NamedTuple):

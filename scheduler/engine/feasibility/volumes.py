@@ -1,7 +1,7 @@
 """Host volumes and CSI volumes that a group mounts (placement.md 6.8, 6.9).
 
-In: a FeasibilityAsk. Out: the rows that lack one. Only volumes that a node's configuration
-declares exist here; volume objects kept by the cluster do not: asking for one refuses every node.
+In: a FeasibilityAsk. Out: the rows that lack one. What depends on who uses a volume meanwhile is
+in `volume_claims`.
 """
 
 from collections.abc import Iterator
@@ -9,15 +9,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from scheduler.engine.feasibility.check import FeasibilityAsk, RefusedRows
+from scheduler.ports import StateReader
 from scheduler.state.node_table import Reader
+from scheduler.state.volume_nouns import HOST_VOLUMES
+from scheduler.structs.host_volume import AccessMode, AttachmentMode, VolumeState
 from scheduler.structs.node import Node
 from scheduler.structs.task_group import TaskGroup, VolumeAsk
 
-_READ_ONLY, _READ_WRITE, _DYNAMIC = "read-only", "read-write", "dynamic"
+#: What is said of a node, whichever volume it lacks.
+MISSING = "missing compatible host volumes"
+_READ_ONLY, _READ_WRITE, _DYNAMIC = "read-only", "read-write", "dynamic "
 
 
 class HostVolumes:
-    """Each host volume must be declared by the node, and writable when it is to be written."""
+    """Each host volume must be there, and usable in the way that is asked for."""
 
     name = "host volumes"
 
@@ -27,10 +32,8 @@ class HostVolumes:
             if volume.type == "host":
                 source = volume_source(volume, ask.alloc_name)
                 column = ask.table.derived_column(f"host volume {source}", _volume_reader(source))
-                yield RefusedRows(
-                    ~column.where(_accepted(volume).__contains__),
-                    "missing compatible host volumes",
-                )
+                fits = _Fits(volume, ask.job.namespace, ask.reader)
+                yield RefusedRows(~column.where(fits), MISSING)
 
 
 class CSIVolumes:
@@ -66,10 +69,38 @@ def depends_on_alloc_name(group: TaskGroup) -> bool:
     return any(volume.per_alloc for volume in group.volumes.values())
 
 
-def _accepted(volume: VolumeAsk) -> frozenset[str]:
-    if volume.sticky:
-        return frozenset()
-    return frozenset({_READ_WRITE, _READ_ONLY} if volume.read_only else {_READ_WRITE})
+class _Fits:
+    """Whether what a node has under the name of a volume serves the one that asks."""
+
+    def __init__(self, ask: VolumeAsk, namespace: str, reader: StateReader | None) -> None:
+        self._ask = ask
+        self._namespace = namespace
+        self._reader = reader
+
+    def __call__(self, what: str) -> bool:
+        if what.startswith(_DYNAMIC):
+            return self._fits_dynamic(what.removeprefix(_DYNAMIC))
+        if self._ask.sticky:
+            return False
+        return self._ask.read_only or what == _READ_WRITE
+
+    def _fits_dynamic(self, volume_id: str) -> bool:
+        volume = self._reader.get(HOST_VOLUMES, volume_id) if self._reader else None
+        if volume is None or volume.namespace != self._namespace:
+            return False
+        if volume.state is not VolumeState.READY:
+            return False
+        default = AccessMode.READER_ONLY if self._ask.read_only else AccessMode.WRITER
+        access = self._ask.access_mode or default
+        attachment = self._ask.attachment_mode or AttachmentMode.FILE_SYSTEM
+        if not any(
+            (each.access_mode, each.attachment_mode) == (access, attachment)
+            for each in volume.requested_capabilities
+        ):
+            return False
+        if access == AccessMode.READER_ONLY:
+            return self._ask.read_only
+        return access != AccessMode.WRITER or not self._ask.read_only
 
 
 def _volume_reader(source: str) -> Reader:
@@ -78,7 +109,7 @@ def _volume_reader(source: str) -> Reader:
         if volume is None:
             return None
         if volume.id:
-            return _DYNAMIC
+            return f"{_DYNAMIC}{volume.id}"
         return _READ_ONLY if volume.read_only else _READ_WRITE
 
     return read

@@ -10,6 +10,7 @@ from scheduler.state.writes.job_status import job_status
 from scheduler.state.writes.launches import follow_schedule
 from scheduler.state.writes.scaling import drop_policies, keep_policies
 from scheduler.state.writes.summaries import count_child, prepare_summary
+from scheduler.state.writes.volumes import drop_claims_of_job
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobStatus, VersionTag
@@ -91,6 +92,7 @@ def purge_job(change: Change, key: JobKey) -> Job | None:
                 )
             )
     drop_policies(change, job)
+    drop_claims_of_job(change, key)
     change.delete_job(key)
     count_child(change, job, job.status, JobStatus.DEAD.value)
     return job

@@ -10,6 +10,7 @@ from scheduler.errors import IllegalTransition
 from scheduler.ports import Change
 from scheduler.state.nouns import NODE_POOLS
 from scheduler.state.writes.node_history import with_event
+from scheduler.state.writes.volumes import follow_node
 from scheduler.structs.computed_class import computed_class
 from scheduler.structs.identity import DEFAULT_NODE_POOL
 from scheduler.structs.node import Node, NodeEvent, NodePool, NodeStatus
@@ -53,6 +54,7 @@ def write_node(change: Change, node: Node) -> Node:
             NODE_POOLS, NodePool(name=pool, create_index=change.index, modify_index=change.index)
         )
     change.put_node(stored)
+    follow_node(change, stored.id, stored)
     return stored
 
 
@@ -83,6 +85,7 @@ def update_node_status(
     if event is not None:
         stored = with_event(change, stored, event)
     change.put_node(stored)
+    follow_node(change, stored.id, stored)
     return stored
 
 
@@ -102,6 +105,7 @@ def delete_node(change: Change, node_id: str) -> Node:
     if node is None:
         raise IllegalTransition(f"node {node_id} not found")
     change.delete_node(node_id)
+    follow_node(change, node_id, None)
     return node
 
 

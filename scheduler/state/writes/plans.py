@@ -20,6 +20,7 @@ from scheduler.state.writes.evaluations import touch_evaluation, write_evaluatio
 from scheduler.state.writes.job_status import refresh_job_status
 from scheduler.state.writes.node_history import with_event
 from scheduler.state.writes.summaries import count_allocation
+from scheduler.state.writes.volumes import claim_volumes
 from scheduler.structs.allocation import (
     Allocation,
     AllocState,
@@ -136,6 +137,8 @@ def _write_placed(change: Change, plan: Plan, alloc: Allocation) -> Allocation |
         modify_time=change.now,
     )
     _put(change, before, stored)
+    if before is None:
+        claim_volumes(change, stored)
     if stored.previous_allocation:
         _link_previous(change, stored)
     return stored

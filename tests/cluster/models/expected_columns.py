@@ -167,6 +167,17 @@ EXPECTED = {
     models.ServiceRow: lambda value: plain(
         value, "id", "namespace", "service_name", "job_id", "alloc_id", "node_id"
     ),
+    models.HostVolumeRow: lambda value: plain(
+        value, "id", "namespace", "name", "node_id", "node_pool", "plugin_id", "create_index",
+        "modify_index",
+    ) | {
+        "state": value.state.value,
+        "created_at": moment(value.create_time),
+        "modified_at": moment(value.modify_time),
+    },
+    models.VolumeClaimRow: lambda value: plain(
+        value, "id", "namespace", "job_id", "task_group_name", "volume_id"
+    ),
     models.VariableRow: lambda value: plain(
         value, "namespace", "path", "key_id", "create_index", "modify_index"
     ) | {

@@ -32,6 +32,7 @@ from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.service_noun import SERVICES
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
+from scheduler.state.volume_nouns import HOST_VOLUMES, VOLUME_CLAIMS
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.state.writes.jobs import name_version, write_job
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
@@ -41,6 +42,7 @@ from scheduler.structs.allocation import ClientStatus, DesiredTransition
 from scheduler.structs.collection import CollectionOverrides, forced_cutoffs
 from scheduler.structs.deployment import Deployment, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.host_volume import DynamicVolume, VolumeClaim
 from scheduler.structs.job import Namespace, ParameterizedJob, Periodic, VersionTag
 from scheduler.structs.node import DrainStrategy, NodeEvent, NodePool, NodeStatus
 from scheduler.structs.quota import QuotaSpec
@@ -80,6 +82,8 @@ DEPLOYMENT = "dddddddd-0000-0000-0000-000000000001"
 SERVICE = ServiceRegistration(
     id="_nomad-task-a-group-g-web-http", alloc_id="a", service_name="web", namespace="default"
 )
+VOLUME = DynamicVolume(name="data", namespace="default", plugin_id="mkdir")
+MADE = replace(VOLUME, id="v1", name="made")
 #: Their right is what an agent shows, not what somebody was granted.
 OF_AGENTS = {"register_node", "report_from_client", "report_services"}
 #: Their right is what was proved before, or that nobody has any yet.
@@ -203,6 +207,12 @@ def arguments_of(world):
             {},
         ),
         "delete_service": (("default", SERVICE.id), {}),
+        "begin_volume": ((VOLUME,), {"registers": False}),
+        "note_made": ((MADE,), {}),
+        "release_volume": (("default", MADE.id), {}),
+        "keep_volume": ((MADE,), {}),
+        "forget_volume": (("default", MADE.id), {}),
+        "delete_claim": (("default", "c1"), {}),
         "put_variable": (("default", "app", {"a": "b"}), {}),
         "delete_variable": (("default", "app"), {}),
         "rekey_variables": ((), {}),
@@ -238,6 +248,8 @@ def put_variables(change):
     change.put(VARIABLES, replace(held, lock=VariableLock(id="l1", ttl=1, lock_delay=1)))
     change.put(SERVICES, replace(SERVICE, id="_nomad-task-a-other"))
     change.put(SERVICES, SERVICE)
+    change.put(HOST_VOLUMES, MADE)
+    change.put(VOLUME_CLAIMS, VolumeClaim(id="c1", namespace="default", volume_id=MADE.id))
     for path, ends in {"held": SOME_MOMENT + 1, "gone": 1}.items():
         timer = LockTimer(namespace="default", path=path, renewable_until=ends, ends_at=ends)
         change.put(LOCK_TIMERS, timer)
@@ -249,6 +261,10 @@ def world():
     store = MemoryStateStore()
     held = SimpleNamespace(store=store, job=make_job(), evaluation=None, alloc=None)
     held.node = make_node(1, secret_id=module("nodes").hash_secret("right"))
+    held.node = replace(
+        held.node,
+        attributes={**held.node.attributes, "plugins.host_volume.mkdir.version": "0.0.1"},
+    )
 
     def fill_first(change):
         write_job(change, TWICE)

@@ -40,6 +40,7 @@ from scheduler.state.service_noun import SERVICES
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.variable_nouns import LOCK_TIMERS, VARIABLES
+from scheduler.state.volume_nouns import HOST_VOLUMES, VOLUME_CLAIMS
 from scheduler.state.webhook_nouns import WEBHOOK_DELIVERIES, WEBHOOKS
 from scheduler.structs.acl_auth import AuthConfig, AuthMethod, BindingRule
 from scheduler.structs.acl_token import AclRole
@@ -47,6 +48,7 @@ from scheduler.structs.collection import CollectionOverrides
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.explanation import GroupExplanation, StoredExplanation, pack
+from scheduler.structs.host_volume import DynamicVolume, VolumeClaim
 from scheduler.structs.job import JobSubmission, JobSummary
 from scheduler.structs.periodic_launch import PeriodicLaunch
 from scheduler.structs.rehearsal import StoredRehearsal
@@ -121,6 +123,11 @@ def full(store, operator):
             (WEBHOOKS, Webhook(name="chat", sealed_url=SEALED, sealed_secret=SEALED)),
             (ROOT_KEYS, RootKey(key_id="k1", sealed=SEALED)),
             (SERVICES, ServiceRegistration(id="s1", namespace="default", job_id="web")),
+            (
+                HOST_VOLUMES,
+                DynamicVolume(id="v1", namespace="default", name="data", create_time=SOME_MOMENT),
+            ),
+            (VOLUME_CLAIMS, VolumeClaim(id="c1", namespace="default", job_id="web")),
             (VARIABLES, SealedVariable(namespace="default", path="app", sealed=SEALED.encode())),
             (LOCK_TIMERS, LockTimer(namespace="default", path="app", ends_at=SOME_MOMENT)),
             (STAGED_DRAINS, StagedDrain(id="g1", create_time=SOME_MOMENT)),

@@ -9,7 +9,9 @@ from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.nouns import NODE_POOLS, SCHEDULER_SETTINGS
+from scheduler.state.volume_nouns import HOST_VOLUMES, VOLUME_CLAIMS
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.host_volume import DynamicVolume, VolumeClaim
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeCpu, NodeMemory, NodePool, NodeResources
 from scheduler.structs.resources import Resources
@@ -54,6 +56,8 @@ def snapshot_of(
     *,
     settings: SchedulerSettings | None = None,
     pools: tuple[NodePool, ...] = (),
+    volumes: tuple[DynamicVolume, ...] = (),
+    claims: tuple[VolumeClaim, ...] = (),
 ) -> Snapshot:
     """These rows, frozen."""
     store = MemoryStateStore()
@@ -63,6 +67,10 @@ def snapshot_of(
             put_found(change, node)
         for pool in pools:
             change.put(NODE_POOLS, pool)
+        for volume in volumes:
+            change.put(HOST_VOLUMES, volume)
+        for claim in claims:
+            change.put(VOLUME_CLAIMS, claim)
         for job in jobs:
             change.put_job(job)
         for alloc in allocs:

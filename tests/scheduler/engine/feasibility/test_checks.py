@@ -258,7 +258,7 @@ def volume(source, **fields):
             MISSING,
             id="T27-sticky-after-one-that-is-there",
         ),
-        pytest.param([volume("made")], MISSING, id="volume-objects-do-not-exist"),
+        pytest.param([volume("made")], MISSING, id="T28-an-object-that-is-gone"),
     ],
 )
 def test_host_volumes(volumes, expected):
