@@ -26,7 +26,7 @@ def blocks() -> Iterator[str]:
 
 def options() -> Iterator[str]:
     """One line for the options of a driver that fare alike."""
-    from cluster.jobspec.carried_out import OPTIONS
+    from cluster.jobspec.driver_options import OPTIONS
 
     yield "| driver | options | | remark |\n|---|---|---|---|"
     for driver, rows in OPTIONS.items():

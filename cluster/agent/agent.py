@@ -21,6 +21,7 @@ from cluster.agent.collector import Collector
 from cluster.agent.config import AgentConfig
 from cluster.agent.control_groups import control_groups
 from cluster.agent.drivers.driver import Driver
+from cluster.agent.drivers.exec import ExecDriver
 from cluster.agent.drivers.mock import MockDriver
 from cluster.agent.drivers.raw_exec import RawExecDriver
 from cluster.agent.exec_sessions import ExecSessions
@@ -172,6 +173,11 @@ class Agent:
 def _drivers(config: AgentConfig, means: Means) -> dict[str, Driver]:
     built_in: tuple[Driver, ...] = (
         RawExecDriver(enabled=config.raw_exec, find_groups=control_groups),
+        ExecDriver(
+            control_groups,
+            hidden=(config.state_dir.parent, config.alloc_dir),
+            capabilities=config.exec_capabilities,
+        ),
         MockDriver(means.clock.now),
     )
     return {driver.name: driver for driver in built_in}

@@ -94,7 +94,11 @@ def place_in(directories: TaskDirectories, path: str) -> Path | None:
     bounds = directories.root.parent
     wanted = Path(path)
     if not (wanted.is_absolute() and wanted.is_relative_to(bounds)):
-        wanted = directories.root / path.lstrip("/")
+        root = directories.root
+        if directories.is_rooted and path.startswith("/alloc/"):
+            # Where its own root shows it that directory.
+            root, path = directories.shared, path.removeprefix("/alloc")
+        wanted = root / path.lstrip("/")
     kept: list[str] = []
     for part in wanted.parts:
         if part == "..":

@@ -49,7 +49,7 @@ class AllocHost:
         surroundings: Surroundings,
     ) -> None:
         self.launcher = launcher
-        self.drivers = drivers
+        self.drivers = launcher.drivers = drivers
         self.storage = storage
         self.clock = clock
         self.surroundings = surroundings
@@ -220,7 +220,7 @@ class AllocHost:
             self._apply(entry, runner.begin(now))
             return
         try:
-            directories.make_shared(task.user for task in runner.group.tasks)
+            directories.make_shared(map(self.launcher.user_of, runner.group.tasks))
             disk = runner.group.ephemeral_disk
             before = self.storage.directories(runner.alloc.previous_allocation)
             if (disk.sticky or disk.migrate) and before and runner.alloc.previous_allocation:
@@ -356,7 +356,7 @@ class AllocHost:
         runner.deployment_status = stored.deployment_status or runner.deployment_status
         directories = self.storage.directories(stored.alloc.id)
         if directories is not None and directories.root.is_dir():
-            directories.close(task.user for task in runner.group.tasks)
+            directories.close(map(self.launcher.user_of, runner.group.tasks))
         entry = HostedAlloc(runner, acknowledged=stored.acknowledged)
         self.entries[stored.alloc.id] = entry
         entry.handles = {name: kept.handle for name, kept in stored.tasks.items() if kept.handle}

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from cluster.agent.artifacts.order import Limits
+from cluster.agent.task_rights import DEFAULT_CAPABILITIES
 from scheduler.structs.identity import DEFAULT_NODE_POOL
 from scheduler.structs.node import HostVolume, ReservedResources
 
@@ -31,6 +32,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     host_volume_plugin_dir: Path | None = None
     #: Running commands of the host is off unless the node's owner wants it.
     raw_exec: bool = False
+    #: What isolated tasks may ask for, by name.
+    exec_capabilities: tuple[str, ...] = tuple(sorted(DEFAULT_CAPABILITIES))
     #: Nobody runs commands inside the tasks of this node.
     disable_remote_exec: bool = False
     max_kill_timeout_s: float = 30.0

@@ -128,10 +128,11 @@ def _described(place: TaskPlace) -> dict[str, str]:
         **_limits(place),
     }
     if place.directories is not None:
+        seen = place.directories.as_seen
         variables |= {
-            "NOMAD_ALLOC_DIR": str(place.directories.shared),
-            "NOMAD_TASK_DIR": str(place.directories.local),
-            "NOMAD_SECRETS_DIR": str(place.directories.secrets),
+            "NOMAD_ALLOC_DIR": seen(place.directories.shared),
+            "NOMAD_TASK_DIR": seen(place.directories.local),
+            "NOMAD_SECRETS_DIR": seen(place.directories.secrets),
         }
     return {key: value for key, value in variables.items() if value}
 

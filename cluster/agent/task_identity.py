@@ -39,7 +39,7 @@ async def with_identity(launch: Launch, alloc_id: str, task: Task, ask: Ask | No
         text = f"the identity of the task could not be had: {problem}"
         raise StartError(text, recoverable=passes) from problem
     if wanted.file:
-        _write(inside(launch.directories.root, wanted.filepath or FILE), token, task.user)
+        _write(inside(launch.directories.root, wanted.filepath or FILE), token, launch.user)
     return replace(launch, env={**launch.env, VARIABLE: token}) if wanted.env else launch
 
 

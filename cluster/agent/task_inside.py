@@ -12,9 +12,10 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from cluster.agent import task_child
+from cluster.agent import task_child, task_root
 from cluster.agent.process_identity import children_of
 
 #: As a shell tells that SIGKILL ended something.
@@ -47,7 +48,8 @@ def _run(run_directory: Path, ready: int, command: list[str], *, tty: bool) -> i
         # Programs that draw ask for it, and tasks have none.
         spec["env"] = {"TERM": _TERMINAL, **spec["env"]}
     try:
-        child = task_child.start(spec, (0, 1, 2), _settle, tty=tty)
+        settle = _settle_in_root(run_directory) if spec.get("root") else _settle_on_host
+        child = task_child.start(spec, (0, 1, 2), settle, tty=tty)
     except (OSError, task_child.NotStarted) as problem:
         with contextlib.suppress(OSError):
             os.write(ready, str(problem).encode())
@@ -73,12 +75,29 @@ def _end_what_is_left() -> None:
             os.waitpid(-1, 0)
 
 
-def _settle(spec: task_child.Spec) -> None:
+def _settle_on_host(spec: task_child.Spec) -> None:
+    _give_terminal(spec)
+    task_child.settle_on_host({**spec, "needs": []})
+    task_child.die_with_parent()
+
+
+def _settle_in_root(run_directory: Path) -> Callable[[task_child.Spec], None]:
+    """Where the first process of the task is; this process's next child is numbered in there."""
+    process = json.loads((run_directory / "process.json").read_bytes())
+    task_root.enter_numbers(process["pid"])
+
+    def settle(spec: task_child.Spec) -> None:
+        _give_terminal(spec)
+        task_root.settle_beside(spec, process["pid"], process["pid_start"])
+        task_child.die_with_parent()
+
+    return settle
+
+
+def _give_terminal(spec: task_child.Spec) -> None:
     user = spec.get("user")
     if user and os.geteuid() == 0 and os.isatty(0):
         os.fchown(0, user["uid"], -1)
-    task_child.settle_on_host({**spec, "needs": []})
-    task_child.die_with_parent()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
 """Prepares one start of a task: directories, environment, options with `${...}` filled in."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_runner import AllocRunner
 from cluster.agent.artifact_hook import DownloadFailed
 from cluster.agent.artifacts.order import ArtifactRefused, FetchOrder, Limits, fetch_order
-from cluster.agent.drivers.driver import Launch, TaskDirectories, TaskLimits
+from cluster.agent.drivers.driver import (
+    Abilities,
+    Driver,
+    Isolation,
+    Launch,
+    TaskDirectories,
+    TaskLimits,
+)
 from cluster.agent.host_volumes import mounts_of
 from cluster.agent.task_environment import TaskPlace, filler, interpolated, task_variables
 from cluster.agent.task_user import login_variables
@@ -32,6 +40,17 @@ class TaskLauncher:
         self.ids = ids
         self.region = region
         self.limits = limits or Limits()
+        #: Those of the node, by name; set by whoever has them.
+        self.drivers: Mapping[str, Driver] = {}
+
+    def abilities(self, driver: str) -> Abilities:
+        """What that driver can do; nothing of one that is not there."""
+        found = self.drivers.get(driver)
+        return Abilities() if found is None else found.abilities
+
+    def user_of(self, task: Task) -> str:
+        """Whom the task runs as; "" for the agent's own user."""
+        return task.user or self.abilities(task.driver).default_user
 
     def launch(
         self,
@@ -51,14 +70,15 @@ class TaskLauncher:
             # A simulated task has no environment to fill.
             return Launch(task_id=task_id, task_name=task.name, config=task.config)
         place = self._place(runner, task, directories.make_task(task, runner.job))
-        login = login_variables(task.user) if task.user else {}
+        user = self.user_of(task)
+        login = login_variables(user) if user else {}
         variables = {**task_variables(place, {**self.host, **login}), **(rendered or {})}
         return Launch(
             task_id=task_id,
             task_name=task.name,
             config=interpolated(place, variables, task.config),
             env=variables,
-            user=task.user,
+            user=user,
             logs=task.log_config,
             directories=place.directories,
             limits=_limits(place),
@@ -79,7 +99,7 @@ class TaskLauncher:
         try:
             return [
                 fetch_order(
-                    artifact, fill_in, launch.directories, user=task.user, limits=self.limits
+                    artifact, fill_in, launch.directories, user=launch.user, limits=self.limits
                 )
                 for artifact in task.artifacts
             ]
@@ -101,6 +121,7 @@ class TaskLauncher:
         )
 
     def _place(self, runner: AllocRunner, task: Task, directories: TaskDirectories) -> TaskPlace:
+        is_rooted = self.abilities(task.driver).isolation is not Isolation.NONE
         return TaskPlace(
             node=self.node(),
             alloc=runner.alloc,
@@ -108,7 +129,7 @@ class TaskLauncher:
             group=runner.group,
             task=task,
             region=self.region,
-            directories=directories,
+            directories=replace(directories, is_rooted=is_rooted),
         )
 
 

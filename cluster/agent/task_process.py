@@ -1,4 +1,4 @@
-"""The small process beside each raw_exec task: holds its pipes, writes its logs, records its end.
+"""The small process beside a task: holds its pipes, writes its logs, records its end.
 
 It is started by the agent and outlives it, so that a task survives any end of the agent and its
 exit code is known afterwards. In: a run directory with `spec.json`. Out: `process.json` once the
@@ -13,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from cluster.agent import task_child
+from cluster.agent import task_child, task_root
 from cluster.agent.log_rotation import RotatingLog
 from cluster.agent.process_identity import children_of, start_time_of
 
@@ -94,8 +94,11 @@ class _Streams:
 def _start(spec: dict[str, object], streams: _Streams) -> int:
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     out, err = streams.far_ends or (nothing, nothing)
+    settle = task_root.settle_in_root if spec.get("root") else task_child.settle_on_host
     try:
-        return task_child.start(spec, (nothing, out, err), task_child.settle_on_host)
+        if spec.get("root"):
+            task_root.leave_numbers()
+        return task_child.start(spec, (nothing, out, err), settle)
     finally:
         os.close(nothing)
 

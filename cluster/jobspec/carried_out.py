@@ -1,9 +1,9 @@
 """What becomes of each thing a job can ask for: the one table of what is built and what is not.
 
-In: nothing. Out: a row for every field of every struct of a job, and for every option of a driver.
-`left_out` finds what a job asks for in vain; warnings, the set-up of tasks on a node and
-`docs/compatibility.md` all come from here. Whether some node has what a job needs is another
-question, the scheduler's.
+In: nothing. Out: a row for every field of every struct of a job; those for options of drivers are
+in `driver_options`. `left_out` finds what a job asks for in vain; warnings, the set-up of tasks on
+a node and `docs/compatibility.md` all come from here. Whether some node has what a job needs is
+another question, the scheduler's.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,14 +77,15 @@ class Row(NamedTuple):
     is_filtered: Callable[[Any], bool] = is_never_told
 
 
-def _rows(names: str, fate: Fate = Fate.WORKS, why: str = "") -> dict[str, Row]:
+def rows(names: str, fate: Fate = Fate.WORKS, why: str = "") -> dict[str, Row]:
+    """The same row for several fields or options."""
     asked = is_given if fate is Fate.WORKS else is_never_told
     return {name: Row(fate, why, asked) for name in names.split()}
 
 
 def _goes_with(block: str, names: str, fate: Fate = Fate.FAILS) -> dict[str, Row]:
     """Fields of a block that is not carried out as a whole: the block is told, not they."""
-    return _rows(names, fate, f"goes with `{block}`")
+    return rows(names, fate, f"goes with `{block}`")
 
 
 NO_TOKENS = "tokens of further identities are not issued yet"
@@ -123,93 +124,93 @@ NO_MOUNTS = "the driver {} leaves the task in the files of its host and shows no
 #: Every field of every struct that a job is made of.
 TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     Job: {
-        **_rows("region namespace id name type priority all_at_once datacenters node_pool"),
-        **_rows("constraints affinities spreads task_groups update meta periodic"),
-        **_rows("parameterized_job"),
+        **rows("region namespace id name type priority all_at_once datacenters node_pool"),
+        **rows("constraints affinities spreads task_groups update meta periodic"),
+        **rows("parameterized_job"),
         "multiregion": Row(Fate.REFUSED, "there is one region; without regions it says nothing"),
         "payload": Row(Fate.REFUSED, "only a dispatch may bring one", is_never_told),
         "dispatch_idempotency_token": Row(Fate.WORKS, "only that of a dispatch counts"),
         "consul_namespace": Row(Fate.WARNS, NO_CONSUL),
         "vault_namespace": Row(Fate.WARNS, NO_VAULT),
         "ui": Row(Fate.WARNS, "its description and links are kept, but no page shows them yet"),
-        **_rows("stop parent_id dispatched nomad_token_id status", why=_OF_RECORD),
-        **_rows("status_description stable version submit_time create_index", why=_OF_RECORD),
-        **_rows("modify_index job_modify_index version_tag", why=_OF_RECORD),
+        **rows("stop parent_id dispatched nomad_token_id status", why=_OF_RECORD),
+        **rows("status_description stable version submit_time create_index", why=_OF_RECORD),
+        **rows("modify_index job_modify_index version_tag", why=_OF_RECORD),
     },
-    Periodic: _rows("enabled spec specs spec_type prohibit_overlap time_zone"),
-    ParameterizedJob: _rows("payload meta_required meta_optional"),
+    Periodic: rows("enabled spec specs spec_type prohibit_overlap time_zone"),
+    ParameterizedJob: rows("payload meta_required meta_optional"),
     JobUI: _goes_with("ui", "description links", Fate.WARNS),
     JobLink: _goes_with("ui", "label url", Fate.WARNS),
-    VersionTag: _rows("name description tagged_time", why=_OF_RECORD),
-    Constraint: _rows("l_target r_target operand"),
-    Affinity: _rows("l_target r_target operand weight"),
-    Spread: _rows("attribute weight spread_target"),
-    SpreadTarget: _rows("value percent"),
+    VersionTag: rows("name description tagged_time", why=_OF_RECORD),
+    Constraint: rows("l_target r_target operand"),
+    Affinity: rows("l_target r_target operand weight"),
+    Spread: rows("attribute weight spread_target"),
+    SpreadTarget: rows("value percent"),
     UpdateStrategy: {
-        **_rows("max_parallel min_healthy_time healthy_deadline progress_deadline auto_revert"),
-        **_rows("auto_promote canary"),
+        **rows("max_parallel min_healthy_time healthy_deadline progress_deadline auto_revert"),
+        **rows("auto_promote canary"),
         "health_check": Row(
             Fate.WORKS,
             "`checks` are those of services of the provider `nomad`",
         ),
-        **_rows("stagger strategy", why="of system jobs; `strategy` is Bivouac's own"),
+        **rows("stagger strategy", why="of system jobs; `strategy` is Bivouac's own"),
     },
-    MigrateStrategy: _rows("max_parallel health_check min_healthy_time healthy_deadline"),
+    MigrateStrategy: rows("max_parallel health_check min_healthy_time healthy_deadline"),
     RestartPolicy: {
-        **_rows("attempts interval delay mode"),
-        **_rows("render_templates"),
+        **rows("attempts interval delay mode"),
+        **rows("render_templates"),
     },
-    ReschedulePolicy: _rows("attempts interval delay delay_function max_delay unlimited"),
-    DisconnectStrategy: _rows("lost_after stop_on_client_after replace reconcile"),
+    ReschedulePolicy: rows("attempts interval delay delay_function max_delay unlimited"),
+    DisconnectStrategy: rows("lost_after stop_on_client_after replace reconcile"),
     EphemeralDisk: {
-        **_rows("sticky"),
-        **_rows("size_mb", why="counted when placing; nothing limits what is written"),
+        **rows("sticky"),
+        **rows("size_mb", why="counted when placing; nothing limits what is written"),
         "migrate": Row(
             Fate.WARNS, "data moves on one node only: from another node nothing is fetched yet"
         ),
     },
     TaskGroup: {
-        **_rows("name count update migrate constraints affinities spreads restart_policy"),
-        **_rows("disconnect tasks ephemeral_disk meta reschedule_policy networks"),
-        **_rows("shutdown_delay max_run_duration"),
-        **_rows("scaling", why="bounds for whoever scales it; an autoscaler is a program beside"),
+        **rows("name count update migrate constraints affinities spreads restart_policy"),
+        **rows("disconnect tasks ephemeral_disk meta reschedule_policy networks"),
+        **rows("shutdown_delay max_run_duration"),
+        **rows("scaling", why="bounds for whoever scales it; an autoscaler is a program beside"),
         "consul": Row(Fate.FAILS, NO_CONSUL),
-        **_rows("services"),
+        **rows("services"),
         "volumes": Row(Fate.FAILS, NO_CSI, _asks_for_csi, is_filtered=is_given),
-        **_rows("stop_after_client_disconnect max_client_disconnect", Fate.WARNS, OLD_FORM),
-        **_rows("prevent_reschedule_on_lost", Fate.WARNS, OLD_FORM),
+        **rows("stop_after_client_disconnect max_client_disconnect", Fate.WARNS, OLD_FORM),
+        **rows("prevent_reschedule_on_lost", Fate.WARNS, OLD_FORM),
     },
     ScalingPolicy: {
-        **_rows("type min max"),
-        **_rows("enabled policy", why="for an autoscaler; nothing here acts by it"),
-        **_rows("id target create_index modify_index", why=_OF_RECORD),
+        **rows("type min max"),
+        **rows("enabled policy", why="for an autoscaler; nothing here acts by it"),
+        **rows("id target create_index modify_index", why=_OF_RECORD),
     },
     NetworkResource: {
         "mode": Row(Fate.FAILS, NO_NETWORKS, _is_not_host, lambda mode: mode != "none"),
         "hostname": Row(Fate.FAILS, NO_NETWORKS),
         "dns": Row(Fate.WARNS, "tasks see the resolver of their host"),
         "cni": Row(Fate.WARNS, NO_NETWORKS),
-        **_rows("reserved_ports dynamic_ports"),
-        **_rows("mbits", Fate.WARNS, "deprecated, and warned of as the reference does"),
-        **_rows("device cidr ip", why="of networks that are granted"),
+        **rows("reserved_ports dynamic_ports"),
+        **rows("mbits", Fate.WARNS, "deprecated, and warned of as the reference does"),
+        **rows("device cidr ip", why="of networks that are granted"),
     },
-    Port: _rows("label value to host_network ignore_collision"),
+    Port: rows("label value to host_network ignore_collision"),
     DNSConfig: _goes_with("dns", "servers searches options", Fate.WARNS),
     CNIConfig: _goes_with("cni", "args", Fate.WARNS),
     VolumeAsk: {
-        **_rows("name type source read_only access_mode attachment_mode per_alloc"),
+        **rows("name type source read_only access_mode attachment_mode per_alloc"),
         "sticky": Row(Fate.WORKS, "of volumes made on demand; no static one can be claimed"),
         "mount_options": Row(Fate.FAILS, NO_CSI, is_never_told),
     },
     Service: {
-        **_rows("name task_name port_label address tags canary_tags checks on_update"),
+        **rows("name task_name port_label address tags canary_tags checks on_update"),
         "provider": Row(Fate.FAILS, NO_CONSUL, _is_consul, _is_consul),
         "address_mode": Row(
             Fate.WARNS,
             "tasks share the network of their host, so there is no other address to tell",
             _is_inside,
         ),
-        **_rows("namespace cluster", fate=Fate.FAILS, why=_OF_CONSUL),
+        **rows("namespace cluster", fate=Fate.FAILS, why=_OF_CONSUL),
         "connect": Row(Fate.WARNS, NO_MESH),
         "identity": Row(Fate.WARNS, "it is for Consul, which there is no connection to"),
         "kind": Row(Fate.WARNS, NO_MESH),
@@ -219,31 +220,29 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         ),
     },
     Check: {
-        **_rows("name type path protocol port_label address_mode interval timeout"),
-        **_rows("initial_status tls_skip_verify method header check_restart task_name body"),
-        **_rows("on_update notes"),
-        **_rows(
+        **rows("name type path protocol port_label address_mode interval timeout"),
+        **rows("initial_status tls_skip_verify method header check_restart task_name body"),
+        **rows("on_update notes"),
+        **rows(
             "command args expose tls_server_name grpc_service grpc_use_tls",
             fate=Fate.FAILS,
             why=_OF_CONSUL,
         ),
-        **_rows(
-            "success_before_passing failures_before_critical", fate=Fate.FAILS, why=_OF_CONSUL
-        ),
-        **_rows("failures_before_warning", fate=Fate.FAILS, why=_OF_CONSUL),
+        **rows("success_before_passing failures_before_critical", fate=Fate.FAILS, why=_OF_CONSUL),
+        **rows("failures_before_warning", fate=Fate.FAILS, why=_OF_CONSUL),
     },
     CheckRestart: {
-        **_rows("limit grace"),
-        **_rows("ignore_warnings", fate=Fate.FAILS, why=_OF_CONSUL),
+        **rows("limit grace"),
+        **rows("ignore_warnings", fate=Fate.FAILS, why=_OF_CONSUL),
     },
     Task: {
-        **_rows("name driver config env constraints affinities resources restart_policy"),
-        **_rows("dispatch_payload lifecycle meta kill_timeout log_config leader shutdown_delay"),
-        **_rows("kill_signal"),
-        **_rows("user", why="the agent must run as root; `mock_driver` starts no process"),
+        **rows("name driver config env constraints affinities resources restart_policy"),
+        **rows("dispatch_payload lifecycle meta kill_timeout log_config leader shutdown_delay"),
+        **rows("kill_signal"),
+        **rows("user", why="the agent must run as root; `mock_driver` starts no process"),
         "identity": Row(Fate.WORKS, "the default one of every task; `env` and `file` use it"),
         "identities": Row(Fate.FAILS, NO_TOKENS),
-        **_rows("services"),
+        **rows("services"),
         "vault": Row(Fate.FAILS, NO_VAULT, is_filtered=is_given),
         "consul": Row(Fate.FAILS, NO_CONSUL),
         "secrets": Row(Fate.FAILS, "secrets are not fetched yet", is_filtered=is_given),
@@ -262,33 +261,33 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "schedule": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
     },
     Identity: {
-        **_rows("env file filepath"),
+        **rows("env file filepath"),
         **_goes_with("identity", "name audience change_mode change_signal service_name"),
         **_goes_with("identity", "ttl extra_claims"),
     },
     SecretAsk: _goes_with("secret", "name provider path config env"),
     Template: {
-        **_rows("source_path dest_path embedded_tmpl change_mode change_signal once splay"),
-        **_rows("perms uid gid left_delim right_delim envvars wait err_missing_key"),
+        **rows("source_path dest_path embedded_tmpl change_mode change_signal once splay"),
+        **rows("perms uid gid left_delim right_delim envvars wait err_missing_key"),
         "change_script": Row(Fate.FAILS, "scripts after a change are not run yet"),
-        **_rows("vault_grace", why="says nothing any more, in the reference either"),
+        **rows("vault_grace", why="says nothing any more, in the reference either"),
     },
     ChangeScript: _goes_with(
         "change_script", "command args timeout fail_on_error run_on_first_render"
     ),
-    TemplateWait: _rows("min max"),
+    TemplateWait: rows("min max"),
     Artifact: {
         "getter_source": Row(
             Fate.FAILS,
             f"only sources of {', '.join(SCHEMES)} are fetched",
             lambda source: bool(source) and not is_fetched(source),
         ),
-        **_rows("getter_options getter_headers getter_mode getter_insecure relative_dest chown"),
+        **rows("getter_options getter_headers getter_mode getter_insecure relative_dest chown"),
     },
-    VolumeMount: _rows("volume destination read_only propagation_mode selinux_label"),
+    VolumeMount: rows("volume destination read_only propagation_mode selinux_label"),
     Action: _goes_with("action", "name command args", Fate.WARNS),
     Resources: {
-        **_rows("cpu memory_mb memory_max_mb", why=BY_GROUP),
+        **rows("cpu memory_mb memory_max_mb", why=BY_GROUP),
         "cores": Row(
             Fate.WORKS, "the task runs on them alone, but others of the node may run there too"
         ),
@@ -300,40 +299,14 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
             Fate.FAILS, "no device is found or handed to a task yet", is_filtered=is_given
         ),
         "numa": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
-        **_rows("iops", Fate.WARNS, "deprecated, and warned of as the reference does"),
-        **_rows("disk_mb", why="the group's `ephemeral_disk` counts"),
+        **rows("iops", Fate.WARNS, "deprecated, and warned of as the reference does"),
+        **rows("disk_mb", why="the group's `ephemeral_disk` counts"),
     },
     NUMA: _goes_with("numa", "affinity devices", Fate.REFUSED),
     RequestedDevice: _goes_with("device", "name count constraints affinities"),
-    TaskLifecycle: _rows("hook sidecar"),
-    LogConfig: _rows("max_files max_file_size_mb disabled"),
-    DispatchPayload: _rows("file"),
-}
-
-_OWN_OPTION = "Bivouac's own, named as those of `docker`"
-
-#: Every option of the drivers there are; what is not named, a driver does not know.
-OPTIONS: Mapping[str, Mapping[str, Row]] = {
-    "raw_exec": {
-        **_rows("command args work_dir oom_score_adj denied_envvars"),
-        **_rows(
-            "cgroup_v2_override cgroup_v1_override",
-            why="groups that are there already; nothing is limited then",
-        ),
-        **_rows("cpu_hard_limit pids_limit", why=_OWN_OPTION),
-    },
-    "mock_driver": {
-        **_rows("run_for exit_code exit_signal exit_err_msg kill_after start_error"),
-        **_rows("start_error_recoverable start_block_for signal_error"),
-        **_rows("stdout_string stdout_repeat stderr_string stderr_repeat"),
-        "stdout_repeat_duration": Row(Fate.WARNS, "all repetitions are written at the start"),
-        "stderr_repeat_duration": Row(Fate.WARNS, "all repetitions are written at the start"),
-        "plugin_exit_after": Row(Fate.WARNS, "the driver is no plugin that could exit"),
-        "driver_ip": Row(Fate.WARNS, NO_NETWORKS),
-        "driver_advertise": Row(Fate.WARNS, NO_NETWORKS),
-        "driver_port_map": Row(Fate.WARNS, NO_NETWORKS),
-        "exec_command": Row(Fate.WARNS, "no command can be run inside a task yet"),
-    },
+    TaskLifecycle: rows("hook sidecar"),
+    LogConfig: rows("max_files max_file_size_mb disabled"),
+    DispatchPayload: rows("file"),
 }
 
 #: Fields that job files call otherwise.
@@ -383,14 +356,3 @@ def name_in(kind: type[Wire], field: str) -> str:
     """What a field is called where its block is not seen: `template`, `network.mode`."""
     word = word_of(field)
     return word if kind in _OUTER else f"{BLOCKS[kind]}.{word}"
-
-
-def option_row(driver: str, option: str) -> Row | None:
-    """What becomes of an option; None: anything goes for a driver that is not ours.
-
-    An option that our driver does not know fails the task, as a misspelt one must.
-    """
-    options = OPTIONS.get(driver)
-    if options is None:
-        return None
-    return options.get(option) or Row(Fate.FAILS, f"{driver} has no such option")

@@ -19,9 +19,9 @@ from cluster.jobspec.carried_out import (
     Fate,
     Row,
     name_in,
-    option_row,
     word_of,
 )
+from cluster.jobspec.driver_options import option_row
 from cluster.jobspec.quoting import quoted
 from cluster.jobspec.request_form import RequestForm
 from scheduler.structs.job import Job

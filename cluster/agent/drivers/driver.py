@@ -119,6 +119,14 @@ class TaskDirectories:
     #: Whether the task has a root of its own, in which they have short names.
     is_rooted: bool = False
 
+    def as_seen(self, path: Path) -> str:
+        """How the task calls one of its directories."""
+        if not self.is_rooted:
+            return str(path)
+        if path.is_relative_to(self.shared):
+            return str(Path("/alloc") / path.relative_to(self.shared))
+        return str(Path("/") / path.relative_to(self.root))
+
     @property
     def local(self) -> Path:
         """The task's own data."""

@@ -112,7 +112,7 @@ class KeptProcesses(ABC):
 
     def _make_group(self, launch: Launch, spec: Mapping[str, object]) -> ControlGroup | None:
         """The task's control group; None where it has none. Raises StartError and OSError."""
-        if launch.limits is None or spec.get("foreign_groups"):
+        if spec.get("foreign_groups") or (launch.limits is None and self.runs_unlimited):
             return None
         try:
             groups = self._find_groups()
@@ -124,7 +124,7 @@ class KeptProcesses(ABC):
         group = groups.group(f"{alloc_id}.{task}")
         group.make(
             group_limits(
-                launch.limits,
+                launch.limits or TaskLimits(),
                 is_hard=bool(spec.get("cpu_hard_limit")),
                 pids=int(str(spec.get("pids_limit") or 0)),
             )

@@ -14,6 +14,7 @@ from cluster.agent.artifacts.order import Limits
 from cluster.agent.config import AgentConfig
 from cluster.agent.host_volumes import BadVolume, declared_volumes
 from cluster.agent.means import Means
+from cluster.agent.task_rights import CAPABILITIES, DEFAULT_CAPABILITIES
 from cluster.installation import usual_agent_directory
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 
@@ -67,6 +68,12 @@ class Command(BaseCommand):
             parser,
             "disable-remote-exec",
             "run no commands of people inside the tasks of this node",
+        )
+        add_text(
+            parser,
+            "exec-capabilities",
+            ",".join(sorted(DEFAULT_CAPABILITIES)),
+            "what tasks of the driver exec may have of root's capabilities",
         )
         add_flag(
             parser,
@@ -127,6 +134,7 @@ def config_from(options: dict[str, object]) -> AgentConfig:
         host_volumes_dir=_place(text("host_volumes_dir")),
         host_volume_plugin_dir=_place(text("host_volume_plugin_dir")),
         raw_exec=bool(options["raw_exec"]),
+        exec_capabilities=capabilities_of(text("exec_capabilities")),
         disable_remote_exec=bool(options["disable_remote_exec"]),
         max_kill_timeout_s=number("max_kill_timeout"),
         cpu_mhz=int(number("cpu_mhz")),
@@ -142,6 +150,15 @@ def config_from(options: dict[str, object]) -> AgentConfig:
         # A server on this machine is not spared by long pauses.
         dev=server.hostname in ("127.0.0.1", "localhost", "::1"),
     )
+
+
+def capabilities_of(text: str) -> tuple[str, ...]:
+    """Names with commas between. Raises CommandError for one that Linux does not have."""
+    names = [name.strip().lower().removeprefix("cap_") for name in text.split(",")]
+    given = tuple(name for name in names if name)
+    if unknown := [name for name in given if name not in CAPABILITIES]:
+        raise CommandError(f"--exec-capabilities: no such capability: {', '.join(unknown)}")
+    return given
 
 
 def pairs_of(texts: object) -> dict[str, str]:

@@ -5,9 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cluster.agent.drivers.exec import ExecOptions
 from cluster.agent.drivers.mock import MockOptions
 from cluster.agent.drivers.raw_exec import RawExecOptions
-from cluster.jobspec.carried_out import BLOCKS, OPTIONS, TABLE, Fate
+from cluster.jobspec.carried_out import BLOCKS, TABLE, Fate
+from cluster.jobspec.driver_options import OPTIONS
 from cluster.jobspec.left_out import (
     HEAD,
     left_out_warnings,
@@ -46,7 +48,9 @@ def test_every_field_of_every_struct_of_a_job_has_a_row():
 
 
 def test_drivers_read_exactly_the_options_that_are_said_to_work():
-    for driver, options in (("raw_exec", RawExecOptions), ("mock_driver", MockOptions)):
+    readers = {"raw_exec": RawExecOptions, "exec": ExecOptions, "mock_driver": MockOptions}
+    assert readers.keys() == OPTIONS.keys()
+    for driver, options in readers.items():
         works = {name for name, row in OPTIONS[driver].items() if row.fate is Fate.WORKS}
         assert works == {field.name for field in msgspec.structs.fields(options)}
 

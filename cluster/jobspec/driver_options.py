@@ -1,0 +1,58 @@
+"""Drivers and their options: which are carried out, and the drivers that are refused by name.
+
+In: nothing. Out: a row for every option of a driver, and the reason for each driver of the
+reference that nodes here do not have.
+"""
+
+from collections.abc import Mapping
+
+from cluster.jobspec.carried_out import NO_NETWORKS, Fate, Row, rows
+
+#: Drivers of the reference that are not here, and why, to go on with after the name.
+REFUSED_DRIVERS: Mapping[str, str] = {
+    "java": "not carried out: run `java` by `exec`, as its `command`",
+    "qemu": "not carried out: there are no virtual machines here",
+}
+
+_OWN_OPTION = "Bivouac's own, named as those of `docker`"
+
+#: Every option of the drivers there are; what is not named, a driver does not know.
+OPTIONS: Mapping[str, Mapping[str, Row]] = {
+    "raw_exec": {
+        **rows("command args work_dir oom_score_adj denied_envvars"),
+        **rows(
+            "cgroup_v2_override cgroup_v1_override",
+            why="groups that are there already; nothing is limited then",
+        ),
+        **rows("cpu_hard_limit pids_limit", why=_OWN_OPTION),
+    },
+    "exec": {
+        **rows("command args work_dir"),
+        **rows("pid_mode ipc_mode", why="`private`; `host` is refused"),
+        **rows("cap_add cap_drop", why="within what the node's owner allows"),
+        **rows("cpu_hard_limit pids_limit", why=_OWN_OPTION),
+    },
+    "mock_driver": {
+        **rows("run_for exit_code exit_signal exit_err_msg kill_after start_error"),
+        **rows("start_error_recoverable start_block_for signal_error"),
+        **rows("stdout_string stdout_repeat stderr_string stderr_repeat"),
+        "stdout_repeat_duration": Row(Fate.WARNS, "all repetitions are written at the start"),
+        "stderr_repeat_duration": Row(Fate.WARNS, "all repetitions are written at the start"),
+        "plugin_exit_after": Row(Fate.WARNS, "the driver is no plugin that could exit"),
+        "driver_ip": Row(Fate.WARNS, NO_NETWORKS),
+        "driver_advertise": Row(Fate.WARNS, NO_NETWORKS),
+        "driver_port_map": Row(Fate.WARNS, NO_NETWORKS),
+        "exec_command": Row(Fate.WARNS, "no command can be run inside a task yet"),
+    },
+}
+
+
+def option_row(driver: str, option: str) -> Row | None:
+    """What becomes of an option; None: anything goes for a driver that is not ours.
+
+    An option that our driver does not know fails the task, as a misspelt one must.
+    """
+    options = OPTIONS.get(driver)
+    if options is None:
+        return None
+    return options.get(option) or Row(Fate.FAILS, f"{driver} has no such option")
