@@ -6,7 +6,7 @@ not what there is.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -32,9 +32,10 @@ from scheduler.structs.node import Node
 SECOND = 1_000_000_000
 #: Moves are counted over this stretch.
 WINDOW = 60 * SECOND
+FINISHED = ("scheduling-complete", "scheduling-failed", "pending-complete")
+ANSWERED = "applying-scheduling"
 #: Lives read to know what moved before the page was opened.
 RECENT_LIVES = 300
-#: Rows of the waiting room.
 MAX_WAITING = 8
 #: Evaluations whose steps are told apart; more of them end within seconds only in a storm.
 MAX_REMEMBERED = 20_000
@@ -253,16 +254,20 @@ class Overview:
             self._moves.popleft()
         return Counter(move.arrow for move in self._moves)
 
+    @property
+    def moves(self) -> Sequence[Move]:
+        """Those of the last window, and of a while before."""
+        return self._moves
+
     def figures(self, now: int) -> dict[str, str]:
         """The figures of the page, as text by their fact names."""
-        finished = {"scheduling-complete", "scheduling-failed", "pending-complete"}
         flows = self.flows(now)
         groups = [group for item in self._summaries.values() for group in item.summary.values()]
         running = sum(group.running for group in groups)
         wanted = running + sum(group.queued + group.starting + group.unknown for group in groups)
         return {
-            "finished": number(sum(flows.get(arrow, 0) for arrow in finished)),
-            "plans": number(flows.get("applying-scheduling", 0)),
+            "finished": number(sum(flows.get(arrow, 0) for arrow in FINISHED)),
+            "plans": number(flows.get(ANSWERED, 0)),
             "waiting": number(len(self._open)),
             "running": number(running),
             "wanted": number(wanted),

@@ -7,11 +7,11 @@ from dashboard.feeds.feed import NO_PARTS, Feed, Parts, rendered
 from dashboard.feeds.pieces import Drawing, Facts, Html, Moved, Piece, Redrawing
 from dashboard.graphs.drawing import DrawnGraph
 from dashboard.overview import WINDOW, Overview
-from dashboard.queries.overview import overview_parts
+from dashboard.queries.overview import happened_to, overview_parts
 from dashboard.queries.usual import usual_figures
 from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
-from scheduler.state.events import StateEvent, Topic
+from scheduler.state.events import EventFrame, StateEvent, Topic
 from scheduler.structs.evaluation import LifecycleStep
 
 #: Moves leave the window by themselves: the map is drawn again this often, ns.
@@ -27,6 +27,7 @@ class OverviewFeed(Feed):
         super().__init__(subscription, parts)
         sees_nodes = NODE_READ in subscription.may
         self._overview = Overview(subscription.namespaces, sees_nodes=sees_nodes)
+        self._happened = happened_to(subscription.namespaces, sees_nodes=sees_nodes)
         self._counted_index = 0
         self._has_changed = False
         self._drawn_at = 0
@@ -41,6 +42,14 @@ class OverviewFeed(Feed):
         """Read what is counted."""
         self._overview.load(reader)
         self._counted_index = reader.index
+        self._happened.load(reader)
+
+    def observe(self, frame: EventFrame) -> None:
+        """Take note of one committed write; what it brings is told at the next flush."""
+        super().observe(frame)
+        before = self._happened.rows()
+        self._happened.take(frame)
+        self._has_changed |= self._happened.rows() != before
 
     def _note(self, event: StateEvent, index: int) -> None:
         super()._note(event, index)
@@ -101,7 +110,8 @@ class OverviewFeed(Feed):
         return (drawing, *_panels(parts))
 
     def _parts(self, now: int) -> dict[str, Any]:
-        return {**overview_parts(self._overview, now), "now": now}
+        happened = self._happened.rows()
+        return {**overview_parts(self._overview, now), "happened": happened, "now": now}
 
     def _map(self, parts: dict[str, Any]) -> DrawnGraph:
         """As it was told last, as it is now when nobody was told."""
@@ -111,10 +121,12 @@ class OverviewFeed(Feed):
 
 
 def _panels(parts: dict[str, Any]) -> tuple[Piece, ...]:
+    lines = {f"{name}-line": line for name, line in parts["lines"].items()}
     panels = {
         "now-sentence": "dashboard/partials/_now_sentence.html",
         "waiting-room": "dashboard/partials/_waiting_room.html",
         "needs": "dashboard/partials/_needs.html",
+        "happened": "dashboard/partials/_happened.html",
         "map-list": "dashboard/partials/_map_list.html",
     }
     return (
@@ -122,5 +134,12 @@ def _panels(parts: dict[str, Any]) -> tuple[Piece, ...]:
         *(
             Html(target=target, html=rendered(template, {**parts, "id": target}))
             for target, template in panels.items()
+        ),
+        *(
+            Html(
+                target=target,
+                html=rendered("dashboard/partials/_spark.html", {"id": target, "points": line}),
+            )
+            for target, line in lines.items()
         ),
     )

@@ -2,6 +2,7 @@
 
 import { setStandstill } from "../controllers/standstill.js";
 import { LiveSocket } from "./socket.js";
+import { measureFrames } from "./measured.js";
 import { applyPieces, say } from "./swap.js";
 
 const ICONS = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "pause" };
@@ -27,6 +28,7 @@ export function startLive(body = document.body) {
 
 class LivePage {
   #waiting = [];
+  #commits = [];
   #isScheduled = false;
   #isPaused = false;
   #since = null;
@@ -47,7 +49,7 @@ class LivePage {
       index,
       on: {
         state: (state, measure) => this.#show(state, measure),
-        pieces: (pieces) => this.#queue(pieces),
+        pieces: (pieces, committed) => this.#queue(pieces, committed),
         gap: (topic, have, since) => console.info(`live: gap in ${topic}, ${have} to ${since}`),
         trouble: (strong, text, stops) => this.#trouble(strong, text, stops),
         reload: (reason, index) => this.#reload(reason, index),
@@ -79,8 +81,9 @@ class LivePage {
     if (action === "pause") this.toggle();
   }
 
-  #queue(pieces) {
+  #queue(pieces, committed) {
     this.#waiting.push(...pieces);
+    if (committed && pieces.length && !this.#isPaused && !document.hidden) this.#commits.push(committed);
     if (this.#isPaused) this.#show("paused", this.#waiting.length);
     else this.#schedule();
   }
@@ -92,6 +95,7 @@ class LivePage {
       this.#isScheduled = false;
       try {
         applyPieces(this.#waiting.splice(0));
+        measureFrames(this.#commits.splice(0));
       } catch (fault) {
         reportError(fault);
         // What could not be shown is not sent again.

@@ -20,6 +20,7 @@ export class LiveSocket {
   #received = 0;
   #reported = 0;
   #skew = Infinity;
+  #liveFrom = Infinity;
 
   constructor({ url, topics, index, on }) {
     this.url = url;
@@ -44,6 +45,7 @@ export class LiveSocket {
     const socket = new WebSocket(`${this.url}?${query}`);
     this.#socket = socket;
     this.#received = this.#reported = 0;
+    this.#liveFrom = Infinity;
     this.on.state("catching-up", this.newest - this.index);
     socket.onmessage = (event) => socket === this.#socket && this.#take(event.data);
     socket.onclose = (event) => socket === this.#socket && this.#closed(event.code);
@@ -84,7 +86,7 @@ export class LiveSocket {
       case "beat":
         return this.#beat(message);
       case "hint":
-        return this.on.pieces(message.pieces, message);
+        return this.on.pieces(message.pieces, 0);
       case "trouble":
         return this.on.trouble(message.strong, message.text, message.stops);
       case "reload":
@@ -104,16 +106,19 @@ export class LiveSocket {
       this.#breakOff();
       return;
     }
+    // What time alone changed, and what was committed before this line was live, is not new now.
+    const isNew = message.index > have && message.at > this.#liveFrom;
     this.#have.set(message.topic, Math.max(have, message.index));
     this.newest = Math.max(this.newest, message.index);
     if (this.#skew !== Infinity) this.lag = Math.max(0, Date.now() - this.#skew - message.at);
-    this.on.pieces(message.pieces, message);
+    this.on.pieces(message.pieces, isNew ? message.at + this.#skew : 0);
     this.on.state("live", this.lag);
   }
 
   #beat(message) {
     // Clocks differ; the fastest beat seen is the best guess of by how much.
     this.#skew = Math.min(this.#skew, Date.now() - message.at);
+    if (this.#liveFrom === Infinity) this.#liveFrom = message.at;
     this.lag = Math.max(this.lag * 0.8, Date.now() - this.#skew - message.at);
     for (const [topic, have] of this.#have) this.#have.set(topic, Math.max(have, message.index));
     this.newest = Math.max(this.newest, message.index);

@@ -1,0 +1,198 @@
+"""What happened in the cluster, newest first: sentences made from the events of the record.
+
+In: frames of the event log. Out: Happenings, each of one change that a person would tell of; alike
+neighbours of one story are one. Steps of lives, plans and reports of what runs are none.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import groupby
+
+import msgspec
+
+from cluster.page_addresses import job_url
+from cluster.store.ports import RecordReader
+from dashboard.outcomes import short_outcome
+from dashboard.queries.node_events import told_event
+from dashboard.rollout_words import ended_told
+from dashboard.rollouts import progress_of
+from dashboard.wording import count_of
+from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
+from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import EvalStatus, Evaluation
+from scheduler.structs.job import Job
+from scheduler.structs.node import Node
+
+#: Indexes that are looked back, and rows that are told.
+LOOKED_BACK, TOLD = 200, 12
+#: From so many on alike neighbours are one row.
+FOLD_FROM = 3
+
+
+class Happening(msgspec.Struct, frozen=True, kw_only=True):
+    """One change: what it was about as a link, then what happened to it."""
+
+    index: int
+    at: int
+    #: Of the label that stands before it.
+    kind: str
+    status: str
+    name: str
+    url: str
+    text: str
+    #: What stands behind the name: ":" before a sentence of its own.
+    sign: str = ""
+    eval_id: str = ""
+    story_id: str = ""
+
+    @property
+    def likeness(self) -> tuple[str, ...]:
+        """What alike neighbours have in common; of one that stands for itself it is its own."""
+        if self.eval_id and self.story_id:
+            return (self.story_id, self.status)
+        return (self.url, self.text, str(self.index))
+
+
+class Happened:
+    """What happened lately, for whoever may see it. Mutable: `load` once, then `take` frames."""
+
+    def __init__(self, shows: Callable[[str], bool], *, sees_nodes: bool) -> None:
+        """`shows`: whether what happened in a namespace is told."""
+        self._shows, self._sees_nodes = shows, sees_nodes
+        self._all: deque[Happening] = deque()
+        self._index = 0
+
+    def load(self, reader: RecordReader) -> None:
+        """Read the last frames, as far as they are kept."""
+        start = max(reader.oldest_event - 1, reader.index - LOOKED_BACK, 0)
+        for frame in reader.frames_after(start, LOOKED_BACK):
+            self.take(frame)
+        self._forget(reader.index)
+
+    def take(self, frame: EventFrame) -> None:
+        """Take note of one frame, unless it is known."""
+        if frame.index > self._index:
+            self._all.extend(self._found(frame))
+            self._forget(frame.index)
+
+    def _forget(self, index: int) -> None:
+        """A page that is opened now looks back no further than this one."""
+        self._index = index
+        while self._all and self._all[0].index <= index - LOOKED_BACK:
+            self._all.popleft()
+
+    def _found(self, frame: EventFrame) -> Iterator[Happening]:
+        for event in frame.events:
+            if isinstance(event.value, Node):
+                if self._sees_nodes:
+                    yield from _of_node(event.value, frame)
+            elif self._shows(event.namespace):
+                yield from _of_work(event, frame)
+
+    def rows(self) -> list[Happening]:
+        """The newest, alike neighbours as one."""
+        rows: list[Happening] = []
+        for _, alike in groupby(reversed(self._all), lambda each: each.likeness):
+            members = list(alike)
+            if len(members) < FOLD_FROM:
+                rows += members
+            else:
+                rows.append(_folded(members))
+            if len(rows) >= TOLD:
+                break
+        return rows[:TOLD]
+
+
+def _folded(members: list[Happening]) -> Happening:
+    """Several evaluations of one story that came to the same."""
+    texts = {each.text for each in members}
+    return msgspec.structs.replace(
+        members[0],
+        name=count_of(len(members), "evaluation"),
+        url=f"/stories/{members[0].story_id}/",
+        text=f"of one story: {texts.pop()}" if len(texts) == 1 else "of one story",
+        sign="",
+        eval_id="",
+    )
+
+
+def _of_node(node: Node, frame: EventFrame) -> Iterator[Happening]:
+    """The line of its history that this frame wrote."""
+    for event in node.events[-1:]:
+        if event.create_index == frame.index:
+            yield Happening(
+                index=frame.index, at=frame.at, kind="node", status=node.status.value,
+                name=node.name or node.id, url=f"/nodes/{node.id}/",
+                text=told_event(event).message.rstrip("."), sign=":",
+            )  # fmt: skip
+
+
+def _of_work(event: StateEvent, frame: EventFrame) -> Iterator[Happening]:
+    value = event.value
+    if isinstance(value, Evaluation) and not event.deleted:
+        yield from _of_evaluation(value, frame)
+    elif isinstance(value, Deployment) and not event.deleted:
+        yield from _of_deployment(value, frame)
+    elif isinstance(value, Allocation) and not event.deleted:
+        yield from _of_allocation(value, frame)
+    elif isinstance(value, Job) and event.topic == Topic.JOB:
+        yield from _of_job(value, frame, is_gone=event.deleted)
+
+
+def _of_evaluation(evaluation: Evaluation, frame: EventFrame) -> Iterator[Happening]:
+    has_ended = evaluation.is_terminal or evaluation.status is EvalStatus.BLOCKED
+    if not has_ended or evaluation.modify_index != frame.index:
+        return
+    yield Happening(
+        index=frame.index, at=frame.at, kind="evaluation", status=evaluation.status.value,
+        name=evaluation.job_id or "cluster",
+        url=job_url(evaluation.job_key) if evaluation.job_id else f"/evaluations/{evaluation.id}/",
+        text=short_outcome(evaluation),
+        sign=":", eval_id=evaluation.id, story_id=evaluation.story_id,
+    )  # fmt: skip
+
+
+def _of_deployment(deployment: Deployment, frame: EventFrame) -> Iterator[Happening]:
+    if deployment.modify_index != frame.index:
+        return
+    begins = deployment.create_index == frame.index
+    if begins or not deployment.is_active:
+        yield Happening(
+            index=frame.index, at=frame.at, kind="deployment", status=deployment.status.value,
+            name=f"Rollout of {deployment.job_id} v{deployment.job_version}",
+            url=f"/deployments/{deployment.id}/",
+            text="begins" if begins else ended_told(progress_of(deployment)),
+            sign="" if begins else ":",
+        )  # fmt: skip
+
+
+def _of_allocation(alloc: Allocation, frame: EventFrame) -> Iterator[Happening]:
+    """That its node reports it failed; what it ran is not told in words of its own."""
+    if (
+        frame.kind != WriteKind.ALLOCATION_UPDATED
+        or alloc.client_status is not ClientStatus.FAILED
+    ):
+        return
+    ended = [state for state in alloc.task_states.values() if state.failed and state.events]
+    last = ended[0].events[-1] if ended else None
+    why = (last.display_message or last.message) if last is not None else ""
+    yield Happening(
+        index=frame.index, at=frame.at, kind="allocation", status="failed", name=alloc.name,
+        url=f"/allocations/{alloc.id}/", text=f"failed: {why}" if why else "failed",
+    )  # fmt: skip
+
+
+def _of_job(job: Job, frame: EventFrame, *, is_gone: bool) -> Iterator[Happening]:
+    told = {
+        WriteKind.JOB_REGISTERED: f"v{job.version} was submitted",
+        WriteKind.JOB_REVERTED: f"goes back to an earlier version, as v{job.version}",
+        WriteKind.JOB_DISPATCHED: "was dispatched",
+        WriteKind.JOB_DEREGISTERED: "was purged" if is_gone else "was stopped",
+    }
+    for kind, text in told.items():
+        if frame.kind == kind:
+            yield Happening(
+                index=frame.index, at=frame.at, kind="event", status="job", name=job.id,
+                url=job_url(job.key), text=text,
+            )  # fmt: skip
