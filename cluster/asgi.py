@@ -19,6 +19,7 @@ from django.db import connection
 from cluster.agent.channel import AgentChannel
 from cluster.agent.protocol import MAX_BODY
 from cluster.api.faults import answer_fault
+from cluster.api.session_door import SessionDoor
 from cluster.api.urls import urlpatterns
 from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.route_index import RouteIndex
@@ -59,7 +60,10 @@ application = ProtocolTypeRouter(
             larger={"/v1/operator/snapshot": settings.BIVOUAC_SNAPSHOT_BYTES},
         ),
         "websocket": PathRouter(
-            {"/v1/fleet/channel": AgentChannel.as_asgi(SystemClock().now)},
+            {
+                "/v1/fleet/channel": AgentChannel.as_asgi(SystemClock().now),
+                "/v1/": SessionDoor(SystemClock()),
+            },
             default=OriginCheck(
                 AuthMiddlewareStack(
                     StepHints(

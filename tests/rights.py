@@ -114,7 +114,7 @@ JOBS = [
     _of_job("scale", "read-job | read-job-scaling"),
     _of_job("scale", "submit-job | scale-job", "PUT",
             {"Count": 1, "Target": {"Group": "group"}}),
-    _of_job("action", "alloc-exec", _ALL),
+    _of_job("action", "alloc-exec"),
     Row("GET", "jobs/statuses", "read-job"),
     Row("POST", "jobs/statuses", "read-job", {"jobs": [{"id": JOB}]}),
 ]  # fmt: skip
@@ -144,7 +144,7 @@ ALLOCATIONS = [
     Row("GET", f"client/allocation/{ALLOC}/stats", "read-job"),
     Row("GET", f"client/allocation/{ALLOC}/usage", "read-job"),
     Row("GET", f"client/allocation/{ALLOC}/checks", "read-job"),
-    Row(_ALL, f"client/allocation/{ALLOC}/exec", "alloc-exec"),
+    Row("GET", f"client/allocation/{ALLOC}/exec", "alloc-exec"),
     Row(_ALL, f"client/allocation/{ALLOC}/gc", "submit-job | gc-allocation"),
     Row("GET", f"client/allocation/{ALLOC}/pause", "read-job"),
     Row("PUT POST PATCH DELETE", f"client/allocation/{ALLOC}/pause",

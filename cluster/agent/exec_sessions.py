@@ -15,10 +15,10 @@ import msgspec
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.drivers.driver import Handle, InsideFailed, InsideProcess
-from cluster.agent.exec_frames import closed, exited, output, read_input
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.session_streams import SessionStreams
 from cluster.operations.agent_calls import NOT_STARTED
+from cluster.operations.session_frames import closed, exited, output, read_input
 from scheduler.structs.wire import Wire
 
 #: Sessions of one node at a time.

@@ -14,7 +14,7 @@ import termios
 from collections.abc import AsyncIterator, Callable
 
 from cluster.agent.drivers.driver import Streams
-from cluster.agent.exec_frames import STDERR, STDOUT, TerminalSize
+from cluster.operations.session_frames import STDERR, STDOUT, TerminalSize
 
 #: Bytes that are read at once: in base64 they fit in one frame of the channel.
 READ = 32 * 1024

@@ -169,7 +169,7 @@ async def job_services(call: Call, job_id: str) -> HttpResponse:
 
 
 async def job_actions(call: Call, job_id: str) -> HttpResponse:
-    """GET /v1/job/<id>/actions: what its tasks offer; running one is not built yet."""
+    """GET /v1/job/<id>/actions: what its tasks offer."""
     call.require("read-job")
     key = call.key_of_job(job_id)
 

@@ -29,8 +29,6 @@ NOT_BUILT: dict[str, str] = {
     r"agent/pprof/.*": "There are no profiles to take: this server is not a Go program.",
     r"agent/keyring/.*": "Servers share a database here: there is no gossip to encrypt.",
     r"agent/reload": "Reloading an agent's configuration is not built yet.",
-    r"client/allocation/[^/]*/exec": "Running a command inside an allocation is not built yet.",
-    r"job/.*/action": "Actions of tasks are not built yet.",
     RAFT: NO_GROUP,
     r"operator/utilization": _ENTERPRISE,
     r"operator/upgrade-check/.*": "Checks before an upgrade are not built: there is no Vault.",

@@ -88,11 +88,9 @@ RIGHTS: dict[str, Right] = {
     r"agent/pprof/.*": _writing("agent"),
     r"agent/keyring/.*": _writing("agent"),
     r"agent/reload": _writing("agent"),
-    r"client/allocation/[^/]*/exec": _of_namespace("alloc-exec"),
     r"client/allocation/[^/]*/pause": _either(
         _of_namespace("read-job"), _of_namespace("submit-job", "pause-allocation")
     ),
-    r"job/.*/action": _of_namespace("alloc-exec"),
     r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
     r"operator/upgrade-check/.*": _reading("operator"),
     r"plugin/csi/.*": _plugin,

@@ -12,12 +12,14 @@ from typing import Any
 
 # Before anything else that might install another reactor.
 import daphne.server
+import daphne.ws_protocol
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.http_protocol import HTTPFactory, WebRequest
 from django.conf import settings
 from twisted.internet import reactor as installed_reactor
 from twisted.web.http import RESPONSES, HTTPChannel
 
+from cluster.runtime.bounded_sockets import BoundedSocket, RoomyServer
 from cluster.runtime.file_limit import raise_file_limit
 from cluster.runtime.unfinished import Unfinished
 
@@ -160,7 +162,8 @@ def serve(application: Any, host: str, port: int) -> bool:
     name_all_statuses()
     # The server makes its factory by this name and offers no other way in.
     daphne.server.HTTPFactory = PunctualFactory
-    server = daphne.server.Server(
+    daphne.ws_protocol.WebSocketFactory.protocol = BoundedSocket
+    server = RoomyServer(
         application=application,
         endpoints=build_endpoint_description_strings(host=host, port=port),
         websocket_connect_timeout=HANDSHAKE_S,

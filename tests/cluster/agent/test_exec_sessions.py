@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from cluster.agent.channel_client import AnswerRefused
-from cluster.agent.exec_frames import exit_code_of
 from cluster.agent.exec_sessions import ExecSessions, nothing_given
 from cluster.agent.process_identity import start_time_of
+from cluster.operations.session_frames import exit_code_of
 from scheduler.structs.allocation import ClientStatus
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.real_node import Node, make_work

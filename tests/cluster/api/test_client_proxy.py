@@ -22,7 +22,7 @@ class ScriptedAgent:
         self.asked = []
         self.is_closed = False
 
-    async def call(self, node_id, verb, body):
+    async def call(self, node_id, verb, body, given=None):
         self.asked.append((node_id, verb, body))
         try:
             if self.refusal is not None:

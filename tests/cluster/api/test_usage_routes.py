@@ -27,7 +27,7 @@ class Agent:
         self.told = told
         self.asked = []
 
-    async def call(self, node_id, verb, body):
+    async def call(self, node_id, verb, body, given=None):
         self.asked.append((verb, body))
         if self.told is None:
             await asyncio.sleep(60)

@@ -68,7 +68,7 @@ class Agent:
         self.refusal = refusal
         self.calls = []
 
-    async def call(self, node_id, verb, body):
+    async def call(self, node_id, verb, body, given=None):
         self.calls.append((node_id, verb, body))
         if self.refusal:
             raise self.refusal
