@@ -75,3 +75,8 @@ def nothing(path: str, status: int, *methods: str) -> tuple[Operation, ...]:
         Operation(method, path, None, "Nothing is here", status=status, has_index=False)
         for method in methods
     )
+
+
+def session(path: str, summary: str) -> Operation:
+    """A websocket; a request without an upgrade is refused."""
+    return Operation("GET", path, None, summary, status=101, has_index=False)

@@ -9,7 +9,16 @@ from cluster.api.openapi.common_shapes import (
     READ_META,
     SUMMARY,
 )
-from cluster.api.openapi.operation import Operation, listed, nothing, read, removed, told, written
+from cluster.api.openapi.operation import (
+    Operation,
+    listed,
+    nothing,
+    read,
+    removed,
+    session,
+    told,
+    written,
+)
 from cluster.api.openapi.shapes import (
     ANY,
     FLAG,
@@ -236,6 +245,7 @@ OPERATIONS = (
          "version"),
     read("job/{job_id}/services", array(struct(ServiceRegistration)), "Services of a job"),
     read("job/{job_id}/actions", array(_ACTION), "What tasks of a job offer to be run"),
+    session("job/{job_id}/action", "Run what a task offers, over a websocket"),
     written("job/{job_id}/evaluate",
             open_fields({"JobID": TEXT, "EvalOptions?": open_fields({"ForceReschedule?": FLAG})}),
             JOB_WRITTEN, "Let a job be looked at again")._replace(is_body_optional=True),

@@ -17,6 +17,7 @@ from cluster.api.openapi.operation import (
     listed,
     nothing,
     read,
+    session,
     told,
     written,
 )
@@ -141,6 +142,7 @@ OPERATIONS = (
     told(f"{_CLIENT}/checks", table(OBJECT), "What its checks found last"),
     *_any_method(f"{_CLIENT}/gc", "Delete the files of an ended allocation"),
     *_any_method("client/gc", "Delete the files of all that has ended on a node", "node_id"),
+    session(f"{_CLIENT}/exec", "Run a command inside a task, over a websocket"),
     *nothing("client/allocation/{id}/{rest}", 404, "GET", "PUT"),
     told("client/stats", ANY, "What a node uses now", "node_id"),
     told("client/usage", sent(NodeRows), "What a node used over the past hour", "node_id"),
