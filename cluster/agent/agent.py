@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from cluster.agent.check_keeper import CheckKeeper
 from cluster.agent.client import ClientSettings, NodeClient
 from cluster.agent.collector import Collector
 from cluster.agent.config import AgentConfig
+from cluster.agent.config_values import addresses_of_network
 from cluster.agent.control_groups import control_groups
 from cluster.agent.drivers.driver import Driver
 from cluster.agent.drivers.exec import ExecDriver
@@ -27,13 +29,16 @@ from cluster.agent.drivers.raw_exec import RawExecDriver
 from cluster.agent.exec_sessions import ExecSessions
 from cluster.agent.fingerprint import (
     attributes_of_machine,
+    core_speed,
     default_address,
     process_environment,
     resources_of_machine,
+    speed_of,
 )
 from cluster.agent.means import Means
 from cluster.agent.node_identity import NodeIdentity
 from cluster.agent.node_metadata import NodeMetadata
+from cluster.agent.self_drain import drain_itself
 from cluster.agent.self_watch import SelfWatch
 from cluster.agent.server_link import ServerLink
 from cluster.agent.service_keeper import ServiceKeeper
@@ -41,7 +46,15 @@ from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.usage_answers import UsageAnswers
 from cluster.agent.usage_sampler import UsageSampler
 from cluster.agent.volume_keeper import VolumeKeeper
-from scheduler.structs.node import Node, NodeCpu, NodeDisk, NodeMemory, NodeResources
+from scheduler.structs.network import NodeNetwork, NodeNetworkAddress
+from scheduler.structs.node import (
+    Node,
+    NodeCpu,
+    NodeDisk,
+    NodeMemory,
+    NodeResources,
+    ReservedResources,
+)
 
 logger = logging.getLogger(__name__)
 SECOND = 1_000_000_000
@@ -142,6 +155,9 @@ class Agent:
             await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 work.result()
+            if self.config.drain_on_shutdown is not None and stopping.is_set():
+                plan = self.config.drain_on_shutdown
+                await drain_itself(plan, self.link, self.host, self.means.clock)
         finally:
             for task in (work, stop):
                 task.cancel()
@@ -213,7 +229,7 @@ def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], n
         drivers=infos,
         host_volumes={volume.name: volume for volume in config.host_volumes},
         node_resources=_sized(resources_of_machine(config.alloc_dir, address), config),
-        reserved_resources=config.reserved,
+        reserved_resources=_reserved(config),
     )
 
 
@@ -235,4 +251,32 @@ def _sized(found: NodeResources, config: AgentConfig) -> NodeResources:
         ),
         memory=NodeMemory(memory_mb=config.memory_mb or found.memory.memory_mb),
         disk=NodeDisk(disk_mb=config.disk_mb or found.disk.disk_mb),
+        node_networks=(*found.node_networks, *_named_networks(config)),
+        min_dynamic_port=config.min_dynamic_port or found.min_dynamic_port,
+        max_dynamic_port=config.max_dynamic_port or found.max_dynamic_port,
     )
+
+
+def _named_networks(config: AgentConfig) -> Iterator[NodeNetwork]:
+    for network in config.host_networks:
+        for device, address in addresses_of_network(network):
+            yield NodeNetwork(
+                mode="host",
+                device=device,
+                speed=speed_of(device),
+                addresses=(
+                    NodeNetworkAddress(
+                        family="ipv6" if ":" in address else "ipv4",
+                        alias=network.name,
+                        address=address,
+                        reserved_ports=network.reserved_ports,
+                    ),
+                ),
+            )
+
+
+def _reserved(config: AgentConfig) -> ReservedResources:
+    """What jobs never get; the MHz of whole cores beside those that are named."""
+    cores = config.reserved.cpu.reserved_cpu_cores
+    shares = config.reserved.cpu.cpu_shares + len(cores) * core_speed(config.cpu_mhz)
+    return replace(config.reserved, cpu=replace(config.reserved.cpu, cpu_shares=shares))

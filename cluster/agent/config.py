@@ -5,8 +5,10 @@ from pathlib import Path
 import msgspec
 
 from cluster.agent.artifacts.order import Limits
+from cluster.agent.config_values import DrainOnShutdown
 from cluster.agent.task_rights import DEFAULT_CAPABILITIES
 from scheduler.structs.identity import DEFAULT_NODE_POOL
+from scheduler.structs.network import HostNetwork
 from scheduler.structs.node import HostVolume, ReservedResources
 
 
@@ -42,6 +44,13 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     memory_mb: int = 0
     disk_mb: int = 0
     reserved: ReservedResources = ReservedResources()
+    #: Named networks of this machine, beside the one of `address`.
+    host_networks: tuple[HostNetwork, ...] = ()
+    #: 0: as usual.
+    min_dynamic_port: int = 0
+    max_dynamic_port: int = 0
+    #: None: its tasks run on when the agent ends.
+    drain_on_shutdown: DrainOnShutdown | None = None
     #: Finished allocations whose files are kept.
     gc_max_allocs: int = 50
     #: What one artifact may take.

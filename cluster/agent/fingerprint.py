@@ -57,14 +57,18 @@ def resources_of_machine(alloc_dir: Path, address: str) -> NodeResources:
         disk=NodeDisk(disk_mb=shutil.disk_usage(_existing(alloc_dir)).total // MEGABYTE),
         networks=(
             NetworkResource(
-                mode="host", device=device, cidr=f"{address}/32", ip=address, mbits=_speed(device)
+                mode="host",
+                device=device,
+                cidr=f"{address}/32",
+                ip=address,
+                mbits=speed_of(device),
             ),
         ),
         node_networks=(
             NodeNetwork(
                 mode="host",
                 device=device,
-                speed=_speed(device),
+                speed=speed_of(device),
                 addresses=(
                     NodeNetworkAddress(
                         family="ipv6" if ":" in address else "ipv4",
@@ -170,7 +174,13 @@ def _device_of(address: str) -> str:
     return "lo"
 
 
-def _speed(device: str) -> int:
+def core_speed(total_mhz: int) -> int:
+    """MHz of one core; of a node said to have `total_mhz`, its part."""
+    return total_mhz // (psutil.cpu_count() or 1) if total_mhz else _megahertz()
+
+
+def speed_of(device: str) -> int:
+    """Megabits per second of an interface."""
     stats = psutil.net_if_stats().get(device)
     return (stats.speed if stats else 0) or DEFAULT_SPEED
 

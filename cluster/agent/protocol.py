@@ -111,6 +111,20 @@ class Fetched(Wire, frozen=True):
         return None
 
 
+class DrainMe(Wire, frozen=True):
+    """I am told to end: move what runs here elsewhere. `deadline` 0: without limit."""
+
+    deadline: Duration = 0
+    ignore_system_jobs: bool = False
+
+
+class Drained(Wire, frozen=True):
+    """Whether the node drains. `index` > 0: the server had to write."""
+
+    is_draining: bool
+    index: int = 0
+
+
 class Lookup(Wire, frozen=True):
     """What may a task of mine read of the cluster, as itself?"""
 

@@ -20,6 +20,8 @@ from cluster.agent.protocol import (
     AwaitEnds,
     Beat,
     BeatAnswer,
+    Drained,
+    DrainMe,
     EmitEvents,
     Ended,
     Fetch,
@@ -136,6 +138,15 @@ class ServerLink:
     async def emit(self, message: EmitEvents) -> Reported:
         """Lines for the node's history."""
         return await self._post("events", message, Reported)
+
+    async def drain_me(self, deadline: int, *, ignore_system_jobs: bool) -> Drained:
+        """Begin the drain of this node; `deadline` in ns."""
+        message = DrainMe(deadline=deadline, ignore_system_jobs=ignore_system_jobs)
+        return await self._post("drain", message, Drained)
+
+    async def is_draining(self) -> bool:
+        """Whether that drain is still under way."""
+        return (await self._call("GET", "drain/status", Drained)).is_draining
 
     async def services(self, message: ReportServices) -> Reported:
         """Where services of this node's allocations listen."""

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from cluster.agent import endpoints
+from cluster.agent.drain_endpoint import give_drain, take_drain
 from cluster.agent.endpoints import endpoint
 from cluster.agent.lookup_endpoint import give_lookups
 from cluster.agent.service_endpoint import give_identity, take_services
@@ -14,6 +15,8 @@ urlpatterns = [
     path("allocations/fetch", endpoint("POST", endpoints.give_whole_allocations)),
     path("allocations/ended", endpoint("POST", endpoints.give_ended)),
     path("report", endpoint("POST", endpoints.take_report)),
+    path("drain", endpoint("POST", take_drain)),
+    path("drain/status", endpoint("GET", give_drain)),
     path("identity", endpoint("POST", give_identity)),
     path("services", endpoint("POST", take_services)),
     path("lookups", endpoint("POST", give_lookups)),

@@ -2,16 +2,20 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from msgspec.structs import replace
 
 from cluster.agent.agent import Agent
 from cluster.agent.artifacts.order import Limits
 from cluster.agent.config import AgentConfig
+from cluster.agent.config_file import BadConfigFile, read_config
+from cluster.agent.config_values import FileSettings, settings_from
 from cluster.agent.host_volumes import BadVolume, declared_volumes
 from cluster.agent.means import Means
 from cluster.agent.task_rights import CAPABILITIES, DEFAULT_CAPABILITIES
@@ -33,6 +37,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Everything an operator may say of a node."""
+        parser.add_argument(
+            "--config",
+            "-config",
+            default=os.environ.get(variable_of("config"), ""),
+            metavar="PATH",
+            help="a file, or a folder of them, that says what no option and no variable says",
+        )
         add_text(parser, "addr", "http://127.0.0.1:4646", "address of a server")
         add_text(
             parser, "join-token", "", "needed once, to join; afterwards the node has a secret"
@@ -97,8 +108,19 @@ async def serve(agent: Agent) -> None:
 
 
 def config_from(options: dict[str, object]) -> AgentConfig:
-    """The configuration that the options describe. Raises CommandError for one that makes none."""
+    """What options and their file describe. Raises CommandError for what makes no agent."""
+    told = _file_settings(str(options.get("config") or ""))
+    return replace(
+        _from_options(with_file(options, told.options)),
+        reserved=told.reserved,
+        host_networks=told.host_networks,
+        min_dynamic_port=told.min_dynamic_port,
+        max_dynamic_port=told.max_dynamic_port,
+        drain_on_shutdown=told.drain_on_shutdown,
+    )
 
+
+def _from_options(options: dict[str, object]) -> AgentConfig:
     def text(name: str) -> str:
         return str(options[name])
 
@@ -161,6 +183,45 @@ def capabilities_of(text: str) -> tuple[str, ...]:
     return given
 
 
+class Usual(str):
+    """The value of an option that nobody has given."""
+
+    __slots__ = ()
+
+
+def _file_settings(path: str) -> FileSettings:
+    """What the configuration file says; nothing where there is none. Raises CommandError."""
+    if not path:
+        return FileSettings()
+    try:
+        settings = settings_from(read_config(Path(path)))
+    except BadConfigFile as bad:
+        raise CommandError(str(bad)) from None
+    if settings.log_level:
+        logging.getLogger().setLevel(settings.log_level)
+    return settings
+
+
+def with_file(options: dict[str, object], file: dict[str, object]) -> dict[str, object]:
+    """Options as they count: a command line or a variable before the file, the file before usual.
+
+    Of `meta` and volumes each name counts by itself.
+    """
+    merged = dict(options)
+    for name, value in file.items():
+        given = options.get(name)
+        texts = (
+            [f"{key}={text}" for key, text in value.items()] if isinstance(value, dict) else value
+        )
+        if isinstance(texts, list):
+            more = list(given) if isinstance(given, list) else []
+            names = {str(text).partition("=")[0] for text in more}
+            merged[name] = [t for t in texts if t.partition("=")[0] not in names] + more
+        elif given is None or isinstance(given, Usual):
+            merged[name] = value
+    return merged
+
+
 def pairs_of(texts: object) -> dict[str, str]:
     """`KEY=VALUE` texts as a map."""
     pairs = {}
@@ -189,11 +250,12 @@ def variable_of(name: str) -> str:
 def add_text(parser: argparse.ArgumentParser, name: str, default: str, text: str) -> None:
     """An option with a value."""
     shown = f"{text} (default: {default})" if default else text
-    default = os.environ.get(variable_of(name), default)
-    parser.add_argument(f"--{name}", default=default, help=shown)
+    given = os.environ.get(variable_of(name), Usual(default))
+    parser.add_argument(f"--{name}", default=given, help=shown)
 
 
 def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     """An option that is on or off."""
-    is_on = os.environ.get(variable_of(name), "").lower() in ("1", "true", "yes", "on")
+    given = os.environ.get(variable_of(name), "").strip().lower()
+    is_on = given in ("1", "true", "yes", "on") if given else None
     parser.add_argument(f"--{name}", action="store_true", default=is_on, help=text)

@@ -190,6 +190,7 @@ def arguments_of(world):
         "delete_binding_rule": (("b1",), {}),
         "register_node": ((node,), {"secret": "wrong", "may_join": False}),
         "update_status": ((node.id, NodeStatus.DOWN), {}),
+        "drain_itself": ((node.id, strategy), {}),
         "mark_node_unresponsive": ((node.id,), {}),
         "drain_node": ((node.id, nodes.DrainRequest(strategy=strategy)), {}),
         "complete_drain": (((node.id,),), {}),
