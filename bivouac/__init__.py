@@ -1,0 +1,1 @@
+"""What programs import that talk to a Bivouac: the client, and nothing of the server."""
