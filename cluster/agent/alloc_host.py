@@ -60,7 +60,9 @@ class AllocHost:
         self.ask: Ask = nobody_to_ask
         self.ask_identity: AskIdentity | None = None
         templates = TemplateKeeper(self, surroundings.chance)
-        self._preparation = TaskPreparation(launcher, storage, clock, templates, self)
+        self._preparation = TaskPreparation(
+            launcher, storage, clock, templates, self, surroundings.chance
+        )
         self._work: set[asyncio.Task[None]] = set()
 
     def add(
@@ -163,11 +165,11 @@ class AllocHost:
             return
         runner, now = entry.runner, self.clock.now()
         commands = runner.templates_changed(
-            who[1], now, restarts=change.restarts, signals=change.signals
+            who[1], now, restarts=change.restarts, signals=change.signals, words=change.words
         )
         for command in commands:
             if isinstance(command, SignalTask):
-                self._spawn(self._send(entry, command))
+                self._spawn(self._send(entry, command, change))
         self._apply(entry, commands)
 
     def templates_failed(self, who: Who, why: str) -> None:
@@ -284,13 +286,13 @@ class AllocHost:
             commands = runner.task_started(name, self.clock.now())
         self._apply(entry, commands)
 
-    async def _send(self, entry: HostedAlloc, command: SignalTask) -> None:
-        """Pass on the signal of a template; one that cannot be sent fails the task."""
+    async def _send(self, entry: HostedAlloc, command: SignalTask, change: TemplateChange) -> None:
+        """Pass on the signal of a change; one that cannot be sent fails the task."""
         handle = entry.handles[command.task]
         try:
             await self.drivers[handle.driver].signal(handle, command.signal)
         except (OSError, ValueError) as problem:
-            text = f"Template failed to send signals [{command.signal}]: {problem}"
+            text = change.unsent(command.signal, problem)
             self.templates_failed((entry.runner.alloc.id, command.task), text)
 
     async def _stop(self, entry: HostedAlloc, command: StopTask) -> None:
@@ -370,7 +372,7 @@ class AllocHost:
                 lost(runner, name, now)
         self._apply(entry, [*commands, *runner.carry_on(now)])
         for name, run in runner.tasks.items():
-            if run.phase is Phase.RUNNING and run.task.templates:
+            if run.phase is Phase.RUNNING:
                 self._spawn(self._preparation.resume(entry, name))
 
     async def _recover(self, entry: HostedAlloc, name: str, handle: Handle) -> bool:

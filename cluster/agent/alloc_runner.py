@@ -182,18 +182,18 @@ class AllocRunner:
         return [command for run in runs for command in run.fail_check(now, reason)]
 
     def templates_changed(
-        self, name: str, now: int, *, restarts: bool, signals: Sequence[str]
+        self, name: str, now: int, *, restarts: bool, signals: Sequence[str], words: Sequence[str]
     ) -> list[Command]:
-        """Files of a task are new: it starts again, or is told."""
+        """Files of a task are new: it starts again, or is told; `words` say of what, and how."""
         run = self.tasks[name]
         if run.phase is not Phase.RUNNING:
             for each in signals:
-                text = f"Template skipped signal {each}: task is not running"
+                text = f"{words[2]} skipped signal {each}: task is not running"
                 run.say(events.event("Task hook message", now, text))
             return []
         if restarts:
-            return run.restart(now, "Template with change_mode restart re-rendered")
-        return [c for each in signals for c in run.signal(now, each, "Template re-rendered")]
+            return run.restart(now, words[0])
+        return [c for each in signals for c in run.signal(now, each, words[1])]
 
     def fail_task(self, name: str, reason: str, now: int) -> list[Command]:
         """A task cannot go on, for a reason that is not its own."""

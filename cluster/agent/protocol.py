@@ -202,10 +202,12 @@ class ReportServices(Wire, frozen=True):
 
 
 class AskIdentity(Wire, frozen=True):
-    """An identity for a task that is about to start."""
+    """An identity for a task that is about to start, or whose last one is about to end."""
 
     alloc_id: str
     task: str
+    #: Of a further one; "": the one that every task has.
+    name: str = ""
 
 
 class GivenIdentity(Wire, frozen=True):

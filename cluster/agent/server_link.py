@@ -152,9 +152,9 @@ class ServerLink:
         """Where services of this node's allocations listen."""
         return await self._post("services", message, Reported)
 
-    async def identity_of(self, alloc_id: str, task: str) -> str:
-        """The identity of a task that is about to start."""
-        message = AskIdentity(alloc_id=alloc_id, task=task)
+    async def identity_of(self, alloc_id: str, task: str, name: str) -> str:
+        """An identity of a task by its name; "": the one that every task has."""
+        message = AskIdentity(alloc_id=alloc_id, task=task, name=name)
         return (await self._post("identity", message, GivenIdentity)).token
 
     async def look_up(self, message: Lookup) -> LookedUp:

@@ -34,6 +34,7 @@ async def give_identity(call: NodeRequest) -> GivenIdentity:
             node.id,
             asked.alloc_id,
             asked.task,
+            asked.name,
             secret=call.secret,
             region=settings.BIVOUAC_REGION,
             by=call.caller,

@@ -1,7 +1,8 @@
-"""Gives a task that asks for it the identity by which the cluster knows it (node-agent-2.md 4.1).
+"""Gives a task the identities that it asks for (node-agent-2.md 4.1, 4.2).
 
-In: a task and its launch. Out: the launch with `NOMAD_TOKEN`, a file that only the task's user
-reads, or both. The server signs when a task is about to start; nothing is asked for all others.
+In: a task and its launch. Out: the launch with `NOMAD_TOKEN` and `NOMAD_TOKEN_<name>`, files that
+only the task's user reads, or both. The server signs when a task is about to start; nothing is
+asked for all others.
 """
 
 import os
@@ -10,37 +11,82 @@ from dataclasses import replace
 from pathlib import Path
 
 from cluster.agent.alloc_directories import inside
-from cluster.agent.drivers.driver import Launch, StartError
+from cluster.agent.drivers.driver import Launch, StartError, TaskDirectories
 from cluster.agent.server_link import CallFailed
 from cluster.agent.task_user import find_user
-from scheduler.structs.task_group import Task
+from cluster.keyring.tokens import TokenRefused, unproved
+from scheduler.structs.task_group import Identity, Task
 
 VARIABLE = "NOMAD_TOKEN"
 FILE = "secrets/nomad_token"
 _SERVER_FAULT = 500
+_SECOND = 1_000_000_000
 
-Ask = Callable[[str, str], Awaitable[str]]
+#: Allocation, task, and the identity's name, "" for the one that every task has.
+Ask = Callable[[str, str, str], Awaitable[str]]
 
 
 async def with_identity(launch: Launch, alloc_id: str, task: Task, ask: Ask | None) -> Launch:
-    """The launch with what the task asked for. Raises StartError where it cannot be had.
+    """The launch with the identity that every task has, where it asked for that.
 
-    `ask`: the identity of a task of an allocation, from the server; None: nobody is to be asked.
+    `ask`: an identity of a task of an allocation, from the server; None: nobody is to be asked.
+    Raises StartError where it cannot be had.
     """
     wanted = task.identity
     if wanted is None or not (wanted.env or wanted.file):
         return launch
     if launch.directories is None or ask is None:
         return launch
-    try:
-        token = await ask(alloc_id, task.name)
-    except CallFailed as problem:
-        passes = problem.status == 0 or problem.status >= _SERVER_FAULT
-        text = f"the identity of the task could not be had: {problem}"
-        raise StartError(text, recoverable=passes) from problem
+    token = await _asked(ask, alloc_id, task.name, "")
     if wanted.file:
         _write(inside(launch.directories.root, wanted.filepath or FILE), token, launch.user)
     return replace(launch, env={**launch.env, VARIABLE: token}) if wanted.env else launch
+
+
+async def with_further_identities(
+    launch: Launch, alloc_id: str, task: Task, ask: Ask | None
+) -> tuple[Launch, dict[str, int]]:
+    """The launch with those that have names, and when each ends, ns; 0: never.
+
+    Raises StartError where one cannot be had.
+    """
+    ends: dict[str, int] = {}
+    if launch.directories is None or ask is None:
+        return launch, ends
+    env = dict(launch.env)
+    for identity in task.identities:
+        token = await _asked(ask, alloc_id, task.name, identity.name)
+        if identity.file:
+            write_identity(launch.directories, identity, token, task.user)
+        if identity.env:
+            env[f"{VARIABLE}_{identity.name}"] = token
+        ends[identity.name] = end_of(token)
+    return replace(launch, env=env), ends
+
+
+def write_identity(places: TaskDirectories, identity: Identity, token: str, user: str) -> None:
+    """A further identity as its file, in the place of the one before."""
+    path = identity.filepath or f"secrets/nomad_{identity.name}.jwt"
+    _write(inside(places.root, path), token, user)
+
+
+def end_of(token: str) -> int:
+    """When a token ends, ns since the Unix epoch; 0: never, as far as it says."""
+    try:
+        ends = unproved(token).get("exp")
+    except TokenRefused:
+        return 0
+    return ends * _SECOND if isinstance(ends, int) else 0
+
+
+async def _asked(ask: Ask, alloc_id: str, task: str, name: str) -> str:
+    try:
+        return await ask(alloc_id, task, name)
+    except CallFailed as problem:
+        passes = problem.status == 0 or problem.status >= _SERVER_FAULT
+        which = f"the identity {name} of the task" if name else "the identity of the task"
+        text = f"{which} could not be had: {problem}"
+        raise StartError(text, recoverable=passes) from problem
 
 
 def _write(path: Path, token: str, user: str) -> None:

@@ -15,8 +15,9 @@ from cluster.agent.artifact_hook import fetch_artifacts
 from cluster.agent.drivers.driver import Driver, Launch
 from cluster.agent.host_volumes import require_mounting
 from cluster.agent.hosted_alloc import HostedAlloc
+from cluster.agent.identity_keeper import IdentityHost, IdentityKeeper
 from cluster.agent.task_identity import VARIABLE as IDENTITY
-from cluster.agent.task_identity import Ask, with_identity
+from cluster.agent.task_identity import Ask, with_further_identities, with_identity
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_run import Phase
 from cluster.agent.template_keeper import TemplateKeeper
@@ -25,11 +26,11 @@ from scheduler.structs.allocation import TaskEvent
 from scheduler.structs.task_group import Task
 
 
-class Teller(Protocol):
+class Teller(IdentityHost, Protocol):
     """Whoever is told of allocations that have more to say."""
 
     changed: Callable[[str], None]
-    #: The identity of a task; None: nobody is to be asked.
+    #: An identity of a task; None: nobody is to be asked.
     ask_identity: Ask | None
 
 
@@ -43,6 +44,7 @@ class TaskPreparation:
         clock: Clock,
         templates: TemplateKeeper,
         host: Teller,
+        chance: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._launcher = launcher
         self._storage = storage
@@ -50,6 +52,7 @@ class TaskPreparation:
         self._templates = templates
         self._host = host
         self._work = Abortable()
+        self._identities = IdentityKeeper(host, clock, chance)
 
     async def launch(self, entry: HostedAlloc, task: Task, driver: Driver) -> Launch:
         """What the driver is to start. Raises StartError, and OSError for the directories."""
@@ -59,13 +62,18 @@ class TaskPreparation:
         if first.mounts:
             require_mounting(driver, task)
         first = await with_identity(first, runner.alloc.id, task, self._host.ask_identity)
+        first, ends = await with_further_identities(
+            first, runner.alloc.id, task, self._host.ask_identity
+        )
+        if first.directories is not None:
+            self._identities.given(runner.alloc.id, task, first.directories, ends)
         if first.directories is None or not (task.artifacts or task.templates):
             return first
         env = await self._work.run(_who(entry, task), self._prepare(entry, task, first))
         if not env:
             return first
         again = self._launcher.launch(runner, task, directories, env)
-        token = {key: text for key, text in first.env.items() if key == IDENTITY}
+        token = {key: text for key, text in first.env.items() if _is_identity(key, task)}
         return replace(again, env={**again.env, **token})
 
     def abort(self, entry: HostedAlloc, task: str) -> None:
@@ -73,25 +81,30 @@ class TaskPreparation:
         self._work.abort((entry.runner.alloc.id, task))
 
     async def resume(self, entry: HostedAlloc, name: str) -> None:
-        """The task was found running by a new agent: keep its templates up to date."""
+        """The task was found running by a new agent: keep its files up to date."""
         runner = entry.runner
         task = runner.tasks[name].task
         directories = self._storage.directories(runner.alloc.id)
-        if directories is None or not task.templates:
+        if directories is None:
+            return
+        self._identities.resume(runner.alloc.id, task, directories.task(name))
+        if not task.templates:
             return
         launch = self._launcher.launch(runner, task, directories)
         orders = self._launcher.templates(runner, task, launch, now=self._clock.now())
         await self._templates.resume(_who(entry, task), orders)
 
     def follow(self, entry: HostedAlloc) -> None:
-        """Let go of the templates of tasks that are over."""
+        """Let go of the templates and identities of tasks that are over."""
         runs = entry.runner.tasks.items()
         alive = [name for name, run in runs if run.phase is not Phase.DEAD]
         self._templates.stop_all(entry.runner.alloc.id, alive)
+        self._identities.stop_all(entry.runner.alloc.id, alive)
 
     async def close(self) -> None:
         """Files stay as they are."""
         await self._templates.close()
+        await self._identities.close()
 
     async def _prepare(self, entry: HostedAlloc, task: Task, launch: Launch) -> dict[str, str]:
         await self._fetch(entry, task, launch)
@@ -120,6 +133,10 @@ class TaskPreparation:
     def _say(self, entry: HostedAlloc, task: Task, line: TaskEvent) -> None:
         entry.runner.tasks[task.name].say_anew(line)
         self._host.changed(entry.runner.alloc.id)
+
+
+def _is_identity(variable: str, task: Task) -> bool:
+    return variable in {IDENTITY, *(f"{IDENTITY}_{each.name}" for each in task.identities)}
 
 
 def _who(entry: HostedAlloc, task: Task) -> Who:

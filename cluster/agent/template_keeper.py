@@ -18,10 +18,30 @@ from cluster.agent.templates.template_set import TemplateFailed, TemplateSet
 
 
 class TemplateChange(NamedTuple):
-    """What is to happen to a task whose templates changed."""
+    """What is to happen to a task whose templates, or one of whose identities, changed."""
 
     restarts: bool
     signals: tuple[str, ...]
+    #: The identity that is another one; "": files of templates are.
+    identity: str = ""
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """What the task's history says of a restart and of a signal, and of what it speaks."""
+        if self.identity:
+            head = f"Identity[{self.identity}]"
+            return f"{head}: new token acquired", f"{head}: new Identity token acquired", head
+        return (
+            "Template with change_mode restart re-rendered",
+            "Template re-rendered",
+            "Template",
+        )
+
+    def unsent(self, signal: str, problem: object) -> str:
+        """What it says where a signal cannot be sent."""
+        if self.identity:
+            return f"Identity[{self.identity}]: failed to send signal: {problem}"
+        return f"Template failed to send signals [{signal}]: {problem}"
 
 
 class TemplateHost(Protocol):

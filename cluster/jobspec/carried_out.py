@@ -88,7 +88,7 @@ def _goes_with(block: str, names: str, fate: Fate = Fate.FAILS) -> dict[str, Row
     return rows(names, fate, f"goes with `{block}`")
 
 
-NO_TOKENS = "tokens of further identities are not issued yet"
+NO_CLAIMS = "the claims of a namespace are not signed in yet"
 NO_VAULT = "there is no connection to Vault"
 NO_CONSUL = "there is no connection to Consul"
 NO_CSI = "only volumes of type `host` are there: plugins for others (CSI) are not run"
@@ -241,7 +241,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **rows("kill_signal"),
         **rows("user", why="the agent must run as root; `mock_driver` starts no process"),
         "identity": Row(Fate.WORKS, "the default one of every task; `env` and `file` use it"),
-        "identities": Row(Fate.FAILS, NO_TOKENS),
+        **rows("identities", why="signed for each start, and again before they end"),
         **rows("services"),
         "vault": Row(Fate.FAILS, NO_VAULT, is_filtered=is_given),
         "consul": Row(Fate.FAILS, NO_CONSUL),
@@ -261,9 +261,9 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "schedule": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
     },
     Identity: {
-        **rows("env file filepath"),
-        **_goes_with("identity", "name audience change_mode change_signal service_name"),
-        **_goes_with("identity", "ttl extra_claims"),
+        **rows("env file filepath name audience change_mode change_signal ttl"),
+        "service_name": Row(Fate.FAILS, _OF_CONSUL),
+        "extra_claims": Row(Fate.FAILS, NO_CLAIMS),
     },
     SecretAsk: _goes_with("secret", "name provider path config env"),
     Template: {

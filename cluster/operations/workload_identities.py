@@ -21,6 +21,7 @@ from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.nouns import ACL_POLICIES
 from scheduler.structs.acl_policy import JobAcl
 from scheduler.structs.allocation import Allocation
+from scheduler.structs.task_group import Identity
 
 _ALLOCATION = "nomad_allocation_id"
 _TASK = "nomad_task"
@@ -41,6 +42,7 @@ def sign_workload_identity(  # noqa: PLR0913 - what an agent shows, and where it
     node_id: str,
     alloc_id: str,
     task: str,
+    name: str = "",
     *,
     secret: str,
     region: str,
@@ -48,9 +50,11 @@ def sign_workload_identity(  # noqa: PLR0913 - what an agent shows, and where it
     now: int,
     ids: IDSource,
 ) -> str:
-    """The identity of a task of the node; it has no end of its own.
+    """An identity of a task of the node: the one that every task has, or a further one by name.
 
-    Raises NotAllowed for another node's, NotFound for one that is not there or over.
+    That of every task has no end of its own, and is for the cluster; a further one ends and is
+    for whom its block says. Raises NotAllowed for another node's, NotFound for one that is not
+    there or over.
     """
     node, alloc = reader.node(node_id), reader.allocation(alloc_id)
     if node is None:
@@ -62,20 +66,34 @@ def sign_workload_identity(  # noqa: PLR0913 - what an agent shows, and where it
         raise NotAllowed(f"allocation {alloc.id} is not on node {node.id}")
     job = reader.job_of(alloc)
     group = job.task_group(alloc.task_group) if job else None
-    if group is None or group.task(task) is None:
+    found = group.task(task) if group else None
+    if found is None:
         raise NotFound(f"allocation {alloc.id} has no task {task[:64]!r}")
+    further = next((each for each in found.identities if name and each.name == name), None)
+    if name and further is None:
+        raise NotFound(f"task {task[:64]!r} asks for no identity {name[:64]!r}")
     key = signing_key(reader)
     if key is None:
         raise OperationRefused("keyring has not been initialized yet")
-    job_id = own_job(reader, alloc)
-    claims = {
-        "sub": f"{region}:{alloc.namespace}:{job_id}:{alloc.task_group}:{task}:default",
+    job_id, which = own_job(reader, alloc), name or "default"
+    claims: dict[str, object] = {
+        "sub": f"{region}:{alloc.namespace}:{job_id}:{alloc.task_group}:{task}:{which}",
         "nomad_namespace": alloc.namespace,
         "nomad_job_id": job_id,
         _ALLOCATION: alloc.id,
         _TASK: task,
     }
-    return signed(claims, key, now=now, life=0, token_id=ids.next_id())
+    life = 0
+    if further is not None:
+        claims |= _audience(further)
+        life = further.ttl
+    return signed(claims, key, now=now, life=life, token_id=ids.next_id())
+
+
+def _audience(identity: Identity) -> dict[str, object]:
+    """For whom a further identity is: never for the cluster itself, unless its block says so."""
+    audience = identity.audience
+    return {"aud": audience[0] if len(audience) == 1 else list(audience)}
 
 
 def workload_of(reader: StateReader, token: str, *, now: int) -> Workload | None:

@@ -73,7 +73,11 @@ OF_TASKS = [
         id="artifact",
     ),
     pytest.param({"services": (IN_CONSUL,)}, "service.provider", id="service"),
-    pytest.param({"identities": (Identity(name="a"),)}, "identity", id="second identity"),
+    pytest.param(
+        {"identities": (Identity(name="a", extra_claims={"b": "c"}),)},
+        "identity.extra_claims",
+        id="another claim",
+    ),
     pytest.param({"volume_mounts": (VolumeMount(volume="v"),)}, "volume_mount", id="mount"),
     pytest.param(
         {"resources": Resources(devices=(RequestedDevice(name="gpu"),))},

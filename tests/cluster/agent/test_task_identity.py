@@ -19,8 +19,8 @@ def launch(tmp_path):
     return Launch("id", "web", {}, env={"A": "b"}, directories=places)
 
 
-async def ask(alloc_id, task):
-    return f"token of {task} in {alloc_id}"
+async def ask(alloc_id, task, name):
+    return f"{name or 'token'} of {task} in {alloc_id}"
 
 
 async def test_a_task_finds_its_identity_in_its_environment_or_in_a_file(launch):
@@ -38,7 +38,7 @@ async def test_a_task_finds_its_identity_in_its_environment_or_in_a_file(launch)
 
 
 async def test_who_does_not_ask_is_given_none(launch):
-    async def never(_alloc_id, _task):
+    async def never(_alloc_id, _task, _name):
         raise AssertionError
 
     for task in (make_task(), make_task(identity=Identity())):
@@ -47,7 +47,7 @@ async def test_who_does_not_ask_is_given_none(launch):
 
 @pytest.mark.parametrize(("status", "passes"), [(0, True), (503, True), (404, False)])
 async def test_without_the_server_the_task_does_not_start(launch, status, passes):
-    async def fail(_alloc_id, _task):
+    async def fail(_alloc_id, _task, _name):
         raise CallFailed("away", status)
 
     with pytest.raises(StartError, match="could not be had: away") as refused:

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from cluster.keyring.tokens import unproved
 from cluster.operations.acl_policies import put_policy
 from cluster.operations.errors import NotAllowed, NotFound
 from cluster.operations.workload_identities import sign_workload_identity
@@ -12,12 +13,27 @@ from scheduler.state.writes.jobs import write_job
 from scheduler.structs.acl_policy import AclPolicy, JobAcl
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.root_key import RootKeyState
-from tests.builders import CountingIDs, make_allocation, make_job, make_node
+from scheduler.structs.task_group import Identity
+from tests.builders import (
+    CountingIDs,
+    make_allocation,
+    make_job,
+    make_node,
+    make_task,
+    make_task_group,
+)
 from tests.callers import MANAGER
 from tests.cluster.api.clients import NOW, Client, put
 from tests.root_keys import put_keys, root_key
 
 ITEMS = {"Items": {"word": "sesame"}}
+#: Identities of its task that have names: for one, for two, and for nobody.
+FURTHER = (
+    Identity(name="vault", audience=("vault.io",), ttl=3600 * 10**9),
+    Identity(name="two", audience=("a", "b")),
+    Identity(name="bare"),
+)
+JOB = make_job(task_groups=(make_task_group(tasks=(make_task(identities=FURTHER),)),))
 OWN = ("nomad/jobs", "nomad/jobs/web", "nomad/jobs/web/group", "nomad/jobs/web/group/web")
 
 
@@ -27,7 +43,7 @@ def alloc(store):
     held = []
 
     def fill(change):
-        job = write_job(change, make_job())
+        job = write_job(change, JOB)
         put_found(change, make_node(1))
         put_found(change, make_node(2))
         alloc = make_allocation(job, node_id=make_node(1).id, client_status=ClientStatus.RUNNING)
@@ -38,13 +54,14 @@ def alloc(store):
     return held[0]
 
 
-async def sign(store, alloc, task="web", *, node=1, by=CLUSTER, secret=""):
+async def sign(store, alloc, task="web", name="", *, node=1, by=CLUSTER, secret=""):
     return await store.aread(
         lambda reader: sign_workload_identity(
             reader,
             make_node(node).id,
             alloc.id,
             task,
+            name,
             secret=secret,
             region="global",
             by=by,
@@ -112,3 +129,25 @@ async def test_a_changed_token_proves_nothing(store, alloc):
     head, body, signature = token.split(".")
     for bad in (f"{head}.{body}.", f"{head}.{body}.{signature[::-1]}", "a.b.c"):
         assert (await Client(bad).get("/v1/vars")).status == 403
+
+
+async def test_a_further_identity_is_for_whom_its_block_says_and_ends_when_it_says(store, alloc):
+    told = unproved(await sign(store, alloc, name="vault"))
+
+    assert told["aud"] == "vault.io"
+    assert told["exp"] - told["iat"] == 3600
+    assert told["sub"] == f"global:default:web:{group_of(alloc)}:web:vault"
+    assert (told["nomad_allocation_id"], told["nomad_task"]) == (alloc.id, "web")
+    assert unproved(await sign(store, alloc, name="two"))["aud"] == ["a", "b"]
+    assert "exp" not in unproved(await sign(store, alloc, name="two"))
+
+
+async def test_a_further_identity_opens_nothing_here(store, alloc):
+    for name in ("vault", "two", "bare"):
+        shown = Client(await sign(store, alloc, name=name))
+        assert (await shown.get("/v1/vars")).status == 403
+
+
+async def test_only_identities_that_a_task_asks_for_are_signed(store, alloc):
+    with pytest.raises(NotFound, match="asks for no identity 'other'"):
+        await sign(store, alloc, name="other")

@@ -94,9 +94,10 @@ CASES = [
         id="service of a group",
     ),
     pytest.param(
-        in_task(Identities=[{"Name": "a", "Audience": ["x"], "TTL": 10**10}]),
-        f'identity of task "g.t": tokens of further identities are not issued yet{TASK_ENDS}',
-        id="another identity",
+        in_task(Identities=[{"Name": "a", "Audience": ["x"], "ExtraClaims": {"b": "c"}}]),
+        'identity.extra_claims of task "g.t": the claims of a namespace are not signed in yet'
+        f"{TASK_ENDS}",
+        id="another claim",
     ),
     pytest.param(
         in_group(
