@@ -21,3 +21,4 @@ urlpatterns = [
 ]
 
 handler400 = "dashboard.views.errors.bad_request"
+handler403 = "dashboard.views.errors.permission_denied"

@@ -121,6 +121,15 @@ def may_see_table(request: HttpRequest, model: type[Model]) -> bool:
     return may(request, TABLES.get(model.__name__, EVERYTHING))
 
 
+def right_of_table(request: HttpRequest) -> Right | None:
+    """What the table that an address of the admin is about asks for; None for another address."""
+    match = request.resolver_match
+    if match is None or match.namespace != "admin":
+        return None
+    model = (match.url_name or "").split("_")[1:2]
+    return next((right for name, right in TABLES.items() if [name.lower()] == model), None)
+
+
 class OperatorSite(admin.AdminSite):
     """The admin, its tables in groups instead of by the package that declares them."""
 

@@ -111,7 +111,7 @@ class ActingAdmin(ChoosingAdmin):
         if not may(request, act.right):
             missing = NotAllowed(missing=act.right.word)
             note_refusal(request, caller_of_request(request), missing, Act(act.words))
-            raise PermissionDenied(f"This asks for {act.right.word}.")
+            raise PermissionDenied(f"To {act.right.told} you need {act.right.word}.")
         chosen = ChosenRows((), {}, 0) if act.is_of_table else self.chosen(request)
         names = act.form.base_fields.keys() & request.GET.keys()
         answered = act.initial() | {name: request.GET[name] for name in names}

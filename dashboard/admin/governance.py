@@ -40,11 +40,18 @@ class GovernanceAdmin(DescribedAdmin):
     #: In a sentence, and the page that shows one.
     word: str
     page: str
+    #: The right that its forms ask for.
+    needs = "the policy of managers"
 
     def may_edit(self, access: Access, name: str) -> bool:
         """Whether the operation will let somebody; "": for a new one. Managers, if not said."""
         del name
         return access.is_management
+
+    def refusal(self, name: str) -> str:
+        """Why somebody has no form for a name."""
+        what = f"the {self.word} {name}" if name else f"a new {self.word}"
+        return f"To write {what} you need {self.needs}."
 
     def get_urls(self) -> list[URLPattern]:
         """The form, beside what every table has."""
@@ -62,7 +69,7 @@ class GovernanceAdmin(DescribedAdmin):
         """GET and POST .../edit/?name=; without a name, a new one."""
         name = request.GET.get("name", "")
         if not self.may_edit(caller_of_request(request).access, name):
-            raise PermissionDenied
+            raise PermissionDenied(self.refusal(name))
         stored = the_store().read(lambda reader: reader.get(self.noun, name)) if name else None
         if name and stored is None:
             raise Http404(f"no {self.word} {name}")
@@ -171,6 +178,7 @@ class QuotaAdmin(GovernanceAdmin):
     """Quotas, for those who may write quotas."""
 
     noun, form_class, word, page = QUOTAS, QuotaForm, "quota", "quotas"
+    needs = "quota:write"
     put, remove = put_quota, delete_quota
 
     def may_edit(self, access: Access, name: str) -> bool:
@@ -182,9 +190,15 @@ class PoolAdmin(GovernanceAdmin):
     """Node pools, each for those who may write it; the built-in ones for nobody."""
 
     noun, form_class, word, page = NODE_POOLS, PoolForm, "node pool", "pools"
+    needs = "write on the pool"
     put, remove = put_node_pool, delete_node_pool
 
     def may_edit(self, access: Access, name: str) -> bool:
         if name in BUILT_IN_POOLS:
             return False
         return access.allows_pool(name, "write") if name else access.has_any_pool()
+
+    def refusal(self, name: str) -> str:
+        if name in BUILT_IN_POOLS:
+            return f"The node pool {name} is built in: it has no form."
+        return super().refusal(name)

@@ -44,7 +44,7 @@ class RootKeyAdmin(ReadOnlyAdmin):
     def rotate_view(self, request: HttpRequest) -> HttpResponse:
         """GET and POST .../rotate/."""
         if not may(request, ROTATE_KEYS):
-            raise PermissionDenied
+            raise PermissionDenied(f"To {ROTATE_KEYS.told} you need {ROTATE_KEYS.word}.")
         changelist = reverse("admin:cluster_rootkeyrow_changelist")
         if request.method == "POST":
             self._rotate(request)

@@ -156,6 +156,8 @@ class WebhookAdmin(GovernanceAdmin):
         tools = [(reverse("admin:cluster_webhookrow_edit"), "New webhook…")] if may_edit else []
         return super().changelist_view(request, {"tools": tools, **(extra_context or {})})
 
+    needs = "operator:write"
+
     def may_edit(self, access: Access, name: str) -> bool:
         del name
         return access.writes("operator")
@@ -168,7 +170,7 @@ class WebhookAdmin(GovernanceAdmin):
         name = request.GET.get("name", "")
         if request.method == "POST" and "_test" in request.POST and name:
             if not self.may_edit(caller_of_request(request).access, name):
-                raise PermissionDenied
+                raise PermissionDenied(self.refusal(name))
             self._try(request, name)
             return HttpResponseRedirect(self.address_of(name))
         return super().edit_view(request)

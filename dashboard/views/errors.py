@@ -4,6 +4,8 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 
 from dashboard.kept import Interrupted, is_from_here, kept_page
+from dashboard.operator_site import may, right_of_table
+from dashboard.people import whom_to_ask
 
 _TOO_OLD = Interrupted(
     "Send it once more",
@@ -24,6 +26,19 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         text = "The request is larger than 4 MiB. Nothing was stored; go back to your text."
         return HttpResponse(text, status=413, content_type=_TEXT)
     return HttpResponseBadRequest("The request cannot be read.", content_type=_TEXT)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403 of the admin: which right is missing, or that nobody changes this by hand."""
+    told = str(exception)
+    right = right_of_table(request)
+    if not told and right is not None and not may(request, right):
+        told = f"To {right.told} you need {right.word}."
+    by_hand = "Rows of the record are not written by hand: its pages and the API change them."
+    ask = whom_to_ask() or "whoever runs this cluster"
+    title = "Not yours to open" if told else "Nobody changes this here"
+    text = f"Nothing was changed. Ask {ask}." if told else "Nothing was changed."
+    return kept_page(request, Interrupted(title, told or by_hand, text, 403))
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

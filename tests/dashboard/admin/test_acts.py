@@ -212,5 +212,11 @@ def test_who_may_not_stop_jobs_is_offered_nothing_and_refused(store, ids):
     rules = 'node { policy = "write" } namespace "*" { policy = "read" }'
     client.force_login(account_with(store, rules))
     assert "stop_selected" not in text_of(client.get(JOBS_LIST))
-    assert client.post(f"{JOBS_LIST}stop/?ids=1", {}).status_code == 403
+    answer = client.post(f"{JOBS_LIST}stop/?ids=1", {})
+    assert answer.status_code == 403
+    assert "To stop jobs you need " in text_of(answer)
+    assert "Nothing was changed. Ask " in text_of(answer)
+    table = client.get("/admin/cluster/acltokenrow/")
+    assert table.status_code == 403
+    assert "you need management" in text_of(table)
     assert not store.read(lambda reader: next(iter(reader.list_all(JOBS))).stop)

@@ -181,7 +181,9 @@ def test_what_nothing_uses_is_deleted(operator, store, path, noun, value):
 
 
 def test_a_built_in_pool_has_no_form(operator, store):
-    assert operator.get(POOL, {"name": "default"}).status_code == 403
+    answer = operator.get(POOL, {"name": "default"})
+    assert answer.status_code == 403
+    assert "The node pool default is built in: it has no form." in answer.content.decode()
 
 
 def test_what_is_not_there_has_no_form(operator, store):

@@ -46,5 +46,8 @@ def test_who_may_look_may_not_rotate(store, operator):
     rules = 'operator { policy = "read" } node { policy = "write" }'
     looker.force_login(account_with(store, rules))
     assert "Rotate" not in looker.get(TABLE).content.decode()
-    assert looker.post(f"{TABLE}rotate/").status_code == 403
+    answer = looker.post(f"{TABLE}rotate/")
+    assert answer.status_code == 403
+    assert "To rotate the root key you need keyring-rotate." in answer.content.decode()
+    assert "css/components/panel.css" in answer.content.decode()
     assert states(store) == {"first": "active"}
