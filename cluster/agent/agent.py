@@ -25,6 +25,7 @@ from cluster.agent.control_groups import control_groups
 from cluster.agent.drivers.driver import Driver
 from cluster.agent.drivers.exec import ExecDriver
 from cluster.agent.drivers.mock import MockDriver
+from cluster.agent.drivers.packages import DriverMeans, absent_drivers, drivers_of_packages
 from cluster.agent.drivers.raw_exec import RawExecDriver
 from cluster.agent.exec_sessions import ExecSessions
 from cluster.agent.fingerprint import (
@@ -195,8 +196,11 @@ def _drivers(config: AgentConfig, means: Means) -> dict[str, Driver]:
             capabilities=config.exec_capabilities,
         ),
         MockDriver(means.clock.now),
+        *absent_drivers(),
     )
-    return {driver.name: driver for driver in built_in}
+    ours = {driver.name: driver for driver in built_in}
+    beside = drivers_of_packages(DriverMeans(means.clock.now, control_groups), ours)
+    return ours | {driver.name: driver for driver in beside}
 
 
 def _volumes(config: AgentConfig, node_id: str, storage: DiskStorage) -> VolumeKeeper:

@@ -3,8 +3,10 @@
 In: a canonical job, a group and one of its tasks. Out: what is wrong with the task.
 """
 
+from cluster.jobspec.driver_options import REFUSED_DRIVERS
 from cluster.jobspec.durations import duration_text
 from cluster.jobspec.findings import Findings
+from cluster.jobspec.quoting import quoted
 from cluster.jobspec.validate_connect import PROXY_KIND, check_proxy_task
 from cluster.jobspec.validate_identities import check_identities, check_secrets
 from cluster.jobspec.validate_resources import check_resources
@@ -34,6 +36,8 @@ def check_task(job: Job, group: TaskGroup, task: Task, findings: Findings) -> No
     _check_name(task, findings)
     if not task.driver:
         findings.add("Missing task driver", "Driver")
+    elif why := REFUSED_DRIVERS.get(task.driver):
+        findings.add(f"Driver {quoted(task.driver)} is {why}", "Driver")
     _check_times(job, group, task, findings)
     resources = findings.below("Resources")
     check_resources(task.resources, resources)

@@ -28,16 +28,16 @@ def make_work(config=None, *, driver="mock_driver", **task):
 class Node:
     """A node whose agent can be stopped and started again."""
 
-    def __init__(self, directory, artifact=None):
+    def __init__(self, directory, artifact=None, drivers=()):
         self.directory = directory
         self.artifact = artifact
+        self.drivers = drivers
         self.storage = self.host = self.outbox = None
 
     async def start(self, ask=None):
         self.storage = DiskStorage(self.directory / "state", self.directory / "alloc")
-        drivers = {
-            each.name: each for each in (MockDriver(CLOCK.now), RawExecDriver(enabled=True))
-        }
+        ours = (MockDriver(CLOCK.now), RawExecDriver(enabled=True))
+        drivers = {each.name: each for each in (*ours, *self.drivers)}
         launcher = TaskLauncher(
             make_node, {"PATH": "/usr/bin:/bin"}, RandomIDs(), limits=self.artifact
         )
