@@ -19,6 +19,7 @@ from cluster.rehearsal.result import (
     RehearsedOutcome,
     WaitReason,
 )
+from cluster.rehearsal.rolled_out import rollout_of
 from cluster.rehearsal.run import Rehearsal
 from cluster.rehearsal.waits import WaitReasons
 from scheduler.state.nouns import ALLOCATIONS, DEPLOYMENTS, EVALUATIONS
@@ -98,6 +99,7 @@ class _Report:
             allocations=tuple(allocations[:MOST_ALLOCATIONS]),
             nodes=tuple(nodes[:MOST_NODES]),
             evaluations=tuple(evaluations[:MOST_EVALUATIONS]),
+            rollout=rollout_of(self.rehearsal),
             groups_left_out=max(0, len(groups) - MOST_GROUPS),
             allocations_left_out=max(0, len(allocations) - MOST_ALLOCATIONS),
             nodes_left_out=max(0, len(nodes) - MOST_NODES),

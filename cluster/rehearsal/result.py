@@ -6,6 +6,7 @@ Times are spans since the beginning of the rehearsal, in virtual ns, unless they
 from enum import StrEnum
 
 from scheduler.structs.alloc_metric import AllocMetric
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.wire import Duration, Instant, Wire
 
@@ -166,6 +167,29 @@ class RehearsalTotals(Wire, frozen=True):
     fall_below: int = 0
 
 
+class RolledOut(Wire, frozen=True):
+    """An allocation of a rehearsed rollout: when it was placed, and became healthy."""
+
+    id: str = ""
+    name: str = ""
+    task_group: str = ""
+    eval_id: str = ""
+    create_index: int = 0
+    create_time: Instant = 0
+    #: 0: it did not.
+    healthy_at: Instant = 0
+
+
+class RehearsedRollout(Wire, frozen=True):
+    """The deployment that the one changed job got, as it stood in the end."""
+
+    deployment: Deployment
+    #: In order of creation.
+    allocations: tuple[RolledOut, ...] = ()
+    #: How many are replaced at a time; 0: all.
+    at_once: int = 0
+
+
 class Rehearsed(Wire, frozen=True):
     """What a rehearsal found, as far as it came."""
 
@@ -185,6 +209,8 @@ class Rehearsed(Wire, frozen=True):
     nodes: tuple[RehearsedNode, ...] = ()
     #: In order of creation, as they stood in the end.
     evaluations: tuple[Evaluation, ...] = ()
+    #: Where the scenario is one changed job with a rollout, and all of it is told.
+    rollout: RehearsedRollout | None = None
     #: How many of each list are left out.
     groups_left_out: int = 0
     allocations_left_out: int = 0

@@ -49,6 +49,7 @@ from scheduler.ports import Clock, IDSource, StateReader
 from scheduler.state.branch_store import BranchStore
 from scheduler.state.nouns import QUOTAS
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.node import DrainStrategy, Node, NodeEligibility, NodeStatus
 from scheduler.structs.staged_drain import StagedDrainStatus
@@ -66,10 +67,14 @@ class ScenarioStage:
         self._ids = ids
         #: What was done to nodes: drained, lost, added, closed, opened, purged.
         self.fates: dict[str, str] = {}
+        #: Where it is one changed job, that job.
+        self.rolls_out: JobKey | None = None
 
     def set_up(self, scenario: Scenario) -> None:
         """Make every change, in order. Raises ScenarioProblems; then nothing may be rehearsed."""
         problems: list[Problem] = []
+        only = scenario.changes[0] if len(scenario.changes) == 1 else None
+        self.rolls_out = only.job.key if isinstance(only, RunJob) else None
         for number, change in enumerate(scenario.changes):
             path = f"Changes[{number}]"
             found = list(problems_of(self._store, change, path))

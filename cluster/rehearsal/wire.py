@@ -10,7 +10,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from cluster.rehearsal.result import Rehearsed, RehearsedAllocation, RehearsedGroup
+from cluster.rehearsal.result import (
+    Rehearsed,
+    RehearsedAllocation,
+    RehearsedGroup,
+    RehearsedRollout,
+)
 from scheduler.access.access import Access
 
 #: What stands for a name that is not told.
@@ -46,7 +51,14 @@ def for_reader(result: Rehearsed, access: Access) -> Rehearsed:
         groups=tuple(_group(each, access) for each in result.groups),
         evaluations=evaluations,
         evaluations_left_out=result.evaluations_left_out + hidden,
+        rollout=_rollout(result.rollout, access),
     )
+
+
+def _rollout(rollout: RehearsedRollout | None, access: Access) -> RehearsedRollout | None:
+    if rollout is None or not access.allows(rollout.deployment.namespace, "read-job"):
+        return None
+    return rollout
 
 
 def _allocation(each: RehearsedAllocation, access: Access) -> RehearsedAllocation:

@@ -25,15 +25,18 @@ from dashboard.graphs.story import StoryDrawing, folded_in, story_graph
 from dashboard.graphs.story_lanes import LaneEvent
 from dashboard.queries.rehearsals import changes_told_of, kept_rehearsal
 from dashboard.rehearsed import notes, sentence, sums
+from dashboard.stories.batches import WatchedRollout, phases_of
 from dashboard.stories.gathered import Gathered
-from dashboard.stories.lanes import harm_lanes
+from dashboard.stories.lanes import harm_lanes, rollout_lanes
 from dashboard.stories.names import KINDS, KindWord
+from dashboard.stories.phase import RolloutPhase
 from dashboard.stories.told import StoryFacts
 from dashboard.stories.tree import story_tree
 from dashboard.viewer import crumbs
 from dashboard.wording import clipped, count_of
 from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
+from scheduler.structs.allocation import Allocation, DeploymentHealth
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.story import Story, StoryKind
 
@@ -59,14 +62,20 @@ def rehearsed_story(
     title = "; ".join(told) or "Changes to jobs that you may not read"
     kind = _kind_of(scenario)
     members = _members(result)
-    lanes = harm_lanes(KINDS[kind].harm, members)
+    cause = _cause(kind, scenario, result)
+    phases = _phases(result)
+    lanes = (
+        rollout_lanes(phases, members, cause, result.read_at + result.lasts)
+        if phases
+        else harm_lanes(KINDS[kind].harm, members)
+    )
     graph = story_graph(
         StoryDrawing(
             key=f"rehearsed-{row.id}",
             title=f"{title}, rehearsed",
             description="",
             lanes=lanes.lanes,
-            root=_cause(kind, scenario, result),
+            root=None if phases else cause,
             opened=opened,
             address="?open=",
         )
@@ -87,7 +96,7 @@ def rehearsed_story(
         "counted": counted,
         "tree": story_tree(lanes.lanes),
         "lanes": lanes.rows,
-        "lanes_are": ("Jobs, worst off first", "How they are"),
+        "lanes_are": ("Phases", "Phase") if phases else ("Jobs, worst off first", "How they are"),
         "left_out": result.evaluations_left_out,
         "record_index": reader.index,
         "opened": opened,
@@ -97,6 +106,29 @@ def rehearsed_story(
             ("What if", "/what-if/"), ("Rehearsal", f"/what-if/{row.id}/"), ("As a story", "")
         ),
     }
+
+
+def _phases(result: Rehearsed) -> list[RolloutPhase]:
+    """Canaries, promotion and batches, as a real rollout has them; none of anything else."""
+    if result.rollout is None:
+        return []
+    allocations = tuple(
+        Allocation(
+            id=each.id, name=each.name, task_group=each.task_group, eval_id=each.eval_id,
+            create_index=each.create_index, create_time=each.create_time,
+            deployment_status=DeploymentHealth(healthy=True, timestamp=each.healthy_at)
+            if each.healthy_at
+            else None,
+        )
+        for each in result.rollout.allocations
+    )  # fmt: skip
+    watched = WatchedRollout(
+        deployment=result.rollout.deployment,
+        allocations=allocations,
+        at_once=result.rollout.at_once,
+    )
+    evaluations = {item.id: item for item in result.evaluations}
+    return phases_of(watched, evaluations, until=result.read_at + result.lasts)
 
 
 def _kind_of(scenario: Scenario) -> StoryKind:

@@ -12,7 +12,15 @@ from functools import lru_cache
 import msgspec
 
 from cluster.rehearsal.result import Rehearsed, RehearsedAllocation, RehearsedOutcome
-from cluster.rehearsal.scenario import DrainNodes, RunJob, ScaleJob, Scenario, StopJob
+from cluster.rehearsal.scenario import (
+    DrainNodes,
+    LoseNodes,
+    PurgeNodes,
+    RunJob,
+    ScaleJob,
+    Scenario,
+    StopJob,
+)
 from cluster.rehearsal.scenario_form import read_scenario
 from cluster.rehearsal.wire import unpack
 from cluster.store.ports import Namespaces, RecordReader
@@ -135,7 +143,9 @@ def rehearsal_of(reader: RecordReader, story: Story) -> tuple[StoredRehearsal, R
     return None
 
 
-_REHEARSABLE = frozenset({StoryKind.DRAIN, StoryKind.ROLLOUT, StoryKind.SCALING, StoryKind.STOP})
+_REHEARSABLE = frozenset(
+    {StoryKind.DRAIN, StoryKind.LOSS, StoryKind.ROLLOUT, StoryKind.SCALING, StoryKind.STOP}
+)
 
 
 @lru_cache(8)
@@ -150,8 +160,12 @@ def _is_of(reader: RecordReader, story: Story, scenario: Scenario, result: Rehea
         case DrainNodes() if story.kind is StoryKind.DRAIN:
             drained = {node.id for node in result.nodes if node.fate == "drained"}
             # Of nodes that drain a few at a time only the first may have begun.
-            nodes = {link.node_id for link in reader.list_by(STORY_NODES, "story", story.id)}
+            nodes = _nodes_of(reader, story)
             return bool(nodes) and nodes <= drained
+        case LoseNodes() | PurgeNodes() if story.kind is StoryKind.LOSS:
+            # What other nodes would have taken along tells nothing of these.
+            gone = {node.id for node in result.nodes if node.fate in ("lost", "purged")}
+            return bool(gone) and _nodes_of(reader, story) == gone
         case RunJob(job=job) if story.kind is StoryKind.ROLLOUT:
             made = reader.job_version(story.job_key, story.job_version, story.job_create_index)
             return job.key == story.job_key and made is not None and has_same_spec(job, made)
@@ -162,6 +176,10 @@ def _is_of(reader: RecordReader, story: Story, scenario: Scenario, result: Rehea
         case StopJob(key=key) if story.kind is StoryKind.STOP:
             return key == story.job_key and not story.alloc_name
     return False
+
+
+def _nodes_of(reader: RecordReader, story: Story) -> set[str]:
+    return {link.node_id for link in reader.list_by(STORY_NODES, "story", story.id)}
 
 
 def _now_of(

@@ -148,10 +148,14 @@ def test_a_job_is_rolled_out_and_scaled_and_stopped(cluster):
         "job-register",
         "deployment-watcher",
     }
+    told = rollout.rollout
+    assert (told.at_once, told.deployment.status, len(told.allocations)) == (1, "successful", 3)
+    assert all(each.healthy_at > each.create_time for each in told.allocations)
     grown = cluster.rehearse({"Scale": {"JobID": "web", "Count": 5}})
     assert (grown.totals.placed, grown.groups[0].count) == (2, 5)
     assert {each.id for each in grown.allocations if each.outcome == "placed"} == {""}
     ended = cluster.rehearse({"Stop": {"JobID": "web"}})
+    assert grown.rollout is None
     assert ended.totals.stopped == 3
     assert ended.totals.end_below == 0
 

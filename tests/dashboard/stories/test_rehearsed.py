@@ -38,11 +38,16 @@ def rehearsed(number, to, **fields):
     )  # fmt: skip
 
 
-def kept(*allocations, drained=("a",), index=40, name="r", change=None):
+LOSS = Story(
+    id="loss", kind=StoryKind.LOSS, create_index=50, create_time=SOME_MOMENT + 60 * SECOND
+)
+
+
+def kept(*allocations, drained=("a",), index=40, name="r", change=None, fate="drained"):
     change = change or {"Drain": {"NodeIDs": list(drained)}}
     result = Rehearsed(
         index=index, read_at=SOME_MOMENT, allocations=allocations,
-        nodes=tuple(RehearsedNode(id=node, fate="drained") for node in drained),
+        nodes=tuple(RehearsedNode(id=node, fate=fate) for node in drained),
     )  # fmt: skip
     return StoredRehearsal(
         id=name, status=RehearsalStatus.COMPLETE, scenario=json.dumps(change),
@@ -144,6 +149,30 @@ def test_the_rehearsal_of_a_drain_is_one_of_just_that(fill, rehearsals, found):
     store = fill(*rehearsals)
     row = store.read(lambda reader: rehearsal_of(reader, DRAIN))
     assert (row[0].id if row else None) == found
+
+
+LOSE = {"Lose": {"Filter": 'Meta.rack == "r1"'}}
+
+
+@pytest.mark.parametrize(
+    ("lost", "nodes", "found"),
+    [
+        pytest.param(("a", "b"), ("a", "b"), "r", id="just-these-nodes"),
+        pytest.param(("a", "b"), ("a",), None, id="more-were-rehearsed"),
+        pytest.param(("a",), ("a", "b"), None, id="more-were-lost"),
+    ],
+)
+def test_a_loss_is_beside_the_rehearsal_of_the_same_nodes(fill, lost, nodes, found):
+    row = kept(rehearsed(0, "c"), rehearsed(1, "d"), drained=lost, change=LOSE, fate="lost")
+    store = fill(row, moved={0: "c", 1: "e"}, story=LOSS, nodes=nodes)
+    beside = store.read(lambda reader: rehearsal_of(reader, LOSS))
+    assert (beside[0].id if beside else None) == found
+    if found:
+        lines, compared_with = told(store, story=LOSS)
+        assert [(name, verdict) for name, verdict, _ in lines] == [
+            ("web.web[1]", "differs"), ("web.web[0]", "as-rehearsed"),
+        ]  # fmt: skip
+        assert compared_with.told == "1 of 2 allocations as rehearsed, 1 differs"
 
 
 def test_a_scaling_is_beside_the_rehearsal_of_the_same_count(fill, sqlite_store):
