@@ -30,6 +30,10 @@ BIVOUAC_REDIS_URL = env_text("REDIS_URL", "redis://127.0.0.1:6379/0")
 BIVOUAC_REGION = env_text("BIVOUAC_REGION", "global")
 #: Under which address others find the keys that sign identities; empty: it is told to nobody.
 BIVOUAC_TOKEN_ISSUER = env_address("BIVOUAC_TOKEN_ISSUER")
+#: Where evaluations go as traces, by OTLP over HTTP; empty: nowhere.
+BIVOUAC_OTLP_ENDPOINT = env_address("BIVOUAC_OTLP_ENDPOINT") or env_address(
+    "OTEL_EXPORTER_OTLP_ENDPOINT"
+)
 #: What tells of a node which rack it stands in; the first of these that any node has counts.
 BIVOUAC_RACK_KEYS = env_words("BIVOUAC_RACK_KEYS", "meta.rack,attr.rack,attr.platform.rack")
 #: Whether webhooks may be addresses inside the network.

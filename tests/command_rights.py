@@ -42,6 +42,8 @@ ROWS = (
     CommandRow("join-token", RECORD),
     CommandRow("login-link", RECORD),
     CommandRow("audit", RECORD),
+    CommandRow("openapi", NOTHING),
+    CommandRow("runtraces", RECORD),
 )
 
 

@@ -7,6 +7,7 @@ holder of the lease; every transaction it writes checks the lease's epoch.
 import logging
 import threading
 
+from django.conf import settings
 from django.db import DatabaseError
 
 from cluster.operations.leader_commands import CommandRunner, Hands
@@ -17,6 +18,7 @@ from cluster.runtime.leader_build import build_leader
 from cluster.runtime.leader_desk import LeaderDesk
 from cluster.runtime.leader_protocol import STEP_HINTS, encoded
 from cluster.runtime.notifier import Notifier
+from cluster.runtime.trace_process import TraceChild
 from cluster.runtime.wake_ups import wake_applier, wake_workers
 from cluster.store import leader_news
 from cluster.store.leader_news import LeaderNews
@@ -106,6 +108,7 @@ class Leadership:
         self.leader, self.beats = build_leader(RandomIDs(), chance)
         self.housekeeping = Housekeeping()
         self.notifier = Notifier(lease)
+        self.traces = TraceChild() if settings.BIVOUAC_OTLP_ENDPOINT else None
         self.desk = LeaderDesk(self.leader, self.inbox, store, lease)
         self._clock = SystemClock()
         hands = Hands(
@@ -123,6 +126,8 @@ class Leadership:
         self.inbox.start()
         self.housekeeping.start()
         self.notifier.start()
+        if self.traces is not None:
+            self.traces.start()
         while not stopping.is_set():
             self._renew()
             requests = self.inbox.drain(self._patience())
@@ -142,6 +147,8 @@ class Leadership:
     def close(self) -> None:
         self.housekeeping.stop()
         self.notifier.stop()
+        if self.traces is not None:
+            self.traces.stop()
         self.inbox.stop()
 
     def _restore(self) -> None:
