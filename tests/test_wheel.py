@@ -126,3 +126,100 @@ def test_a_fresh_environment_starts_everything_from_any_folder(installed, tmp_pa
         said = process.stdout.read().decode()
     assert "`bivouac up` carries on" in said
     assert list(folder.iterdir()) == [folder / "cluster"]
+
+
+@pytest.fixture(scope="module")
+def upgraded(installed, tmp_path_factory):
+    """The same in a further environment, of a later version; what it depends on is shared."""
+    folder = tmp_path_factory.mktemp("upgraded")
+    tree = installed.parent.parent / "tree"
+    project = (tree / "pyproject.toml").read_text()
+    (tree / "pyproject.toml").write_text(project.replace(f'"{VERSION}"', '"99.1.2"', 1))
+    (folder / "dist").mkdir()
+    wheel = built(folder / "dist", tree)
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    (site,) = (folder / "venv/lib").glob("python*/site-packages")
+    (shared,) = (installed.parent / "lib").glob("python*/site-packages")
+    pip = [str(folder / "venv/bin/pip"), "install", "--quiet", "--no-deps", str(wheel)]
+    subprocess.run(pip, check=True)
+    (site / "shared.pth").write_text(f"{shared}\n")
+    return folder / "venv" / "bin"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_tasks_outlive_the_upgrade_of_their_agent(installed, upgraded, tmp_path):
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "BIVOUAC_PORT": str(port)}
+    kept = tmp_path / ".local/share/bivouac"
+    command = [upgraded / "bivouac", "--version"]
+    assert subprocess.check_output(command, env=environment, text=True) == "bivouac 99.1.2\n"
+
+    def agent(where):
+        words = ["agent", "--join", address, "--token", (kept / "join-token").read_text().strip()]
+        words += ["--agent-dir", str(tmp_path / "agent"), "--raw-exec", "--node-name", "other"]
+        return subprocess.Popen([where / "bivouac", *words], cwd=tmp_path, env=environment)
+
+    server = subprocess.Popen([installed / "bivouac", "up", "--no-agent"], env=environment)
+    running = [server]
+    client = httpx.Client(base_url=f"{address}/v1")
+    try:
+        once(lambda: httpx.get(f"{address}/login/").text, "the first page")
+        token = re.search("NOMAD_TOKEN=(.*)", (kept / "env").read_text())[1]
+        client.headers["X-Nomad-Token"] = token
+        running.append(agent(installed))
+        once(lambda: "ready" in client.get("/nodes").text, "the node")
+        task = {
+            "Name": "t", "Driver": "raw_exec",
+            "Config": {"command": "/bin/sleep", "args": ["600"]},
+            "Resources": {"CPU": 50, "MemoryMB": 32},
+        }  # fmt: skip
+        job = {
+            "ID": "long",
+            "Datacenters": ["dc1"],
+            "TaskGroups": [{"Name": "g", "Tasks": [task]}],
+        }
+        client.put("/jobs", json={"Job": job}).raise_for_status()
+        (state,) = once(lambda: running_states(client), "the task")
+        before = started(tmp_path / "agent")
+        running[-1].send_signal(signal.SIGTERM)
+        running.pop().wait(30)
+        assert Path(f"/proc/{before}").exists()
+        running.append(agent(upgraded))
+        # It is followed by the new agent: what is done to it is heard of.
+        once(lambda: "ready" in client.get("/nodes").text, "the node, again")
+        assert started(tmp_path / "agent") == before
+        assert running_states(client) == [state]
+        os.kill(before, signal.SIGKILL)
+        once(lambda: restarted(client), "the restart")
+        client.delete("/job/long", params={"purge": "true"}).raise_for_status()
+        once(lambda: not started(tmp_path / "agent"), "the end of the task")
+    finally:
+        client.close()
+        for process in reversed(running):
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def running_states(client) -> list[str]:
+    """When the job's running tasks started."""
+    allocations = client.get("/job/long/allocations").json()
+    states = [state for each in allocations for state in (each["TaskStates"] or {}).values()]
+    return [state["StartedAt"] for state in states if state["State"] == "running"]
+
+
+def restarted(client) -> bool:
+    allocations = client.get("/job/long/allocations").json()
+    return any(s["Restarts"] for each in allocations for s in (each["TaskStates"] or {}).values())
+
+
+def started(directory: Path) -> int:
+    """The process of the sleeping task below an agent's directory; 0: there is none."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (place / "cmdline").read_bytes().split(b"\0")
+            inside = str((place / "cwd").readlink()).startswith(str(directory))
+            if words[0] == b"/bin/sleep" and inside:
+                return int(place.name)
+    return 0

@@ -42,6 +42,7 @@ from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.self_drain import drain_itself
 from cluster.agent.self_watch import SelfWatch
 from cluster.agent.server_link import ServerLink
+from cluster.agent.server_trust import trust
 from cluster.agent.service_keeper import ServiceKeeper
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.usage_answers import UsageAnswers
@@ -80,8 +81,14 @@ class Agent:
         )
         self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits)
         self.identity = NodeIdentity(secret, self.storage, means.clock.now)
+        tls = trust(
+            config.server,
+            fingerprint=config.fingerprint,
+            ca_file=config.ca_file,
+            directory=config.state_dir,
+        )
         self.link = ServerLink(
-            config.server, node_id, secret, now=means.clock.now, identity=self.identity
+            config.server, node_id, secret, now=means.clock.now, tls=tls, identity=self.identity
         )
         self.client = NodeClient(
             self.link,
@@ -118,6 +125,7 @@ class Agent:
             lambda: {node_id: self.identity.shown},
             {node_id: answers},
             means.chance,
+            tls,
         )
         self.client.contacted = self._reached
         self.collector = Collector(self.host, config.gc_max_allocs, config.alloc_dir)

@@ -5,6 +5,7 @@ In: calls of the server. Out: what `Answers` says to them, in frames, as fast as
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Protocol
@@ -69,7 +70,9 @@ class ChannelClient:
         secrets: Callable[[], Mapping[str, str]],
         answerers: Mapping[str, Answerer],
         chance: Callable[[], float],
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self.tls = tls
         self.url = f"ws{server.removeprefix('http').rstrip('/')}/v1/fleet/channel"
         #: What each node proves itself with at the moment, by its id.
         self.secrets = secrets
@@ -89,7 +92,9 @@ class ChannelClient:
         while True:
             connection = None
             try:
-                async with connect(self.url, max_size=MAX_MESSAGE, proxy=None) as socket:
+                async with connect(
+                    self.url, max_size=MAX_MESSAGE, proxy=None, ssl=self.tls
+                ) as socket:
                     connection = _Connection(socket, self)
                     await connection.serve()
             except (OSError, TimeoutError, WebSocketException, msgspec.MsgspecError) as problem:

@@ -16,6 +16,9 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration of one agent."""
 
     server: str
+    #: The one certificate that the server may show (`sha256:…`), or a file of those who sign it.
+    fingerprint: str = ""
+    ca_file: str = ""
     #: Shown once, at the node's first registration.
     join_token: str = ""
     name: str = ""

@@ -154,8 +154,8 @@ _NODES = ListKind(
     container="node-rows",
     sentence=_nodes_told, has_namespaces=False, page_size=nodes.PAGE_SIZE,
     empty=("node", "No node has joined",
-           ("Start an agent with “manage.py runagent”, or a simulated fleet with"
-            " “manage.py runfleet”.")),
+           ("A manager gets the command that joins a machine by “Add a node”; “runfleet”, of a"
+            " wheel “bivouac fleet”, joins simulated ones.")),
 )  # fmt: skip
 
 

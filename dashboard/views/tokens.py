@@ -3,14 +3,17 @@
 In: forms. Out: operations on the record. A secret leaves with the answer that made it, once.
 """
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
+from cluster.agent.joining import join_command
 from cluster.operations.acl_roles import delete_role, put_role
 from cluster.operations.acl_tokens import create_token, delete_tokens
 from cluster.operations.errors import OperationRefused
@@ -156,7 +159,9 @@ async def make_join(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     )
     token = await the_store().acall(add)
     note_act(request, "make join token", "join token", token.id)
-    more = {"made": token, "secret": secret}
+    # The server asks its own address what it shows: a new node pins that.
+    command = await asyncio.to_thread(join_command, settings.BIVOUAC_PUBLIC_URL, secret)
+    more = {"made": token, "secret": secret, "command": command}
     return await _again(request, viewer, "dashboard/join_tokens.html", joins_page, more)
 
 

@@ -3,8 +3,10 @@
 from argparse import ArgumentTypeError
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from cluster.agent.joining import join_command
 from cluster.management.terminal import (
     CommandWithExamples,
     instant_json,
@@ -69,14 +71,19 @@ def _create(options: dict[str, Any]) -> str:
     token = add_join_token(
         secret, name=options["name"], now=now, expires=expires, uses=options["uses"]
     )
+    command = join_command(settings.BIVOUAC_PUBLIC_URL, secret)
     if options["json"]:
-        return json_text(_form(token) | {"Token": secret})
+        told = {"Token": secret, "Command": command.text, "Warning": command.warning}
+        return json_text(_form(token) | told)
     lines = [
         f"ID       {token.id}",
         f"Token    {secret}",
         f"Uses     {_uses_words(token)}",
         f"Expires  {instant_words(token.expires)}",
-        "The token is not shown again.",
+        "The token is not shown again. On the machine that is to join:",
+        "",
+        f"  {command.text}",
+        *(["", command.warning] if command.warning else []),
     ]
     return "\n".join(lines)
 

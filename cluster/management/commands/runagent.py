@@ -4,7 +4,9 @@ import argparse
 import asyncio
 import logging
 import os
+import shutil
 import signal
+import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,7 +19,9 @@ from cluster.agent.config import AgentConfig
 from cluster.agent.config_file import BadConfigFile, read_config
 from cluster.agent.config_values import FileSettings, settings_from
 from cluster.agent.host_volumes import BadVolume, declared_volumes
+from cluster.agent.joining import UNIT, put_files, unit_files
 from cluster.agent.means import Means
+from cluster.agent.server_trust import BadCertificate, read_fingerprint
 from cluster.agent.task_rights import CAPABILITIES, DEFAULT_CAPABILITIES
 from cluster.installation import usual_agent_directory
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
@@ -44,9 +48,23 @@ class Command(BaseCommand):
             metavar="PATH",
             help="a file, or a folder of them, that says what no option and no variable says",
         )
-        add_text(parser, "addr", "http://127.0.0.1:4646", "address of a server")
+        add_text(parser, "addr", "http://127.0.0.1:4646", "address of a server", "--join")
         add_text(
-            parser, "join-token", "", "needed once, to join; afterwards the node has a secret"
+            parser,
+            "join-token",
+            "",
+            "needed once, to join; afterwards the node has a secret",
+            "--token",
+        )
+        add_text(parser, "fingerprint", "", "of the one certificate that the server may show")
+        add_text(
+            parser, "ca-file", "", "who signs the server's certificate, instead of pinning it"
+        )
+        parser.add_argument(
+            "--systemd", action="store_true", help="run nothing: print the unit and its files"
+        )
+        parser.add_argument(
+            "--install", action="store_true", help="write them, and have systemd start the agent"
         )
         add_text(parser, "node-name", "", "default: the name of the host")
         add_text(parser, "datacenter", "dc1", "where the node stands")
@@ -94,8 +112,33 @@ class Command(BaseCommand):
 
     def handle(self, *_args: object, **options: object) -> None:
         """Run until SIGTERM or Ctrl-C; tasks run on."""
+        if options["systemd"] or options["install"]:
+            self._set_up(config_from(options), is_written=bool(options["install"]))
+            return
         means = Means(SystemClock(), RandomIDs(), chance)
-        asyncio.run(serve(Agent(config_from(options), means)))
+        try:
+            asyncio.run(serve(Agent(config_from(options), means)))
+        except BadCertificate as error:
+            raise CommandError(str(error)) from None
+
+    def _set_up(self, config: AgentConfig, *, is_written: bool) -> None:
+        files = unit_files(config.server, config.join_token, config.fingerprint)
+        if not is_written:
+            for file in files:
+                self.stdout.write(f"# {file.path}, mode {file.mode:o}\n{file.text}")
+            return
+        if shutil.which("systemctl") is None:
+            raise CommandError("There is no systemctl here. --systemd prints what it would run.")
+        try:
+            for place in put_files(files):
+                self.stdout.write(f"Wrote {place}")
+            for words in (("daemon-reload",), ("enable", UNIT), ("restart", UNIT)):
+                subprocess.run(["systemctl", *words], check=True)  # noqa: S603, S607 - the system's own
+        except OSError as error:
+            raise CommandError(f"{error.filename} cannot be written: {error.strerror}") from None
+        except subprocess.CalledProcessError as error:
+            raise CommandError(f"systemctl ended with {error.returncode}") from None
+        self.stdout.write(f"The agent runs; its log: journalctl -u {UNIT}")
 
 
 async def serve(agent: Agent) -> None:
@@ -143,6 +186,8 @@ def _from_options(options: dict[str, object]) -> AgentConfig:
         raise CommandError(str(problem)) from problem
     return AgentConfig(
         server=text("addr"),
+        fingerprint=_fingerprint(text("fingerprint")),
+        ca_file=text("ca_file"),
         join_token=text("join_token"),
         name=text("node_name"),
         datacenter=text("datacenter"),
@@ -181,6 +226,13 @@ def capabilities_of(text: str) -> tuple[str, ...]:
     if unknown := [name for name in given if name not in CAPABILITIES]:
         raise CommandError(f"--exec-capabilities: no such capability: {', '.join(unknown)}")
     return given
+
+
+def _fingerprint(text: str) -> str:
+    try:
+        return read_fingerprint(text) if text else ""
+    except BadCertificate as error:
+        raise CommandError(f"--fingerprint: {error}") from None
 
 
 class Usual(str):
@@ -247,11 +299,15 @@ def variable_of(name: str) -> str:
     return f"BIVOUAC_{name.replace('-', '_').upper()}"
 
 
-def add_text(parser: argparse.ArgumentParser, name: str, default: str, text: str) -> None:
+def add_text(
+    parser: argparse.ArgumentParser, name: str, default: str, text: str, *further: str
+) -> None:
     """An option with a value."""
     shown = f"{text} (default: {default})" if default else text
     given = os.environ.get(variable_of(name), Usual(default))
-    parser.add_argument(f"--{name}", default=given, help=shown)
+    parser.add_argument(
+        f"--{name}", *further, dest=name.replace("-", "_"), default=given, help=shown
+    )
 
 
 def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
