@@ -35,6 +35,7 @@ ROWS = (
     CommandRow("rehearsal", RECORD),
     CommandRow("simulate", NOTHING),
     CommandRow("evaluate", NOTHING),
+    CommandRow("openapi", NOTHING),
     CommandRow("bench", "nothing of this record: each scenario makes a cluster of its own"),
     CommandRow("backup", RECORD),
     CommandRow("restore", RECORD),

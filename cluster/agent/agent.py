@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -81,12 +82,7 @@ class Agent:
         )
         self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits)
         self.identity = NodeIdentity(secret, self.storage, means.clock.now)
-        tls = trust(
-            config.server,
-            fingerprint=config.fingerprint,
-            ca_file=config.ca_file,
-            directory=config.state_dir,
-        )
+        tls = _tls(config)
         self.link = ServerLink(
             config.server, node_id, secret, now=means.clock.now, tls=tls, identity=self.identity
         )
@@ -219,6 +215,15 @@ def _volumes(config: AgentConfig, node_id: str, storage: DiskStorage) -> VolumeK
         node_id,
         storage,
         lambda: {volume.name: volume for volume in config.host_volumes},
+    )
+
+
+def _tls(config: AgentConfig) -> ssl.SSLContext | None:
+    return trust(
+        config.server,
+        fingerprint=config.fingerprint,
+        ca_file=config.ca_file,
+        directory=config.state_dir,
     )
 
 

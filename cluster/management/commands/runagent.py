@@ -48,24 +48,7 @@ class Command(BaseCommand):
             metavar="PATH",
             help="a file, or a folder of them, that says what no option and no variable says",
         )
-        add_text(parser, "addr", "http://127.0.0.1:4646", "address of a server", "--join")
-        add_text(
-            parser,
-            "join-token",
-            "",
-            "needed once, to join; afterwards the node has a secret",
-            "--token",
-        )
-        add_text(parser, "fingerprint", "", "of the one certificate that the server may show")
-        add_text(
-            parser, "ca-file", "", "who signs the server's certificate, instead of pinning it"
-        )
-        parser.add_argument(
-            "--systemd", action="store_true", help="run nothing: print the unit and its files"
-        )
-        parser.add_argument(
-            "--install", action="store_true", help="write them, and have systemd start the agent"
-        )
+        _add_joining(parser)
         add_text(parser, "node-name", "", "default: the name of the host")
         add_text(parser, "datacenter", "dc1", "where the node stands")
         add_text(parser, "node-class", "", "kind of the node, for constraints")
@@ -139,6 +122,25 @@ class Command(BaseCommand):
         except subprocess.CalledProcessError as error:
             raise CommandError(f"systemctl ended with {error.returncode}") from None
         self.stdout.write(f"The agent runs; its log: journalctl -u {UNIT}")
+
+
+def _add_joining(parser: CommandParser) -> None:
+    add_text(parser, "addr", "http://127.0.0.1:4646", "address of a server", "--join")
+    add_text(
+        parser,
+        "join-token",
+        "",
+        "needed once, to join; afterwards the node has a secret",
+        "--token",
+    )
+    add_text(parser, "fingerprint", "", "of the one certificate that the server may show")
+    add_text(parser, "ca-file", "", "who signs the server's certificate, instead of pinning it")
+    parser.add_argument(
+        "--systemd", action="store_true", help="run nothing: print the unit and its files"
+    )
+    parser.add_argument(
+        "--install", action="store_true", help="write them, and have systemd start the agent"
+    )
 
 
 async def serve(agent: Agent) -> None:

@@ -33,7 +33,7 @@ class Agent:
         self.files = files
         self.asked = []
 
-    async def call(self, _node_id, verb, body):
+    async def call(self, _node_id, verb, body, _given=None):
         self.asked.append((verb, body))
         answer = self.files[verb]
         if isinstance(answer, Exception):

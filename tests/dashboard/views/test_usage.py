@@ -38,7 +38,7 @@ class Agent:
     def __init__(self, told):
         self.told = told
 
-    async def call(self, _node_id, verb, _body):
+    async def call(self, _node_id, verb, _body, _given=None):
         yield msgspec.json.encode(self.told[verb])
 
 
