@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from tests.cluster.agent.real_groups import why_none
+from tests.cluster.agent.real_groups import why_no_root, why_none
 
 #: Pattern of test ids -> why it may be skipped. Empty where everything can run.
 ALLOWED: dict[str, str] = (
@@ -25,8 +25,10 @@ if os.geteuid() != 0:
     ALLOWED["*::test_a_task_of_nobody_*"] = ALLOWED["*/test_raw_exec_user.py::*"]
 if no_groups := why_none():
     ALLOWED["*/test_raw_exec_limits.py::*"] = no_groups
+if no_root := why_no_root():
     for name in ("test_exec.py", "test_exec_alloc.py", "test_exec_escapes.py"):
-        ALLOWED[f"*/{name}::*"] = no_groups
+        ALLOWED[f"*/{name}::*"] = no_root
+    ALLOWED["*::test_the_example_of_an_isolated_task_*"] = no_root
 
 
 def unlisted(skipped: dict[str, str]) -> dict[str, str]:

@@ -9,13 +9,12 @@ Files: kernel.org `admin-guide/cgroup-v2.rst` and `admin-guide/cgroup-v1/`.
 import contextlib
 import math
 import os
+import select
 import signal
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path("/sys/fs/cgroup")
 MOUNTS = Path("/proc/self/mountinfo")
@@ -24,7 +23,6 @@ MEGABYTE = 1024 * 1024
 PERIOD = 100_000
 #: Looks at a group whose processes were killed or frozen, and seconds between them.
 _TRIES, _PAUSE_S = 300, 0.01
-_PAUSE = threading.Event()
 #: What a group must be able to hold a task to.
 _NEEDED_1 = ("cpu", "memory", "pids", "freezer")
 _NEEDED_2 = ("cpu", "memory", "pids")
@@ -34,8 +32,7 @@ class NoControlGroups(Exception):
     """No group can be made here; the text says why."""
 
 
-@dataclass(frozen=True)
-class GroupLimits:
+class GroupLimits(NamedTuple):
     """What one task may use; 0: no limit."""
 
     #: Weight against other tasks: megahertz.
@@ -97,7 +94,7 @@ class ControlGroup(ABC):
             left = [directory for directory in left if not _removed(directory)]
             if not left:
                 return
-            _PAUSE.wait(_PAUSE_S)
+            _pause()
 
 
 class GroupOf2(ControlGroup):
@@ -183,8 +180,7 @@ def found_group(noted: Mapping[str, Any]) -> ControlGroup:
     return GroupOf1({name: Path(path) for name, path in noted["places"].items()})
 
 
-@dataclass(frozen=True)
-class ControlGroups:
+class ControlGroups(NamedTuple):
     """Where this machine's groups are made."""
 
     version: int
@@ -328,6 +324,10 @@ def _inherit(cpuset: Path) -> None:
             (cpuset / name).write_text((cpuset.parent / name).read_text())
 
 
+def _pause() -> None:
+    select.select((), (), (), _PAUSE_S)
+
+
 def _kill_all(pids: list[int]) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
@@ -338,7 +338,7 @@ def _wait_for(file: Path, text: str) -> None:
     for _ in range(_TRIES):
         if file.read_text().strip() == text:
             return
-        _PAUSE.wait(_PAUSE_S)
+        _pause()
 
 
 def _removed(directory: Path) -> bool:

@@ -89,5 +89,4 @@ def _prctl(option: int, first: int, second: int = 0) -> None:
 
 
 def _fail(what: str) -> None:
-    number = ctypes.get_errno()
-    raise OSError(number, f"{what}: {os.strerror(number)}")
+    raise OSError(f"{what}: {os.strerror(ctypes.get_errno())}")

@@ -301,8 +301,8 @@ def _mount(
 
 def _check(done: int, what: str) -> None:
     if done != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        # Without its number: people read this as the driver's description.
+        raise OSError(f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
 def default_places() -> Iterable[str]:

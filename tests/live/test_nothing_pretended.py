@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from cluster.bench.stack import Stack
+from tests.cluster.agent.real_groups import why_no_root
 from tests.file_server import tar_of
 from tests.live.world import SECOND, SIZE, World, kill_tasks_below, until
 
@@ -185,6 +186,25 @@ def test_the_example_of_a_configured_task_greets_as_its_variable_says(world):
     until(
         lambda: world.output(alloc["ID"], "greeter") == "HELLO\nby greeter of configured\n", "it"
     )
+
+
+@pytest.mark.skipif(bool(why_no_root()), reason="no isolation on this machine")
+def test_the_example_of_an_isolated_task_sees_its_own_and_hears_its_end(world):
+    text = (Path(__file__).parents[2] / "examples/isolated.nomad.hcl").read_text()
+    world.register(world.api.put("/v1/jobs/parse", json={"JobHCL": text}).json())
+    (alloc,) = world.running("isolated", 1)
+    told = until(
+        lambda: "/alloc.\n" in (text := world.output(alloc["ID"], "looks")) and text, "its output"
+    )
+    assert told.startswith("uid=65534(nobody) gid=65534(nogroup)")
+    assert "My directories are /local, /secrets and /alloc.\n" in told
+    (node,) = world.get("nodes")
+    drivers = world.get(f"node/{node['ID']}")["Drivers"]
+    assert drivers["exec"]["Healthy"]
+    assert drivers["java"]["HealthDescription"].startswith("not carried out: ")
+    world.api.delete("/v1/job/isolated")
+    until(lambda: world.get(f"allocation/{alloc['ID']}")["ClientStatus"] == "complete", "its end")
+    assert world.output(alloc["ID"], "looks").endswith("bye\n")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as other users")

@@ -37,6 +37,8 @@ DEFAULT_USER = "nobody"
 DEFAULT_PIDS, MOST_PIDS = 4096, 32768
 #: What a task of another user than root holds without asking.
 _HELD = frozenset({"net_bind_service"})
+#: What is run to find out whether tasks can be isolated.
+PROBE = ["-m", "cluster.agent.root_probe"]
 _PROBE_TIMEOUT_S = 15.0
 
 
@@ -208,7 +210,7 @@ def _check(mount: Mount) -> None:
 
 def _probe() -> str:
     """What keeps this machine from isolating tasks; "" where nothing does."""
-    command = [sys.executable, "-S", "-m", "cluster.agent.root_probe"]
+    command = [sys.executable, "-S", *PROBE]
     try:
         done = subprocess.run(  # noqa: S603 - our own program
             command,

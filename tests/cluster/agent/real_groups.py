@@ -1,11 +1,13 @@
 """Control groups of this machine below a parent of the tests' own, which is gone afterwards."""
 
 import contextlib
+import functools
 import os
 
 import pytest
 
 from cluster.agent.control_groups import NoControlGroups, control_groups
+from cluster.agent.drivers.exec import ExecDriver
 
 PARENT = f"bivouac-test-{os.getpid()}"
 
@@ -17,6 +19,16 @@ def why_none() -> str:
     except NoControlGroups as problem:
         return str(problem)
     return ""
+
+
+@functools.cache
+def why_no_root() -> str:
+    """Why tasks can have no root of their own here; "" where they can."""
+    if why := why_none():
+        return why
+    told = ExecDriver(lambda: control_groups(parent=PARENT)).describe(1)
+    remove_parents(control_groups(parent=PARENT))
+    return "" if told.healthy else told.health_description
 
 
 def remove_parents(groups):
@@ -38,3 +50,11 @@ def groups():
     yield found
     # Fails where a test has left a group behind.
     remove_parents(found)
+
+
+@pytest.fixture
+def rooted(groups):
+    """The same, where tasks can have a root of their own too."""
+    if why := why_no_root():
+        pytest.skip(why)
+    return groups

@@ -9,6 +9,7 @@ import pytest
 
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.control_groups import NoControlGroups
+from cluster.agent.drivers import exec as exec_module
 from cluster.agent.drivers.driver import InsideFailed, Launch, Mount, StartError, TaskLimits
 from cluster.agent.drivers.exec import ExecDriver
 from cluster.agent.drivers.process_table import ProcessTable
@@ -18,10 +19,11 @@ from tests.builders import make_job, make_task
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.drivers.test_raw_exec import read
 from tests.cluster.agent.drivers.test_run_inside import told_inside
-from tests.cluster.agent.real_groups import groups
+from tests.cluster.agent.real_groups import groups, rooted
 
-__all__ = ["groups"]
+__all__ = ["groups", "rooted"]
 
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts tasks as others")
 NOBODY = pwd.getpwnam("nobody")
 LIMITS = TaskLimits(cpu_mhz=200, memory_mb=64, core_mhz=1000)
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GREETING": "hello"}
@@ -35,8 +37,8 @@ def directories(tmp_path):
 
 
 @pytest.fixture
-async def driver(groups):
-    driver = ExecDriver(lambda: groups)
+async def driver(rooted):
+    driver = ExecDriver(lambda: rooted)
     started = []
     yield driver, started
     for handle in started:
@@ -161,10 +163,10 @@ def test_impossible_options_are_named(directories, config, text):
         driver.prepare(make_launch(directories, "true", **config))
 
 
-@pytest.mark.parametrize("user", ["root"])
-def test_root_is_nobody_that_a_task_may_be(directories, user):
+@only_root
+def test_root_is_nobody_that_a_task_may_be(directories):
     with pytest.raises(StartError, match='validate: running as user "root" is disallowed'):
-        ExecDriver(lambda: None).prepare(make_launch(directories, "true", user=user))
+        ExecDriver(lambda: None).prepare(make_launch(directories, "true", user="root"))
 
 
 async def test_another_user_has_its_own_numbers(driver, directories):
@@ -279,6 +281,7 @@ async def test_volumes_are_bound_and_some_of_them_only_to_be_read(driver, direct
     assert (volumes[0] / "new").exists()
 
 
+@only_root
 def test_volumes_that_cannot_be_had_are_named(directories, tmp_path):
     driver = ExecDriver(lambda: None)
     for fields, text in (
@@ -290,13 +293,31 @@ def test_volumes_that_cannot_be_had_are_named(directories, tmp_path):
             driver.prepare(make_launch(directories, "true", mounts=(mount,)))
 
 
-def test_a_node_offers_it_where_all_of_it_works(groups):
-    told = ExecDriver(lambda: groups).describe(1)
+def test_a_node_offers_it_where_all_of_it_works(rooted):
+    told = ExecDriver(lambda: rooted).describe(1)
     assert (told.detected, told.healthy, told.health_description) == (True, True, "Healthy")
     assert told.attributes == {"driver.exec": "1"}
 
 
-def test_without_control_groups_it_is_there_and_not_healthy(groups):
+def test_where_the_kernel_refuses_something_it_says_which(monkeypatch):
+    refuses = (
+        "import sys; sys.stdout.write('mount of /proc: Operation not permitted'); sys.exit(1)"
+    )
+    monkeypatch.setattr(exec_module, "PROBE", ["-c", refuses])
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    told = ExecDriver(lambda: None).describe(1)
+    assert (told.detected, told.healthy) == (False, False)
+    wanted = "no isolation on this machine: mount of /proc: Operation not permitted"
+    assert told.health_description == wanted
+
+
+def test_without_root_it_is_not_there(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    told = ExecDriver(lambda: None).describe(1)
+    assert (told.detected, told.health_description) == (False, "Driver must run as root")
+
+
+def test_without_control_groups_it_is_there_and_not_healthy(rooted):
     def none():
         raise NoControlGroups("no control group of memory is mounted")
 

@@ -13,17 +13,17 @@ from scheduler.structs.resources import (
 )
 from scheduler.structs.task_group import Template
 from tests.cluster.agent.drivers.test_exec_escapes import python_inside
-from tests.cluster.agent.real_groups import groups
+from tests.cluster.agent.real_groups import groups, rooted
 from tests.cluster.agent.real_node import Node, make_work
 
-__all__ = ["groups"]
+__all__ = ["groups", "rooted"]
 
 SHOWS = "echo $NOMAD_TASK_DIR $NOMAD_SECRETS_DIR $NOMAD_ALLOC_DIR $HOME; cat"
 
 
 @pytest.fixture
-async def node(groups, tmp_path):
-    node = Node(tmp_path, drivers=[ExecDriver(lambda: groups)])
+async def node(rooted, tmp_path):
+    node = Node(tmp_path, drivers=[ExecDriver(lambda: rooted)])
     await node.start()
     yield node
     await node.end()

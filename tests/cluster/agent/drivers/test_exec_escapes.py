@@ -27,9 +27,9 @@ from tests.cluster.agent.drivers.test_exec import (
 )
 from tests.cluster.agent.drivers.test_raw_exec import read
 from tests.cluster.agent.drivers.test_raw_exec_limits import FORKS, TAKES_200_MB
-from tests.cluster.agent.real_groups import groups
+from tests.cluster.agent.real_groups import groups, rooted
 
-__all__ = ["directories", "driver", "groups"]
+__all__ = ["directories", "driver", "groups", "rooted"]
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ async def test_no_secret_of_a_neighbour_is_to_be_had(driver, directories, neighb
     assert not told.splitlines()[-2].startswith("/")
 
 
-async def test_what_the_agent_keeps_is_not_seen_even_below_a_shown_directory(groups, directories):
-    hiding = ExecDriver(lambda: groups, hidden=[Path("/usr/share")])
+async def test_what_the_agent_keeps_is_not_seen_even_below_a_shown_directory(rooted, directories):
+    hiding = ExecDriver(lambda: rooted, hidden=[Path("/usr/share")])
     told = await output_of((hiding, []), directories, "ls -A /usr/share; cat /etc/shadow")
     assert told.count("Permission denied") == 2
 
