@@ -10,7 +10,7 @@ from cluster.jobspec.carried_out import NO_NETWORKS, Fate, Row, rows
 
 #: Drivers of the reference that are not here, and why, to go on with after the name.
 REFUSED_DRIVERS: Mapping[str, str] = {
-    "java": "not carried out: run `java` by `exec`, as its `command`",
+    "java": "not carried out: run java by the driver exec, as its command",
     "qemu": "not carried out: there are no virtual machines here",
 }
 

@@ -17,7 +17,7 @@ from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, natural, number, span
 from scheduler.state.node_use import NodeUse, UseSum
 from scheduler.structs.allocation import Allocation
-from scheduler.structs.node import Node, NodeEligibility, NodeStatus
+from scheduler.structs.node import DriverInfo, Node, NodeEligibility, NodeStatus
 
 PAGE_SIZE = 100
 SIMULATED_NODE = "Simulated: it runs nothing and only pretends what it is given."
@@ -166,9 +166,17 @@ def node_parts(
         and node.drain_strategy is None,
         "can_close": node.scheduling_eligibility is NodeEligibility.ELIGIBLE,
         "drivers": sorted(name for name, info in node.drivers.items() if info.healthy),
+        "driver_words": sorted((name, driver_words(info)) for name, info in node.drivers.items()),
         "attributes": sorted(node.attributes.items()),
         "meta": sorted(node.meta.items()),
     }
+
+
+def driver_words(driver: DriverInfo) -> str:
+    """Whether the node offers a driver; and what it says of it, unless that all is well."""
+    word = "Offered" if driver.healthy else "Not offered"
+    told = "" if driver.health_description == "Healthy" else driver.health_description
+    return f"{word}: {told}" if told else word
 
 
 #: What people call the notes that a drain from the admin keeps; others keep their own word.

@@ -16,6 +16,7 @@ from scheduler.structs.node import (
     CLOCK_OFF_BY,
     SIMULATED,
     DrainStrategy,
+    DriverInfo,
     NodeEligibility,
     NodeEvent,
     NodeStatus,
@@ -93,6 +94,17 @@ def test_a_node_page_shows_room_allocations_and_events(store, browser, node):
     assert "3\u202f500 MHz free" in answer.text
     assert "web.web[0]" in answer.text
     assert "Joined." in answer.text
+
+
+def test_a_node_page_says_which_drivers_it_has_and_what_keeps_others_from_it(store, browser, node):
+    drivers = {
+        "exec": DriverInfo(health_description="no isolation on this machine: pivot_root"),
+        "raw_exec": DriverInfo(detected=True, healthy=True, health_description="Healthy"),
+    }
+    put(store, replace(node, drivers=drivers), kind=WriteKind.NODE_REGISTRATION)
+    page = one_line(browser.get(f"/nodes/{node.id}/").text)
+    assert "<dt>exec</dt><dd>Not offered: no isolation on this machine: pivot_root </dd>" in page
+    assert "<dt>raw_exec</dt><dd>Offered </dd>" in page
 
 
 def test_an_unknown_node_is_not_found(browser):
