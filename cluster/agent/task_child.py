@@ -10,6 +10,7 @@ import ctypes
 import fcntl
 import os
 import signal
+import stat
 import termios
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -134,7 +135,11 @@ def adopt_orphans() -> None:
 
 
 def become_user(user: Mapping[str, Any]) -> None:
-    """Give up being root for good."""
+    """Give up being root for good; the pipes of its output become that user's too."""
+    for stream in (0, 1, 2):
+        # So that it may open them again, as `/dev/stdout`.
+        if stat.S_ISFIFO(os.fstat(stream).st_mode):
+            os.fchown(stream, user["uid"], -1)
     os.setgroups(user["groups"])
     os.setgid(user["gid"])
     os.setuid(user["uid"])

@@ -59,9 +59,9 @@ def settle_in_root(spec: Spec) -> None:
     _mount(None, "/", None, _RECURSIVE | _SLAVE)
     _build(Path(root["directory"]), root)
     _pivot(root["directory"])
+    spec["argv"][0] = _command(spec["argv"][0], root["directory"])
     drop_rights(spec)
     os.chdir(spec["directory"])
-    spec["argv"][0] = _command(spec["argv"][0], root["directory"])
 
 
 def settle_beside(spec: Spec, pid: int, start: int) -> None:
@@ -250,12 +250,20 @@ def _command(command: str, directory: str) -> str:
     for place in ("/local", "/", "/usr/local/bin", "/usr/bin", "/bin"):
         found = Path(place, command)
         if found.is_file():
-            with contextlib.suppress(OSError):
-                # It belongs to the task's user where it may be changed at all.
-                if not os.access(found, os.X_OK):
-                    found.chmod(found.stat().st_mode | 0o555)
+            if not os.access(found, os.X_OK):
+                _make_executable(found)
             return str(found)
     raise FileNotFoundError(f"file {command} not found under path {directory}")
+
+
+def _make_executable(program: Path) -> None:
+    """As far as it can be changed; a link that the task laid is not followed."""
+    with contextlib.suppress(OSError):
+        opened = os.open(program, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            os.fchmod(opened, stat.S_IMODE(os.fstat(opened).st_mode) | 0o555)
+        finally:
+            os.close(opened)
 
 
 def _bind(

@@ -107,6 +107,11 @@ async def test_it_writes_to_its_own_directories_alone(driver, directories):
     assert (directories.shared / "data" / "mine").exists()
 
 
+async def test_its_output_can_be_opened_by_name(driver, directories):
+    told = await output_of(driver, directories, "echo one >/dev/stdout; echo two >/dev/fd/2")
+    assert told == "one\ntwo\n"
+
+
 async def test_devices_and_shared_memory_are_there(driver, directories):
     script = (
         "head -c 4 /dev/urandom | wc -c; echo x >/dev/null; ls /dev | tr '\\n' ' ';"
@@ -136,7 +141,7 @@ async def test_a_command_that_cannot_be_run_says_why(driver, directories, comman
 
 async def test_a_command_of_its_own_comes_first(driver, directories):
     (directories.local / "true").write_text("#!/bin/sh\necho mine\n")
-    (directories.local / "true").chmod(0o755)
+    (directories.local / "true").chmod(0o600)
     assert await output_of(driver, directories, "", command="true", args=[]) == "mine\n"
 
 

@@ -60,6 +60,11 @@ async def test_a_task_of_nobody_has_nobodys_user_group_and_groups(open_directory
     assert told == f"{NOBODY.pw_uid}\n{NOBODY.pw_gid}\n{groups}\n"
 
 
+async def test_its_output_can_be_opened_by_name(open_directory):
+    told = await output_of(directories_in(open_directory), "echo one >/dev/stdout")
+    assert told == "one\n"
+
+
 async def test_it_writes_to_its_own_directories_and_not_to_the_agents(open_directory):
     directories = directories_in(open_directory)
     root, shared = directories.root, directories.shared
