@@ -58,6 +58,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "stop-allocation": ("alloc-lifecycle",),
     "output": ("read-logs", "read-fs"),
     "files": ("read-fs",),
+    "terminal": ("alloc-exec",),
 }
 #: Of what belongs to no namespace.
 NODE_WRITE, NODE_READ = "node:write", "node:read"
@@ -163,6 +164,7 @@ ROUTES: Mapping[str, Right] = {
     "allocation-files": _button("read files", "files"),
     "allocation-file": _button("read files", "files"),
     "allocation-file-follow": _button("read files", "files"),
+    "allocation-terminal": _button("open terminals", "terminal"),
     "allocation-logs": _button("read output", "output"),
     "allocation-output": _button("read output", "output"),
     "nodes": READ_NODES,

@@ -11,12 +11,16 @@ from dashboard.faults import fault_page
 from dashboard.live.consumers import ClusterConsumer
 from dashboard.live.hub import HUB
 from dashboard.live.source import StoreFrames
+from dashboard.live.terminals import terminal_socket
 from scheduler.ports import Clock
 from scheduler.structs.evaluation import LifecycleStep
 
 __all__ = ["fault_page", "follow", "warm_up", "websocket_urlpatterns"]
 
-websocket_urlpatterns = [path("live", ClusterConsumer.as_asgi())]
+websocket_urlpatterns = [
+    path("live", ClusterConsumer.as_asgi()),
+    path("allocations/<str:alloc_id>/terminal/socket", terminal_socket),
+]
 
 
 def warm_up() -> None:

@@ -23,6 +23,7 @@ from cluster.agent.task_identity import Ask as AskIdentity
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_preparation import TaskPreparation
 from cluster.agent.task_run import AbortStart, Command, Phase, SignalTask, StartTask, StopTask
+from cluster.agent.template_acts import TemplateActs
 from cluster.agent.template_keeper import TemplateChange, TemplateKeeper, nobody_to_ask
 from cluster.agent.templates.task_templates import Ask
 from scheduler.ports import Clock
@@ -60,6 +61,7 @@ class AllocHost:
         self.ask: Ask = nobody_to_ask
         self.ask_identity: AskIdentity | None = None
         templates = TemplateKeeper(self, surroundings.chance)
+        self._acts = TemplateActs(self)
         self._preparation = TaskPreparation(
             launcher, storage, clock, templates, self, surroundings.chance
         )
@@ -164,12 +166,17 @@ class AllocHost:
         if entry is None:
             return
         runner, now = entry.runner, self.clock.now()
+        names = [script.command for script in change.scripts]
         commands = runner.templates_changed(
-            who[1], now, restarts=change.restarts, signals=change.signals, words=change.words
+            who[1],
+            now,
+            restarts=change.restarts,
+            signals=change.signals,
+            words=change.words,
+            scripts=names,
         )
-        for command in commands:
-            if isinstance(command, SignalTask):
-                self._spawn(self._send(entry, command, change))
+        for act in self._acts.of(entry, who[1], commands, change):
+            self._spawn(act)
         self._apply(entry, commands)
 
     def templates_failed(self, who: Who, why: str) -> None:
@@ -284,16 +291,9 @@ class AllocHost:
             commands = runner.task_ended(name, ending, self.clock.now())
         else:
             commands = runner.task_started(name, self.clock.now())
+            for act in self._acts.of(entry, name, (), self._preparation.first(entry, name)):
+                self._spawn(act)
         self._apply(entry, commands)
-
-    async def _send(self, entry: HostedAlloc, command: SignalTask, change: TemplateChange) -> None:
-        """Pass on the signal of a change; one that cannot be sent fails the task."""
-        handle = entry.handles[command.task]
-        try:
-            await self.drivers[handle.driver].signal(handle, command.signal)
-        except (OSError, ValueError) as problem:
-            text = change.unsent(command.signal, problem)
-            self.templates_failed((entry.runner.alloc.id, command.task), text)
 
     async def _stop(self, entry: HostedAlloc, command: StopTask) -> None:
         handle = entry.handles[command.task]

@@ -182,13 +182,24 @@ class AllocRunner:
         return [command for run in runs for command in run.fail_check(now, reason)]
 
     def templates_changed(
-        self, name: str, now: int, *, restarts: bool, signals: Sequence[str], words: Sequence[str]
+        self,
+        name: str,
+        now: int,
+        *,
+        restarts: bool,
+        signals: Sequence[str],
+        words: Sequence[str],
+        scripts: Sequence[str] = (),
     ) -> list[Command]:
-        """Files of a task are new: it starts again, or is told; `words` say of what, and how."""
+        """Files of a task are new: it starts again, or is told; `words` say of what, and how.
+
+        `scripts`: their commands.
+        """
         run = self.tasks[name]
         if run.phase is not Phase.RUNNING:
-            for each in signals:
-                text = f"{words[2]} skipped signal {each}: task is not running"
+            skipped = (*(f"signal {each}" for each in signals), *(f"script {e}" for e in scripts))
+            for each in skipped:
+                text = f"{words[2]} skipped {each}: task is not running"
                 run.say(events.event("Task hook message", now, text))
             return []
         if restarts:

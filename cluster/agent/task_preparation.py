@@ -20,7 +20,7 @@ from cluster.agent.task_identity import VARIABLE as IDENTITY
 from cluster.agent.task_identity import Ask, with_further_identities, with_identity
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_run import Phase
-from cluster.agent.template_keeper import TemplateKeeper
+from cluster.agent.template_keeper import TemplateChange, TemplateKeeper
 from scheduler.ports import Clock
 from scheduler.structs.allocation import TaskEvent
 from scheduler.structs.task_group import Task
@@ -93,6 +93,12 @@ class TaskPreparation:
         launch = self._launcher.launch(runner, task, directories)
         orders = self._launcher.templates(runner, task, launch, now=self._clock.now())
         await self._templates.resume(_who(entry, task), orders)
+
+    def first(self, entry: HostedAlloc, name: str) -> TemplateChange:
+        """What its templates ask for with the first start of a task: scripts, if anything."""
+        run = entry.runner.tasks[name]
+        found = () if run.state.restarts else self._templates.first_scripts(_who(entry, run.task))
+        return TemplateChange(restarts=False, signals=(), scripts=found)
 
     def follow(self, entry: HostedAlloc) -> None:
         """Let go of the templates and identities of tasks that are over."""

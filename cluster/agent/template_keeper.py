@@ -15,6 +15,7 @@ from cluster.agent.server_link import CallFailed
 from cluster.agent.templates.renderer import RenderFailed
 from cluster.agent.templates.task_templates import Ask, TaskTemplates, TellMissing
 from cluster.agent.templates.template_set import TemplateFailed, TemplateSet
+from scheduler.structs.task_group import ChangeScript
 
 
 class TemplateChange(NamedTuple):
@@ -24,6 +25,7 @@ class TemplateChange(NamedTuple):
     signals: tuple[str, ...]
     #: The identity that is another one; "": files of templates are.
     identity: str = ""
+    scripts: tuple[ChangeScript, ...] = ()
 
     @property
     def words(self) -> tuple[str, str, str]:
@@ -99,6 +101,12 @@ class TemplateKeeper:
         await self._tell(who, templates, changed)
         self._watch(who, templates)
 
+    def first_scripts(self, who: Who) -> tuple[ChangeScript, ...]:
+        """Those that run once the task has begun, although nothing has changed."""
+        wanted = self._tasks[who].wanted if who in self._tasks else ()
+        scripts = (each.script for each in wanted)
+        return tuple(each for each in scripts if each is not None and each.run_on_first_render)
+
     def stop(self, who: Who) -> None:
         """The task is over."""
         self._tasks.pop(who, None)
@@ -147,9 +155,12 @@ class TemplateKeeper:
         await asyncio.sleep(self._chance() * max(each.splay_s for each in acting))
         restarts = any(each.change_mode == "restart" for each in acting)
         signals = dict.fromkeys(each.change_signal for each in acting if each.change_signal)
-        self._host.templates_changed(
-            who, TemplateChange(restarts, () if restarts else tuple(signals))
+        scripts = tuple(each.script for each in acting if each.script is not None)
+        # A restart makes the others needless.
+        change = TemplateChange(
+            restarts, () if restarts else tuple(signals), scripts=() if restarts else scripts
         )
+        self._host.templates_changed(who, change)
 
 
 async def nobody_to_ask(_question: Lookup) -> LookedUp:

@@ -86,7 +86,7 @@ class SessionDoor:
             now = await caller_of(request)
             await the_store().aread(lambda reader: session_order(reader, wish, now))
 
-        await socket.serve(order, by=caller, clock=self._clock, recheck=recheck)
+        await socket.serve(order, by=caller, now=self._clock.now, recheck=recheck)
 
     def _note(
         self, request: HttpRequest, caller: Caller | None, wish: SessionWish, problem: Exception

@@ -256,7 +256,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "volume_mounts": Row(Fate.WORKS, "`raw_exec` and `mock_driver` cannot: they fail"),
         "csi_plugin_config": Row(Fate.FAILS, "plugins for volumes are not run yet"),
         "scaling_policies": Row(Fate.WARNS, NO_SCALING),
-        "actions": Row(Fate.WARNS, "no command can be run inside a task yet"),
+        **rows("actions"),
         "kind": Row(Fate.WARNS, NO_MESH),
         "schedule": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
     },
@@ -269,12 +269,10 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     Template: {
         **rows("source_path dest_path embedded_tmpl change_mode change_signal once splay"),
         **rows("perms uid gid left_delim right_delim envvars wait err_missing_key"),
-        "change_script": Row(Fate.FAILS, "scripts after a change are not run yet"),
+        **rows("change_script", why="runs inside the task, where the driver can do that"),
         **rows("vault_grace", why="says nothing any more, in the reference either"),
     },
-    ChangeScript: _goes_with(
-        "change_script", "command args timeout fail_on_error run_on_first_render"
-    ),
+    ChangeScript: rows("command args timeout fail_on_error run_on_first_render"),
     TemplateWait: rows("min max"),
     Artifact: {
         "getter_source": Row(
@@ -285,7 +283,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **rows("getter_options getter_headers getter_mode getter_insecure relative_dest chown"),
     },
     VolumeMount: rows("volume destination read_only propagation_mode selinux_label"),
-    Action: _goes_with("action", "name command args", Fate.WARNS),
+    Action: rows("name command args"),
     Resources: {
         **rows("cpu memory_mb memory_max_mb", why=BY_GROUP),
         "cores": Row(

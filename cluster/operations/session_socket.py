@@ -17,7 +17,6 @@ from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.session_frames import read_input
 from cluster.operations.task_sessions import SessionOrder, run_session
 from scheduler.access.caller import Caller
-from scheduler.ports import Clock
 
 #: Of websockets: the caller's mistake, and everything else.
 POLICY, FAULT = 1008, 1011
@@ -75,7 +74,7 @@ class SessionSocket:
         order: SessionOrder,
         *,
         by: Caller,
-        clock: Clock,
+        now: Callable[[], int],
         recheck: Callable[[], Awaitable[None]],
     ) -> None:
         """Run the session to its end. Raises OperationRefused; HungUp when the caller went away.
@@ -83,7 +82,7 @@ class SessionSocket:
         `recheck` is asked every few seconds, and raises once the caller may not do this any more.
         """
         parts = [
-            asyncio.create_task(self._tell(order, by, clock)),
+            asyncio.create_task(self._tell(order, by, now)),
             asyncio.create_task(self._listen()),
             asyncio.create_task(_watch(recheck)),
         ]
@@ -106,8 +105,8 @@ class SessionSocket:
         cut = reason.encode()[:_REASON].decode(errors="ignore")
         await self._send({"type": "websocket.close", "code": code, "reason": cut})
 
-    async def _tell(self, order: SessionOrder, by: Caller, clock: Clock) -> None:
-        frames = run_session(order, self._heard(), by=by, clock=clock)
+    async def _tell(self, order: SessionOrder, by: Caller, now: Callable[[], int]) -> None:
+        frames = run_session(order, self._heard(), by=by, now=now)
         async with aclosing(frames) as session:  # type: ignore[type-var] # a generator
             async for frame in session:
                 if self._room is not None:

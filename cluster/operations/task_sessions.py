@@ -5,7 +5,7 @@ Nothing that is typed or shown in a session is kept anywhere.
 """
 
 import shlex
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from cluster.operations.session_frames import exit_code_of
 from cluster.store.access import the_store
 from cluster.store.audit_entries import Act, actor_of
 from scheduler.access.caller import Caller
-from scheduler.ports import Clock, StateReader
+from scheduler.ports import StateReader
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.task_group import Task
 
@@ -104,11 +104,12 @@ def act_of(wish: SessionWish, namespace: str = "") -> Act:
 
 
 async def run_session(
-    order: SessionOrder, given: AsyncIterator[bytes], *, by: Caller, clock: Clock
+    order: SessionOrder, given: AsyncIterator[bytes], *, by: Caller, now: Callable[[], int]
 ) -> AsyncIterator[bytes]:
     """The frames of a session; close the iterator to end it.
 
-    The audit has a line when it begins and one when it ends, with how long it took and how.
+    `now` is the wall clock, ns. The audit has a line when it begins and one when it ends, with how
+    long it took and how.
     """
     alloc, store = order.alloc, the_store()
     wish = SessionWish(alloc.id, order.task, order.command, order.tty, order.action)
@@ -116,7 +117,7 @@ async def run_session(
     body: dict[str, object] = {
         "AllocID": alloc.id, "Task": order.task, "Command": list(order.command), "Tty": order.tty
     }  # fmt: skip
-    began = clock.now()
+    began = now()
     note_done(store, who, act, at=began)
     how = "broken off"
     try:
@@ -127,14 +128,14 @@ async def run_session(
                 how = how if code is None else f"exit code {code}"
                 yield frame
     except OperationRefused as refused:
-        note_not_done(store, who, act, refused, at=clock.now())
+        note_not_done(store, who, act, refused, at=now())
         how = ""
         raise
     finally:
         if how:
-            seconds = (clock.now() - began) / _SECOND
+            seconds = (now() - began) / _SECOND
             told = act._replace(
                 words=f"end {act.words.removeprefix('run ')}",
                 detail=f"{how} after {seconds:.1f} s {act.detail}",
             )
-            note_done(store, who, told, at=clock.now())
+            note_done(store, who, told, at=now())

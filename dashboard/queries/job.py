@@ -35,6 +35,7 @@ from dashboard.queries.listings import newest_of_job
 from dashboard.queries.rollout import acts_of, rollout_of
 from dashboard.queries.scale import ScaleTyped, scale_context
 from dashboard.queries.stories import seen_namespaces, strip_of
+from dashboard.queries.terminal import task_actions
 from dashboard.queries.usage import MANY
 from dashboard.queries.versions import versions_context
 from dashboard.rights import NODE_READ
@@ -268,6 +269,7 @@ def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[s
         **scale_context(reader, job, wish.scale),
         **dispatch_context(job, wish.dispatch),
         "dispatch_token": wish.token,
+        "task_actions": task_actions(job, allocations),
         "allocations": [row_context(alloc, 0) for alloc in allocations[:MAX_ALLOCATIONS]],
         "has_more_allocations": len(allocations) > MAX_ALLOCATIONS,
         "evaluations": evaluation_rows(reader, evaluations[:MAX_EVALUATIONS], now),

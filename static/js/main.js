@@ -73,4 +73,5 @@ setInterval(() => {
   refreshTimes();
   growBars();
 }, 1000);
+if (document.querySelector("[data-terminal]")) import("./controllers/terminal.js").then((module) => module.attachTerminal());
 if (document.querySelector("[data-editor]")) import("./controllers/editor.js").then((module) => module.attachEditors());

@@ -65,14 +65,6 @@ def job(job_id, group=None, **task):
             "artifact.source",
             {"Artifacts": [{"GetterSource": "s3::https://127.0.0.1:9/nothing.tgz"}]},
         ),
-        (
-            "template.change_script",
-            {
-                "Templates": [
-                    {"EmbeddedTmpl": "x", "DestPath": "local/x", "ChangeScript": {"Command": "/x"}}
-                ]
-            },
-        ),
         ("identity", {"Identities": [{"Name": "other"}]}),
     ],
 )

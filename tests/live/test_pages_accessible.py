@@ -28,7 +28,8 @@ QUERIES = {"job-usage": "?namespace=default&id=seen"}
 OF_ROUTES = {
     "quota": {"name": "seen"},
     "access-policy": {"name": BUILT_IN[0].name},
-    # Nodes that only pretend have no files.
+    # Nodes that only pretend have no files, and nothing to run a command in.
+    "allocation-terminal": {"alloc_id": "{real_id}"},
     "allocation-files": {"alloc_id": "{real_id}"},
 }
 #: Of the admin besides its lists, which come from its registry.

@@ -23,6 +23,7 @@ from cluster.agent.templates.render_order import (
 )
 from cluster.agent.templates.renderer import RenderFailed, render
 from scheduler.structs.service_registration import ServiceRegistration
+from scheduler.structs.task_group import ChangeScript
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ class Wanted:
     #: Seconds without a further change before it is rendered again, and at most.
     quiet_s: float
     patience_s: float
+    script: ChangeScript | None = None
 
 
 class TaskTemplates:

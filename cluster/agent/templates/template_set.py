@@ -6,12 +6,14 @@ In: a task's templates, its launch. Out: orders, and what each change asks for. 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from cluster.agent.alloc_directories import place_in
 from cluster.agent.drivers.driver import Launch, StartError, TaskDirectories
 from cluster.agent.restarts import Ending
 from cluster.agent.templates.render_order import RenderOrder, TemplateOrder
 from cluster.agent.templates.task_templates import Wanted
-from scheduler.structs.task_group import Template
+from scheduler.structs.task_group import ChangeScript, Template
 from scheduler.structs.wire import Duration
 
 _SECOND = 1_000_000_000
@@ -70,10 +72,10 @@ def template_set(
         region=region,
         now=now / _SECOND,
     )
-    return TemplateSet(order, tuple(map(_wanted, kept)))
+    return TemplateSet(order, tuple(_wanted(each, fill_in) for each in kept))
 
 
-def _wanted(template: Template) -> Wanted:
+def _wanted(template: Template, fill_in: Callable[[str], str]) -> Wanted:
     wait = template.wait
     mode = template.change_mode or "restart"
     return Wanted(
@@ -83,7 +85,15 @@ def _wanted(template: Template) -> Wanted:
         is_once=template.once,
         quiet_s=_seconds(wait.min if wait else None, _QUIET_S),
         patience_s=_seconds(wait.max if wait else None, _PATIENCE_S),
+        script=_script(template.change_script, fill_in) if mode == "script" else None,
     )
+
+
+def _script(script: ChangeScript | None, fill_in: Callable[[str], str]) -> ChangeScript | None:
+    if script is None:
+        return None
+    args = tuple(map(fill_in, script.args))
+    return replace(script, command=fill_in(script.command), args=args)
 
 
 def _seconds(span: Duration | None, otherwise: float) -> float:

@@ -23,9 +23,7 @@ from scheduler.structs.resources import Resources, TaskLifecycle
 from scheduler.structs.service import Check, Service
 from scheduler.structs.task_group import (
     Artifact,
-    ChangeScript,
     Identity,
-    Template,
     VolumeAsk,
     VolumeMount,
 )
@@ -62,11 +60,6 @@ def messages(runner, name="web"):
 
 
 OF_TASKS = [
-    pytest.param(
-        {"templates": (Template(dest_path="local/x", change_script=ChangeScript(command="x")),)},
-        "template.change_script",
-        id="script of a template",
-    ),
     pytest.param(
         {"artifacts": (Artifact(getter_source="s3::https://x/y"),)},
         "artifact.source",

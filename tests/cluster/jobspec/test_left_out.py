@@ -67,15 +67,6 @@ WAITS = ", so its group waits for a node that offers it"
 TASK_ENDS = ", so a real node fails the task before it starts"
 CASES = [
     pytest.param(
-        in_task(
-            Templates=[
-                {"EmbeddedTmpl": "x", "DestPath": "local/x", "ChangeScript": {"Command": "/x"}}
-            ]
-        ),
-        'template.change_script of task "g.t": scripts after a change are not run yet' + TASK_ENDS,
-        id="template",
-    ),
-    pytest.param(
         in_task(Artifacts=[{"GetterSource": "s3::https://x/y"}]),
         f'artifact.source of task "g.t": only sources of http, https, git are fetched{TASK_ENDS}',
         id="artifact",
@@ -154,11 +145,6 @@ CASES = [
         in_task(CSIPluginConfig={"ID": "p", "Type": "node"}),
         f'csi_plugin of task "g.t": plugins for volumes are not run yet{TASK_ENDS}',
         id="csi plugin",
-    ),
-    pytest.param(
-        in_task(Actions=[{"Name": "a", "Command": "c"}]),
-        'action of task "g.t": no command can be run inside a task yet',
-        id="action",
     ),
     pytest.param(
         in_task(ScalingPolicies=[{"Type": "vertical_cpu", "Max": 3}]),

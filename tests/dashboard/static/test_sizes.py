@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 STATIC = Path(__file__).resolve().parents[3] / "static"
 KB = 1024
 
@@ -35,6 +37,11 @@ def test_the_editor_bundle_fits_its_budget():
     assert packed([STATIC / "vendor/codemirror/editor.js"]) <= 160 * KB
 
 
+def test_the_terminal_bundle_fits_its_budget():
+    folder = STATIC / "vendor/xterm"
+    assert packed([folder / "terminal.js", folder / "xterm.css"]) <= 160 * KB
+
+
 def test_the_styles_of_a_page_are_small():
     assert packed((STATIC / "css").rglob("*.css")) <= 40 * KB
 
@@ -48,11 +55,14 @@ def test_every_style_sheet_stands_in_a_layer():
         assert rest.startswith("@layer "), sheet.name
 
 
-def test_the_vendored_bundle_is_the_one_that_was_built():
-    folder = STATIC / "vendor/codemirror"
+@pytest.mark.parametrize("name", ["codemirror", "xterm"])
+def test_a_vendored_bundle_is_the_one_that_was_built(name):
+    folder = STATIC / "vendor" / name
     manifest = json.loads((folder / "manifest.json").read_text())
-    digest = hashlib.sha256((folder / "editor.js").read_bytes()).hexdigest()
-    assert manifest["files"]["editor.js"]["sha256"] == digest
+    told = {file: each["sha256"] for file, each in manifest["files"].items()}
+    built = {file: hashlib.sha256((folder / file).read_bytes()).hexdigest() for file in told}
+    assert told == built
+    assert {each.name for each in folder.iterdir()} == {"manifest.json", "LICENSES.txt", *told}
     licences = (folder / "LICENSES.txt").read_text()
     assert [item["name"] for item in manifest["packages"] if item["name"] not in licences] == []
     assert {item["license"] for item in manifest["packages"]} == {"MIT"}

@@ -9,7 +9,8 @@ from tests.page_routes import page_routes
 
 #: Show what an agent answers; the nodes of the large record have none.
 OF_AGENTS = {
-    "allocation-files", "allocation-output", "allocation-usage", "job-usage", "node-usage",
+    "allocation-files", "allocation-terminal",
+    "allocation-output", "allocation-usage", "job-usage", "node-usage",
 }  # fmt: skip
 
 

@@ -96,6 +96,7 @@ PAGES = {
     "allocation-output": EVERYBODY,
     "allocation-files": FEW | {"submitter"},
     "allocation-file": FEW | {"submitter"},
+    "allocation-terminal": FEW | {"submitter"},
     "allocation-file-follow": FEW | {"submitter"},
     "nodes": EVERYBODY,
     "node": EVERYBODY,
@@ -202,7 +203,8 @@ FOLLOWS = {
 OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
     "allocation", "allocation-logs", "allocation-usage", "allocation-output", "job-usage",
-    "allocation-files", "allocation-file", "allocation-file-follow", "namespace", "deployment",
+    "allocation-terminal", "allocation-files", "allocation-file", "allocation-file-follow",
+    "namespace", "deployment",
     "story", "story-file", "explain", "variable",
 }  # fmt: skip
 #: Buttons that name none.
