@@ -23,7 +23,7 @@ class Wire:
     def __init__(self, answers):
         self.answers = answers
 
-    async def call(self, _node_id, verb, body):
+    async def call(self, _node_id, verb, body, _given=None):
         try:
             async for piece in self.answers.answer(verb, body):
                 yield piece
