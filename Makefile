@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3 python3.13 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: up demo setup test lint setup-dev lock long clean help
+.PHONY: up demo setup test lint setup-dev lock site long clean help
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,11 @@ LOCK += --custom-compile-command 'make lock' pyproject.toml
 lock: ## Lock the dependencies anew, with the hash of each file; needs uv on the PATH
 	@$(LOCK) -o requirements.lock
 	@$(LOCK) --extra dev -o requirements-dev.lock
+
+site: setup-dev ## Build the documentation's site into .venv/site
+	@$(BIN)/python -m tests.drawings
+	@$(BIN)/python -m tests.settings_document
+	@$(BIN)/mkdocs build --strict --quiet --config-file .ci/mkdocs.yml
 
 long: setup-dev ## The long tests
 	@$(BIN)/python -m pytest -q -m long

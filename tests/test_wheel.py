@@ -44,7 +44,7 @@ def test_it_holds_the_packages_and_what_they_need_and_nothing_else(tmp_path):
     expected = set()
     for file in tracked():
         first = file.split("/")[0]
-        if first in ("scheduler", "cluster", "dashboard"):
+        if first in ("bivouac", "scheduler", "cluster", "dashboard"):
             expected.add(file)
         elif first in ("static", "templates", "examples"):
             expected.add(f"cluster/shared_files/{file}")
