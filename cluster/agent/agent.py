@@ -23,6 +23,7 @@ from cluster.agent.collector import Collector
 from cluster.agent.config import AgentConfig
 from cluster.agent.config_values import addresses_of_network
 from cluster.agent.control_groups import control_groups
+from cluster.agent.drivers.docker.docker import DockerDriver
 from cluster.agent.drivers.driver import Driver
 from cluster.agent.drivers.exec import ExecDriver
 from cluster.agent.drivers.mock import MockDriver
@@ -72,7 +73,7 @@ class Agent:
         node_id, secret = identity(config.state_dir, means.ids)
         self.node_id = node_id
         self.storage = DiskStorage(config.state_dir, config.alloc_dir)
-        self.drivers = _drivers(config, means)
+        self.drivers = _drivers(config, means, node_id)
         self.volumes = _volumes(config, node_id, self.storage)
         limits = Surroundings(
             max_kill_timeout=int(config.max_kill_timeout_s * SECOND), chance=means.chance
@@ -191,7 +192,7 @@ class Agent:
         await self.channel.run()
 
 
-def _drivers(config: AgentConfig, means: Means) -> dict[str, Driver]:
+def _drivers(config: AgentConfig, means: Means, node_id: str) -> dict[str, Driver]:
     built_in: tuple[Driver, ...] = (
         RawExecDriver(enabled=config.raw_exec, find_groups=control_groups),
         ExecDriver(
@@ -199,6 +200,7 @@ def _drivers(config: AgentConfig, means: Means) -> dict[str, Driver]:
             hidden=(config.state_dir.parent, config.alloc_dir),
             capabilities=config.exec_capabilities,
         ),
+        DockerDriver(config.docker, node_id),
         MockDriver(means.clock.now),
         *absent_drivers(),
     )

@@ -6,6 +6,7 @@ import msgspec
 
 from cluster.agent.artifacts.order import Limits
 from cluster.agent.config_values import DrainOnShutdown
+from cluster.agent.drivers.docker.settings import DockerSettings
 from cluster.agent.task_rights import DEFAULT_CAPABILITIES
 from scheduler.structs.identity import DEFAULT_NODE_POOL
 from scheduler.structs.network import HostNetwork
@@ -39,6 +40,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     raw_exec: bool = False
     #: What isolated tasks may ask for, by name.
     exec_capabilities: tuple[str, ...] = tuple(sorted(DEFAULT_CAPABILITIES))
+    #: What tasks may have of the container engine of this machine.
+    docker: DockerSettings = DockerSettings()
     #: Nobody runs commands inside the tasks of this node.
     disable_remote_exec: bool = False
     max_kill_timeout_s: float = 30.0

@@ -75,6 +75,12 @@ KEYS = (
     ConfigKey("client.artifact.http_read_timeout", "span", "how long one download may take",
               "artifact_timeout"),
     ConfigKey("plugin.raw_exec.config.enabled", "bool", "run commands of this host", "raw_exec"),
+    ConfigKey("plugin.docker.config.endpoint", "text", "socket of a container engine; '': none",
+              "docker_socket"),
+    ConfigKey("plugin.docker.config.volumes.enabled", "bool",
+              "containers may see any directory of this host", "docker_volumes"),
+    ConfigKey("plugin.docker.config.allow_privileged", "bool",
+              "containers may have every right on this host", "docker_privileged"),
 )  # fmt: skip
 
 _SERVERS = "servers are set by environment variables; this file is an agent's"

@@ -48,6 +48,11 @@ def downloading(now: int, received: int = 0, expected: int = 0) -> TaskEvent:
     )
 
 
+def of_driver(now: int, sentence: str) -> TaskEvent:
+    """What the driver has to say of a start that takes long."""
+    return event("Driver", now, sentence)
+
+
 def missing_for_templates(now: int, sentence: str) -> TaskEvent:
     """Its templates wait for what the cluster does not have yet."""
     return event("Template", now, sentence)

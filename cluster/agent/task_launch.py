@@ -49,8 +49,13 @@ class TaskLauncher:
         return Abilities() if found is None else found.abilities
 
     def user_of(self, task: Task) -> str:
-        """Whom the task runs as; "" for the agent's own user."""
+        """Whom of the host the task runs as; "" for the agent's own user, and for an image's."""
+        if self._has_image(task):
+            return ""
         return task.user or self.abilities(task.driver).default_user
+
+    def _has_image(self, task: Task) -> bool:
+        return self.abilities(task.driver).isolation is Isolation.IMAGE
 
     def launch(
         self,
@@ -72,13 +77,16 @@ class TaskLauncher:
         place = self._place(runner, task, directories.make_task(task, runner.job))
         user = self.user_of(task)
         login = login_variables(user) if user else {}
-        variables = {**task_variables(place, {**self.host, **login}), **(rendered or {})}
+        # What the host's variables say is not true of the files of an image.
+        host = {} if self._has_image(task) else {**self.host, **login}
+        variables = {**task_variables(place, host), **(rendered or {})}
         return Launch(
             task_id=task_id,
             task_name=task.name,
             config=interpolated(place, variables, task.config),
             env=variables,
             user=user,
+            image_user=task.user if self._has_image(task) else "",
             logs=task.log_config,
             directories=place.directories,
             limits=_limits(place),
@@ -89,6 +97,7 @@ class TaskLauncher:
                 place.node.host_volumes,
                 filler(place, variables),
             ),
+            ports=runner.alloc.allocated_resources.shared.ports,
         )
 
     def artifact_orders(self, runner: AllocRunner, task: Task, launch: Launch) -> list[FetchOrder]:

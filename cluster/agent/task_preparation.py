@@ -4,8 +4,9 @@ In: a hosted allocation and one of its tasks. Out: a launch with the variables t
 or a StartError that says which part failed. What waits can be broken off.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from cluster.agent import task_events as events
@@ -24,6 +25,9 @@ from cluster.agent.template_keeper import TemplateChange, TemplateKeeper
 from scheduler.ports import Clock
 from scheduler.structs.allocation import TaskEvent
 from scheduler.structs.task_group import Task
+
+#: How a driver gets what a task needs before its start, such as an image.
+Fetch = Callable[[Launch, Callable[[str], None]], Coroutine[None, None, None]]
 
 
 class Teller(IdentityHost, Protocol):
@@ -56,6 +60,14 @@ class TaskPreparation:
 
     async def launch(self, entry: HostedAlloc, task: Task, driver: Driver) -> Launch:
         """What the driver is to start. Raises StartError, and OSError for the directories."""
+        launch = await self._filled(entry, task, driver)
+        fetch: Fetch | None = getattr(driver, "fetch", None)
+        if fetch is not None:
+            work = fetch(launch, partial(self._say_of_driver, entry, task))
+            await self._work.run(_who(entry, task), work)
+        return launch
+
+    async def _filled(self, entry: HostedAlloc, task: Task, driver: Driver) -> Launch:
         runner = entry.runner
         directories = self._storage.directories(runner.alloc.id)
         first = self._launcher.launch(runner, task, directories)
@@ -135,6 +147,9 @@ class TaskPreparation:
 
         kept = entry.fetched.setdefault(task.name, set())
         await fetch_artifacts(orders, launch.directories, kept, told)
+
+    def _say_of_driver(self, entry: HostedAlloc, task: Task, sentence: str) -> None:
+        self._say(entry, task, events.of_driver(self._clock.now(), sentence))
 
     def _say(self, entry: HostedAlloc, task: Task, line: TaskEvent) -> None:
         entry.runner.tasks[task.name].say_anew(line)

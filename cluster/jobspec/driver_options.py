@@ -14,6 +14,7 @@ REFUSED_DRIVERS: Mapping[str, str] = {
     "qemu": "not carried out: there are no virtual machines here",
 }
 
+_OF_OWNER = "only where the node's owner allows privileged containers"
 _OWN_OPTION = "Bivouac's own, named as those of `docker`"
 
 #: Every option of the drivers there are; what is not named, a driver does not know.
@@ -31,6 +32,26 @@ OPTIONS: Mapping[str, Mapping[str, Row]] = {
         **rows("pid_mode ipc_mode", why="`private`; `host` is refused"),
         **rows("cap_add cap_drop", why="within what the node's owner allows"),
         **rows("cpu_hard_limit pids_limit", why=_OWN_OPTION),
+    },
+    "docker": {
+        **rows("image command args entrypoint ports network_mode network_aliases hostname"),
+        **rows("dns_servers dns_search_domains dns_options extra_hosts mount mounts devices"),
+        **rows("volumes", why="of the host and the engine only where the node's owner lets them"),
+        **rows("cpu_hard_limit cpu_cfs_period memory_hard_limit pids_limit shm_size ulimit"),
+        **rows("sysctl oom_score_adj group_add init cap_add cap_drop readonly_rootfs"),
+        **rows("security_opt auth force_pull image_pull_timeout load labels healthchecks"),
+        **rows("privileged pid_mode ipc_mode uts_mode userns_mode", why=_OF_OWNER),
+        **rows("work_dir"),
+        **rows("tty interactive", Fate.FAILS, "nobody types into a task; `alloc exec` does"),
+        **rows("logging", Fate.FAILS, "output is read from the engine's own log"),
+        **rows("port_map", Fate.FAILS, "of networks of tasks: use `ports` and a group network"),
+        **rows(
+            "advertise_ipv6_address cgroupns container_exists_attempts cpuset_cpus isolation"
+            " ipv4_address ipv6_address mac_address runtime storage_opt auth_soft_fail"
+            " volume_driver disable_log_collection",
+            Fate.FAILS,
+            "not handed to the engine yet",
+        ),
     },
     "mock_driver": {
         **rows("run_for exit_code exit_signal exit_err_msg kill_after start_error"),

@@ -15,6 +15,7 @@ import msgspec
 
 from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.restarts import Ending
+from scheduler.structs.network import AllocatedPort
 from scheduler.structs.node import DriverInfo
 from scheduler.structs.task_group import LogConfig
 
@@ -50,6 +51,8 @@ class Isolation(StrEnum):
 
     #: All of them: its directories have the host's paths.
     NONE = "none"
+    #: Those of an image, with its directories at `/alloc`, `/local` and `/secrets`.
+    IMAGE = "image"
     #: A root of its own: its directories are `/alloc`, `/local` and `/secrets`.
     CHROOT = "chroot"
 
@@ -173,7 +176,10 @@ class Launch:
     task_name: str
     config: dict[str, object]
     env: dict[str, str] = field(default_factory=dict)
+    #: Of the users of the host.
     user: str = ""
+    #: Of the users that an image knows.
+    image_user: str = ""
     logs: LogConfig = LogConfig()
     #: None on a simulated node, which has no files.
     directories: TaskDirectories | None = None
@@ -181,6 +187,8 @@ class Launch:
     limits: TaskLimits | None = None
     #: Only for a driver whose `takes_mounts` is true: the start of any other is refused before.
     mounts: tuple[Mount, ...] = ()
+    #: What its group was granted, for a driver that gives tasks a network of their own.
+    ports: tuple[AllocatedPort, ...] = ()
 
 
 class Handle(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,7 +246,9 @@ class TaskReading(msgspec.Struct, frozen=True, kw_only=True):
 class Driver(Protocol):
     """One way to run tasks.
 
-    One that can show a task directories of the host says so by an attribute `takes_mounts`.
+    One that can show a task directories of the host says so by an attribute `takes_mounts`. One
+    that gets something before a task starts, such as an image, has `fetch(launch, tell)`: it may
+    take long, `tell` takes sentences for the task's history, and it may be canceled.
     """
 
     @property

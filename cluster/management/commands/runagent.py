@@ -18,6 +18,7 @@ from cluster.agent.artifacts.order import Limits
 from cluster.agent.config import AgentConfig
 from cluster.agent.config_file import BadConfigFile, read_config
 from cluster.agent.config_values import FileSettings, settings_from
+from cluster.agent.drivers.docker.settings import ENGINE_SOCKET, DockerSettings
 from cluster.agent.host_volumes import BadVolume, declared_volumes
 from cluster.agent.joining import UNIT, put_files, unit_files
 from cluster.agent.means import Means
@@ -87,6 +88,11 @@ class Command(BaseCommand):
             ",".join(sorted(DEFAULT_CAPABILITIES)),
             "what tasks of the driver exec may have of root's capabilities",
         )
+        add_text(
+            parser, "docker-socket", ENGINE_SOCKET, "of a container engine, podman's too; '': none"
+        )
+        add_flag(parser, "docker-volumes", "let containers see any directory of this host")
+        add_flag(parser, "docker-privileged", "let containers have every right on this host")
         add_flag(
             parser,
             "artifact-private-addresses",
@@ -204,6 +210,11 @@ def _from_options(options: dict[str, object]) -> AgentConfig:
         host_volume_plugin_dir=_place(text("host_volume_plugin_dir")),
         raw_exec=bool(options["raw_exec"]),
         exec_capabilities=capabilities_of(text("exec_capabilities")),
+        docker=DockerSettings(
+            socket=text("docker_socket").removeprefix("unix://"),
+            volumes=bool(options["docker_volumes"]),
+            privileged=bool(options["docker_privileged"]),
+        ),
         disable_remote_exec=bool(options["disable_remote_exec"]),
         max_kill_timeout_s=number("max_kill_timeout"),
         cpu_mhz=int(number("cpu_mhz")),

@@ -1,0 +1,1 @@
+"""Tasks that are containers of an engine with Docker's interface, podman's too."""

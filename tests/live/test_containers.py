@@ -1,0 +1,175 @@
+"""Tasks as containers of a real engine, from a submitted job to the bytes on the wire."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from cluster.agent.drivers.docker.docker import DockerDriver, _Run
+from cluster.agent.drivers.docker.settings import DockerSettings
+from cluster.agent.drivers.driver import Handle, Streams
+from cluster.bench.stack import Stack
+from tests.live.container_engine import IMAGE, containers, real_engine
+from tests.live.world import SIZE, AgentProcess, World, job, until
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+
+EXAMPLE = Path(__file__).parents[2] / "examples/container.nomad.hcl"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    with real_engine(tmp_path_factory.mktemp("engine")) as socket:
+        yield socket
+
+
+@pytest.fixture(scope="module")
+def world(engine):
+    """A cluster with one node, whose agent may die."""
+    with Stack(environment=SIZE) as stack:
+        world = World(stack)
+        agent = AgentProcess(stack, "first")
+        agent.environment["BIVOUAC_DOCKER_SOCKET"] = str(engine)
+        agent.start()
+        world.agent = agent
+        world.node("first")
+        yield world
+        for each in world.get("jobs"):
+            world.purge(each["ID"])
+        until(lambda: not containers(engine), "every container gone")
+        agent.kill()
+        world.api.close()
+
+
+def container_job(job_id, script, **task):
+    config = {"image": IMAGE, "command": "sh", "args": ["-c", script], **task.pop("config", {})}
+    return job(job_id, task={"Driver": "docker", "Config": config, **task})
+
+
+def container_of(world, engine, job_id):
+    """The name of the container of the job's only allocation."""
+    (alloc,) = world.running(job_id, 1)
+    return until(
+        lambda: [name for name in containers(engine) if alloc["ID"] in name], "its container"
+    )[0]
+
+
+def test_the_example_is_reached_on_its_port_with_its_own_bytes(world, engine):
+    text = EXAMPLE.read_text()
+    world.register(world.api.put("/v1/jobs/parse", json={"JobHCL": text}).json())
+    (alloc,) = world.running("container", 1)
+    assert containers(engine) == [f"httpd-{alloc['ID']}"]
+    (port,) = world.get(f"allocation/{alloc['ID']}")["AllocatedResources"]["Shared"]["Ports"]
+
+    def page():
+        address = f"http://{port['HostIP']}:{port['Value']}/"
+        try:
+            return httpx.get(address, trust_env=False).text
+        except httpx.TransportError:
+            return ""
+
+    assert until(page, "its page") == f"hello from {alloc['ID']}\n"
+    world.purge("container")
+    until(lambda: not containers(engine), "the container gone")
+
+
+def test_output_goes_on_without_loss_when_the_agent_is_killed(world, engine):
+    script = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.1; done"
+    world.register(container_job("counts", script))
+    (alloc,) = world.running("counts", 1)
+    until(lambda: "5\n" in world.output(alloc["ID"]), "some output")
+    before = containers(engine)
+    world.agent.kill(signal.SIGKILL)
+    world.agent.start()
+    found = until(
+        lambda: (lines := world.output(alloc["ID"]).split()) and int(lines[-1]) > 60 and lines,
+        "more output",
+        30,
+    )
+    assert containers(engine) == before
+    assert [
+        state["Restarts"] for state in world.running("counts", 1)[0]["TaskStates"].values()
+    ] == [0]
+    numbers = [int(line) for line in found]
+    # A killed agent may copy its last second twice; nothing is left out.
+    assert sorted(set(numbers)) == list(range(1, numbers[-1] + 1))
+    assert len(numbers) - len(set(numbers)) <= 20
+    world.purge("counts")
+
+
+def test_memory_has_an_end_and_its_end_is_told(world):
+    restart = {"Attempts": 0, "Mode": "fail"}
+    world.register(
+        job(
+            "greedy",
+            task={
+                "Driver": "docker",
+                "Config": {
+                    "image": IMAGE,
+                    "command": "sh",
+                    "args": ["-c", "x=$(yes | head -c 200000000); echo no"],
+                },
+            },
+            RestartPolicy=restart,
+            ReschedulePolicy={"Attempts": 0, "Unlimited": False},
+        )
+    )
+    (alloc,) = until(lambda: world.allocations("greedy", "failed"), "it fails", 30)
+    events = alloc["TaskStates"]["task"]["Events"]
+    (told,) = [event for event in events if event["Type"] == "Terminated"]
+    assert told["Details"]["oom_killed"] == "true"
+    assert world.output(alloc["ID"]) == ""
+
+
+def test_an_image_that_is_nowhere_fails_the_task_and_says_so(world):
+    config = {"image": "127.0.0.1:9/nothing:1"}
+    task = job(
+        "nowhere",
+        task={"Driver": "docker", "Config": config},
+        RestartPolicy={"Attempts": 0, "Mode": "fail"},
+        ReschedulePolicy={"Attempts": 0, "Unlimited": False},
+    )
+    world.register(task)
+    (alloc,) = until(lambda: world.allocations("nowhere", "failed"), "it fails", 30)
+    said = [event["DisplayMessage"] for event in alloc["TaskStates"]["task"]["Events"]]
+    assert "Downloading image" in said
+    assert any("Failed to pull `127.0.0.1:9/nothing:1`" in line for line in said)
+
+
+def test_commands_run_inside_with_input_codes_and_a_terminal(world, engine):
+    world.register(container_job("inside", "exec sleep 3600", Env={"WORD": "well met"}))
+    name = container_of(world, engine, "inside")
+
+    async def inside(*argv, given=b"", has_terminal=False):
+        driver = DockerDriver(DockerSettings(socket=str(engine)), "none")
+        run_of = driver._runs
+        run_of["t"] = _Run(name, Path("/nowhere"), None)
+        if has_terminal:
+            near, far = os.openpty()
+            streams = Streams(far, far, far, is_terminal=True)
+            shown = near
+        else:
+            stdin, near = os.pipe()
+            shown, far = os.pipe()
+            streams = Streams(stdin, far, far)
+        process = await driver.run_inside(Handle(driver="docker", task_id="t"), argv, streams)
+        for descriptor in {streams.stdin, streams.stdout}:
+            os.close(descriptor)
+        os.write(near, given)
+        if not has_terminal:
+            os.close(near)
+        code = await asyncio.wait_for(process.wait(), 20)
+        return code, os.read(shown, 65536).replace(b"\r", b"")
+
+    code, said = asyncio.run(inside("sh", "-c", "cat; echo $WORD; exit 7", given=b"typed\n"))
+    assert (code, said) == (7, b"typed\nwell met\n")
+    code, said = asyncio.run(inside("sh", has_terminal=True, given=b"exit 3\n"))
+    assert code == 3
+    assert b"exit 3" in said
+    code, said = asyncio.run(inside("/no/such"))
+    assert code in (126, 127)
+    assert b"no such file" in said.lower() or b"not found" in said.lower()
+    world.purge("inside")
