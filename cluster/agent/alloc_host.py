@@ -13,7 +13,7 @@ from cluster.agent.abortable import Who
 from cluster.agent.agent_state import Storage, StoredAlloc
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
-from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
+from cluster.agent.alloc_runner import OVER, AllocRunner, Surroundings, TaskRefused
 from cluster.agent.drivers.driver import Driver, Handle, StartError
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.protocol import AllocationReport
@@ -132,7 +132,7 @@ class AllocHost:
         """On an operator's request. Raises TaskRefused."""
         entry = self._known(alloc_id)
         if entry.runner.is_terminal:
-            raise TaskRefused("Task not running")
+            raise TaskRefused("Task not running" if task else OVER)
         commands = entry.runner.restart_tasks(task, self.clock.now(), all_tasks=all_tasks)
         self._apply(entry, commands)
 

@@ -42,6 +42,10 @@ class Surroundings:
     is_simulated: bool = False
 
 
+#: Of an allocation that is stopped or done, when nobody names one of its tasks.
+OVER = "restart of an alloc that should not run"
+
+
 class TaskRefused(Exception):
     """A request of an operator that the task's state does not allow; the text is shown."""
 
@@ -160,6 +164,8 @@ class AllocRunner:
         if all_tasks:
             return self._restart_all(now)
         if not name:
+            if self.killing is not None:
+                raise TaskRefused(OVER)
             text = "User requested running tasks to restart"
             return [c for run in self.tasks.values() for c in run.restart(now, text)]
         run = self.tasks.get(name)
@@ -339,7 +345,7 @@ class AllocRunner:
 
     def _restart_all(self, now: int) -> list[Command]:
         if self.killing is not None:
-            raise TaskRefused("Task not running")
+            raise TaskRefused(OVER)
         text = "User requested all tasks to restart"
         commands: list[Command] = []
         self.gates.reset()

@@ -59,15 +59,15 @@ class FileAnswers:
         try:
             entries = await asyncio.to_thread(_listed, place)
         except FileNotFoundError:
-            raise AnswerRefused(f"open {call.path}: no such file or directory", 404) from None
+            raise AnswerRefused(f"open {place}: no such file or directory", 404) from None
         except NotADirectoryError:
             raise AnswerRefused(f"{call.path}: not a directory", 400) from None
         yield msgspec.json.encode(entries)
 
     async def _stat(self, body: Body) -> AsyncIterator[bytes]:
-        call, place = self._place(body)
+        _, place = self._place(body)
         if not place.exists():
-            raise AnswerRefused(f"stat {call.path}: no such file or directory", 404)
+            raise AnswerRefused(f"stat {place}: no such file or directory", 404)
         kind = "application/octet-stream"
         if place.is_file():
             kind = mimetypes.guess_type(place.name)[0] or "text/plain; charset=utf-8"
@@ -120,7 +120,7 @@ class FileAnswers:
         _require_open(root, place, call.path)
         descriptor = _opened(place)
         if descriptor is None:
-            raise AnswerRefused(f"open {call.path}: no such file or directory", missing)
+            raise AnswerRefused(f"stat {place}: no such file or directory", missing)
         try:
             _require_open(root, _place_of(descriptor, place), call.path)
         except AnswerRefused:

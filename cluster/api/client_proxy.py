@@ -13,6 +13,7 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 
 from cluster.api.local_node import local_node_id
+from cluster.api.paging import check_uuid
 from cluster.api.parameters import quoted, read_flag, read_integer
 from cluster.api.request import Call
 from cluster.api.respond import answer_empty, answer_json
@@ -166,6 +167,7 @@ async def node_id_of(call: Call, node_id: str, unknown: type[OperationRefused]) 
     node_id = node_id or local_node_id()
     if not node_id:
         raise OperationRefused("No local Node and node_id not provided")
+    check_uuid(node_id, "node lookup failed: ")
     if await call.read(lambda reader: reader.node(node_id)) is None:
         raise unknown(f"Unknown node {node_id}")
     return node_id

@@ -137,7 +137,7 @@ async def _written(
     **options: Any,
 ) -> HttpResponse:
     try:
-        written = await call.write(operation, deployment_id, **options)
+        written = await call.write_to(operation, deployment_id, **options)
     except NotFound:
         # Whoever changes no deployments here learns nothing of ids.
         call.require("submit-job", *PARTS_OF_SUBMIT)

@@ -160,8 +160,11 @@ async def job_services(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/services."""
     call.require("read-job")
     table = SERVICES.table_index
+    key = call.key_of_job(job_id)
 
     def work(reader: RecordReader) -> Found:
+        if reader.job(key) is None:
+            return Found(index=reader.table_index(table), missing=NOT_FOUND)
         found = reader.list_by(SERVICES, "job", (call.namespace, job_id))
         return Found(index=reader.table_index(table), body=forms(found))
 

@@ -66,7 +66,7 @@ async def remove(call: Call, key_id: str) -> HttpResponse:
     forced = call.query.get("force", "")
     if forced not in _TRUE | _FALSE:
         raise _BadParameter("invalid force parameter")
-    index = await call.write(delete_root_key, key_id, force=forced in _TRUE, ids=False)
+    index = await call.write_to(delete_root_key, key_id, force=forced in _TRUE, ids=False)
     return answer_write(call.request, {"Index": index}, index)
 
 

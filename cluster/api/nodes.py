@@ -106,14 +106,14 @@ async def drain(call: Call, node_id: str) -> HttpResponse:
         mark_eligible=body.flag("MarkEligible"),
         note=DrainNote(accessor_id=call.caller.id, meta=body.texts("Meta")),
     )
-    written = await call.write(drain_node, node_id, request)
+    written = await call.write_to(drain_node, node_id, request)
     return answer_write(call.request, _update_form(written), written.index)
 
 
 async def set_eligibility(call: Call, node_id: str) -> HttpResponse:
     """PUT /v1/node/<id>/eligibility."""
     wanted = call.body("NodeUpdateEligibilityRequest").text("Eligibility")
-    written = await call.write(set_node_eligibility, node_id, wanted)
+    written = await call.write_to(set_node_eligibility, node_id, wanted)
     form = _update_form(written) | {"NodeModifyIndex": 0}
     response = answer_write(call.request, form, written.index)
     # Told even where nothing changed, as 0 (recorded).
@@ -123,7 +123,7 @@ async def set_eligibility(call: Call, node_id: str) -> HttpResponse:
 
 async def evaluate(call: Call, node_id: str) -> HttpResponse:
     """PUT /v1/node/<id>/evaluate; the answer also says what a node is told of the servers."""
-    written = await call.write(evaluate_node, node_id)
+    written = await call.write_to(evaluate_node, node_id)
     every = Rows(noun=nouns.NODES)
     node_count = await call.read(lambda reader: count_of_rows(reader, every, ListRequest()))
     told = {
@@ -137,7 +137,7 @@ async def evaluate(call: Call, node_id: str) -> HttpResponse:
 
 async def purge(call: Call, node_id: str) -> HttpResponse:
     """PUT /v1/node/<id>/purge: a node that is gone is told of no servers."""
-    return _evaluations_written(call, await call.write(purge_node, node_id), {})
+    return _evaluations_written(call, await call.write_to(purge_node, node_id), {})
 
 
 def _evaluations_written(call: Call, written: NodeWritten, told: dict[str, Any]) -> HttpResponse:

@@ -18,7 +18,7 @@ from cluster.api.pace import TooMany, require_pace
 from cluster.api.parameters import asks_for_additions, check_stale
 from cluster.api.respond import answer_empty, refusal
 from cluster.jobspec.problems import JobProblems
-from cluster.operations.errors import Conflict, NotAllowed, OperationRefused, TooLarge
+from cluster.operations.errors import Conflict, NotAllowed, NotFound, OperationRefused, TooLarge
 from cluster.operations.rights import require
 from cluster.store.access import the_store
 from cluster.store.ports import RecordReader
@@ -145,6 +145,19 @@ class Call:
         if ids:
             options["ids"] = self.ids
         return await the_store().awrite_call(operation, *args, **options)
+
+    async def write_to(
+        self, operation: Callable[..., Result], *args: Any, **options: Any
+    ) -> Result:
+        """As `write`, where the reference has no 404 of its own for what is not there.
+
+        Its 500 for a mistake of the caller is 400 here (http-api.md 1.6).
+        """
+        try:
+            return await self.write(operation, *args, **options)
+        except NotFound as absent:
+            absent.status = OperationRefused.status
+            raise
 
 
 View = Callable[..., Awaitable[HttpResponseBase]]

@@ -23,6 +23,7 @@ from scheduler.state.writes.jobs import KEPT_VERSIONS
 DATACENTER = "dc1"
 SECOND = 1_000_000_000
 _SERVER_NAME = "bivouac"
+_RPC_PORT = 4647
 SCHEDULERS = ("service", "batch", "system", "sysbatch", "_core")
 
 
@@ -101,9 +102,12 @@ def server_name() -> str:
 
 
 def rpc_address() -> str:
-    """Where clients of the reference would find a server: the address of the API."""
-    host, port = _address()
-    return f"{host}:{port}"
+    """What leader, peer and member are called by: the host, and the reference's usual RPC port.
+
+    A name only: nothing listens there, and no client of the API connects to it.
+    """
+    host, _ = _address()
+    return f"{host}:{_RPC_PORT}"
 
 
 def _member() -> dict[str, Any]:
@@ -121,7 +125,7 @@ def _member() -> dict[str, Any]:
             "revision": "",
             "vsn": "1",
             "raft_vsn": "3",
-            "port": str(port),
+            "port": str(_RPC_PORT),
             "rpc_addr": host,
             "bootstrap": "1",
             "expect": "1",
@@ -145,8 +149,8 @@ def _config() -> dict[str, Any]:
         Datacenter=DATACENTER,
         NodeName=_SERVER_NAME,
         BindAddr=host,
-        AdvertiseAddrs={"HTTP": address, "RPC": address, "Serf": address},
-        Ports={"HTTP": port, "RPC": port, "Serf": port},
+        AdvertiseAddrs={"HTTP": address, "RPC": rpc_address(), "Serf": address},
+        Ports={"HTTP": port, "RPC": _RPC_PORT, "Serf": port},
     )
     told["Version"].update(Version=REFERENCE_VERSION, VersionMetadata="bivouac")
     told["ACL"]["Enabled"] = True

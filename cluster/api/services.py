@@ -66,7 +66,7 @@ async def remove_service(call: Call, name: str, service_id: str) -> HttpResponse
     """DELETE /v1/service/<name>/<id>: by the id alone."""
     call.require("submit-job", "delete-service-registration")
     del name
-    index = await call.write(delete_service, call.namespace, service_id, ids=False)
+    index = await call.write_to(delete_service, call.namespace, service_id, ids=False)
     return answer_write(call.request, None, index)
 
 

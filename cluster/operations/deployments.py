@@ -125,7 +125,7 @@ def set_allocation_health(  # noqa: PLR0913 - the options of one request
         raise OperationRefused("must specify at least one healthy/unhealthy allocation ID")
 
     def work(change: Change) -> DeploymentWritten:
-        deployment = _active(change, deployment_id, "set health of allocations for", by)
+        deployment = _active(change, deployment_id, "set health of allocations for a", by)
         try:
             set_alloc_health(
                 change, deployment_id, healthy=healthy, unhealthy=unhealthy, at=change.now
@@ -219,7 +219,7 @@ _RIGHTS = {
     "pause": "pause-deployment",
     "resume": "pause-deployment",
     "fail": "fail-deployment",
-    "set health of allocations for": "set-alloc-health-deployment",
+    "set health of allocations for a": "set-alloc-health-deployment",
 }
 
 

@@ -90,7 +90,7 @@ def _api_secret(env_file: Path) -> str:
     bearer = bearer_of(the_store(), old, now=now)
     if bearer is not None and bearer.token.is_management:
         return old
-    asked = AclToken(name="made by up", type=TokenType.MANAGEMENT, global_=True)
+    asked = AclToken(name="Bootstrap Token", type=TokenType.MANAGEMENT, global_=True)
     return create_token(the_store(), asked, by=BY_COMMAND, now=now, ids=RandomIDs()).secret
 
 

@@ -24,28 +24,29 @@ CLI = VECTORS / "cli"
 FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in CLI.glob("*.jsonl.gz"))
 #: Of a hundred exchanges of a file, how many are as recorded at least.
 SHARES = {
-    "alloc-exec": 34,
-    "allocs": 24,
-    "cluster": 84,
-    "deployments": 49,
-    "evaluations": 93,
-    "job-batch": 94,
-    "job-scale": 70,
-    "job-service": 81,
-    "nodes": 77,
-    "plain-http": 60,
+    "alloc-exec": 95,
+    "allocs": 95,
+    "cluster": 95,
+    "deployments": 90,
+    "evaluations": 95,
+    "job-batch": 95,
+    "job-scale": 93,
+    "job-service": 93,
+    "nodes": 95,
+    "plain-http": 93,
 }
 #: The nodes of the recording, as far as its exchanges ask for it.
 NODE = {"BIVOUAC_NODE_CLASS": "general", "BIVOUAC_RAW_EXEC": "1"}
 
 
 @pytest.fixture(scope="module")
-def server():
+def server(tmp_path_factory):
     """A server with the two nodes of the recording, the first its own."""
-    environment = {**NODE, "BIVOUAC_NODE_NAME": "node-1", "BIVOUAC_RATE": "0"}
+    node = NODE | {"BIVOUAC_HOST_VOLUME": f"scratch={tmp_path_factory.mktemp('scratch')}"}
+    environment = {**node, "BIVOUAC_NODE_NAME": "node-1", "BIVOUAC_RATE": "0"}
     with Stack(agent=True, environment=environment) as stack:
         second = AgentProcess(stack, "node-2")
-        second.environment |= NODE
+        second.environment |= node
         second.start()
         try:
             with stack.client() as client:
@@ -64,7 +65,11 @@ def test_what_the_command_line_asks_is_answered_as_recorded(name, server, capsys
     differing = [each for each in compared if each.differences]
     same = len(compared) - len(differing)
     told = [each.line[:300] for each in differing]
-    told.append(f"{name}: {same} of {len(compared)} exchanges as recorded")
+    moments = sum(bool(each.moments) and not each.differences for each in compared)
+    told.append(
+        f"{name}: {same} of {len(compared)} exchanges as recorded,"
+        f" of them {moments} at another moment of the same life"
+    )
     with capsys.disabled():
         sys.stdout.write("\n".join(["", *told, ""]))
     _clear(server)

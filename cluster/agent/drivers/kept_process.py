@@ -202,7 +202,7 @@ def signal_number(name: str) -> int:
     try:
         return int(signals.Signals[name.upper()])
     except KeyError:
-        raise ValueError(f"unknown signal: {name}") from None
+        raise ValueError(f'invalid signal "{name}"') from None
 
 
 def _kill_signal(name: str) -> int:

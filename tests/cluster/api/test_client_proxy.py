@@ -205,7 +205,12 @@ async def test_what_cannot_be_collected_is_refused_with_the_agents_words(placed,
     [
         (f"/v1/client/allocation/{ALLOC[:-1]}9/gc", {}, 404, "Unknown allocation "),
         ("/v1/client/gc", {}, 400, "No local Node and node_id not provided"),
-        ("/v1/client/gc", {"node_id": "nobody"}, 400, "Unknown node nobody"),
+        (
+            "/v1/client/gc",
+            {"node_id": "nobody"},
+            400,
+            "node lookup failed: index error: UUID must be 36 characters",
+        ),
         ("/v1/client/gc", {"node_id": NODE}, 404, "No path to node"),
         (f"/v1/client/allocation/{ALLOC}/gc", {}, 404, "No path to node"),
     ],

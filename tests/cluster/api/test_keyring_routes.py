@@ -91,7 +91,7 @@ async def test_deleting_a_key(api, store):
         await api.delete(f"{KEY}/first", force="perhaps"),
     ]
     assert [(each.status, each.text) for each in answers] == [
-        (404, "root key not found"),
+        (400, "root key not found"),
         (400, "active root key cannot be deleted - call rotate first"),
         (400, "root key in use, cannot delete"),
         (422, "invalid force parameter"),

@@ -100,10 +100,10 @@ async def test_what_reads_refuse(placed, path, status, text):
 @pytest.mark.parametrize(
     ("path", "body", "status", "text"),
     [
-        (f"node/{ABSENT}/drain", {"DrainSpec": None}, 404, "node not found"),
-        (f"node/{ABSENT}/eligibility", {"Eligibility": "eligible"}, 404, "node not found"),
-        (f"node/{ABSENT}/evaluate", None, 404, "node not found"),
-        (f"node/{ABSENT}/purge", None, 404, "node not found"),
+        (f"node/{ABSENT}/drain", {"DrainSpec": None}, 400, "node not found"),
+        (f"node/{ABSENT}/eligibility", {"Eligibility": "eligible"}, 400, "node not found"),
+        (f"node/{ABSENT}/evaluate", None, 400, "node not found"),
+        (f"node/{ABSENT}/purge", None, 400, "node not found"),
         (
             f"node/{NODE}/eligibility",
             {"Eligibility": "maybe"},

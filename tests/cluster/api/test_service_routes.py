@@ -195,7 +195,7 @@ async def test_one_is_deleted_by_its_id_alone(api, world):
     assert (await api.get("/v1/service/")).text == "missing service name"
     assert (await api.get("/v1/service/a/b/c")).text == "invalid URI"
     elsewhere = await api.delete(f"/v1/service/front/{IDS[1]}", namespace="team")
-    assert elsewhere.status == 404
+    assert elsewhere.status == 400
 
 
 async def test_readers_of_another_namespace_find_nothing(tenant, world):

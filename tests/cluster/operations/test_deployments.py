@@ -34,7 +34,7 @@ VERBS = {
     "pause": lambda s, d, **m: pause_deployment(s, d, pause=True, **m),
     "resume": lambda s, d, **m: pause_deployment(s, d, pause=False, **m),
     "fail": fail_deployment,
-    "set health of allocations for": lambda s, d, **m: set_allocation_health(
+    "set health of allocations for a": lambda s, d, **m: set_allocation_health(
         s, d, healthy=("a",), unhealthy=(), **m
     ),
 }

@@ -225,7 +225,7 @@ def test_a_plan_keeps_nothing(store, ids, group, with_diff):
     assert (store.index, store.read(everything)) == (before, rows)
     assert planned.annotations.desired_updates == {"group": DesiredUpdates(place=3)}
     assert [each.name for each in planned.placements] == [f"web.group[{n}]" for n in range(3)]
-    form = plan_form(planned, with_diff=with_diff)
+    form = plan_form(planned, with_diff=with_diff, additions=True)
     assert (form["Diff"] is not None) == with_diff
     assert form["Annotations"]["DesiredTGUpdates"]["group"]["Place"] == 3
     assert planned.job_modify_index == store.job(KEY).job_modify_index
