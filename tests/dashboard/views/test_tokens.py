@@ -99,6 +99,22 @@ def test_a_join_token_is_made_tells_its_nodes_and_is_taken_back(manager, store, 
     assert list_join_tokens() == []
 
 
+def test_the_one_command_that_joins_a_machine_is_shown_with_the_token(manager, settings):
+    page = manager.get("/nodes/").text
+    assert 'href="/access/join-tokens/#new-join"' in page
+    answer = manager.post("/access/make-join-token/", name="rack-7", ends="0")
+    address, secret = settings.BIVOUAC_PUBLIC_URL, answer.context["secret"]
+    assert f"bivouac agent --join {address} --token {secret} --install" in answer.text
+    assert "plain http" in answer.text
+
+
+def test_who_may_make_no_join_token_is_not_led_to_them(store):
+    operator = Browser(account(store, "operator"))
+    page = operator.get("/nodes/")
+    assert page.status == 200
+    assert "/access/join-tokens/" not in page.text
+
+
 @pytest.mark.parametrize(
     "fields", [{"name": ""}, {"name": "x", "uses": "-1"}, {"name": "x", "uses": "0"}]
 )
