@@ -14,10 +14,13 @@ export async function attachTerminal() {
 
   const open = (query, what) => {
     session?.end();
-    screen.replaceChildren();
+    // xterm.js fills what it is given, edges included.
+    const mount = document.createElement("div");
+    mount.className = "terminal-mount";
+    screen.replaceChildren(mount);
     screen.hidden = larger.hidden = close.hidden = false;
     status.textContent = `opening ${what}`;
-    session = begin(panel, screen, query, (text, ended) => {
+    session = begin(panel, mount, query, (text, ended) => {
       status.textContent = text;
       close.hidden = ended;
     }, createTerminal, what);
@@ -48,7 +51,7 @@ export async function attachTerminal() {
   addEventListener("beforeunload", (event) => session?.isOpen && event.preventDefault());
 }
 
-function begin(panel, screen, query, tell, createTerminal, what) {
+function begin(panel, mount, query, tell, createTerminal, what) {
   const address = new URL(panel.dataset.terminal, location.href);
   address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   address.search = new URLSearchParams(query);
@@ -57,16 +60,16 @@ function begin(panel, screen, query, tell, createTerminal, what) {
   const say = (frame) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(frame));
   let code;
   const terminal = createTerminal({
-    parent: screen,
-    theme: colours(screen),
-    font: getComputedStyle(screen).getPropertyValue("--font-mono"),
+    parent: mount,
+    theme: colours(mount.parentElement),
+    font: getComputedStyle(mount).getPropertyValue("--font-mono"),
     size: 13,
     nonce: panel.dataset.nonce,
     label: `Terminal: ${what}`,
     onData: (text) => socket.bufferedAmount < MOST_PENDING && say({ stdin: { data: coded(text) } }),
     onSize: (height, width) => say({ tty_size: { height, width } }),
   });
-  const recolour = () => terminal.setTheme(colours(screen));
+  const recolour = () => mount.isConnected && terminal.setTheme(colours(mount.parentElement));
   const themes = new MutationObserver(recolour);
   themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   const dark = matchMedia("(prefers-color-scheme: dark)");
