@@ -54,6 +54,8 @@ _BUTTONS = {
     "variable-delete": "delete variable",
     "variable-new": "write variable",
     "variable-show": "show value of variable",
+    "volume-delete": "delete host volume",
+    "volume-new": "write host volume",
     "what-if-ask": "rehearse",
 }
 #: Parts of addresses and forms that name what is acted on.

@@ -13,7 +13,7 @@ from scheduler.state.nouns import NAMESPACES
 FIELD = "namespace"
 #: Pages whose address may name it.
 _SHARED = frozenset(
-    {"now", "jobs", "evaluations", "allocations", "deployments", "stories", "variables"}
+    {"now", "jobs", "evaluations", "allocations", "deployments", "stories", "variables", "volumes"}
 )
 _LONGEST = 128
 #: More are chosen on the page of namespaces.

@@ -56,6 +56,8 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "fail": ("submit-job", "fail-deployment"),
     "restart-allocation": ("alloc-lifecycle",),
     "stop-allocation": ("alloc-lifecycle",),
+    "create-volume": ("host-volume-create",),
+    "delete-volume": ("host-volume-delete",),
     "output": ("read-logs", "read-fs"),
     "files": ("read-fs",),
     "terminal": ("alloc-exec",),
@@ -98,6 +100,7 @@ SOME_VARIABLES = Right(
     told="look at variables",
     holds=lambda access: access.has_any_variable(EVERY_NAMESPACE),
 )
+LOOK_AT_VOLUMES = somewhere("look at volumes", "host-volume-read")
 READ_OPERATOR = Right(
     word="operator:read", told="look inside", holds=lambda access: access.reads("operator")
 )
@@ -192,6 +195,10 @@ ROUTES: Mapping[str, Right] = {
     "variable-new": SOME_VARIABLES,
     "variable-show": SOME_VARIABLES,
     "variable-delete": SOME_VARIABLES,
+    "volumes": LOOK_AT_VOLUMES,
+    "volume": LOOK_AT_VOLUMES,
+    "volume-new": _button("make volumes", "create-volume"),
+    "volume-delete": _button("delete volumes", "delete-volume"),
     "access": EVERYTHING,
     "access-policies": EVERYTHING,
     "access-policy": EVERYTHING,

@@ -38,6 +38,7 @@ from dashboard.views import (
     usage,
     variables,
     version_actions,
+    volumes,
     what_if,
 )
 
@@ -152,6 +153,10 @@ urlpatterns = [
     path("variables/new/", variables.new, name="variable-new"),
     path("variables/show/", variables.show, name="variable-show"),
     path("variables/<str:namespace>/<path:path>/", variables.variable, name="variable"),
+    path("volumes/", volumes.volumes, name="volumes"),
+    path("volumes/delete/", volumes.delete, name="volume-delete"),
+    path("volumes/new/", volumes.new, name="volume-new"),
+    path("volumes/<str:namespace>/<str:volume_id>/", volumes.volume, name="volume"),
     path("what-if/", what_if.what_if, name="what-if"),
     path("what-if/ask/", what_if.ask, name="what-if-ask"),
     path("what-if/<str:rehearsal_id>/", what_if.rehearsal, name="rehearsal"),

@@ -102,7 +102,12 @@ def ids(world):
         assert staged.is_success, staged.text
         variable = {"Items": {"password": "secret", "user": "web"}}
         assert world.api.put("/v1/var/nomad/jobs/seen", json=variable).is_success
+        asked = {"Volume": {"Name": "seen", "PluginID": "mkdir"}}
+        made = world.api.put("/v1/volume/host/create", json=asked)
+        assert made.is_success, made.text
+        volume = made.json()["Volume"]["ID"]
         yield {
+            "volume_id": volume,
             "real_id": world.running("real", 1)[0]["ID"],
             "rehearsal_id": rehearsal,
             "drain_id": staged.json()["ID"],

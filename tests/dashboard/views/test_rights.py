@@ -26,9 +26,11 @@ from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.variable_nouns import VARIABLES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.host_volume import DynamicVolume
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodePool
 from scheduler.structs.quota import QuotaSpec
@@ -117,6 +119,9 @@ PAGES = {
     "variables": MANAGERS,
     "variable": MANAGERS,
     "variable-new": MANAGERS,
+    "volumes": EVERYBODY,
+    "volume": EVERYBODY,
+    "volume-new": FEW | {"submitter"},
     "scheduler": FEW,
     "audit": FEW,
     "inside": FEW,
@@ -137,6 +142,7 @@ BUTTONS = {
     "access-join-revoke": MANAGERS,
     "variable-show": MANAGERS,
     "variable-delete": MANAGERS,
+    "volume-delete": MANAGERS,
     "demo-begin": MANAGERS,
     "account-token-make": SIGNED_IN,
     "namespace-choose": SIGNED_IN,
@@ -205,7 +211,7 @@ OF_NAMESPACES = {
     "allocation", "allocation-logs", "allocation-usage", "allocation-output", "job-usage",
     "allocation-terminal", "allocation-files", "allocation-file", "allocation-file-follow",
     "namespace", "deployment",
-    "story", "story-file", "explain", "variable",
+    "story", "story-file", "explain", "variable", "volume",
 }  # fmt: skip
 #: Buttons that name none.
 OF_NO_NAMESPACE = {
@@ -247,6 +253,7 @@ def world(store):
                 VARIABLES,
                 SealedVariable(namespace=place, path="app", create_index=change.index),
             )
+            change.put(HOST_VOLUMES, DynamicVolume(id=f"v-{place}", namespace=place, name="data"))
             put_found(change, ALLOCATIONS[place])
             put_found(change, Deployment(id=f"d-{place}", namespace=place, job_id="web"))
             change.put(
@@ -271,7 +278,7 @@ def address(name, place="default"):
         "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
         "name": NAMES.get(name, place), "deployment_id": f"d-{place}",
         "story_id": f"s-{place}", "rehearsal_id": REHEARSAL.id, "drain_id": STAGED.id,
-        "path": "app",
+        "path": "app", "volume_id": f"v-{place}",
     }  # fmt: skip
     route = str(pattern)
     for word, value in values.items():
