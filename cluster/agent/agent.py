@@ -99,6 +99,7 @@ class Agent:
         self.checks = CheckKeeper(self.host, means.clock)
         self._report = self.host.changed
         self.host.ask_identity = self.link.identity_of
+        self.host.fetch_data = self.link.data_of
         self.host.changed = self._changed
         self.client.came_back = self.services.begin_anew
         self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)

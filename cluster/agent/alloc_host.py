@@ -14,11 +14,11 @@ from cluster.agent.agent_state import Storage, StoredAlloc
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
 from cluster.agent.alloc_runner import OVER, AllocRunner, Surroundings, TaskRefused
+from cluster.agent.disk_migration import DiskMigration, FetchData, begin_problem
 from cluster.agent.drivers.driver import Driver, Handle, StartError
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending
-from cluster.agent.services import group_problem
 from cluster.agent.task_identity import Ask as AskIdentity
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_preparation import TaskPreparation
@@ -60,6 +60,8 @@ class AllocHost:
         #: How templates learn of the cluster; set by whoever has a server.
         self.ask: Ask = nobody_to_ask
         self.ask_identity: AskIdentity | None = None
+        self.fetch_data: FetchData | None = None
+        self._migration = DiskMigration(self, storage, launcher, clock)
         templates = TemplateKeeper(self, surroundings.chance)
         self._acts = TemplateActs(self)
         self._preparation = TaskPreparation(
@@ -222,23 +224,22 @@ class AllocHost:
         return {key for key, entry in self.entries.items() if not entry.runner.is_terminal}
 
     def _begin(self, entry: HostedAlloc) -> None:
-        runner = entry.runner
-        now = self.clock.now()
-        directories = self.storage.directories(runner.alloc.id)
-        if directories is None or runner.alloc.is_terminal:
+        runner, now = entry.runner, self.clock.now()
+        if self.storage.directories(runner.alloc.id) is None or runner.alloc.is_terminal:
             self._apply(entry, runner.begin(now))
             return
-        try:
-            directories.make_shared(map(self.launcher.user_of, runner.group.tasks))
-            disk = runner.group.ephemeral_disk
-            before = self.storage.directories(runner.alloc.previous_allocation)
-            if (disk.sticky or disk.migrate) and before and runner.alloc.previous_allocation:
-                directories.take_over(before, list(runner.tasks))
-        except OSError as problem:
-            self._apply(entry, runner.fail_setup(str(problem), now))
+        if self._migration.is_due(entry):
+            self._spawn(self._migration.run(entry, self._begin_here))
         else:
-            why = group_problem(runner, self.launcher.node())
-            self._apply(entry, runner.fail_setup(why, now) if why else runner.begin(now))
+            self._begin_here(entry)
+
+    def _begin_here(self, entry: HostedAlloc) -> None:
+        """Everything that it takes along is here, or never will be."""
+        runner, now = entry.runner, self.clock.now()
+        if runner.is_terminal or runner.killing is not None or entry.is_unwanted:
+            return
+        why = begin_problem(self.storage, self.launcher, entry)
+        self._apply(entry, runner.fail_setup(why, now) if why else runner.begin(now))
 
     def _apply(self, entry: HostedAlloc, commands: list[Command]) -> None:
         for command in commands:

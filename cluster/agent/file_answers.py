@@ -18,6 +18,7 @@ from cluster.agent.agent_state import Storage
 from cluster.agent.alloc_directories import inside
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.channel_client import AnswerRefused
+from cluster.agent.disk_archive import ArchiveRefused, packed
 from cluster.agent.log_stream import Window, framed, plain, read_file
 from scheduler.structs.wire import Wire
 
@@ -52,6 +53,7 @@ class FileAnswers:
             "fs.cat": self._cat,
             "fs.readat": self._cat,
             "fs.stream": self._stream,
+            "alloc.data": self._data,
         }
 
     async def _list(self, body: Body) -> AsyncIterator[bytes]:
@@ -63,6 +65,20 @@ class FileAnswers:
         except NotADirectoryError:
             raise AnswerRefused(f"{call.path}: not a directory", 400) from None
         yield msgspec.json.encode(entries)
+
+    async def _data(self, body: Body) -> AsyncIterator[bytes]:
+        """For another node, where the allocation's replacement is: the server alone asks."""
+        alloc_id = msgspec.convert(body, FileCall).alloc_id
+        entry, directories = self.host.entries.get(alloc_id), self.storage.directories(alloc_id)
+        if entry is None or directories is None or not directories.root.is_dir():
+            raise AnswerRefused(f'Unknown allocation "{alloc_id}"', 404)
+        if not entry.runner.is_terminal:
+            raise AnswerRefused("the allocation before still runs", 400)
+        try:
+            async for piece in packed(directories.root):
+                yield piece
+        except ArchiveRefused as problem:
+            raise AnswerRefused(str(problem), 500) from problem
 
     async def _stat(self, body: Body) -> AsyncIterator[bytes]:
         _, place = self._place(body)

@@ -4,7 +4,7 @@ In: messages of `protocol`. Out: answers, or `CallFailed`. Knows no loop and no 
 """
 
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 import httpx
@@ -162,6 +162,20 @@ class ServerLink:
         body = encode(message)
         timeout = message.wait_s + WAIT_MARGIN_S
         return await self._call("POST", "lookups", LookedUp, content=body, timeout=timeout)
+
+    async def data_of(self, alloc_id: str) -> AsyncIterator[bytes]:
+        """The archive of what the allocation before left on another node. Raises CallFailed."""
+        shown = self.identity.shown if self.identity is not None else self.secret
+        headers = {"Authorization": f"Bearer {shown}"}
+        try:
+            async with self._client.stream("GET", f"data/{alloc_id}", headers=headers) as answer:
+                if answer.status_code >= 400:
+                    await answer.aread()
+                    raise CallFailed(_reason(answer), answer.status_code)
+                async for piece in answer.aiter_bytes():
+                    yield piece
+        except httpx.HTTPError as problem:
+            raise CallFailed(f"{type(problem).__name__}: {problem}") from problem
 
     async def close(self) -> None:
         await self._client.aclose()

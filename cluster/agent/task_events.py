@@ -38,6 +38,10 @@ def setting_up(now: int) -> TaskEvent:
     )
 
 
+#: The data of the allocation before comes from another node.
+MIGRATING = "Migrating Disk"
+
+
 def downloading(now: int, received: int = 0, expected: int = 0) -> TaskEvent:
     """Its artifacts are fetched; how far that is, in bytes, once anything came."""
     if not received:

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from cluster.agent import endpoints
+from cluster.agent.data_endpoint import give_data
 from cluster.agent.drain_endpoint import give_drain, take_drain
 from cluster.agent.endpoints import endpoint
 from cluster.agent.lookup_endpoint import give_lookups
@@ -18,6 +19,7 @@ urlpatterns = [
     path("drain", endpoint("POST", take_drain)),
     path("drain/status", endpoint("GET", give_drain)),
     path("identity", endpoint("POST", give_identity)),
+    path("data/<str:alloc_id>", give_data),
     path("services", endpoint("POST", take_services)),
     path("lookups", endpoint("POST", give_lookups)),
     path("events", endpoint("POST", endpoints.take_events)),

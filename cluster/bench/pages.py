@@ -24,7 +24,7 @@ from cluster.bench.browser import signed_in
 from cluster.bench.connection import Connection
 from cluster.bench.job_forms import job_form
 from cluster.bench.page_budgets import PAGES, named
-from cluster.bench.pages_record import OF_A_NODE, chain_name
+from cluster.bench.pages_record import OF_A_NODE, chain_name, volume_name
 from cluster.bench.scenario import Figures, Options, WrongCount
 from cluster.bench.stack import Stack
 from cluster.bench.target import Target
@@ -119,6 +119,7 @@ def _ids(aim: Target, connection: Connection) -> dict[str, str]:
         "node": node["ID"],
         "quota": "team",
         "variable": _VARIABLE,
+        "volume": volume_name(0),
         "policy": connection.get("/v1/acl/policies")[0]["Name"],
         "rehearsal": asked["ID"],
         "staged": staged["ID"],

@@ -18,8 +18,10 @@ from cluster.store.writer import DjangoStateStore
 from scheduler.access.caller import CLUSTER
 from scheduler.ports import Change
 from scheduler.state.events import WriteKind
+from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
+from scheduler.structs.host_volume import DynamicVolume, VolumeState
 from scheduler.structs.node import Node
 
 #: Allocations on each node, each of another job: a lost node makes so many evaluations.
@@ -28,6 +30,7 @@ OF_A_NODE = 10
 _STRIDE = 100
 _RACK, _MHZ, _MB = 50, 16_000, 65_536
 _CHAIN_JOB = "job-0"
+_VOLUMES = 600
 
 
 def fill_pages(nodes: int, lost: int, chain: int) -> None:
@@ -43,6 +46,13 @@ def fill_pages(nodes: int, lost: int, chain: int) -> None:
             write_evaluations(change, _chain(chain, now, status))
 
         store.write(WriteKind.EVALUATION_UPDATED, work, now=now)
+    volumes = [_volume(number, made[-1 - number % len(made)], now) for number in range(_VOLUMES)]
+
+    def keep(change: Change) -> None:
+        for volume in volumes:
+            change.put(HOST_VOLUMES, volume)
+
+    store.write(HOST_VOLUMES.upserted, keep, now=now)
     ids = NumberedIDs()
     for node in made[:lost]:
         mark_node_unresponsive(store, node.id, look="pages", by=CLUSTER, now=clock.now(), ids=ids)
@@ -71,6 +81,25 @@ def _chain(length: int, now: int, status: EvalStatus) -> list[Evaluation]:
         )
         for place, name in enumerate(names)
     ]
+
+
+def _volume(number: int, node: Node, now: int) -> DynamicVolume:
+    return DynamicVolume(
+        id=volume_name(number),
+        namespace="default",
+        name=f"data-{number}",
+        plugin_id="mkdir",
+        node_id=node.id,
+        node_pool=node.node_pool,
+        state=VolumeState.UNAVAILABLE,
+        create_time=now,
+        modify_time=now,
+    )
+
+
+def volume_name(number: int) -> str:
+    """The id of a volume of the record."""
+    return identifier(f"volume {number}")
 
 
 def chain_name(number: int) -> str:

@@ -165,9 +165,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     EphemeralDisk: {
         **rows("sticky"),
         **rows("size_mb", why="counted when placing; nothing limits what is written"),
-        "migrate": Row(
-            Fate.WARNS, "data moves on one node only: from another node nothing is fetched yet"
-        ),
+        **rows("migrate", why="data comes from another node while that one answers"),
     },
     TaskGroup: {
         **rows("name count update migrate constraints affinities spreads restart_policy"),

@@ -22,7 +22,9 @@ from scheduler.structs.identity import DEFAULT_NAMESPACE
 
 READ, CREATE, DELETE = "host-volume-read", "host-volume-create", "host-volume-delete"
 #: Rows of the list.
-MOST_LISTED = 500
+MOST_LISTED = 200
+#: Of more nodes what their configurations offer is not told: every node would have to be read.
+MOST_NODES = 500
 _STATES = {
     VolumeState.READY: "running",
     VolumeState.PENDING: "pending",
@@ -37,7 +39,6 @@ class VolumeLine(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     tone: str
     node: str
-    users: int
     size: str
 
 
@@ -53,16 +54,19 @@ class StaticLine(msgspec.Struct, frozen=True, kw_only=True):
 def volumes_page(reader: RecordReader, viewer: Viewer, *, named: str = "") -> dict[str, Any]:
     """The context of the list: volumes whose name, id or node begins so."""
     listed = sorted(_listed(reader, viewer), key=lambda each: (each.namespace, each.name, each.id))
-    lines = [_line(reader, viewer, each) for each in listed]
-    found = [line for line in lines if _is_named(line, named)]
+    found = [each for each in listed if _is_named(reader, viewer, each, named)]
+    reader.preload(nodes={each.node_id for each in found[:MOST_LISTED]})
+    few_nodes = viewer.access.reads("node") and _has_few_nodes(reader)
     strong, rest = _told(listed, viewer.chosen)
     return {
-        "lines": found[:MOST_LISTED],
+        "lines": [_line(reader, viewer, each) for each in found[:MOST_LISTED]],
         "found": len(found),
         "left_out": max(len(found) - MOST_LISTED, 0),
         "there": len(listed),
         "named": named,
-        "statics": _statics(reader) if viewer.access.reads("node") else [],
+        "statics": _statics(reader) if few_nodes else [],
+        "has_many_nodes": viewer.access.reads("node") and not few_nodes,
+        "most_nodes": MOST_NODES,
         "strong": strong,
         "rest": rest,
         "crumbs": crumbs(("Volumes", "")),
@@ -98,7 +102,7 @@ def form_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     return {
         "places": sorted(name for name in names if viewer.access.allows(name, CREATE)),
         "namespace": viewer.chosen or DEFAULT_NAMESPACE,
-        "plugins": _plugins(reader),
+        "plugins": _plugins(reader) if _has_few_nodes(reader) else [],
         "modes": [mode.value for mode in AccessMode],
         "attachments": [mode.value for mode in AttachmentMode],
         "crumbs": crumbs(("Volumes", "/volumes/"), ("New", "")),
@@ -136,14 +140,19 @@ def _line(reader: RecordReader, viewer: Viewer, volume: DynamicVolume) -> Volume
         url=url_of(volume),
         tone=_STATES[volume.state],
         node=(node.name or node.id) if node else "",
-        users=sum(1 for _ in users_of(reader, volume)),
         size=size_text(volume.capacity_bytes),
     )
 
 
-def _is_named(line: VolumeLine, beginning: str) -> bool:
-    volume = line.volume
-    return any(text.startswith(beginning) for text in (volume.name, volume.id, line.node))
+def _is_named(reader: RecordReader, viewer: Viewer, volume: DynamicVolume, beginning: str) -> bool:
+    if not beginning or volume.name.startswith(beginning) or volume.id.startswith(beginning):
+        return True
+    node = reader.node(volume.node_id) if viewer.access.reads("node") else None
+    return node is not None and node.name.startswith(beginning)
+
+
+def _has_few_nodes(reader: RecordReader) -> bool:
+    return reader.node_tally()["nodes"] <= MOST_NODES
 
 
 def _statics(reader: RecordReader) -> list[StaticLine]:

@@ -151,12 +151,6 @@ CASES = [
         'scaling of task "g.t": kept with the job; nothing here resizes tasks by it',
         id="scaling",
     ),
-    pytest.param(
-        in_group(EphemeralDisk={"Migrate": True}),
-        'ephemeral_disk.migrate of group "g": data moves on one node only:'
-        " from another node nothing is fetched yet",
-        id="migrated disk",
-    ),
 ]
 
 
