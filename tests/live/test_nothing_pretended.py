@@ -65,7 +65,6 @@ def job(job_id, group=None, **task):
             "artifact.source",
             {"Artifacts": [{"GetterSource": "s3::https://127.0.0.1:9/nothing.tgz"}]},
         ),
-        ("identity", {"Identities": [{"Name": "other"}]}),
     ],
 )
 def test_a_rollout_of_what_cannot_be_carried_out_fails_and_names_it(world, name, fields):
