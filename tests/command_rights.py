@@ -43,7 +43,6 @@ ROWS = (
     CommandRow("join-token", RECORD),
     CommandRow("login-link", RECORD),
     CommandRow("audit", RECORD),
-    CommandRow("openapi", NOTHING),
     CommandRow("runtraces", RECORD),
 )
 

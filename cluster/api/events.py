@@ -12,7 +12,7 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 
 from cluster.api.callers import caller_of
 from cluster.api.encode import to_plain, with_additions
-from cluster.api.parameters import unsigned
+from cluster.api.parameters import LARGEST_STORED, unsigned
 from cluster.api.request import Call
 from cluster.api.stubs import allocation_without_job, evaluation_form
 from cluster.api.variables import variable_form
@@ -343,4 +343,4 @@ def _start(call: Call) -> int:
     if index is None:
         problem = f'strconv.Atoi: parsing "{text}": invalid syntax'
         raise OperationRefused(f"Unable to parse index: {problem}")
-    return index
+    return min(index, LARGEST_STORED)

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from cluster.api.blocking_read import answer_read
 from cluster.api.encode import to_plain
 from cluster.api.paging import Rows, page_of_rows, read_listing
-from cluster.api.parameters import quoted, read_flag, unsigned
+from cluster.api.parameters import LARGEST_STORED, quoted, read_flag, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found
 from cluster.api.services import forms
@@ -143,9 +143,11 @@ async def job_submission(call: Call, job_id: str) -> HttpResponse:
     """GET /v1/job/<id>/submission?version=N: the text a version came as."""
     call.require("read-job")
     key = call.key_of_job(job_id)
-    version = unsigned(call.query.get("version", ""))
-    if version is None:
+    asked = unsigned(call.query.get("version", ""))
+    if asked is None:
         raise OperationRefused("Unable to parse job submission version parameter")
+    # No job has so many versions, and no column could be asked for more.
+    version = min(asked, LARGEST_STORED)
 
     def work(reader: RecordReader) -> Found:
         submission = reader.get(JOB_SUBMISSIONS, (key, version))

@@ -17,6 +17,8 @@ _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 _INT64 = 2**63
 _UINT64 = 2**64
 _INT32 = 2**31
+#: What a column holds at most.
+LARGEST_STORED = _INT64 - 1
 
 
 def read_flag(query: QueryDict, name: str) -> bool | None:

@@ -17,7 +17,7 @@ OPEN = {"/login/", "/admin/jsi18n/"}
 OF_PROGRAMS = ("/v1/", "/.well-known/")
 #: What every program may know, whatever token it shows (access.md 8.7).
 OPEN_TO_PROGRAMS = {
-    "/v1/status/leader", "/v1/status/peers", "/v1/regions", "/v1/agent/health",
+    "/v1/openapi.json", "/v1/status/leader", "/v1/status/peers", "/v1/regions", "/v1/agent/health",
     # Asked before one signs in; and who one is without a token.
     "/v1/acl/auth-methods", "/v1/acl/token/self",
     # Sums; names in them are for who reads agents. That there is no license.

@@ -13,13 +13,14 @@ import schemathesis
 from django.core.management import call_command
 from django.urls import re_path
 
-from cluster.api import urls
+from cluster.api import events, urls
 from cluster.api.encode_rules import COMPUTED
 from cluster.api.openapi.computed_fields import COMPUTED_FIELDS
 from cluster.api.openapi.document import make_document
 from cluster.api.openapi.parameters import PARAMETERS
 from cluster.api.openapi.route_paths import paths_of
 from cluster.api.request import door
+from tests.cluster.api.clients import first_lines
 from tests.cluster.api.conformance import differences, document
 from tests.operation_rights import MODULE, module
 
@@ -153,3 +154,21 @@ JOB = {
 def test_an_answer_that_is_not_in_it_is_told(method, path, answer, told):
     found = differences(method, path, answer)
     assert (bool(found), told in "".join(found)) == (bool(told), True)
+
+
+#: What no column of the record could hold.
+HUGE = [2**63 - 1, 2**63, 2**64 - 1]
+
+
+@pytest.mark.parametrize("number", HUGE)
+async def test_numbers_beyond_any_column_are_of_nothing(api, job, number):
+    answer = await api.get(f"/v1/job/{job.id}/submission", version=str(number))
+    assert (answer.status, answer.text) == (404, "job source not found")
+
+
+@pytest.mark.parametrize("number", HUGE)
+async def test_a_stream_from_an_index_beyond_any_column_begins(api, number, monkeypatch):
+    monkeypatch.setattr(events, "HEARTBEAT_S", 0.05)
+    answer = await api.get("/v1/event/stream", index=str(number))
+    # The second line comes after the log was asked.
+    assert await first_lines(answer, 2) == [{}, {}]
