@@ -185,12 +185,12 @@ def test_every_problem_is_told_at_once_with_its_key_and_line(tmp_path):
         tmp_path,
         'nmae = "n1"\nserver {\n  enabled = true\n}\nclient {\n  gc_interval = "1m"\n'
         '  node_klass = "x"\n  memory_total_mb = "much"\n  min_dynamic_port = 70000\n'
-        '  meta = "rack"\n  reserved = 3\n}\nplugin "docker" {\n  config { }\n}\n',
+        '  meta = "rack"\n  reserved = 3\n}\nplugin "java" {\n  config { }\n}\n',
     )
     assert sorted(line.split(": ")[0] + " " + line.split(": ")[1] for line in told) == sorted([
         ":1 nmae", ":2 server", ":6 client.gc_interval", ":7 client.node_klass",
         ":8 client.memory_total_mb", ":9 client.min_dynamic_port", ":10 client.meta",
-        ":11 client.reserved", ":13 plugin.docker",
+        ":11 client.reserved", ":13 plugin.java",
     ])  # fmt: skip
     text = "\n".join(told)
     assert 'nmae: there is no such key. Did you mean "name"?' in text
