@@ -28,7 +28,7 @@ from cluster.store.short_reads import (
     on_the_loop,
 )
 from cluster.store.snapshot_cache import SnapshotCache
-from cluster.store.transactions import read_transaction
+from cluster.store.transactions import dropping_a_broken, read_transaction
 from cluster.store.writer import DjangoStateStore, index_of
 from cluster.store.writer_thread import WriterThread
 from scheduler.state.events import EventFrame
@@ -145,10 +145,11 @@ class StoreAccess(DjangoStateStore):
             return ()
         if newest < index or newest > index + MOST_ROWS:
             raise NotShort
-        with read_transaction(connection):
-            if event_log.bytes_since(connection, index) > MOST_BYTES:
-                raise NotShort
-            return event_log.frames_since(connection, index, MOST_ROWS)
+        with dropping_a_broken(connection):
+            found = event_log.small_frames_since(connection, index, MOST_ROWS, MOST_BYTES)
+        if found is None:
+            raise NotShort
+        return found
 
     def close(self) -> None:
         """End the threads and close their connections."""

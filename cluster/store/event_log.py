@@ -1,9 +1,10 @@
 """The event log: frames since an index, and keeping the log within its bounds.
 
-In: a connection inside a read transaction, or for trimming an ordinary one. Out: frames.
+In: a connection; a list of frames is one statement, which sees one state by itself. Out: frames.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -29,11 +30,17 @@ def events_since(
     ]
 
 
-def bytes_since(connection: BaseDatabaseWrapper, index: int) -> int:
-    """The size of all frames with a larger index."""
+def small_frames_since(
+    connection: BaseDatabaseWrapper, index: int, limit: int, most_bytes: int
+) -> list[EventFrame] | None:
+    """As `frames_since`; None when they are more bytes than that."""
     with plain_cursor(connection) as cursor:
-        cursor.execute(statements.SUM_EVENTS, (index,))
-        return int(cursor.fetchone()[0])
+        cursor.execute(statements.READ_SMALL_EVENTS, (most_bytes, index, limit))
+        rows = cursor.fetchall()
+        _require_whole(cursor, rows, index)
+    if sum(size for *_, size in rows) > most_bytes:
+        return None
+    return [frame_codec.decode_frame(*row) for *row, _ in rows]
 
 
 def _rows_since(
@@ -42,9 +49,14 @@ def _rows_since(
     with plain_cursor(connection) as cursor:
         cursor.execute(statements.READ_EVENTS, (index, limit))
         rows: list[tuple[int, int, str, bytes]] = cursor.fetchall()
-        if not rows or rows[0][0] != index + 1:
-            cursor.execute(statements.READ_OLDEST_EVENT)
-            oldest = int(cursor.fetchone()[0])
-            if index + 1 < oldest:
-                raise StaleSnapshot(f"events before {oldest} were trimmed")
+        _require_whole(cursor, rows, index)
     return rows
+
+
+def _require_whole(cursor: Any, rows: Sequence[tuple[Any, ...]], index: int) -> None:
+    """That what follows `index` was not trimmed. Raises StaleSnapshot."""
+    if not rows or rows[0][0] != index + 1:
+        cursor.execute(statements.READ_OLDEST_EVENT)
+        oldest = int(cursor.fetchone()[0])
+        if index + 1 < oldest:
+            raise StaleSnapshot(f"events before {oldest} were trimmed")

@@ -128,8 +128,12 @@ APPEND_EVENT = 'INSERT INTO event ("index", at, kind, body, size) VALUES (%s, %s
 READ_EARLIER_EVENTS = (
     'SELECT "index", body FROM event WHERE "index" <= %s ORDER BY "index" DESC LIMIT %s'
 )
-SUM_EVENTS = 'SELECT COALESCE(SUM(size), 0) FROM event WHERE "index" > %s'
 READ_OLDEST_EVENT = "SELECT oldest_event FROM state_index WHERE id = 1"
 READ_EVENTS = (
     'SELECT "index", at, kind, body FROM event WHERE "index" > %s ORDER BY "index" LIMIT %s'
+)
+#: Bodies that are too large are not even read.
+READ_SMALL_EVENTS = (
+    'SELECT "index", at, kind, CASE WHEN size <= %s THEN body END, size FROM event'
+    ' WHERE "index" > %s ORDER BY "index" LIMIT %s'
 )

@@ -69,7 +69,7 @@ def writes_patiently(write: Callable[[], Result]) -> Result:
 @contextmanager
 def write_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """A transaction that fails at once when another one is writing (SQLite)."""
-    with _dropping_a_broken(connection):
+    with dropping_a_broken(connection):
         if connection.vendor == "sqlite" and not connection.in_atomic_block:
             with waiting_for(connection, 0), transaction.atomic(using=connection.alias):
                 yield
@@ -101,7 +101,7 @@ def read_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
         if connection.vendor == "sqlite"
         else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     )
-    with _dropping_a_broken(connection), plain_cursor(connection) as cursor:
+    with dropping_a_broken(connection), plain_cursor(connection) as cursor:
         cursor.execute(begin)
         try:
             yield
@@ -134,7 +134,7 @@ def give_back(connection: BaseDatabaseWrapper) -> None:
 
 
 @contextmanager
-def _dropping_a_broken(connection: BaseDatabaseWrapper) -> Iterator[None]:
+def dropping_a_broken(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """A connection whose server went away is closed, so that the next use opens a new one."""
     try:
         yield

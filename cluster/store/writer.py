@@ -21,7 +21,12 @@ from cluster.store.ports import RecordReader
 from cluster.store.reader import DjangoStateReader
 from cluster.store.record_reader import DjangoRecordReader
 from cluster.store.row_writer import RowWriter
-from cluster.store.transactions import read_transaction, write_transaction, writes_patiently
+from cluster.store.transactions import (
+    dropping_a_broken,
+    read_transaction,
+    write_transaction,
+    writes_patiently,
+)
 from cluster.store.write_group import group_of_thread
 from scheduler.access.caller import CLUSTER, Caller
 from scheduler.errors import Fenced
@@ -94,7 +99,7 @@ class DjangoStateStore(StateStore):
         connection = connections[self.alias]
         if index_of(connection) == index:
             return []
-        with read_transaction(connection):
+        with dropping_a_broken(connection):
             return event_log.frames_since(connection, index, limit)
 
     def _write_once(

@@ -4,11 +4,12 @@ import asyncio
 import threading
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connections
 
 from cluster.store import frame_codec
 from cluster.store.hints import IndexHints
-from cluster.store.short_reads import MOST_ROWS
+from cluster.store.short_reads import MOST_ROWS, on_the_loop
+from scheduler.errors import StaleSnapshot
 from scheduler.state.events import WriteKind
 from tests.builders import make_node
 
@@ -103,6 +104,34 @@ async def test_few_small_frames_are_read_on_the_loop(access, monkeypatch):
     frames = await access.aframes_since(1)
     assert [frame.index for frame in frames] == list(range(2, MOST_ROWS + 4))
     assert here not in seen
+
+
+async def test_frames_with_many_bytes_are_read_on_a_thread(access, monkeypatch):
+    await access.awrite_call(add_node, 1, now=1)
+    found = await access.aframes_since(1)
+    monkeypatch.setattr("cluster.store.access.MOST_BYTES", 10)
+    assert await access.aframes_since(1) == list(found), "read by a thread, the same"
+
+
+async def test_frames_are_read_by_two_statements_and_no_transaction(access):
+    await access.awrite_call(add_node, 1, now=1)
+    said = []
+    # On the loop as it reads: Django keeps another connection for what runs within one.
+    connection = on_the_loop(lambda: connections[access.alias])
+    on_the_loop(connection.ensure_connection)
+    connection.connection.set_trace_callback(said.append)
+    assert [frame.index for frame in await access.aframes_since(1)] == [2]
+    connection.connection.set_trace_callback(None)
+    assert [each.split()[0] for each in said] == ["SELECT", "SELECT"]
+
+
+async def test_frames_that_were_trimmed_are_said_to_be_missing(access):
+    await access.awrite_call(add_node, 1, now=1)
+    trim = "UPDATE state_index SET oldest_event = 3"
+    await access.acall(lambda: connections[access.alias].cursor().execute(trim))
+    await access.acall(lambda: connections[access.alias].cursor().execute("DELETE FROM event"))
+    with pytest.raises(StaleSnapshot):
+        await access.aframes_since(1)
 
 
 def test_hints_never_keep_a_writer_waiting():
