@@ -6,6 +6,7 @@ In: a request. Out: the language in force for whatever answers it, and the heade
 from collections.abc import Awaitable, Callable
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
@@ -38,6 +39,11 @@ class language:  # noqa: N801 - a middleware factory, named like a function
 def language_of(request: HttpRequest) -> str:
     """For what is made on another thread, where no language is in force yet."""
     return getattr(request, "LANGUAGE_CODE", translation.get_language())
+
+
+def known_language(code: str) -> str:
+    """A language that pages are in, by its code; English for any other."""
+    return code if code in dict(settings.LANGUAGES) else str(settings.LANGUAGE_CODE)
 
 
 async def _awaited(answer: Awaitable[HttpResponseBase], chosen: str) -> HttpResponseBase:

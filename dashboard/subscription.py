@@ -15,6 +15,8 @@ class Subscription(msgspec.Struct, frozen=True):
     namespaces: frozenset[str] | None
     #: What its viewers may do with it: the buttons that are offered (`dashboard.rights`).
     may: frozenset[str] = frozenset()
+    #: The language it is told in.
+    language: str = "en"
 
     @property
     def topic(self) -> str:

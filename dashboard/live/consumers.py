@@ -16,6 +16,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from cluster.store.health import HEALTH
 from cluster.store.ports import RecordReader
+from dashboard.languages import known_language
 from dashboard.live.entitlement import DOORKEEPER, SocketEnd, entitlement_of
 from dashboard.live.hub import HUB
 from dashboard.live.messages import TopicRefused, TroubleTold, encoded
@@ -44,6 +45,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         self._tasks: list[asyncio.Task[None]] = []
         self._sent = 0
         self._seen = 0
+        self._language = known_language("")
         #: A page takes a connection on which nothing is told for one without trouble.
         self._told: Trouble | None = None
 
@@ -67,6 +69,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         self._tasks = [asyncio.create_task(self._write(), name="live writer")]
         HEALTH.listen(self._show_trouble)
         self._show_trouble()
+        self._language = known_language(query.get("language", [""])[0])
         person = await database_sync_to_async(person_of)(user)
         access = person.access
         namespaces = await HUB.read(lambda reader: visible_namespaces(reader, access))
@@ -79,10 +82,11 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
             return authorise(kind, key, looker, reader)
 
         try:
-            subscription = await HUB.read(permitted)
+            permission = await HUB.read(permitted)
         except BadTopic as problem:
             self.deliver(encoded(TopicRefused(topic=topic_text(kind, key), reason=str(problem))))
             return
+        subscription = msgspec.structs.replace(permission, language=self._language)
         await HUB.join(self, subscription, since)
 
     def _show_trouble(self) -> None:

@@ -5,12 +5,16 @@ neither the record nor when to tell; the hub does.
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Protocol
+
+from django.utils.translation import override
 
 from cluster.store.ports import RecordReader
 from dashboard.feeds.feed import Feed
 from dashboard.feeds.pieces import Piece
 from dashboard.live.messages import Frame, Hint, Message, Reload, encoded
+from scheduler.state.events import EventFrame
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +43,28 @@ class Group:
         self._whole: tuple[int, tuple[Piece, ...]] | None = None
         self._returns: dict[int, str] = {}
 
+    def load(self, reader: RecordReader) -> None:
+        """Read what the feed must know."""
+        with self.in_its_language():
+            self.feed.load(reader)
+
+    def observe(self, frame: EventFrame) -> None:
+        """Take note of one committed write."""
+        with self.in_its_language():
+            self.feed.observe(frame)
+
+    def standing(self, now: int) -> tuple[Piece, ...]:
+        """What every viewer gets on joining."""
+        with self.in_its_language():
+            return self.feed.standing(now)
+
+    def replay(
+        self, frames: Sequence[EventFrame], reader: RecordReader, now: int
+    ) -> tuple[Piece, ...]:
+        """The rows that these frames changed, for one viewer who missed them."""
+        with self.in_its_language():
+            return self.feed.replay(frames, reader, now)
+
     def begun_anew(self, feed: Feed, index: int) -> "Group":
         """The same viewers before another feed."""
         group = Group(feed, index)
@@ -58,13 +84,19 @@ class Group:
     def whole(self, reader: RecordReader, index: int, now: int) -> tuple[Piece, ...]:
         """Everything the feed shows, made once per index however many viewers come back."""
         if self._whole is None or self._whole[0] != index:
-            self._whole = index, self.feed.everything(reader, now)
+            with self.in_its_language():
+                self._whole = index, self.feed.everything(reader, now)
         return self._whole[1]
+
+    def in_its_language(self) -> override:
+        """What is told inside is told in the language of the viewers' pages."""
+        return override(self.feed.subscription.language)
 
     def render(self, reader: RecordReader | None, now: int) -> None:
         """Make the pieces of one flush. A fault here costs this group a reload, no other."""
         try:
-            self._pieces = self.feed.flush(reader, now)
+            with self.in_its_language():
+                self._pieces = self.feed.flush(reader, now)
         except Exception:
             logger.exception("action=live-render-failed topic=%s", self.feed.subscription.topic)
             self.feed.forget_told()

@@ -159,8 +159,9 @@ class Hub:
 
     async def _opened(self, subscription: Subscription) -> Group:
         feed = self._feed_for(subscription)
-        await self._frames().read(feed.load)
-        group = self.groups[subscription] = Group(feed, self.index)
+        group = Group(feed, self.index)
+        await self._frames().read(group.load)
+        self.groups[subscription] = group
         return group
 
     async def _catch_up(self, viewer: PageSocket, group: Group, since: int) -> None:
@@ -176,11 +177,11 @@ class Hub:
         touched = [
             frame for frame in frames if any(group.feed.concerns(event) for event in frame.events)
         ]
-        pieces = group.feed.standing(now)
+        pieces = group.standing(now)
         if touched:
             pieces = await self._frames().read(
                 lambda reader: (
-                    group.feed.replay(touched, reader, now) + group.whole(reader, self.index, now)
+                    group.replay(touched, reader, now) + group.whole(reader, self.index, now)
                 )
             )
         topic = group.feed.subscription.topic
@@ -263,7 +264,7 @@ class Hub:
             return Work.FLUSHED
         for frame in frames:
             for group in self.groups.values():
-                group.feed.observe(frame)
+                group.observe(frame)
         self._recent.extend(frames)
         hinted = self._take_hints(hints)
         now = self.now()
@@ -340,7 +341,7 @@ class Hub:
 
         def load(reader: RecordReader) -> int:
             for feed in feeds.values():
-                feed.load(reader)
+                Group(feed, 0).load(reader)
             return reader.index
 
         self.index = await self._frames().read(load)

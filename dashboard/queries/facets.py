@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from dashboard.queries.list_kind import CLUSTER, BesideFound, Facet, ListKind
 from dashboard.queries.list_wish import ALL, NAMESPACE, ListWish
@@ -132,7 +133,7 @@ class FacetCounts:
         has_further = facet.name in self._beside.further
         every = FacetChoice(
             value="",
-            word="all",
+            word=gettext("all"),
             count=total,
             url=self._url(facet, ""),
             is_current=not chosen,
@@ -155,7 +156,9 @@ class FacetCounts:
         )  # fmt: skip
 
     def _word(self, facet: Facet, value: str) -> str:
-        return self._beside.words.get((facet.name, value)) or facet.words.get(value, value)
+        told = self._beside.words.get((facet.name, value))
+        # Names that people gave are told as they are.
+        return told or (gettext(facet.words[value]) if value in facet.words else value)
 
     @staticmethod
     def _listed(facet: Facet, counts: Counter[str], chosen: str) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
@@ -16,7 +17,7 @@ from dashboard.outcomes import short_outcome
 from dashboard.queries.node_events import told_event
 from dashboard.rollout_words import ended_told
 from dashboard.rollouts import progress_of
-from dashboard.wording import count_of
+from dashboard.wording import number
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.deployment import Deployment
@@ -109,9 +110,11 @@ def _folded(members: list[Happening]) -> Happening:
     texts = {each.text for each in members}
     return msgspec.structs.replace(
         members[0],
-        name=count_of(len(members), "evaluation"),
+        name=gettext("{count} evaluations").format(count=number(len(members))),
         url=f"/stories/{members[0].story_id}/",
-        text=f"of one story: {texts.pop()}" if len(texts) == 1 else "of one story",
+        text=gettext("of one story: {told}").format(told=texts.pop())
+        if len(texts) == 1
+        else gettext("of one story"),
         sign="",
         eval_id="",
     )
@@ -160,9 +163,11 @@ def _of_deployment(deployment: Deployment, frame: EventFrame) -> Iterator[Happen
     if begins or not deployment.is_active:
         yield Happening(
             index=frame.index, at=frame.at, kind="deployment", status=deployment.status.value,
-            name=f"Rollout of {deployment.job_id} v{deployment.job_version}",
+            name=gettext("Rollout of {job} v{version}").format(
+                job=deployment.job_id, version=deployment.job_version
+            ),
             url=f"/deployments/{deployment.id}/",
-            text="begins" if begins else ended_told(progress_of(deployment)),
+            text=gettext("begins") if begins else ended_told(progress_of(deployment)),
             sign="" if begins else ":",
         )  # fmt: skip
 
@@ -179,16 +184,17 @@ def _of_allocation(alloc: Allocation, frame: EventFrame) -> Iterator[Happening]:
     why = (last.display_message or last.message) if last is not None else ""
     yield Happening(
         index=frame.index, at=frame.at, kind="allocation", status="failed", name=alloc.name,
-        url=f"/allocations/{alloc.id}/", text=f"failed: {why}" if why else "failed",
+        url=f"/allocations/{alloc.id}/",
+        text=gettext("failed: {why}").format(why=why) if why else gettext("failed"),
     )  # fmt: skip
 
 
 def _of_job(job: Job, frame: EventFrame, *, is_gone: bool) -> Iterator[Happening]:
     told = {
-        WriteKind.JOB_REGISTERED: f"v{job.version} was submitted",
-        WriteKind.JOB_REVERTED: f"goes back to an earlier version, as v{job.version}",
-        WriteKind.JOB_DISPATCHED: "was dispatched",
-        WriteKind.JOB_DEREGISTERED: "was purged" if is_gone else "was stopped",
+        WriteKind.JOB_REGISTERED: gettext("v{version} was submitted").format(version=job.version),
+        WriteKind.JOB_REVERTED: gettext("goes back, as v{version}").format(version=job.version),
+        WriteKind.JOB_DISPATCHED: gettext("was dispatched"),
+        WriteKind.JOB_DEREGISTERED: gettext("was purged") if is_gone else gettext("was stopped"),
     }
     for kind, text in told.items():
         if frame.kind == kind:

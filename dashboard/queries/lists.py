@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_columns import is_in_columns
@@ -127,13 +128,22 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
         return self.wish.changed(filter="", **kept).address(self.kind.path)
 
     @property
+    def told_empty(self) -> list[str]:
+        """What is said, and offered, where there is nothing at all, in the page's language."""
+        icon, title, text, *rest = self.kind.empty
+        url, action = rest or ("", "")
+        return [icon, gettext(title), gettext(text), url, gettext(action) if action else ""]
+
+    @property
     def no_match(self) -> str:
         """Why there is no row."""
         if self.problem is not None:
-            return "The expression cannot be read; see above."
+            return gettext("The expression cannot be read; see above.")
         if self.looked_at:
-            return f"None of {count_of(self.looked_at, 'row')} looked at fits; there are more."
-        return f"No {self.kind.one} in what you may see fits this now."
+            told = gettext("None of {count} rows looked at fits; there are more.")
+            return told.format(count=number(self.looked_at))
+        told = gettext("No {thing} in what you may see fits this now.")
+        return told.format(thing=gettext(self.kind.one))
 
     @property
     def heads(self) -> list[ListHead]:
@@ -163,15 +173,28 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
     def _part(self) -> str:
         shown = number(self.shown)
         if self.problem is not None:
-            return "nothing shown: the expression cannot be read"
+            return gettext("nothing shown: the expression cannot be read")
         if self.looked_at:
-            where = "the next" if self.wish.after else "the first"
-            return f"{shown} found among {where} {number(self.looked_at)}"
+            told = (
+                gettext("{shown} found among the next {count}")
+                if self.wish.after
+                else gettext("{shown} found among the first {count}")
+            )
+            return told.format(shown=shown, count=number(self.looked_at))
         if not self.wish.narrows:
-            return f"{shown} shown" if self.shown < self.total else "all shown"
-        if self.fitting is None:
-            return f"{shown}{' and more' if self.next_url else ''} of {number(self.total)} fit"
-        return f"{number(self.fitting)} of {number(self.total)} fit"
+            is_part = self.shown < self.total
+            return (
+                gettext("{shown} shown").format(shown=shown) if is_part else gettext("all shown")
+            )
+        of = number(self.total)
+        if self.fitting is not None:
+            return gettext("{count} of {total} fit").format(count=number(self.fitting), total=of)
+        told = (
+            gettext("{count} and more of {total} fit")
+            if self.next_url
+            else gettext("{count} of {total} fit")
+        )
+        return told.format(count=shown, total=of)
 
 
 class _Read(NamedTuple):

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from django.utils.translation import gettext, ngettext
+
 from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryFilter
 from dashboard.queries.list_kind import CLUSTER, Folded, RowContexts
 from dashboard.queries.list_wish import ListWish, narrowed, space_of
@@ -136,10 +138,18 @@ def _told(reader: RecordReader, namespaces: Namespaces, *, reads_nodes: bool) ->
 
 def _strong(running: int, held_up: int, total: int, *, has_more: bool) -> str:
     if not running:
-        return f"No story runs; {number(total)} told." if total else "No story yet."
-    told = count_of(running, "story runs", "stories run")
-    of = f" of the newest {number(MOST_RANKED)}" if has_more else ""
-    return f"{told}; {number(held_up)}{of} may need a person." if held_up else f"{told}."
+        none = gettext("No story runs; {total} told.") if total else gettext("No story yet.")
+        return none.format(total=number(total))
+    told = ngettext("{count} story runs", "{count} stories run", running)
+    told = told.format(count=number(running))
+    if not held_up:
+        return f"{told}."
+    needy = (
+        gettext("{told}; {held_up} of the newest {most} may need a person.")
+        if has_more
+        else gettext("{told}; {held_up} may need a person.")
+    )
+    return needy.format(told=told, held_up=number(held_up), most=number(MOST_RANKED))
 
 
 def seen_namespaces(namespaces: Namespaces, *, reads_nodes: bool) -> Namespaces:

@@ -17,6 +17,7 @@ from django.template.loader import render_to_string
 from django.urls import resolve
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from cluster.installation import typed, typed_start
 from cluster.page_addresses import job_edit_url, job_url
@@ -27,6 +28,7 @@ from dashboard.graphs.drawing import DrawnGraph
 from dashboard.graphs.geometry import Graph
 from dashboard.labels import Label, label_for
 from dashboard.rights import word_of
+from dashboard.script_texts import script_texts
 from dashboard.tour import TourStep, step_of
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
@@ -134,7 +136,7 @@ def state(kind: str, status: str, word: str = "") -> dict[str, Any]:
 
 
 def _mark(label: Label, word: str) -> dict[str, Any]:
-    return {"label": label, "word": word or label.word}
+    return {"label": label, "word": word or gettext(label.word)}
 
 
 @register.inclusion_tag("dashboard/partials/_notice.html")
@@ -221,6 +223,12 @@ def job_link(namespace: str, job_id: str) -> SafeString:
     if not job_id:
         return _none()
     return format_html('<a href="{}">{}</a>', job_url(JobKey(namespace, job_id)), job_id)
+
+
+@register.simple_tag(name="script_texts")
+def texts_of_scripts() -> dict[str, str]:
+    """What the scripts show, in the page's language; nothing in English."""
+    return script_texts()
 
 
 @register.simple_tag

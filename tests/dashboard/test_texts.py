@@ -6,6 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.labels import LABELS
+from dashboard.queries.evaluations import evaluation_tabs
+from dashboard.queries.list_kinds import KINDS
+from dashboard.script_texts import TEXTS
+from dashboard.stories.names import KINDS as STORY_KINDS
+from dashboard.table_texts import TABLE_TEXTS
+
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 #: Marked, or not shown.
@@ -56,6 +63,30 @@ def unmarked(source):
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
 def test_every_text_of_a_template_is_marked(path):
     assert unmarked(path.read_text()) == []
+
+
+def test_every_text_of_the_scripts_is_marked_and_no_other():
+    named = {
+        text
+        for path in (ROOT / "static/js").rglob("*.js")
+        for text in re.findall(r'gettext\("((?:[^"\\\\]|\\\\.)*)"', path.read_text())
+        if path.name != "texts.js"
+    }
+    assert named == set(TEXTS)
+    # What the scripts put in is named alike everywhere.
+    assert all(re.fullmatch(r"[^{}]*(\{[a-z]+\}[^{}]*)*", text) for text in TEXTS)
+
+
+def test_every_word_of_a_table_is_marked_and_no_other():
+    words = {label.word for labels in LABELS.values() for label in labels.values()}
+    words |= {word.word for word in STORY_KINDS.values()}
+    words |= {tab["word"] for tab in evaluation_tabs("/")}
+    for kind in KINDS.values():
+        words |= {kind.one, *(column.word for column in kind.columns)}
+        words |= {each.word for each in (*kind.facets, *kind.fields)}
+        words |= {word for facet in kind.facets for word in facet.words.values()}
+        words |= {kind.empty[place] for place in (1, 2, 4) if place < len(kind.empty)}
+    assert words == set(TABLE_TEXTS)
 
 
 def test_a_text_that_is_not_marked_is_found():

@@ -2,6 +2,7 @@
 // Of a graph that live frames have drawn anew, the text stands on the page as it is served now.
 
 import { toast } from "./toast.js";
+import { gettext } from "../texts.js";
 
 const redrawn = new Set();
 
@@ -13,9 +14,9 @@ export function attachCopy() {
     const graph = button.closest("[data-graph-tools]")?.dataset.graphTools;
     try {
       const text = redrawn.has(graph) ? await copiedFresh(graph) : await copied(textOf(button));
-      toast(button.dataset.copied ?? `Copied ${text.length > 40 ? "the text" : text}`);
+      toast(button.dataset.copied ?? text.length > 40 ? gettext("Copied the text") : gettext("Copied {text}", { text }));
     } catch (error) {
-      toast(error instanceof Stale ? error.message : "The browser did not allow copying", "failed");
+      toast(error instanceof Stale ? error.message : gettext("The browser did not allow copying"), "failed");
     }
   });
 }
@@ -53,7 +54,7 @@ async function servedText(graph) {
   const answer = await fetch(location.href, { cache: "no-store" }).catch(() => null);
   const page = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
   const button = page?.querySelector(`[data-graph-tools="${CSS.escape(graph)}"] [data-copy]`);
-  if (!button) throw new Stale("The server did not give the text: try again");
+  if (!button) throw new Stale(gettext("The server did not give the text: try again"));
   return button.dataset.copy;
 }
 

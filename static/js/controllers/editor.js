@@ -2,6 +2,7 @@
 // [data-editor] holds the textarea; its form, problems and examples are found by data attributes.
 
 import { createEditor } from "../../vendor/codemirror/editor.js";
+import { gettext } from "../texts.js";
 
 const PAUSE_MS = 150;
 
@@ -21,7 +22,7 @@ function attachEditor(holder) {
     parent: mount,
     text: area.value,
     language: languageOf(area.value, holder.dataset.language),
-    label: area.getAttribute("aria-label") ?? "Job file",
+    label: area.getAttribute("aria-label") ?? gettext("Job file"),
     nonce: holder.dataset.nonce,
     onChange(text) {
       area.value = text;
@@ -45,7 +46,7 @@ function markReview(isOld) {
   for (const part of document.querySelectorAll("[data-review]")) part.toggleAttribute("data-stale", isOld);
   for (const button of document.querySelectorAll("[data-review-run]")) {
     button.disabled = isOld;
-    button.textContent = isOld ? "Plan the new text first" : "Run what you reviewed";
+    button.textContent = isOld ? gettext("Plan the new text first") : gettext("Run what you reviewed");
   }
 }
 
@@ -77,7 +78,7 @@ function useExample(holder, editor, area, button) {
   const text = document.getElementById(button.dataset.example)?.textContent ?? "";
   // Stored as JSON so that the text needs no escaping rules of its own.
   const next = JSON.parse(text);
-  if ("unsaved" in holder.dataset && !confirm("Replace the text in the editor by the example?")) return;
+  if ("unsaved" in holder.dataset && !confirm(gettext("Replace the text in the editor by the example?"))) return;
   editor.setText(next);
   editor.setLanguage(languageOf(next));
   area.value = next;
@@ -112,8 +113,8 @@ function showProblems(holder, editor, problems) {
 export function told(problems) {
   const warnings = problems.filter((problem) => problem.severity === "warning").length;
   const errors = problems.length - warnings;
-  const parts = [errors === 1 ? "1 problem" : `${errors || "no"} problems`];
-  if (warnings) parts.push(warnings === 1 ? "1 warning" : `${warnings} warnings`);
+  const parts = [errors === 1 ? gettext("1 problem") : errors ? gettext("{count} problems", { count: errors }) : gettext("no problems")];
+  if (warnings) parts.push(warnings === 1 ? gettext("1 warning") : gettext("{count} warnings", { count: warnings }));
   return parts.join(", ");
 }
 
@@ -128,7 +129,7 @@ function item(problem) {
   use.setAttribute("href", problem.severity === "warning" ? "#i-warning" : "#i-failed");
   icon.append(use);
   const place = document.createElement("span");
-  place.append(problem.line ? link(problem) : problem.path || "The job");
+  place.append(problem.line ? link(problem) : problem.path || gettext("The job"));
   const words = document.createElement("span");
   words.className = "sub";
   words.textContent = problem.message;
@@ -141,6 +142,6 @@ function link({ line, column }) {
   anchor.href = `#line-${line}`;
   anchor.dataset.line = line;
   anchor.dataset.column = column ?? 1;
-  anchor.textContent = column ? `Line ${line}, column ${column}` : `Line ${line}`;
+  anchor.textContent = column ? gettext("Line {line}, column {column}", { line, column }) : gettext("Line {line}", { line });
   return anchor;
 }

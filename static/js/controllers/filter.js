@@ -1,12 +1,14 @@
 // Narrows a table as one types, says how many rows are hidden; filter forms send themselves on change.
 
+import { gettext } from "../texts.js";
+
 export function attachFilter(field) {
   const body = document.getElementById(field.dataset.filter);
   if (!body) return;
   const note = document.querySelector(`[data-filter-note="${CSS.escape(field.dataset.filter)}"]`);
   const run = () => {
     const hidden = narrow([...body.children], field.value);
-    if (note) note.textContent = hidden ? `${hidden} hidden by the filter` : "";
+    if (note) note.textContent = hidden ? gettext("{count} hidden by the filter", { count: hidden }) : "";
   };
   field.addEventListener("input", run);
   field.addEventListener("keydown", (event) => {

@@ -1,20 +1,21 @@
 // Single keys: search, go to a page, next row, help. Off on request, silent while one types, never destructive.
 
 import { openPalette } from "./palette.js";
+import { gettext } from "../texts.js";
 
 const OFF = "keys-off";
 const GO_WAIT_MS = 1500;
 const HELP = [
   ["/", "search"],
-  ["Ctrl K", "go to a page or do something"],
-  ["g then a letter", "go to a page: the letters show while waiting"],
-  ["j k", "next and previous row"],
-  ["o", "open the row"],
-  ["t", "graph, timeline or table"],
-  ["Space", "pause the page"],
-  ["[ ]", "one step back and on in a story"],
+  ["Ctrl K", gettext("go to a page or do something")],
+  [gettext("g then a letter"), gettext("go to a page: the letters show while waiting")],
+  ["j k", gettext("next and previous row")],
+  ["o", gettext("open the row")],
+  ["t", gettext("graph, timeline or table")],
+  ["Space", gettext("pause the page")],
+  ["[ ]", gettext("one step back and on in a story")],
   ["y", "copy"],
-  ["?", "this list"],
+  ["?", gettext("this list")],
 ];
 let goUntil = 0;
 

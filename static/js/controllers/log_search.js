@@ -1,6 +1,8 @@
 // Finds a text in output that is shown, while more arrives: marks by ranges, so that the text stays as it is.
 // Enter goes to the later match, Shift+Enter to the earlier one; a time jumps to the first line of it.
 
+import { gettext } from "../texts.js";
+
 const TIME = /^[[("']?(?:(\d{4}-\d\d-\d\d)[T ])?(\d\d:\d\d:\d\d)/gm;
 const MOST = 5000;
 
@@ -61,7 +63,7 @@ export class LogSearch {
   show() {
     const wanted = this.find.value;
     const count = this.ranges.length;
-    const words = !wanted ? "" : !count ? "not in what is shown" : this.current < 0 ? `${count} matches` : `${this.current + 1} of ${count} matches`;
+    const words = !wanted ? "" : !count ? gettext("not in what is shown") : this.current < 0 ? gettext("{count} matches", { count }) : gettext("{place} of {count} matches", { place: this.current + 1, count });
     if (this.told.textContent !== words) this.told.textContent = words;
     if (!CSS.highlights) return;
     CSS.highlights.set("found", new Highlight(...this.ranges));
@@ -71,16 +73,16 @@ export class LogSearch {
   // To the first line of that time or a later one; a time without a day is of the newest line's day.
   toTime() {
     const wanted = /^(?:(\d{4}-\d\d-\d\d)[T ])?(\d\d:\d\d)(?::(\d\d))?$/.exec(this.at.value.trim());
-    if (!wanted) return this.say("write a time as 14:05 or 14:05:30");
+    if (!wanted) return this.say(gettext("write a time as 14:05 or 14:05:30"));
     const times = [...this.text.textContent.matchAll(TIME)];
-    if (!times.length) return this.say("no line shown begins with a time");
+    if (!times.length) return this.say(gettext("no line shown begins with a time"));
     const stamp = `${wanted[1] ?? times.at(-1)[1] ?? ""} ${wanted[2]}:${wanted[3] ?? "00"}`;
     const found = times.find((time) => `${time[1] ?? ""} ${time[2]}` >= stamp);
-    if (!found) return this.say("nothing was written then or later");
+    if (!found) return this.say(gettext("nothing was written then or later"));
     const range = rangeAt(this.text, found.index, found[0].length);
     this.text.scrollTop += range.getBoundingClientRect().top - this.text.getBoundingClientRect().top;
     this.text.dispatchEvent(new Event("scroll"));
-    this.say(`at ${found[2]}`);
+    this.say(gettext("at {time}", { time: found[2] }));
   }
 
   say(words) {

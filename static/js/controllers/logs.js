@@ -1,6 +1,7 @@
 // Follows a task's output, or a file: [data-logs] names the address; the text goes in as text, never as markup.
 
 import { LogSearch } from "./log_search.js";
+import { gettext } from "../texts.js";
 
 const KEPT = 200_000;
 const RETRY_MS = [1000, 2000, 4000, 8000];
@@ -10,7 +11,7 @@ export function attachLogs(panel) {
   if (!("logsWaits" in panel.dataset)) return log.open();
   const begin = panel.querySelector("[data-logs-begin]");
   begin.hidden = false;
-  log.say("press Follow to see what is added", "not followed");
+  log.say(gettext("press Follow to see what is added"), gettext("not followed"));
   begin.addEventListener("click", () => log.another());
 }
 
@@ -73,11 +74,11 @@ class Log {
       if (answer.status !== 200) return this.refused(answer, await answer.text());
       this.clear();
       this.failures = 0;
-      this.say("following live", "Nothing written yet.");
+      this.say(gettext("following live"), gettext("Nothing written yet."));
       await this.read(answer.body.getReader());
-      this.say("ended", "Nothing was written.");
+      this.say(gettext("ended"), gettext("Nothing was written."));
     } catch (error) {
-      if (error.name !== "AbortError") this.again("connection lost, trying again");
+      if (error.name !== "AbortError") this.again(gettext("connection lost, trying again"));
     }
   }
 

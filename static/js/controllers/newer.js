@@ -1,5 +1,7 @@
 // Asks now and then whether a list that is not followed has grown; shows the link that loads it again.
 
+import { gettext } from "../texts.js";
+
 const EVERY_MS = 10_000;
 
 export function attachNewer(link) {
@@ -10,7 +12,7 @@ export function attachNewer(link) {
       if (!answer.ok) return;
       const { newer, is_all: isAll } = await answer.json();
       link.hidden = !newer;
-      link.textContent = `${newer}${isAll ? "" : " and more"} new: show`;
+      link.textContent = isAll ? gettext("{count} new: show", { count: newer }) : gettext("{count} and more new: show", { count: newer });
     } catch {
       // Away for a moment; the live badge says so.
     }

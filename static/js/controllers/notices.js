@@ -1,6 +1,8 @@
 // Notifications of the browser, by own choice: asked for by a click on the account's page and never else.
 // Of all open pages one asks the server; what was told is kept in this browser, so that nothing is told twice.
 
+import { gettext } from "../texts.js";
+
 const EVERY_MS = 15_000;
 const MOST_AT_ONCE = 3;
 const ON = "bivouac:notices";
@@ -40,7 +42,7 @@ async function tell(isFirst) {
   localStorage.setItem(TOLD, JSON.stringify(answer.notices.map((notice) => notice.key)));
   for (const notice of fresh.slice(0, MOST_AT_ONCE)) show(notice.title, notice.text, notice.key, notice.path);
   const more = fresh.length - MOST_AT_ONCE;
-  if (more > 0) show(`${more} more may need a person`, "All of them stand on Now.", "more", "/");
+  if (more > 0) show(gettext("{count} more may need a person", { count: more }), gettext("All of them stand on Now."), "more", "/");
   return answer.wants;
 }
 
@@ -61,15 +63,15 @@ export function attachNotices(panel) {
     const isDenied = can && Notification.permission === "denied";
     on.hidden = !can || isDenied || isOn();
     off.hidden = !isOn();
-    if (!can) status.textContent = "this browser shows none here";
-    else if (isDenied) status.textContent = "this browser was told to show none; its own settings for this site change that";
-    else status.textContent = isOn() ? "on in this browser, while a page of Bivouac is open" : "off in this browser";
+    if (!can) status.textContent = gettext("this browser shows none here");
+    else if (isDenied) status.textContent = gettext("this browser was told to show none; its own settings for this site change that");
+    else status.textContent = isOn() ? gettext("on in this browser, while a page of Bivouac is open") : gettext("off in this browser");
   };
   on.addEventListener("click", async () => {
     if ((await Notification.requestPermission()) === "granted") {
       localStorage.setItem(ON, "on");
       await tell(true);
-      show("Bivouac tells you here", "What holds already is not told; what is new will be.", "on", "/");
+      show(gettext("Bivouac tells you here"), gettext("What holds already is not told; what is new will be."), "on", "/");
       watchNotices();
     }
     draw();

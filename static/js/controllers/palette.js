@@ -1,6 +1,7 @@
 // The command palette: every page of the navigation, every button of this page, jobs and nodes, by words.
 
 import { hitsOf } from "./search.js";
+import { gettext } from "../texts.js";
 
 let entries = [];
 let chosen = 0;
@@ -39,7 +40,7 @@ function prepare(dialog, field) {
 // Pages from the navigation, then what this page offers; destructive buttons only open their dialogs.
 function known() {
   const pages = [...document.querySelectorAll("[data-nav] a")].map((link) => ({
-    word: `Go to ${link.title}`,
+    word: gettext("Go to {page}", { page: link.title }),
     key: link.dataset.go ? `g ${link.dataset.go}` : "",
     run: () => link.click(),
   }));
@@ -47,7 +48,7 @@ function known() {
     .filter((element) => wordOf(element) && !element.closest("dialog") && element.checkVisibility())
     .map((element) => ({ word: wordOf(element), key: keyOf(element), run: () => element.click() }));
   const theme = document.querySelector('[data-controller="theme"]');
-  const rest = theme ? [{ word: "Change theme", key: "", run: () => theme.click() }] : [];
+  const rest = theme ? [{ word: gettext("Change theme"), key: "", run: () => theme.click() }] : [];
   return [...pages, ...actions, ...rest];
 }
 
@@ -64,7 +65,7 @@ function show(dialog, text) {
   entries = known().filter((entry) => words.every((word) => entry.word.toLowerCase().includes(word)));
   if (text.trim()) {
     const address = `/search/?${new URLSearchParams({ q: text.trim() })}`;
-    entries.push({ word: `Search for ${text.trim()}`, key: "/", run: () => location.assign(address) });
+    entries.push({ word: gettext("Search for {text}", { text: text.trim() }), key: "/", run: () => location.assign(address) });
   }
   list(dialog);
   choose(dialog, 0);

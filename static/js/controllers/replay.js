@@ -2,6 +2,7 @@
 // shows of that moment takes the place of what is here. Nothing is computed in the browser.
 
 import { toast } from "./toast.js";
+import { gettext } from "../texts.js";
 
 // Quiet hours take no room, and a burst is still seen.
 const LONGEST_MS = 3000;
@@ -17,7 +18,7 @@ export function attachReplay(form) {
   let timer = 0;
 
   const place = () => Number(track.value);
-  const told = () => track.setAttribute("aria-valuetext", `event ${place() + 1} of ${stops.length}, ${clock(stops[place()][1])}`);
+  const told = () => track.setAttribute("aria-valuetext", gettext("event {place} of {count}, {time}", { place: place() + 1, count: stops.length, time: clock(stops[place()][1]) }));
 
   function go(position) {
     track.value = String(Math.min(Math.max(position, 0), stops.length - 1));
@@ -41,7 +42,7 @@ export function attachReplay(form) {
         history.replaceState(null, "", address);
       } catch {
         stop();
-        toast("The server did not answer: try again", "failed");
+        toast(gettext("The server did not answer: try again"), "failed");
       }
     }
     isAsking = false;
@@ -52,14 +53,14 @@ export function attachReplay(form) {
     clearTimeout(timer);
     timer = 0;
     button.setAttribute("aria-pressed", "false");
-    button.setAttribute("aria-label", "Play from here");
+    button.setAttribute("aria-label", gettext("Play from here"));
     button.querySelector("use").setAttribute("href", "#i-play");
   }
 
   function play() {
     if (place() >= stops.length - 1) go(0);
     button.setAttribute("aria-pressed", "true");
-    button.setAttribute("aria-label", "Stop playing");
+    button.setAttribute("aria-label", gettext("Stop playing"));
     button.querySelector("use").setAttribute("href", "#i-pause");
     const tick = () => {
       if (!form.isConnected || place() >= stops.length - 1) return stop();

@@ -1,8 +1,10 @@
 // While nothing can be changed, what would change something is greyed, says why and does nothing.
 // It stays focusable, so that its reason is read; what somebody wrote stays as it is.
 
+import { gettext } from "../texts.js";
+
 const CHANGES = 'form[method="post"] button[type="submit"], button[data-confirm]';
-const WHY = "Nothing can be changed now: see the notice at the top of the page";
+const WHY = gettext("Nothing can be changed now: see the notice at the top of the page");
 let isOn = false;
 
 export function attachStandstill() {

@@ -2,6 +2,7 @@
 // Styles become attributes, because the policy of the page it came from allows no inline style.
 
 import { toast } from "../controllers/toast.js";
+import { gettext } from "../texts.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SCALE = 2;
@@ -24,7 +25,7 @@ export async function copyPicture(holder, kind) {
     const plain = new Blob([text], { type: "text/plain" });
     const item = kind === "png" ? { "image/png": picture } : { "text/plain": plain };
     await navigator.clipboard.write([new ClipboardItem(item)]);
-    toast(`Copied as ${kind.toUpperCase()}`);
+    toast(gettext("Copied as {kind}", { kind: kind.toUpperCase() }));
   } catch {
     await saveInstead(picture, `${holder.dataset.graph}.${kind}`);
   }
@@ -34,7 +35,7 @@ async function saveInstead(picture, name) {
   try {
     save(await picture, name);
   } catch {
-    toast("Too large for PNG: copy as SVG");
+    toast(gettext("Too large for PNG: copy as SVG"));
   }
 }
 
@@ -45,7 +46,7 @@ function save(blob, name) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  toast(`Saved as ${name}`);
+  toast(gettext("Saved as {name}", { name }));
 }
 
 export function svgText(svg) {

@@ -1,6 +1,8 @@
 // How long after its commit a change stands on the screen: measured here, told in the tile of Now.
 // Clocks differ; instants come in this machine's time, as far as the fastest beat shows it.
 
+import { gettext } from "../texts.js";
+
 const KEPT = 200;
 const STRETCHES = 12;
 const WIDTH = 80;
@@ -33,6 +35,6 @@ function tell(tile) {
     return `${Math.round(x)},${Math.round(HEIGHT - 2 - ((HEIGHT - 4) * value) / top)}`;
   });
   tile.querySelector("[data-screen-p95]").textContent = `${Math.round(p95(taken))} ms`;
-  tile.querySelector("[data-screen-told]").textContent = `of ${taken.length} drawn here`;
+  tile.querySelector("[data-screen-told]").textContent = gettext("of {count} drawn here", { count: taken.length });
   tile.querySelector("[data-screen-line]").setAttribute("points", points.join(" "));
 }

@@ -4,6 +4,7 @@ import { setStandstill } from "../controllers/standstill.js";
 import { LiveSocket } from "./socket.js";
 import { measureFrames } from "./measured.js";
 import { applyPieces, say } from "./swap.js";
+import { gettext } from "../texts.js";
 
 const ICONS = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "pause" };
 const TONES = { live: "live", "catching-up": "scheduling", offline: "offline", paused: "paused" };
@@ -13,8 +14,8 @@ const RELOAD_PAUSE = 10_000;
 const LONGEST_PAUSE = 300_000;
 const OVER_FOR = 30_000;
 const NOT_AGAIN = {
-  "signed-out": "You are signed out: load the page again to sign in.",
-  refused: "The server does not keep this page current: load it again.",
+  "signed-out": gettext("You are signed out: load the page again to sign in."),
+  refused: gettext("The server does not keep this page current: load it again."),
 };
 const NARROW_SPACE = "\u202f";
 
@@ -45,6 +46,7 @@ class LivePage {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     this.socket = new LiveSocket({
       url: `${scheme}://${location.host}/live`,
+      language: document.documentElement.lang,
       topics,
       index,
       on: {
@@ -134,20 +136,22 @@ class LivePage {
   #word(state, measure) {
     switch (state) {
       case "live":
-        if (this.isMenuOnly) return "menu live";
-        return `live ${measure < 1000 ? `${Math.round(measure)} ms` : `${(measure / 1000).toFixed(1)} s`}`;
+        if (this.isMenuOnly) return gettext("menu live");
+        return gettext("live {lag}", {
+          lag: measure < 1000 ? `${Math.round(measure)} ms` : `${(measure / 1000).toFixed(1)} s`,
+        });
       case "catching-up":
-        if (this.#since) return `connecting, showing ${clock(this.#since)}`;
-        if (this.isMenuOnly) return "as loaded";
-        return measure > 0 ? `catching up ${grouped(measure)} behind` : "connecting";
+        if (this.#since) return gettext("connecting, showing {time}", { time: clock(this.#since) });
+        if (this.isMenuOnly) return gettext("as loaded");
+        return measure > 0 ? gettext("catching up {count} behind", { count: grouped(measure) }) : gettext("connecting");
       case "paused":
-        return measure > 0 ? `paused ${grouped(measure)} new` : "paused";
+        return measure > 0 ? gettext("paused {count} new", { count: grouped(measure) }) : gettext("paused");
       case "signed-out":
-        return "signed out";
+        return gettext("signed out");
       case "refused":
-        return "not live";
+        return gettext("not live");
       default:
-        return `offline, showing ${clock(this.#since ?? new Date())}`;
+        return gettext("offline, showing {time}", { time: clock(this.#since ?? new Date()) });
     }
   }
 
@@ -160,10 +164,10 @@ class LivePage {
     if (this.banner) {
       this.banner.querySelector("[data-stale-since]").textContent = clock(this.#since);
       this.banner.querySelector("[data-stale-retry]").textContent =
-        NOT_AGAIN[state] ?? `Trying again in ${Math.max(1, Math.round(delay / 1000))} s.`;
+        NOT_AGAIN[state] ?? gettext("Trying again in {seconds} s.", { seconds: Math.max(1, Math.round(delay / 1000)) });
     }
     document.querySelector("[data-status-line]")?.setAttribute("aria-live", "assertive");
-    say(`Offline since ${clock(this.#since)}.`);
+    say(gettext("Offline since {time}.", { time: clock(this.#since) }));
   }
 
   #online(before) {
@@ -176,7 +180,7 @@ class LivePage {
     // Trouble is told before anything else: a line that begins without it is one without trouble.
     if (this.#toldOn !== this.socket.connection) this.#trouble("", "");
     document.querySelector("[data-status-line]")?.setAttribute("aria-live", "polite");
-    if (wasStale && before) say("Live again.");
+    if (wasStale && before) say(gettext("Live again."));
   }
 
   // What does not work now; when it is over that is said for a while.
@@ -189,8 +193,8 @@ class LivePage {
     banner.hidden = false;
     banner.dataset.state = strong ? "failed" : "complete";
     banner.querySelector("use").setAttribute("href", strong ? "#i-warning" : "#i-complete");
-    banner.querySelector("[data-trouble-strong]").textContent = strong || "This is over.";
-    banner.querySelector("[data-trouble-text]").textContent = strong ? text : "Everything works again.";
+    banner.querySelector("[data-trouble-strong]").textContent = strong || gettext("This is over.");
+    banner.querySelector("[data-trouble-text]").textContent = strong ? text : gettext("Everything works again.");
     if (!strong) this.#overTimer = setTimeout(() => (banner.hidden = true), OVER_FOR);
   }
 
@@ -221,7 +225,7 @@ class LivePage {
     this.socket.skipTo(index);
     const notice = document.querySelector("[data-older-notice]");
     if (notice) notice.hidden = false;
-    say("Parts of this page are older.");
+    say(gettext("Parts of this page are older."));
   }
 }
 

@@ -22,8 +22,9 @@ export class LiveSocket {
   #skew = Infinity;
   #liveFrom = Infinity;
 
-  constructor({ url, topics, index, on }) {
+  constructor({ url, topics, index, language, on }) {
     this.url = url;
+    this.language = language;
     this.topics = topics;
     this.on = on;
     this.lag = 0;
@@ -42,6 +43,7 @@ export class LiveSocket {
     this.#socket?.close();
     this.connection += 1;
     const query = new URLSearchParams({ index: String(this.index), topics: this.topics.join(",") });
+    if (this.language && this.language !== "en") query.set("language", this.language);
     const socket = new WebSocket(`${this.url}?${query}`);
     this.#socket = socket;
     this.#received = this.#reported = 0;

@@ -2,6 +2,7 @@
 
 import { drawGraph, flashEdges, patchGraph } from "../graphs/svg.js";
 import { arrange } from "./rows.js";
+import { gettext } from "../texts.js";
 
 const ROW_LIMIT = 200;
 const FOCUSABLE = "a, button, input, select, summary, textarea, [tabindex]";
@@ -188,7 +189,7 @@ function announceAbove(container) {
     holder.prepend(pill);
   }
   pill.dataset.count = String(Number(pill.dataset.count ?? 0) + 1);
-  pill.textContent = `${pill.dataset.count} new`;
+  pill.textContent = gettext("{count} new", { count: pill.dataset.count });
 }
 
 function swapped(element) {

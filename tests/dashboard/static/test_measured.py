@@ -8,7 +8,8 @@ from tests.dashboard.static.test_browser import SOCKET, frame
 TILE = """<ul><li data-screen><span data-screen-p95>-</span><svg><polyline data-screen-line
 points=""/></svg>
 <span data-screen-told>none</span></li></ul><p id="here">old</p>"""
-TELL = "(message) => window.tell(message)"
+#: Told in the page itself: what the test's own line costs must not count.
+TELL = "([message, ago]) => window.tell({ ...message, at: Date.now() - ago + 5000 })"
 SHOWN = "document.querySelector('[data-screen]').innerText.trim().split(/\\s+/).join(' ')"
 DRAWN = """() => new Promise((done) =>
   requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"""
@@ -29,15 +30,13 @@ def line(tab, address, pages):
 
 def told(line, since, index, ago):
     """A frame with a change that was committed so many ms ago, by the server's clock."""
-    at = line.evaluate(f"Date.now() - {ago} + 5000")
-    line.evaluate(TELL, {**frame(since, index, PIECE), "at": at})
+    line.evaluate(TELL, [frame(since, index, PIECE), ago])
     line.evaluate(DRAWN)
     return line.evaluate(SHOWN)
 
 
 def beat(line, index):
-    at = line.evaluate("Date.now() + 5000")
-    line.evaluate(TELL, {"type": "beat", "index": index, "at": at})
+    line.evaluate(TELL, [{"type": "beat", "index": index}, 0])
 
 
 def test_what_was_committed_since_the_line_is_live_is_measured(line):
