@@ -7,8 +7,10 @@ from urllib.parse import urlencode
 import pytest
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
+from django.test import override_settings
 from msgspec.structs import replace
 
+from cluster import settings as whole_settings
 from cluster.operations import session_socket
 from cluster.operations.acl_tokens import put_new_token
 from cluster.operations.agent_calls import LINKS, AgentRefused
@@ -109,7 +111,9 @@ def agent():
 
 
 def socket_to(path, secret, *, origin=None, **query):
-    from cluster.asgi import application
+    # Made once, by whichever test comes first: for others with the middleware of pages.
+    with override_settings(MIDDLEWARE=whole_settings.MIDDLEWARE):
+        from cluster.asgi import application
 
     headers = [(b"x-nomad-token", secret.encode())] if secret else []
     headers += [(b"origin", origin.encode())] if origin else []
