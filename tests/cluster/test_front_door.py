@@ -9,6 +9,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import HttpResponse
 from django.urls import path
 
+from cluster import front_door
 from cluster.api.faults import answer_fault
 from cluster.front_door import Gate, LeanHandler, StaticFiles
 
@@ -154,8 +155,8 @@ async def test_static_files_of_project_and_admin_are_served_with_validators():
     assert (await ask_static("GET", "/static/admin/css/base.css"))[0] == 200
 
 
-async def test_a_file_that_an_upgrade_exchanged_is_served_whole(tmp_path, settings):
-    settings.BASE_DIR = tmp_path
+async def test_a_file_that_an_upgrade_exchanged_is_served_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(front_door, "SHARED_FILES", tmp_path)
     script = tmp_path / "static" / "main.js"
     script.parent.mkdir()
     script.write_text("old")

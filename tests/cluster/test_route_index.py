@@ -21,7 +21,8 @@ def sample(pattern):
     """A path that a route of ours matches, with words in place of its groups."""
     text = pattern.removeprefix("^").removesuffix(r"\Z")
     text = re.sub(r"\(\?P<\w+>(\w+)(\|[\w|-]+)?\)", r"\1", text)
-    return re.sub(r"\(\?P<\w+>[^)]*\)|\[[^\]]*\][*+]", "some", text)
+    text = re.sub(r"\(\?P<\w+>[^)]*\)|\[[^\]]*\][*+]", "some", text)
+    return text.replace("\\.", ".")
 
 
 def seen(match):
@@ -39,7 +40,8 @@ def test_it_finds_what_django_finds(path):
 
 def test_nearly_every_route_is_found_by_its_word():
     paths = [f"/v1/{sample(str(route.pattern))}" for route in urlpatterns]
-    assert sum(INDEX.resolve(path) is None for path in paths) <= 2
+    # Two that begin with more than a word, which are rarely asked, and the one for any word.
+    assert sum(INDEX.resolve(path) is None for path in paths) <= 3
 
 
 def test_a_route_of_any_word_keeps_its_place():

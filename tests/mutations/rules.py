@@ -124,11 +124,8 @@ _TEXTS: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "feasibility/volumes.py": [
-        ("    if volume.sticky:", "    if False:"),
-        (
-            "{_READ_WRITE, _READ_ONLY} if volume.read_only else {_READ_WRITE}",
-            "{_READ_WRITE, _READ_ONLY}",
-        ),
+        ("        if self._ask.sticky:", "        if False:"),
+        ("return self._ask.read_only or what == _READ_WRITE", "return True"),
         ("    if not volume.per_alloc:", "    if True:"),
     ],
     "feasibility/devices.py": [

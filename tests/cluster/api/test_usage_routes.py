@@ -82,7 +82,9 @@ async def test_rows_of_a_machine_are_its_agents(placed, connect):
     connect(NODES[0], NodeRows(since=5, now=25, machine=ROWS))
     told = (await placed.get("/v1/client/usage", node_id=NODES[0].id)).json
     assert told["Machine"]["CPUTicks"] == [None, 5.0]
-    assert (await placed.get("/v1/client/usage", node_id="none")).status == 404
+    unknown = "ffffffff-0000-0000-0000-000000000000"
+    assert (await placed.get("/v1/client/usage", node_id=unknown)).status == 404
+    assert (await placed.get("/v1/client/usage", node_id="none")).status == 400
     assert (await placed.get("/v1/client/usage", node_id=NODES[1].id)).status == 404
 
 

@@ -247,4 +247,5 @@ async def test_actions_of_tasks_are_listed(api):
     assert (await api.get("/v1/job/none/actions")).json == []
     unknown = await api.get("/v1/job/nope/actions")
     assert (unknown.status, unknown.text) == (400, 'Unknown job "nope"')
-    assert (await api.get("/v1/job/web/action")).status == 501
+    bare = await api.get("/v1/job/web/action")
+    assert (bare.status, bare.text) == (400, "websocket connection not found in context")

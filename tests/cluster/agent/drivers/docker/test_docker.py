@@ -101,14 +101,15 @@ async def test_it_is_called_by_task_and_allocation_and_carries_labels(driver, la
     }
 
 
-async def test_a_stop_asks_first_and_then_forces(driver, launch):
-    handle, ending = await run(driver, launch("trap 'exit 5' TERM; while :; do sleep 0.05; done"))
+async def test_a_stop_asks_first_and_then_forces(driver, launch, directories):
+    waits = "echo up; while :; do sleep 0.05; done"
+    handle, ending = await run(driver, launch(f"trap 'exit 5' TERM; {waits}"))
     await until(lambda: driver.measure(handle, ProcessTable()))
-    await asyncio.sleep(0.2)
+    await until(lambda: output(directories) == "up\n")
     await driver.stop(handle, 5, "")
     assert (await ending).exit_code == 5
-    handle, ending = await run(driver, launch("trap '' INT; while :; do sleep 0.05; done", "2"))
-    await asyncio.sleep(0.2)
+    handle, ending = await run(driver, launch(f"trap '' INT; {waits}", "00000002"))
+    await until(lambda: output(directories) == "up\nup\n")
     await driver.stop(handle, 0.3, "SIGINT")
     assert (await ending).exit_code in (137, 143)
 
