@@ -1,8 +1,10 @@
 """One Bivouac and one browser for the whole story."""
 
+import contextlib
 import shutil
 
 import pytest
+from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import sync_playwright
 
 from cluster.bench.stack import Stack
@@ -59,7 +61,9 @@ def pytest_runtest_makereport(item, call):
     report = yield
     visitor = item.funcargs.get("visitor")
     if visitor is not None and call.when == "call" and report.failed:
-        visitor.picture(f"failed-{item.name}")
+        # A page that hangs must not take the rest of the run with it.
+        with contextlib.suppress(PlaywrightError):
+            visitor.picture(f"failed-{item.name}")
     return report
 
 

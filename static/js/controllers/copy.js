@@ -14,7 +14,7 @@ export function attachCopy() {
     const graph = button.closest("[data-graph-tools]")?.dataset.graphTools;
     try {
       const text = redrawn.has(graph) ? await copiedFresh(graph) : await copied(textOf(button));
-      toast(button.dataset.copied ?? text.length > 40 ? gettext("Copied the text") : gettext("Copied {text}", { text }));
+      toast(button.dataset.copied ?? (text.length > 40 ? gettext("Copied the text") : gettext("Copied {text}", { text })));
     } catch (error) {
       toast(error instanceof Stale ? error.message : gettext("The browser did not allow copying"), "failed");
     }

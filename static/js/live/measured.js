@@ -25,6 +25,10 @@ export function p95(values) {
   return ordered[Math.min(Math.floor(ordered.length * 0.95), ordered.length - 1)];
 }
 
+function span(milliseconds) {
+  return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
+}
+
 function tell(tile) {
   const size = Math.ceil(taken.length / STRETCHES);
   const parts = [];
@@ -34,7 +38,7 @@ function tell(tile) {
     const x = (place * WIDTH) / Math.max(parts.length - 1, 1);
     return `${Math.round(x)},${Math.round(HEIGHT - 2 - ((HEIGHT - 4) * value) / top)}`;
   });
-  tile.querySelector("[data-screen-p95]").textContent = `${Math.round(p95(taken))} ms`;
+  tile.querySelector("[data-screen-p95]").textContent = span(p95(taken));
   tile.querySelector("[data-screen-told]").textContent = gettext("of {count} drawn here", { count: taken.length });
   tile.querySelector("[data-screen-line]").setAttribute("points", points.join(" "));
 }
