@@ -4,7 +4,7 @@ In: a volume to make, register or delete, or a question. Out: volumes with what 
 there are empty lists alone; `not_built` says the rest.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -51,11 +51,7 @@ async def list_volumes(call: Call) -> HttpResponse:
         return refusal(404, "resource not found")
     _require_reading(call)
     listing = read_listing(call.query)
-    wanted = {
-        field: call.query[name]
-        for name, field in (("node_id", "node_id"), ("node_pool", "node_pool"))
-        if call.query.get(name)
-    }
+    wanted = _fields_given(call, {"node_id": "node_id", "node_pool": "node_pool"})
 
     def work(reader: RecordReader) -> Found:
         rows = (
@@ -127,15 +123,10 @@ async def list_claims(call: Call) -> HttpResponse:
     """GET /v1/volumes/claims: the volumes that groups stick to."""
     _require_reading(call)
     listing = read_listing(call.query)
-    wanted = {
-        field: call.query[name]
-        for name, field in (
-            ("job_id", "job_id"),
-            ("task_group", "task_group_name"),
-            ("volume_name", "volume_name"),
-        )
-        if call.query.get(name)
-    }
+    fields = {
+        "job_id": "job_id", "task_group": "task_group_name", "volume_name": "volume_name",
+    }  # fmt: skip
+    wanted = _fields_given(call, fields)
 
     def work(reader: RecordReader) -> Found:
         rows = (
@@ -189,6 +180,11 @@ def visible(
 
 def _namespaces(call: Call, reader: StateReader) -> Collection[str] | None:
     return call.listed(reader, READ)
+
+
+def _fields_given(call: Call, fields: Mapping[str, str]) -> dict[str, object]:
+    """Of parameters to fields, those that the request gives, by field."""
+    return {field: call.query[name] for name, field in fields.items() if call.query.get(name)}
 
 
 def _require_reading(call: Call) -> None:

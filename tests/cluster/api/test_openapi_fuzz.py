@@ -4,8 +4,6 @@ None is answered by a fault of ours, none by a status, a form or a shape that th
 know. The short run is the same every time; the long one makes new requests by the thousand.
 """
 
-import shutil
-
 import httpx
 import pytest
 import schemathesis
@@ -18,11 +16,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from cluster.store.access import close_the_store, the_store
-from tests.cluster.api.clients import make_token, put
-from tests.cluster.api.test_shapes import ALLOC, EVAL, NODE, fill, fill_versions
+from tests.cluster.api.filled_record import filled_record
+from tests.cluster.api.test_shapes import ALLOC, EVAL, NODE
 from tests.cluster.api.web_process import web_process
-from tests.process_store import database_at
 
 CHECKS = [
     not_a_server_error,
@@ -51,14 +47,8 @@ SAY_SO = {"get_agent_health", "put_operator_snapshot"}
 def site(sqlite_template, tmp_path_factory, django_db_blocker):
     """Address and token of a web process over a small cluster with one of everything."""
     place = tmp_path_factory.mktemp("fuzzed")
-    file = place / "state.sqlite3"
-    shutil.copy(sqlite_template, file)
-    with django_db_blocker.unblock(), database_at(file):
-        store = the_store()
-        put(store, fill_versions)
-        put(store, fill)
-        secret = make_token(store, "root")
-        close_the_store()
+    with django_db_blocker.unblock():
+        secret = filled_record(place, sqlite_template)
     with web_process(place) as address:
         yield address, secret
         told = (place / "web.log").read_text(errors="replace")
