@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from cluster.agent.client import NodeClient
-from scheduler.structs.node import DriverInfo, Node, NodeEvent
+from scheduler.structs.node import DriverInfo, Node, NodeEvent, same_since
 
 PERIOD_S = 30.0
 
@@ -35,7 +35,7 @@ class SelfWatch:
     async def look_again(self) -> None:
         """Take the fingerprint once more; the machine may be slow to answer."""
         before, seen = self.node, await asyncio.to_thread(self._look)
-        drivers = _with_old_times(before.drivers, seen.drivers)
+        drivers = same_since(before.drivers, seen.drivers)
         self.node = replace(seen, drivers=drivers)
         if self.node == before:
             return
@@ -62,15 +62,3 @@ def driver_events(
         and (info.healthy, info.health_description)
         != (before[name].healthy, before[name].health_description)
     )
-
-
-def _with_old_times(
-    before: Mapping[str, DriverInfo], after: Mapping[str, DriverInfo]
-) -> dict[str, DriverInfo]:
-    """A driver that is as it was keeps the time since which it is so."""
-    kept = {}
-    for name, info in after.items():
-        old = before.get(name)
-        is_same = old is not None and replace(info, update_time=old.update_time) == old
-        kept[name] = old if old is not None and is_same else info
-    return kept

@@ -1,6 +1,9 @@
 """A node: a machine that runs allocations, as its agent describes it and as operators treat it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from scheduler.structs.device import DeviceGroup
 from scheduler.structs.identity import DEFAULT_NODE_POOL
@@ -40,6 +43,18 @@ class DriverInfo(Wire, frozen=True):
     healthy: bool = False
     health_description: str = ""
     update_time: Instant = 0
+
+
+def same_since(
+    before: Mapping[str, DriverInfo], after: Mapping[str, DriverInfo]
+) -> dict[str, DriverInfo]:
+    """`after`, where a driver that is as it was keeps the time since which it is so."""
+    kept = {}
+    for name, info in after.items():
+        old = before.get(name)
+        is_same = old is not None and replace(info, update_time=old.update_time) == old
+        kept[name] = old if old is not None and is_same else info
+    return kept
 
 
 class HostVolume(Wire, frozen=True):

@@ -83,6 +83,8 @@ def test_a_killed_agent_finds_its_tasks_again():
         until(lambda: _answers(usage), 40, "the agent knows its tasks")
         assert starts() == before
         assert cluster.places("web") == {"n1": 2}
+        # It looked at its drivers anew, and nothing was different.
+        assert cluster.triggers("web")["node-update"] == 0
 
 
 def test_metadata_said_while_a_node_runs_lets_work_in_and_outlives_the_agent():

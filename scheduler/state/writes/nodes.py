@@ -13,7 +13,7 @@ from scheduler.state.writes.node_history import with_event
 from scheduler.state.writes.volumes import follow_node
 from scheduler.structs.computed_class import computed_class
 from scheduler.structs.identity import DEFAULT_NODE_POOL
-from scheduler.structs.node import Node, NodeEvent, NodePool, NodeStatus
+from scheduler.structs.node import Node, NodeEvent, NodePool, NodeStatus, same_since
 
 _SECOND = 1_000_000_000
 _UNRESPONSIVE = frozenset({NodeStatus.DOWN, NodeStatus.DISCONNECTED})
@@ -125,6 +125,8 @@ def _kept(before: Node, node: Node) -> Node:
         ),
         last_alloc_update_index=max(before.last_alloc_update_index, node.last_alloc_update_index),
         create_index=before.create_index,
+        # An agent that starts again looks at its drivers anew: that alone is no change.
+        drivers=same_since(before.drivers, node.drivers),
     )
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster.agent.drivers.driver import healthy, unhealthy
 from cluster.operations.errors import NotFound, OperationRefused
 from cluster.operations.nodes import (
     DrainRequest,
@@ -69,6 +70,22 @@ def triggers(store, eval_ids):
     return sorted(
         (store.evaluation(each).job_id, store.evaluation(each).triggered_by) for each in eval_ids
     )
+
+
+def test_an_agent_that_starts_again_with_the_drivers_it_had_makes_no_evaluations(store, ids):
+    def register(now, **drivers):
+        seen = make_node(drivers=drivers, status=NodeStatus.READY)
+        return register_node(store, seen, secret="s", may_join=True, by=MANAGER, now=now, ids=ids)
+
+    put(store, (system_job(), None))
+    first = register(NOW, exec=healthy("exec", NOW), docker=unhealthy("no engine", NOW))
+    later = NOW + MINUTE
+    again = register(later, exec=healthy("exec", later), docker=unhealthy("no engine", later))
+    assert again.eval_ids == ()
+    assert again.node.drivers == first.node.drivers
+    changed = register(later, exec=healthy("exec", later), docker=healthy("docker", later))
+    assert triggers(store, changed.eval_ids) == [("everywhere", "node-update")]
+    assert [info.update_time for info in changed.node.drivers.values()] == [NOW, later]
 
 
 def test_a_drain_closes_the_node_and_makes_no_evaluations(store, ids, node):
