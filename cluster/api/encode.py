@@ -21,7 +21,7 @@ from cluster.api.encode_rules import (
     KEPT_EMPTY,
     LEFT_OUT,
     OMITS_ZERO,
-    WRITTEN_ADDITIONS,
+    UNASKED_ADDITIONS,
 )
 
 #: What JSON can hold.
@@ -86,7 +86,7 @@ def _struct_writer(
     constants = CONSTANTS.get(struct, {}) if only is None else {}
     computed = COMPUTED.get(struct)
     ours = ADDITIONS.get(struct, {})
-    additions = WRITTEN_ADDITIONS.get(struct, {}) | (ours if adds else {})
+    additions = UNASKED_ADDITIONS.get(struct, {}) | (ours if adds else {})
     if not adds:
         fields = [field for field in fields if field[1] not in ours]
 

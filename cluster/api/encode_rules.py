@@ -124,11 +124,13 @@ CONSTANTS: dict[type, dict[str, Any]] = {
 #: not hold one of these values.
 ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     Deployment: {"Story": ("",), "Acts": (None,)},
-    Evaluation: {"Cause": (None,), "CountedEvals": (None,), "Story": ("",)},
+    Evaluation: {"Cause": (None,), "CountedEvals": (None,)},
 }
 
-#: Additions that a caller wrote: told back to everybody, only when they hold none of these values.
-WRITTEN_ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
+#: Additions told to everybody, only when they hold none of these values: an evaluation's story, by
+#: which programs follow a cause, and what a caller wrote.
+UNASKED_ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
+    Evaluation: {"Story": ("",)},
     UpdateStrategy: {"Strategy": ("", "deployment", None)},
 }
 

@@ -121,8 +121,8 @@ def ids(world):
             "job_id": "seen",
             "path": "nomad/jobs/seen",
             "waiting_id": waiting["ID"],
-            "story_id": world.get(f"evaluation/{rolled['ID']}?additions")["Story"],
-            "held_up_id": world.get(f"evaluation/{waiting['ID']}?additions")["Story"],
+            "story_id": world.get(f"evaluation/{rolled['ID']}")["Story"],
+            "held_up_id": world.get(f"evaluation/{waiting['ID']}")["Story"],
         }
     finally:
         fleet.end(signal.SIGTERM)

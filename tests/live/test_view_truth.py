@@ -170,7 +170,7 @@ def test_open_pages_end_with_what_is_in_the_record(world, visitor):
             "first": f"/evaluations/{first}/",
             "chain": f"/chains/{first}/",
             "stories": "/stories/",
-            "story": f"/stories/{world.get(f'evaluation/{first}?additions')['Story']}/",
+            "story": f"/stories/{world.get(f'evaluation/{first}')['Story']}/",
         }
         pages = {name: opened(visitor, address) for name, address in addresses.items()}
     waiting = world.evaluation("waits", "queued-allocs", "blocked")["ID"]

@@ -19,7 +19,7 @@ from cluster.api.encode_rules import (
     KEPT_EMPTY,
     LEFT_OUT,
     OMITS_ZERO,
-    WRITTEN_ADDITIONS,
+    UNASKED_ADDITIONS,
 )
 from cluster.api.openapi.computed_fields import COMPUTED_FIELDS
 
@@ -60,7 +60,7 @@ def struct_fields(kind: type, refer: Refer, *, omits: bool | None = None) -> dic
             continue
         schema = _schema_of(hints[field.name], refer, keeps_empty=place in KEPT_EMPTY)
         may_lack = (omits and place not in KEPT_EMPTY) or (
-            field.encode_name in {**ADDITIONS.get(kind, {}), **WRITTEN_ADDITIONS.get(kind, {})}
+            field.encode_name in {**ADDITIONS.get(kind, {}), **UNASKED_ADDITIONS.get(kind, {})}
         )
         found[field.encode_name + ("?" if may_lack else "")] = schema
     if kind in COMPUTED:

@@ -4,6 +4,7 @@ import pytest
 
 from cluster.api.encode import complete_form, instant_text, to_plain, with_additions
 from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.network import NetworkResource, Port
@@ -67,11 +68,15 @@ def test_our_additions_are_left_out_at_their_defaults():
 
 def test_our_additions_are_left_out_where_nobody_asks_for_them():
     evaluation = Evaluation(counted_evals=("a",), story_id="s")
-    assert (
-        not {"CountedEvals", "Story"} & (to_plain(evaluation) | complete_form(evaluation)).keys()
-    )
+    assert not {"CountedEvals"} & (to_plain(evaluation) | complete_form(evaluation)).keys()
     assert with_additions(evaluation)["CountedEvals"] == ["a"]
-    assert with_additions(evaluation)["Story"] == "s"
+
+
+def test_the_story_of_an_evaluation_is_told_to_everybody():
+    assert to_plain(Evaluation(story_id="s"))["Story"] == "s"
+    assert with_additions(Evaluation(story_id="s"))["Story"] == "s"
+    assert "Story" not in to_plain(Evaluation()) | with_additions(Evaluation())
+    assert "Story" not in to_plain(Deployment(story_id="s"))
 
 
 def test_the_desired_transition_is_always_an_object():

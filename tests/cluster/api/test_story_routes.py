@@ -1,6 +1,7 @@
 """Stories by HTTP: the list with its filters and pages, one with its evaluations, the stream."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -18,7 +19,7 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.node import DrainStrategy
 from scheduler.structs.story import story_id
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
-from tests.cluster.api.clients import NOW, first_lines, put
+from tests.cluster.api.clients import NOW, document, first_lines, put
 
 DRAIN = DrainRequest(
     strategy=DrainStrategy(deadline=10**12),
@@ -58,7 +59,7 @@ def told(store):
 
 
 async def story_of(api, eval_id):
-    return (await api.get(f"/v1/evaluation/{eval_id}", additions="true")).json["Story"]
+    return (await api.get(f"/v1/evaluation/{eval_id}")).json["Story"]
 
 
 async def test_stories_are_listed_with_how_far_they_are(told, api):
@@ -92,6 +93,30 @@ async def test_stories_are_listed_with_how_far_they_are(told, api):
     }
     assert (drain["Outcome"]["Left"], drain["Outcome"]["Wanted"]) == (2, 2)
     assert (rollout["EndTime"], rollout["CreateTime"]) == (0, NOW)
+
+
+async def test_every_evaluation_names_its_story_unasked(told, api):
+    story = await story_of(api, told)
+    for path in ("evaluations", "job/web/evaluations"):
+        rows = (await api.get(f"/v1/{path}")).json
+        # The second was made by hand, with no job's version behind it.
+        assert [row.get("Story") for row in rows if row["ID"] == told] == [story], path
+        assert not {"Cause", "CountedEvals"} & {name for row in rows for name in row}
+    chosen = await api.get("/v1/evaluations", filter=f'Story == "{story}"')
+    assert told in {row["ID"] for row in chosen.json}
+    stream = await api.get("/v1/event/stream", topic="Evaluation", index="1")
+    _, line = await first_lines(stream, 2)
+    assert line["Events"][0]["Payload"]["Evaluation"]["Story"] == story
+    related = (await api.get(f"/v1/evaluation/{told}", related="true")).json["RelatedEvals"]
+    assert [set(stub) & {"Story"} for stub in related] == [set()] * len(related)
+
+
+async def test_the_decision_of_a_capsule_and_a_plan_do_not_name_it(told, api):
+    capsule = await api.get(f"/v1/evaluation/{told}/capsule")
+    assert "Story" not in json.dumps(capsule.json)
+    planned = await api.put("/v1/job/web/plan", {"Job": document(ID="web", Name="web")})
+    assert planned.status == 200
+    assert [row for row in planned.json["CreatedEvals"] or () if "Story" in row] == []
 
 
 @pytest.mark.parametrize(
