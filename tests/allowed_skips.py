@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from tests.cluster.agent.real_groups import why_no_root, why_none
+from tests.cluster.agent.real_mounts import why_no_mounts
 
 #: Pattern of test ids -> why it may be skipped. Empty where everything can run.
 ALLOWED: dict[str, str] = (
@@ -23,6 +24,8 @@ if platform.libc_ver()[0] != "glibc":
 if os.geteuid() != 0:
     ALLOWED["*/test_raw_exec_user.py::*"] = "only root starts tasks as other users"
     ALLOWED["*::test_a_task_of_nobody_*"] = ALLOWED["*/test_raw_exec_user.py::*"]
+if no_memory := why_no_mounts():
+    ALLOWED["*/test_secret_mounts.py::*"] = no_memory
 if no_groups := why_none():
     ALLOWED["*/test_raw_exec_limits.py::*"] = no_groups
 if no_root := why_no_root():

@@ -140,7 +140,8 @@ class Agent:
 
     def _look(self) -> Node:
         seen = fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())
-        return replace(seen, attributes={**seen.attributes, **self.volumes.attributes})
+        beside = {**self.volumes.attributes, **self.storage.secrets.attributes}
+        return replace(seen, attributes={**seen.attributes, **beside})
 
     def _changed(self, alloc_id: str) -> None:
         """An allocation has another state: the server hears of it, its services follow it."""
@@ -155,6 +156,10 @@ class Agent:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve until told to stop; the tasks run on."""
+        logger.info(self.storage.secrets.sentence)
+        for directories in self.storage.left_over():
+            logger.warning("removing what was left of %s", directories.root.name)
+            await asyncio.to_thread(directories.remove)
         await self.host.restore()
         work = asyncio.create_task(self._serve())
         stop = asyncio.create_task(stopping.wait())

@@ -5,6 +5,7 @@ no server.
 """
 
 import os
+import re
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,10 +16,13 @@ import msgspec
 from cluster.agent.alloc_directories import AllocDirectories, make_way
 from cluster.agent.drivers.driver import Handle
 from cluster.agent.protocol import AllocationReport
+from cluster.agent.secret_mounts import secret_mounts
 from scheduler.ports import IDSource
 from scheduler.structs.allocation import Allocation, DeploymentHealth, TaskState
 from scheduler.structs.host_volume import DynamicVolume
 from scheduler.structs.job import Job
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class StoredTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,10 +147,13 @@ class DiskStorage:
 
     def __init__(self, state_dir: Path, alloc_dir: Path) -> None:
         make_way(alloc_dir)
+        #: How secrets of tasks are kept.
+        self.secrets = secret_mounts(alloc_dir)
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.state_dir = state_dir
         self.alloc_dir: Path = alloc_dir
         file = state_dir / "agent.sqlite3"
+        self._is_new = not file.exists()
         # Environments of tasks stand in it; SQLite gives its companions the same mode.
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         self._database = sqlite3.connect(file, isolation_level=None)
@@ -221,7 +228,18 @@ class DiskStorage:
 
     def directories(self, alloc_id: str) -> AllocDirectories:
         """Below the allocation directory."""
-        return AllocDirectories(self.alloc_dir, alloc_id)
+        return AllocDirectories(self.alloc_dir, alloc_id, self.secrets)
+
+    def left_over(self) -> list[AllocDirectories]:
+        """Directories of allocations that nothing is known of: whoever removed them was ended.
+
+        None where nothing is known of any: then it is the record that was lost.
+        """
+        if self._is_new:
+            return []
+        known = {row[0] for row in self._database.execute("SELECT id FROM allocation")}
+        names = {place.name for place in self.alloc_dir.iterdir() if place.is_dir()}
+        return [self.directories(name) for name in sorted(names - known) if _ID.fullmatch(name)]
 
 
 def identity(state_dir: Path, ids: IDSource) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.agent.drivers.driver import TaskDirectories
+from cluster.agent.secret_mounts import SecretMounts, unmount_below
 from cluster.agent.task_user import give
 from scheduler.structs.job import Job
 from scheduler.structs.task_group import Task
@@ -16,8 +17,12 @@ from scheduler.structs.task_group import Task
 class AllocDirectories:
     """Everything below `<alloc_dir>/<allocation id>/`."""
 
-    def __init__(self, alloc_dir: Path, alloc_id: str) -> None:
+    def __init__(
+        self, alloc_dir: Path, alloc_id: str, secrets: SecretMounts | None = None
+    ) -> None:
+        """`secrets`: how those of tasks are kept; None: on the disk."""
         self.root = alloc_dir / alloc_id
+        self._secrets = secrets or SecretMounts()
 
     @property
     def shared(self) -> Path:
@@ -50,12 +55,17 @@ class AllocDirectories:
         """
         self.root.chmod(0o711 if set(users) - {""} else 0o700)
 
-    def make_task(self, task: Task, job: Job) -> TaskDirectories:
-        """The part of one task, with the dispatch payload if it takes one."""
+    def make_task(self, task: Task, job: Job, *, has_image: bool = False) -> TaskDirectories:
+        """The part of one task, with the dispatch payload if it takes one. Raises OSError.
+
+        `has_image`: who it runs as is known to its image alone.
+        """
         places = self.task(task.name)
         _make(places.root, 0o700)
         _make(places.local, 0o777)
-        _make(places.secrets, 0o777)
+        # The task's directory keeps everybody else out of it.
+        mode = 0o777 if has_image else 0o700
+        self._secrets.prepare(places.secrets, task.resources.secrets_mb, mode)
         _make(places.private, 0o700)
         _make(places.root / "tmp", 0o1777)
         if task.dispatch_payload and task.dispatch_payload.file and job.payload:
@@ -76,6 +86,8 @@ class AllocDirectories:
                 source.rename(target)
 
     def remove(self) -> None:
+        """Delete all of it; what is mounted there is taken away, never emptied."""
+        unmount_below(self.root)
         shutil.rmtree(self.root, ignore_errors=True)
 
 

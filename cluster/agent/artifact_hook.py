@@ -6,6 +6,7 @@ in place now, or the error that the restart policy decides about.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from cluster.agent.artifacts.fetcher import ArtifactFetcher
 from cluster.agent.artifacts.order import FetchOrder
@@ -28,8 +29,13 @@ class DownloadFailed(StartError):
 async def fetch_artifacts(
     orders: Sequence[FetchOrder], directories: TaskDirectories, kept: set[str], told: Told
 ) -> None:
-    """Fetch what is not in `kept`, and add it there. Raises DownloadFailed."""
-    missing = [order for order in orders if order.key not in kept]
+    """Fetch what is not in `kept`, and add it there. Raises DownloadFailed.
+
+    What lay among the secrets is fetched again where a boot of the machine has taken it.
+    """
+    missing = [
+        order for order in orders if order.key not in kept or _is_gone(order, directories.secrets)
+    ]
     if not missing:
         return
     told(0, 0)
@@ -46,3 +52,8 @@ async def fetch_artifacts(
     kept |= fetched.keys
     if fetched.problem:
         raise DownloadFailed(fetched.problem)
+
+
+def _is_gone(order: FetchOrder, secrets: Path) -> bool:
+    place = Path(order.destination)
+    return place.is_relative_to(secrets) and not place.exists()

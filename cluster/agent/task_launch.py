@@ -74,7 +74,8 @@ class TaskLauncher:
         if directories is None:
             # A simulated task has no environment to fill.
             return Launch(task_id=task_id, task_name=task.name, config=task.config)
-        place = self._place(runner, task, directories.make_task(task, runner.job))
+        made = directories.make_task(task, runner.job, has_image=self._has_image(task))
+        place = self._place(runner, task, made)
         user = self.user_of(task)
         login = login_variables(user) if user else {}
         # What the host's variables say is not true of the files of an image.

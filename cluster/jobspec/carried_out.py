@@ -287,7 +287,10 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "cores": Row(
             Fate.WORKS, "the task runs on them alone, but others of the node may run there too"
         ),
-        "secrets_mb": Row(Fate.WARNS, "counted when placing; secrets lie in a plain directory"),
+        "secrets_mb": Row(
+            Fate.WORKS,
+            "a directory in memory of that size; on the disk where the agent is not root",
+        ),
         "networks": Row(
             Fate.WARNS, "ports are granted, but the task is not told which: use a group network"
         ),

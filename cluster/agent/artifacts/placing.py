@@ -1,5 +1,6 @@
 """What was fetched, looked through and put where the task expects it."""
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def put_file(file: Path, destination: Path, bounds: Path) -> None:
     _make_way(destination.parent, bounds)
     if destination.is_dir() and not destination.is_symlink():
         raise ArtifactRefused(f"a directory is in the way at {destination.name}")
-    file.replace(destination)
+    _move(file, destination)
 
 
 def put_tree(tree: Path, destination: Path, bounds: Path) -> None:
@@ -34,7 +35,21 @@ def put_tree(tree: Path, destination: Path, bounds: Path) -> None:
         else:
             if target.is_dir() and not target.is_symlink():
                 shutil.rmtree(target)
-            place.replace(target)
+            _move(place, target)
+
+
+def _move(place: Path, target: Path) -> None:
+    """At once, also where the directory of secrets is another file system."""
+    try:
+        place.replace(target)
+    except OSError as problem:
+        if problem.errno != errno.EXDEV:
+            raise
+        draft = target.with_name(f".{target.name}.draft")
+        draft.unlink(missing_ok=True)
+        shutil.copy2(place, draft, follow_symlinks=False)
+        draft.replace(target)
+        place.unlink()
 
 
 def _make_way(directory: Path, bounds: Path) -> None:

@@ -1,5 +1,6 @@
 """Artifacts in the life of a task: fetched before it starts, once; failures, kills, restarts."""
 
+import shutil
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ from msgspec.structs import replace
 
 from cluster.agent import artifact_hook
 from cluster.agent.artifacts.order import Limits
+from cluster.agent.secret_mounts import unmount_below
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.policies import RestartPolicy
 from scheduler.structs.task_group import Artifact
@@ -106,6 +108,22 @@ async def test_it_is_not_fetched_again_after_a_restart_of_the_agent(node, served
     node.host.restart(alloc.id, "", all_tasks=False)
     await until(lambda: lines(node, alloc)[0].count("Started") == 2, "the second start")
     assert len(served.asked) == 1
+
+
+async def test_what_a_boot_took_from_the_secrets_is_fetched_again(node, served):
+    served.files["/conf"] = b"key = 1"
+    reads = {"command": "/bin/sh", "args": ["-c", "cat secrets/keys/conf; sleep 60"]}
+    alloc, job = work(served, config=reads, relative_dest="secrets/keys")
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.RUNNING)
+    task = node.storage.directories(alloc.id).task("web")
+    unmount_below(task.secrets)
+    shutil.rmtree(task.secrets / "keys", ignore_errors=True)
+    node.host.restart(alloc.id, "", all_tasks=False)
+    await until(lambda: lines(node, alloc)[0].count("Started") == 2, "the second start")
+    assert len(served.asked) == 2
+    assert (task.secrets / "keys" / "conf").read_text() == "key = 1"
+    unmount_below(task.secrets)
 
 
 async def test_a_stop_breaks_a_download_off(node, served):
