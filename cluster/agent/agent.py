@@ -126,7 +126,7 @@ class Agent:
             tls,
         )
         self.client.contacted = self._reached
-        self.collector = Collector(self.host, config.gc_max_allocs, config.alloc_dir)
+        self.collector = Collector(self.host, config.room, config.alloc_dir)
 
     @property
     def node(self) -> Node:

@@ -29,7 +29,6 @@ from cluster.agent.templates.task_templates import Ask
 from scheduler.ports import Clock
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.job import Job
-from scheduler.structs.task_group import TaskGroup
 from scheduler.structs.wire import Duration
 
 logger = logging.getLogger(__name__)
@@ -60,6 +59,8 @@ class AllocHost:
         #: How templates learn of the cluster; set by whoever has a server.
         self.ask: Ask = nobody_to_ask
         self.ask_identity: AskIdentity | None = None
+        #: Called when an allocation has come.
+        self.added: Callable[[], None] = lambda: None
         self.fetch_data: FetchData | None = None
         self._migration = DiskMigration(self, storage, launcher, clock)
         templates = TemplateKeeper(self, surroundings.chance)
@@ -68,6 +69,8 @@ class AllocHost:
             launcher, storage, clock, templates, self, surroundings.chance
         )
         self._work: set[asyncio.Task[None]] = set()
+        #: As many allocations are deleted at the same time.
+        self.destroys = asyncio.Semaphore(2)
 
     def add(
         self, alloc: Allocation, job: Job, *, elsewhere: Collection[str] = frozenset()
@@ -85,6 +88,7 @@ class AllocHost:
             entry.waits_for |= {alloc.previous_allocation}
         if not entry.waits_for or alloc.is_terminal:
             self._begin(entry)
+        self.added()
 
     def update(self, alloc: Allocation, job: Job) -> None:
         """The server changed it."""
@@ -125,7 +129,7 @@ class AllocHost:
         Its traces stay until the server has heard of the end.
         """
         for entry in list(self.entries.values()):
-            patience = _patience(entry.runner.group)
+            patience = entry.patience
             if patience and silent > patience and not entry.runner.is_terminal:
                 entry.waits_for = frozenset()
                 self._apply(entry, entry.runner.kill(self.clock.now()))
@@ -333,15 +337,16 @@ class AllocHost:
 
     def destroy(self, alloc_id: str) -> None:
         """Delete every trace of a finished allocation."""
-        directories = self._forget(alloc_id)
-        if directories is not None:
-            self._spawn(asyncio.to_thread(directories.remove))
+        self._spawn(self._delete(self._forget(alloc_id)))
 
     async def destroy_now(self, alloc_id: str) -> None:
         """The same, with nothing left to be done at the return."""
-        directories = self._forget(alloc_id)
+        await self._delete(self._forget(alloc_id))
+
+    async def _delete(self, directories: AllocDirectories | None) -> None:
         if directories is not None:
-            await asyncio.to_thread(directories.remove)
+            async with self.destroys:
+                await asyncio.to_thread(directories.remove)
 
     def _forget(self, alloc_id: str) -> AllocDirectories | None:
         entry = self.entries.pop(alloc_id, None)
@@ -392,9 +397,3 @@ class AllocHost:
         task = asyncio.get_running_loop().create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
-
-
-def _patience(group: TaskGroup) -> Duration:
-    """How long an allocation runs on without the server; 0: for ever."""
-    of_block = group.disconnect.stop_on_client_after if group.disconnect else 0
-    return of_block or group.stop_after_client_disconnect or 0

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from cluster.agent.artifacts.order import Limits
+from cluster.agent.collector import CollectionLimits
 from cluster.agent.config_values import DrainOnShutdown
 from cluster.agent.drivers.docker.settings import DockerSettings
 from cluster.agent.task_rights import DEFAULT_CAPABILITIES
@@ -57,8 +58,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_dynamic_port: int = 0
     #: None: its tasks run on when the agent ends.
     drain_on_shutdown: DrainOnShutdown | None = None
-    #: Finished allocations whose files are kept.
-    gc_max_allocs: int = 50
+    #: When ended allocations make room.
+    room: CollectionLimits = CollectionLimits()
     #: What one artifact may take.
     artifact: Limits = Limits()
     #: Retries come after a second, as on one's own machine.

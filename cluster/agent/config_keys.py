@@ -48,8 +48,16 @@ KEYS = (
     ConfigKey("client.max_dynamic_port", "whole", "the last one", low=1, high=65535),
     ConfigKey("client.max_kill_timeout", "span", "how long a task may take to end",
               "max_kill_timeout"),
-    ConfigKey("client.gc_max_allocs", "whole", "ended allocations whose files are kept",
-              "gc_max_allocs"),
+    ConfigKey("client.gc_interval", "span", "how often is looked whether ended allocations have to"
+              " make room; 1m", "gc_interval"),
+    ConfigKey("client.gc_disk_usage_threshold", "whole", "percent of the disk of allocations from"
+              " which on they have to; 80", "gc_disk_usage_threshold", low=1, high=100),
+    ConfigKey("client.gc_inode_usage_threshold", "whole", "the same of its inodes; 70",
+              "gc_inode_usage_threshold", low=1, high=100),
+    ConfigKey("client.gc_max_allocs", "whole", "the same by the number of allocations, those that"
+              " run among them; 50", "gc_max_allocs", high=1_000_000),
+    ConfigKey("client.gc_parallel_destroys", "whole", "allocations whose files are deleted at the"
+              " same time; 2", "gc_parallel_destroys", low=1, high=64),
     ConfigKey("client.disable_remote_exec", "bool", "no commands of people inside tasks",
               "disable_remote_exec"),
     ConfigKey("client.reserved.cpu", "whole", "MHz that jobs never get"),
@@ -87,7 +95,6 @@ _SERVERS = "servers are set by environment variables; this file is an agent's"
 _RPC = "agents speak HTTP with the server at `client.servers`"
 _NO_NETWORK = "networks of tasks other than the host's are not built"
 _ELSEWHERE = "Consul and Vault are not built"
-_COLLECTOR = "the collector of ended allocations looks once a minute, at 80 % of the disk"
 #: Keys of the reference that are refused by name, and why. A path stands for what is below it.
 UNSUPPORTED = {
     "server": _SERVERS, "acl": _SERVERS, "limits": _SERVERS, "autopilot": _SERVERS,
@@ -127,9 +134,7 @@ UNSUPPORTED = {
     "drivers need no ports", "client.no_host_uuid": "the node's id is always its own",
     "client.node_max_allocs": "a limit by number is not built",
     "client.default_ineligible": "make the node ineligible on the page Nodes",
-    "client.gc_interval": _COLLECTOR, "client.gc_parallel_destroys": _COLLECTOR,
-    "client.gc_disk_usage_threshold": _COLLECTOR, "client.gc_inode_usage_threshold": _COLLECTOR,
-    "client.gc_volumes_on_node_gc": _COLLECTOR,
+    "client.gc_volumes_on_node_gc": "volumes are not deleted with their node",
     "client.common_plugin_dir": "plugins of the reference are not run",
     "client.cni_path": _NO_NETWORK, "client.cni_config_dir": _NO_NETWORK,
     "client.bridge_network_name": _NO_NETWORK, "client.bridge_network_subnet": _NO_NETWORK,

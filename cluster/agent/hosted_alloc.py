@@ -7,6 +7,7 @@ from cluster.agent.agent_state import StoredAlloc, StoredTask
 from cluster.agent.alloc_runner import AllocRunner
 from cluster.agent.drivers.driver import Handle
 from cluster.agent.protocol import AllocationReport
+from scheduler.structs.wire import Duration
 
 
 @dataclass
@@ -25,6 +26,13 @@ class HostedAlloc:
     finished_at: int = 0
     #: The server has collected it; it goes as soon as its tasks are dead.
     is_unwanted: bool = False
+
+    @property
+    def patience(self) -> Duration:
+        """How long it runs on without the server; 0: for ever."""
+        group = self.runner.group
+        of_block = group.disconnect.stop_on_client_after if group.disconnect else 0
+        return of_block or group.stop_after_client_disconnect or 0
 
     @property
     def stored(self) -> StoredAlloc:

@@ -10,11 +10,13 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from msgspec.structs import replace
 
 from cluster.agent.agent import Agent
 from cluster.agent.artifacts.order import Limits
+from cluster.agent.collector import CollectionLimits
 from cluster.agent.config import AgentConfig
 from cluster.agent.config_file import BadConfigFile, read_config
 from cluster.agent.config_values import FileSettings, settings_from
@@ -28,6 +30,14 @@ from cluster.installation import usual_agent_directory
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 
 MIB = 1024 * 1024
+#: Options of the collector: its field, bounds, what it means.
+ROOM = {
+    "gc-interval": ("interval_s", 1, 86400, "seconds between two looks for room"),
+    "gc-disk-usage-threshold": ("disk_percent", 1, 100, "percent of the disk that may be full"),
+    "gc-inode-usage-threshold": ("inode_percent", 1, 100, "percent of its inodes in use"),
+    "gc-max-allocs": ("max_allocs", 0, 1_000_000, "allocations here before ended ones make room"),
+    "gc-parallel-destroys": ("parallel_destroys", 1, 64, "allocations deleted at a time"),
+}
 
 
 class Command(BaseCommand):
@@ -61,7 +71,7 @@ class Command(BaseCommand):
         add_text(parser, "max-kill-timeout", "30", "seconds a task may take to end, at most")
         for size in ("cpu-mhz", "memory-mb", "disk-mb"):
             add_text(parser, size, "0", "0: what the machine has")
-        add_text(parser, "gc-max-allocs", "50", "finished allocations whose files are kept")
+        _add_room(parser)
         add_text(parser, "artifact-max-mib", "95367", "size of one download, and unpacked again")
         add_text(parser, "artifact-timeout", "1800", "seconds one download may take")
         parser.add_argument(
@@ -128,6 +138,11 @@ class Command(BaseCommand):
         except subprocess.CalledProcessError as error:
             raise CommandError(f"systemctl ended with {error.returncode}") from None
         self.stdout.write(f"The agent runs; its log: journalctl -u {UNIT}")
+
+
+def _add_room(parser: CommandParser) -> None:
+    for name, (field, _, _, text) in ROOM.items():
+        add_text(parser, name, f"{getattr(CollectionLimits(), field):g}", text)
 
 
 def _add_joining(parser: CommandParser) -> None:
@@ -220,7 +235,7 @@ def _from_options(options: dict[str, object]) -> AgentConfig:
         cpu_mhz=int(number("cpu_mhz")),
         memory_mb=int(number("memory_mb")),
         disk_mb=int(number("disk_mb")),
-        gc_max_allocs=int(number("gc_max_allocs")),
+        room=_room(options),
         artifact=Limits(
             timeout_s=number("artifact_timeout"),
             max_size=int(number("artifact_max_mib")) * MIB,
@@ -230,6 +245,22 @@ def _from_options(options: dict[str, object]) -> AgentConfig:
         # A server on this machine is not spared by long pauses.
         dev=server.hostname in ("127.0.0.1", "localhost", "::1"),
     )
+
+
+def _room(options: dict[str, object]) -> CollectionLimits:
+    """When ended allocations make room. Raises CommandError."""
+    found = {}
+    for name, (field, low, high, _) in ROOM.items():
+        text = str(options[name.replace("-", "_")])
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not low <= value <= high:
+            bounds = f"a number from {low} to {high}"
+            raise CommandError(f"--{name} must be {bounds}, not {text!r}")
+        found[field] = value if field == "interval_s" else int(value)
+    return msgspec.convert(found, CollectionLimits)
 
 
 def capabilities_of(text: str) -> tuple[str, ...]:

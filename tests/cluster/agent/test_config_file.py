@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, load_command_class
 
 from cluster.agent.agent import fingerprint
+from cluster.agent.collector import CollectionLimits
 from cluster.agent.config_file import BadConfigFile, read_config
 from cluster.agent.config_keys import KEYS, UNSUPPORTED, is_block, key_at
 from cluster.agent.config_values import DrainOnShutdown, settings_from
@@ -34,6 +35,10 @@ client {
   max_dynamic_port  = 21100
   max_kill_timeout  = "45s"
   gc_max_allocs     = 7
+  gc_interval       = "30s"
+  gc_disk_usage_threshold  = 75
+  gc_inode_usage_threshold = 60
+  gc_parallel_destroys     = 3
 
   meta {
     rack = "r1"
@@ -110,7 +115,10 @@ def test_a_file_says_everything_of_a_node(tmp_path):
     assert (config.cpu_mhz, config.memory_mb, config.disk_mb) == (9000, 4000, 30000)
     assert config.meta == {"rack": "r1", "unit": "7"}
     assert str(config.state_dir) == "/srv/bivouac/state"
-    assert (config.max_kill_timeout_s, config.gc_max_allocs) == (45, 7)
+    assert config.max_kill_timeout_s == 45
+    assert config.room == CollectionLimits(
+        interval_s=30, max_allocs=7, disk_percent=75, inode_percent=60, parallel_destroys=3
+    )
     assert config.artifact.timeout_s == 120
     assert config.raw_exec is True
     (volume,) = config.host_volumes
@@ -183,12 +191,12 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
 def test_every_problem_is_told_at_once_with_its_key_and_line(tmp_path):
     told = problems_of(
         tmp_path,
-        'nmae = "n1"\nserver {\n  enabled = true\n}\nclient {\n  gc_interval = "1m"\n'
+        'nmae = "n1"\nserver {\n  enabled = true\n}\nclient {\n  cpu_disable_dmidecode = true\n'
         '  node_klass = "x"\n  memory_total_mb = "much"\n  min_dynamic_port = 70000\n'
         '  meta = "rack"\n  reserved = 3\n}\nplugin "java" {\n  config { }\n}\n',
     )
     assert sorted(line.split(": ")[0] + " " + line.split(": ")[1] for line in told) == sorted([
-        ":1 nmae", ":2 server", ":6 client.gc_interval", ":7 client.node_klass",
+        ":1 nmae", ":2 server", ":6 client.cpu_disable_dmidecode", ":7 client.node_klass",
         ":8 client.memory_total_mb", ":9 client.min_dynamic_port", ":10 client.meta",
         ":11 client.reserved", ":13 plugin.java",
     ])  # fmt: skip
