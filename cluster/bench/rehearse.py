@@ -1,8 +1,9 @@
 """Scenario rehearse: how long a rehearsal takes on a large record, and how much memory.
 
 In: options. Out: seconds of the whole command, from its start to its end, and of the rehearsal
-alone, for drains of ten nodes and of a fiftieth of all. The record is a file of its own; nothing
-else runs.
+alone, for drains of ten nodes and of a fiftieth of all, with nothing else running; then a cluster
+on that record, and what rehearsals one after another do to submissions. The record is a file of
+its own.
 """
 
 import json
@@ -18,6 +19,7 @@ from typing import Any
 
 from django.conf import settings
 
+from cluster.bench import rehearse_submissions
 from cluster.bench.scenario import Figures, Options, require
 
 _NODES, _ALLOCATIONS = 5_000, 50_000
@@ -37,11 +39,14 @@ def run(options: Options) -> Figures:
         subprocess.run(filled, env=environment, check=True, cwd=settings.BASE_DIR)  # noqa: S603 - our own program
         few = _rehearsed(environment, Path(directory) / "few.json", _FEW)
         many = _rehearsed(environment, Path(directory) / "many.json", max(_FEW, nodes // _SHARE))
+        names = [f"node-{number}" for number in range(_FEW)]
+        beside = rehearse_submissions.measure(options, Path(directory), names)
     return {
         "nodes": float(nodes),
         "allocations": float(allocations),
         **{f"drain_10_{name}": value for name, value in few.items()},
         **{f"drain_many_{name}": value for name, value in many.items()},
+        **beside,
     }
 
 

@@ -48,6 +48,7 @@ def told(result: Rehearsed) -> Iterator[str]:
     if ENDED[result.ending]:
         yield ENDED[result.ending]
     yield from (f"Note: {ASSUMED[each]}." for each in result.assumptions)
+    yield from _paces(result)
     yield from _groups([each for each in result.groups if _hurts(each)])
     moving = [each for each in result.allocations if each.outcome is not RehearsedOutcome.UPDATED]
     yield from _allocations(moving)
@@ -61,6 +62,17 @@ def span(nanoseconds: int) -> str:
 
 def _hurts(group: RehearsedGroup) -> bool:
     return group.after < group.count or group.lowest < min(group.before, group.count)
+
+
+def _paces(result: Rehearsed) -> Iterator[str]:
+    if result.paces:
+        yield ""
+        yield f"{'At once':>7} {'placed':>6} {'waits':>6} {'held':>6} {'below':>6}  until calm"
+    for pace in result.paces:
+        numbers = (pace.placed, pace.waits, pace.held, pace.fall_below)
+        columns = " ".join(f"{figure:6}" for figure in numbers)
+        end = f"  {ENDED[pace.ending]}" if ENDED[pace.ending] else ""
+        yield f"{pace.at_once or 'all':>7} {columns}  {span(pace.lasts)}{end}"
 
 
 def _groups(groups: list[RehearsedGroup]) -> Iterator[str]:

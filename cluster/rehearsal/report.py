@@ -74,6 +74,7 @@ class _Report:
         self.ledger = self.rehearsal.ledger
         self.reasons = WaitReasons(self.store)
         self.successors: dict[str, Allocation] = {}
+        self.moved_again = 0
         for alloc in self.store.own.list_all(ALLOCATIONS):
             if alloc.previous_allocation and self.store.base.allocation(alloc.id) is None:
                 self.successors[alloc.previous_allocation] = alloc
@@ -177,6 +178,7 @@ class _Report:
 
     def _told(self, alloc: Allocation, missing: dict[GroupKey, list[str]]) -> RehearsedAllocation:
         last = self._last_of(alloc)
+        self.moved_again += self._went_again(alloc)
         if last is not alloc and not last.is_terminal:
             return self._placed(alloc, last)
         now = self.store.allocation(alloc.id) or alloc
@@ -263,6 +265,14 @@ class _Report:
             alloc = successor
         return alloc
 
+    def _went_again(self, alloc: Allocation) -> bool:
+        """Whether one that took its place was to go as well."""
+        while (successor := self.successors.get(alloc.id)) is not None:
+            alloc = successor
+            if self.ledger.moments.get(alloc.id, AllocMoments()).asked:
+                return True
+        return False
+
     def _root(self, alloc: Allocation) -> str:
         while alloc.previous_allocation:
             previous = self.store.allocation(alloc.previous_allocation)
@@ -337,6 +347,7 @@ class _Report:
             jobs=len({(group.namespace, group.job_id) for group in groups}),
             end_below=sum(group.after < group.count for group in groups),
             fall_below=sum(group.lowest < min(group.before, group.count) for group in groups),
+            moved_again=self.moved_again,
         )
 
 

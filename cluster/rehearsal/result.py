@@ -165,6 +165,28 @@ class RehearsalTotals(Wire, frozen=True):
     #: Groups that end, and groups that were at some time, with fewer than they want.
     end_below: int = 0
     fall_below: int = 0
+    #: Allocations whose replacement had to go as well.
+    moved_again: int = 0
+
+
+class RehearsedPace(Wire, frozen=True):
+    """The same drain with so many nodes at a time."""
+
+    #: 0: all together.
+    at_once: int = 0
+    ending: RehearsalEnd = RehearsalEnd.QUIET
+    #: How long it takes in the cluster, and took to rehearse.
+    lasts: Duration = 0
+    took: Duration = 0
+    need_place: int = 0
+    placed: int = 0
+    waits: int = 0
+    held: int = 0
+    moved_again: int = 0
+    fall_below: int = 0
+    end_below: int = 0
+    #: The group that fell furthest below what it had and wants; None: none fell.
+    lowest: RehearsedGroup | None = None
 
 
 class RolledOut(Wire, frozen=True):
@@ -211,6 +233,9 @@ class Rehearsed(Wire, frozen=True):
     evaluations: tuple[Evaluation, ...] = ()
     #: Where the scenario is one changed job with a rollout, and all of it is told.
     rollout: RehearsedRollout | None = None
+    #: Of a drain that named paces: what becomes of each, its own among them; all at once first,
+    #: then by ever fewer nodes at a time.
+    paces: tuple[RehearsedPace, ...] = ()
     #: How many of each list are left out.
     groups_left_out: int = 0
     allocations_left_out: int = 0

@@ -42,6 +42,8 @@ class DrainNodes(msgspec.Struct, frozen=True, kw_only=True):
     at_once: int = 0
     #: Of several at a time: all are closed before the first begins.
     close_first: bool = False
+    #: Rehearsed at these paces too, for comparison; each as `at_once`.
+    paces: tuple[int, ...] = ()
 
 
 class LoseNodes(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,6 +39,9 @@ Document = dict[str, Any]
 
 MOST_CHANGES = 1_000
 MOST_ADDED = 5_000
+MOST_AT_ONCE = 1_000_000
+#: Paces that a drain is rehearsed at beside its own.
+MOST_PACES = 5
 
 
 class _At:
@@ -111,6 +114,20 @@ class _At:
                 self.complain(f"{field}[{number}]", "must be a text")
         return tuple(item for item in value if isinstance(item, str))
 
+    def numbers(self, field: str, least: int, most: int) -> tuple[int, ...]:
+        value = self._value(field)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            self.complain(field, "must be a list")
+            return ()
+        for place, item in enumerate(value):
+            if isinstance(item, bool) or not isinstance(item, int) or not least <= item <= most:
+                self.complain(
+                    f"{field}[{place}]", f"must be a whole number from {least} to {most}"
+                )
+        return tuple(item for item in value if isinstance(item, int))
+
     def nested(self, field: str) -> "_At":
         value = self._value(field)
         return _At({} if value is None else value, f"{self.path}.{field}", self.problems)
@@ -179,7 +196,7 @@ def _nodes(at: _At) -> NodeChoice:
 
 
 def _drain(at: _At) -> DrainNodes:
-    nodes, at_once = _nodes(at), at.number("AtOnce", 0, 1_000_000, 0)
+    nodes, at_once = _nodes(at), at.number("AtOnce", 0, MOST_AT_ONCE, 0)
     spec = at.nested("Spec")
     change = DrainNodes(
         nodes=nodes,
@@ -187,7 +204,10 @@ def _drain(at: _At) -> DrainNodes:
         ignore_system_jobs=bool(spec.flag("IgnoreSystemJobs")),
         at_once=at_once,
         close_first=bool(at.flag("CloseFirst")),
+        paces=at.numbers("Paces", 0, MOST_AT_ONCE),
     )
+    if len(change.paces) > MOST_PACES:
+        at.complain("Paces", f"{len(change.paces)} paces; at most {MOST_PACES}")
     spec.close()
     at.close()
     return change

@@ -14,6 +14,7 @@ from cluster.rehearsal.result import (
     Rehearsed,
     RehearsedAllocation,
     RehearsedGroup,
+    RehearsedPace,
     RehearsedRollout,
 )
 from scheduler.access.access import Access
@@ -52,7 +53,12 @@ def for_reader(result: Rehearsed, access: Access) -> Rehearsed:
         evaluations=evaluations,
         evaluations_left_out=result.evaluations_left_out + hidden,
         rollout=_rollout(result.rollout, access),
+        paces=tuple(_pace(each, access) for each in result.paces),
     )
+
+
+def _pace(each: RehearsedPace, access: Access) -> RehearsedPace:
+    return replace(each, lowest=_group(each.lowest, access)) if each.lowest else each
 
 
 def _rollout(rollout: RehearsedRollout | None, access: Access) -> RehearsedRollout | None:

@@ -5,7 +5,9 @@ that takes too long is killed; one whose web process died is written off by anot
 """
 
 import asyncio
+import contextlib
 import logging
+import os
 import signal
 
 from django.conf import settings
@@ -33,6 +35,8 @@ log = logging.getLogger(__name__)
 LOOK_S = 2.0
 #: A process ends by itself when its time is over; later it is killed, seconds.
 GRACE_S = 15.0
+#: Of the process: what serves the cluster goes first.
+NICENESS = 10
 
 
 class RehearsalDesk:
@@ -101,6 +105,9 @@ class RehearsalDesk:
         process = await asyncio.create_subprocess_exec(
             *program("rehearsal", row.id), stdin=asyncio.subprocess.DEVNULL, cwd=CODE
         )
+        # From its birth: loading its modules takes as long as a small rehearsal.
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
         try:
             async with asyncio.timeout(settings.BIVOUAC_REHEARSAL_SECONDS + GRACE_S):
                 code = await process.wait()

@@ -1,10 +1,9 @@
 """The process of one rehearsal: reads what was asked, carries it out, writes down what it found.
 
-It is nice to others, asks for no more memory than it may have, ends with the process that started
-it, and gives a sign of life each second; told that it may not go on, it ends.
+It asks for no more memory than it may have, ends with the process that started it, and gives a
+sign of life each second; told that it may not go on, it ends. Whoever starts it makes it nice.
 """
 
-import os
 from dataclasses import dataclass
 
 import msgspec
@@ -26,7 +25,6 @@ from scheduler.access.caller import CLUSTER
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 
-NICENESS = 10
 #: Seconds between two signs of life.
 _TELL_S = 1.0
 _CLOCK = SystemClock()
@@ -100,7 +98,6 @@ def _failed(row: StoredRehearsal, reason: str) -> StoredRehearsal:
 def run(rehearsal_id: str) -> None:
     """All that this process is for."""
     watch_parent()
-    os.nice(NICENESS)
     limit_memory(settings.BIVOUAC_REHEARSAL_MEMORY_MIB)
     try:
         carry_out(rehearsal_id)

@@ -8,6 +8,7 @@ import resource
 from collections.abc import Callable
 from dataclasses import replace
 
+from cluster.rehearsal.paces import with_paces
 from cluster.rehearsal.report import report
 from cluster.rehearsal.result import RehearsalProgress, Rehearsed
 from cluster.rehearsal.run import Rehearsal, RehearsalLimits
@@ -24,22 +25,34 @@ def rehearse(
     limits: RehearsalLimits,
     tell: Callable[[RehearsalProgress], None] | None = None,
 ) -> Rehearsed:
-    """Raises ScenarioProblems, and MemoryError above a limit that `limit_memory` has set."""
+    """Raises ScenarioProblems, and MemoryError above a limit that `limit_memory` has set.
+
+    Other paces of a drain begin where it began, and what is left of the time is theirs.
+    """
     clock, cache = SystemClock(), SnapshotCache()
     began = clock.monotonic()
     try:
         with cache.batch():
-            snapshot = cache.snapshot_at()
-            rehearsal = Rehearsal(
-                snapshot,
-                now=clock.now(),
-                seconds=clock.monotonic,
-                limits=replace(limits, began=began),
-                under_way=under_way(snapshot),
-                tell=tell,
+            snapshot, now = cache.snapshot_at(), clock.now()
+            moving = under_way(snapshot)
+
+            def rehearsed(wanted: Scenario, since: float) -> Rehearsed:
+                rehearsal = Rehearsal(
+                    snapshot,
+                    now=now,
+                    seconds=clock.monotonic,
+                    limits=replace(limits, began=since, seconds=limits.seconds - (since - began)),
+                    under_way=moving,
+                    tell=tell,
+                )
+                rehearsal.run(wanted)
+                return report(rehearsal)
+
+            return with_paces(
+                scenario,
+                rehearsed(scenario, began),
+                lambda other: rehearsed(other, clock.monotonic()),
             )
-            rehearsal.run(scenario)
-            return report(rehearsal)
     finally:
         cache.close()
 

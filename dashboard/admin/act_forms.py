@@ -20,6 +20,15 @@ class ActForm(forms.Form):
             self.fields[name].required = False
         return self
 
+    def offered(self, choice: str) -> "ActForm":
+        """The same answers, not yet judged, after a choice among what a rehearsal compared."""
+        del choice
+        answers = {
+            name: field.widget.value_from_datadict(self.data, self.files, name)
+            for name, field in self.fields.items()
+        }
+        return type(self)(initial=answers)
+
     def as_query(self) -> dict[str, str]:
         """What was answered, for the address that shows the rehearsal."""
         answers: dict[str, str] = {}

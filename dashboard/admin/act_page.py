@@ -121,6 +121,9 @@ class ActingAdmin(ChoosingAdmin):
             return self._act_page(request, act, chosen, form)
         if "rehearse" in request.POST and act.changes is not None:
             return self._rehearse(request, act, chosen, form.for_rehearsal())
+        if "use" in request.POST:
+            chosen_form = form.offered(request.POST["use"]).for_count(chosen.count)
+            return self._act_page(request, act, chosen, chosen_form)
         answer = None
         if form.is_valid() and self._is_as_seen(request, chosen, form):
             answer = act.carry_out(request, chosen.rows, form)

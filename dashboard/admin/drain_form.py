@@ -12,6 +12,7 @@ from django import forms
 from cluster.operations.nodes import DrainRequest
 from cluster.operations.staged_drains import MOST_NODES, StagedDrainRequest
 from dashboard.admin.act_forms import ActForm
+from dashboard.rehearsed_paces import paces_for
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.structs.node import DrainStrategy
 
@@ -85,6 +86,14 @@ class DrainForm(ActForm):
             del self.fields["at_once"], self.fields["close_first"]
         return self
 
+    def offered(self, choice: str) -> "DrainForm":
+        """The same answers with another number of nodes at once."""
+        form = super().offered(choice)
+        assert isinstance(form, DrainForm), "made of the same class"
+        is_count = choice.isdecimal() and 0 < int(choice) <= MOST_NODES
+        form.initial["at_once"] = int(choice) if is_count else ""
+        return form
+
     def clean(self) -> dict[str, Any]:
         """A custom deadline must be a duration of up to 30 days."""
         fields = super().clean() or {}
@@ -120,8 +129,12 @@ class DrainForm(ActForm):
             "IgnoreSystemJobs": self.cleaned_data["ignore_system_jobs"],
         }
         staged = self.stages(node_ids, "")
-        pace = {"AtOnce": staged.at_once, "CloseFirst": staged.close_first} if staged else {}
-        return {"Drain": {"NodeIDs": node_ids, "Spec": spec, **pace}}
+        pace = {"AtOnce": staged.at_once} if staged else {}
+        paces = paces_for(len(node_ids), staged.at_once if staged else 0)
+        # Closed first or not: the other paces are compared as they would be asked for.
+        closed = {"CloseFirst": self.cleaned_data["close_first"]} if paces else {}
+        beside = {"Paces": paces} if paces else {}
+        return {"Drain": {"NodeIDs": node_ids, "Spec": spec, **pace, **closed, **beside}}
 
     def stages(self, node_ids: Sequence[str], user: str) -> StagedDrainRequest | None:
         """What a valid form asks of these nodes together; None where all drain at once."""

@@ -9,7 +9,7 @@ import msgspec
 
 from cluster.rehearsal.result import Rehearsed
 from cluster.rehearsal.rights import may_see_scenario
-from cluster.rehearsal.scenario import Scenario
+from cluster.rehearsal.scenario import DrainNodes, Scenario
 from cluster.rehearsal.scenario_form import read_scenario
 from cluster.rehearsal.wire import for_reader, unpack
 from dashboard.rehearsed import (
@@ -22,6 +22,7 @@ from dashboard.rehearsed import (
     sums,
 )
 from dashboard.rehearsed_acts import act_of
+from dashboard.rehearsed_paces import pace_lines
 from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
 from scheduler.state.rehearsal_noun import REHEARSALS
@@ -67,6 +68,7 @@ def rehearsal_context(
         "act": act_of(scenario, access) if told else None,
         "now": now,
         "ran_for": max(0, now - row.begun_at) if row.begun_at else 0,
+        "pace": pace_told(scenario),
         "outcome": _outcome(row),
         "found": _found(found, reader.index) if found is not None else None,
     }
@@ -81,6 +83,15 @@ def changes_told_of(reader: StateReader, scenario: Scenario) -> list[str]:
         node = reader.node(like) if like else None
         told.append(words.replace(like, node.name) if node is not None else words)
     return told
+
+
+def pace_told(scenario: Scenario) -> int | None:
+    """Of the one drain that names paces, how many nodes it drains at a time; None: there is none.
+
+    What the rest of a result tells is what becomes of this pace.
+    """
+    found = [each for each in scenario.changes if isinstance(each, DrainNodes) and each.paces]
+    return found[0].at_once if len(found) == 1 else None
 
 
 def _outcome(row: StoredRehearsal) -> str:
@@ -103,6 +114,7 @@ def _found(result: Rehearsed, index: int) -> dict[str, Any]:
         "told": sentence(result),
         "sums": sums(result),
         "notes": notes(result),
+        "paces": pace_lines(result),
         "groups": groups,
         "more_groups": len(result.groups) - len(groups) + result.groups_left_out,
         "allocations": allocations,

@@ -5,6 +5,7 @@ import numpy as np
 from cluster.control_plane.plane import ControlPlane
 from cluster.jobspec.parse import parse_job
 from cluster.operations.jobs import JobRegistration, register_job
+from cluster.rehearsal.paces import with_paces
 from cluster.rehearsal.report import report
 from cluster.rehearsal.run import Rehearsal
 from cluster.rehearsal.scenario_form import read_scenario
@@ -77,10 +78,15 @@ class QuietCluster:
 
     def rehearse_by(self, seconds, *changes, **options):
         """With real time told by a function."""
-        now = self.plane.clock.now()
-        rehearsal = Rehearsal(self.store.snapshot(), now=now, seconds=seconds, **options)
-        rehearsal.run(read_scenario(list(changes)))
-        return report(rehearsal)
+        now, snapshot = self.plane.clock.now(), self.store.snapshot()
+
+        def rehearsed(scenario):
+            rehearsal = Rehearsal(snapshot, now=now, seconds=seconds, **options)
+            rehearsal.run(scenario)
+            return report(rehearsal)
+
+        scenario = read_scenario(list(changes))
+        return with_paces(scenario, rehearsed(scenario), rehearsed)
 
     def do(self, *changes):
         """The same in earnest."""

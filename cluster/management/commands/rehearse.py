@@ -31,6 +31,7 @@ Nothing in the cluster moves. Nodes are named by name, by id or by the first dig
 
   manage.py rehearse drain node-7 node-8 --deadline 1h      two nodes at once
   manage.py rehearse drain --filter 'NodeClass == "old"' --at-once 2
+  manage.py rehearse drain --filter 'NodeClass == "old"' --paces 0 4 1
   manage.py rehearse lose --filter 'Meta.rack == "r4"'      a rack falls silent
   manage.py rehearse lose --filter 'Name matches "."' --share 10
   manage.py rehearse add node-7 --count 5                   five more nodes like this one
@@ -69,6 +70,10 @@ class Command(BaseCommand):
         parser.add_argument("--share", type=int, default=100, help="percent of those")
         parser.add_argument("--deadline", default="1h", help="drain: 30m, 1h; 0 for none")
         parser.add_argument("--at-once", type=int, default=0, help="drain: so many at a time")
+        parser.add_argument(
+            "--paces", type=int, nargs="*", default=[], metavar="N",
+            help="drain: compared with so many at a time, 0 for all together",
+        )  # fmt: skip
         parser.add_argument("--ignore-system-jobs", action="store_true", help="drain")
         parser.add_argument("--namespace", default="default")
         parser.add_argument("--group", default="", help="scale: the group")
@@ -136,7 +141,8 @@ def _drain(given: Document) -> Document:
         "Deadline": 0 if deadline == "0" else deadline,
         "IgnoreSystemJobs": given["ignore_system_jobs"],
     }
-    return {"Drain": {**_nodes(given), "Spec": spec, "AtOnce": given["at_once"]}}
+    pace = {"AtOnce": given["at_once"], "Paces": given["paces"]}
+    return {"Drain": {**_nodes(given), "Spec": spec, **pace}}
 
 
 def _add(given: Document) -> Document:

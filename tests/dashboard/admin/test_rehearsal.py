@@ -109,6 +109,35 @@ def test_what_finds_no_place_waits_and_the_page_says_for_what(running, operator)
     assert "1 group ends below its count: web.web with 0 of" in page.text
 
 
+def test_the_paces_of_a_drain_stand_side_by_side_and_one_is_chosen(running, operator):
+    address = asked(operator, NODES, at_once="1").headers["Location"]
+    carried_out(running)
+    page = page_of(operator, address)
+    assert "How many nodes at once" in page.text
+    assert page.text.count('aria-label="Use ') == 2
+    marked = page.text.partition('aria-current="true"')[2].partition("</tr>")[0]
+    assert "1 at a time" in marked
+    assert "0 of 1" in marked
+    answers = {"reason": "new kernel", "deadline": "custom", "custom": "2h", "use": "0"}
+    chosen = operator.post(address, answers)
+    text = chosen.content.decode()
+    assert chosen.status_code == 200
+    assert [f'value="{word}"' in text for word in ("new kernel", "2h")] == [True, True]
+    one = operator.post(address, {**answers, "use": "1"}).content.decode()
+    field = one.partition('name="at_once"')[2].partition(">")[0]
+    assert 'value="1"' in field
+    none = text.partition('name="at_once"')[2].partition(">")[0]
+    assert "value" not in none
+    nodes = running.read(lambda reader: reader.nodes())
+    assert not any(node.drain_strategy for node in nodes)
+
+
+def test_one_node_has_no_paces_to_compare(running, operator):
+    address = asked(operator).headers["Location"]
+    carried_out(running)
+    assert "How many nodes at once" not in page_of(operator, address).text
+
+
 def test_names_that_one_may_not_read_are_left_out(running, operator):
     address = asked(operator).headers["Location"]
     carried_out(running)

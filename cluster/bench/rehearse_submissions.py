@@ -1,0 +1,116 @@
+"""How long submissions take alone, and while a drain is rehearsed again and again beside them.
+
+In: a filled record, with nodes named by number. Out: quantiles of `PUT /v1/jobs` at a steady
+pace, in stretches by turns, so that what else happens on the machine befalls both.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import sleep
+
+from cluster.bench.connection import Connection
+from cluster.bench.job_forms import job_form
+from cluster.bench.scenario import Figures, Options, WrongCount, percentile
+from cluster.bench.stack import Stack
+from cluster.bench.target import Target
+from cluster.runtime.clock import SystemClock
+
+#: Jobs a second, seconds of a stretch, and stretches of each kind.
+_PER_S, _STRETCH_S, _STRETCHES = 25.0, 12.0, 5
+_WARM_UP = 50
+_WAIT_S = 120
+#: The nodes of the record have no agents, and must not fall silent.
+NO_SILENCE = {"BIVOUAC_HEARTBEAT_GRACE": "3600", "BIVOUAC_FAILOVER_HEARTBEAT_TTL": "86400"}
+_CLOCK = SystemClock()
+
+
+def measure(options: Options, directory: Path, drained: Sequence[str]) -> Figures:
+    """Start a cluster on the record of a directory and submit; raises WrongCount."""
+    environment = {**NO_SILENCE, **options.environment}
+    stack = Stack(workers=options.workers, environment=environment, data_dir=directory)
+    alone: list[float] = []
+    beside: list[float] = []
+    with stack:
+        aim = Target(stack.address, stack.token, "", stack)
+        aim.until_quiet(_WAIT_S)
+        with closing(aim.connect()) as connection:
+            _submit(connection, "warm", _WARM_UP)
+            with _rehearsing(aim, drained):
+                pass
+            rehearsed: list[float] = []
+            many = max(2, round(_PER_S * _STRETCH_S * min(1.0, options.scale)))
+            for number in range(_STRETCHES):
+                alone += _submit(connection, f"alone-{number}", many)
+                with _rehearsing(aim, drained) as done:
+                    beside += _submit(connection, f"beside-{number}", many)
+                rehearsed += done
+        aim.until_quiet(_WAIT_S)
+    return {
+        "rehearsals_beside": float(len(rehearsed)),
+        "seconds_of_each": percentile(rehearsed, 0.50),
+        "submissions_each": float(len(alone)),
+        **{f"alone_{name}": value for name, value in _told(alone).items()},
+        **{f"beside_{name}": value for name, value in _told(beside).items()},
+    }
+
+
+def _told(values: list[float]) -> Figures:
+    return {f"p{share}_ms": percentile(values, share / 100) for share in (50, 95, 99)}
+
+
+def _submit(connection: Connection, prefix: str, count: int) -> list[float]:
+    """Milliseconds of each; the next one begins at its time, or as soon as the last is through."""
+    began, taken = _CLOCK.monotonic(), []
+    for number in range(count):
+        sleep(max(0.0, began + number / _PER_S - _CLOCK.monotonic()))
+        asked = _CLOCK.monotonic()
+        form = job_form(f"{prefix}-{number}", cpu=20)
+        connection.put("/v1/jobs", {"Job": form})
+        taken.append((_CLOCK.monotonic() - asked) * 1000)
+    return taken
+
+
+@contextmanager
+def _rehearsing(aim: Target, drained: Sequence[str]) -> Iterator[list[float]]:
+    """One rehearsal after another, until the block has ended and the last of them too.
+
+    Gives how long each took from its request to its result, seconds; raises WrongCount.
+    """
+    ended = threading.Event()
+    done: list[float] = []
+    failed: list[str] = []
+
+    def rehearse() -> None:
+        with closing(aim.connect()) as connection:
+            names = {node["Name"]: node["ID"] for node in connection.get("/v1/nodes")}
+            drain = {"NodeIDs": [names[name] for name in drained], "Spec": {"Deadline": "1h"}}
+            while not done or not ended.is_set():
+                began = _CLOCK.monotonic()
+                asked = connection.put("/v1/rehearsals", {"Drain": drain})
+                status = _ended(connection, asked["ID"])
+                if status != "complete":
+                    failed.append(status)
+                    return
+                done.append(_CLOCK.monotonic() - began)
+
+    thread = threading.Thread(target=rehearse, daemon=True)
+    thread.start()
+    try:
+        yield done
+    finally:
+        ended.set()
+        thread.join()
+    if failed:
+        raise WrongCount(f"a rehearsal ended as {failed[0]}")
+
+
+def _ended(connection: Connection, rehearsal_id: str) -> str:
+    index = 0
+    while True:
+        path = f"/v1/rehearsal/{rehearsal_id}?index={index}&wait=30s"
+        found = connection.get(path)
+        if found["Status"] not in ("waiting", "running"):
+            return str(found["Status"])
+        index = connection.index
