@@ -20,6 +20,7 @@ from dashboard.graphs.mermaid import placement_mermaid
 from dashboard.graphs.placement import PlacementView, placement_view
 from dashboard.outcomes import outcome_of
 from dashboard.queries.progress import took
+from dashboard.queries.woken import woken_of
 from dashboard.wording import natural
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
@@ -89,6 +90,7 @@ def decision(
         "found_index": found.index,
         "is_forgotten": found.is_forgotten,
         "updates": _updates(evaluation),
+        "woken": woken_of(reader, evaluation, steps),
     }
 
 

@@ -34,6 +34,7 @@ from dashboard.queries.explain_words import (
     found_sentence,
     kept_told,
     unblocked_told,
+    woken_for,
 )
 from dashboard.queries.unblock import unblock_view
 from dashboard.queries.why_not import node_called, why_not
@@ -219,6 +220,7 @@ def _told(
     metric = evaluation.failed_task_groups.get(group)
     waits = then.failed if then is not None else 1 + metric.coalesced_failures if metric else 0
     name = evaluation.job_id
+    woken = woken_for(reader, evaluation)
     return {
         "evaluation": evaluation,
         "group": group,
@@ -227,7 +229,8 @@ def _told(
         "waits": waits,
         "waits_told": f"{number(waits)} {'waits' if waits == 1 else 'wait'}",
         "sentence": found_sentence(then, waits, _names(reader, then, kept.named)),
-        "unblocked": unblocked_told(reader, evaluation),
+        "unblocked": unblocked_told(woken),
+        "woken": woken,
         "kept_told": kept_told(reader, evaluation, kept.by or evaluation.id),
         "found_by": kept.by if then is not None else "",
         "found_index": kept.index,

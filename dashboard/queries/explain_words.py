@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from cluster.store.ports import RecordReader
 from dashboard.graphs.node_matrix import UNITS, nearest_node
 from dashboard.outcomes import OutcomeSentence
+from dashboard.queries.woken import WokenEvaluation, woken_of
 from dashboard.wording import (
     amount,
     clock_time,
@@ -18,7 +19,7 @@ from dashboard.wording import (
     short_id,
 )
 from scheduler.state.writes.explanations import worth_told
-from scheduler.structs.evaluation import EvalTrigger, Evaluation, Step
+from scheduler.structs.evaluation import EvalTrigger, Evaluation
 from scheduler.structs.explanation import GroupExplanation
 
 #: Of evaluations that wait for room.
@@ -56,15 +57,19 @@ def kept_told(reader: RecordReader, evaluation: Evaluation, eval_id: str) -> str
     return worth_told(reader.explained_runs(evaluation.job_key), waiting, eval_id)
 
 
-def unblocked_told(reader: RecordReader, evaluation: Evaluation) -> str:
-    """What last let it run again that waits, or waited, for this evaluation; "" for nothing."""
+def woken_for(reader: RecordReader, evaluation: Evaluation) -> WokenEvaluation | None:
+    """What last let it run again that waits, or waited, for this evaluation; None for nothing."""
     waits = evaluation.triggered_by in _WAITING
     eval_id = evaluation.blocked_eval or (evaluation.id if waits else "")
     steps = reader.lifecycle(eval_id) if eval_id else ()
-    freed = [step for step in steps if step.step is Step.UNBLOCKED]
-    if not freed:
+    return woken_of(reader, evaluation, steps)
+
+
+def unblocked_told(woken: WokenEvaluation | None) -> str:
+    """When and why, as a sentence; "" for nothing."""
+    if woken is None:
         return ""
-    return f"Looked again at {clock_time(freed[-1].at)}: {plain_reason(freed[-1].reason)}."
+    return f"Looked again at {clock_time(woken.at)}: {plain_reason(woken.reason)}."
 
 
 def _counts(found: GroupExplanation) -> str:

@@ -12,9 +12,18 @@ from dashboard.wording import clock_time
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
+from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.explanations import write_explanations
 from scheduler.structs.alloc_metric import AllocMetric
-from scheduler.structs.evaluation import EvalStatus, EvalTrigger, LifecycleStep, Step
+from scheduler.structs.allocation import DesiredStatus
+from scheduler.structs.evaluation import (
+    Cause,
+    CauseKind,
+    EvalStatus,
+    EvalTrigger,
+    LifecycleStep,
+    Step,
+)
 from scheduler.structs.explanation import (
     AskedAmounts,
     GroupExplanation,
@@ -26,6 +35,7 @@ from scheduler.structs.explanation import (
 )
 from scheduler.structs.job import Job
 from scheduler.structs.node import NodeEligibility
+from scheduler.structs.story import Story, StoryKind
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job
 from tests.dashboard.views.conftest import Browser
 from tests.people import account_with
@@ -253,6 +263,42 @@ def test_what_let_it_run_again_is_told(waiting, store, browser):
     told = f"Looked again at {clock_time(SOME_MOMENT)}: node held was set eligible."
     assert told in said(open_page(browser))
     assert told in said(open_page(browser, evaluation=blocked))
+    assert "The room was made by" not in said(open_page(browser))
+
+
+@pytest.mark.parametrize(
+    ("namespace", "title"), [("default", "Stop of high"), ("hidden", "story")]
+)
+def test_whose_room_let_it_run_again_is_told_with_its_story(
+    waiting, store, browser, namespace, title
+):
+    high = make_job(id="high", namespace=namespace)
+    gone = make_allocation(high, number=7, node_id=FULL.id, desired_status=DesiredStatus.STOP)
+    story = Story(
+        id="aaaaaaaa-0000-0000-0000-000000000009", kind=StoryKind.STOP, namespace=namespace,
+        job_id="high", create_index=3, create_time=SOME_MOMENT,
+    )  # fmt: skip
+    blocked = make_evaluation(
+        2, status=EvalStatus.BLOCKED, triggered_by=EvalTrigger.QUEUED_ALLOCS, create_index=2
+    )
+    by = Cause(kind=CauseKind.ALLOCATION, id=gone.id, index=9)
+    step = LifecycleStep(
+        eval_id=blocked.id, number=2, step=Step.UNBLOCKED, at=SOME_MOMENT, woken_by=by
+    )
+
+    def freed(change):
+        for row in (gone, blocked, replace(EVALUATION, blocked_eval=blocked.id)):
+            put_found(change, row)
+        change.put(STORIES, story)
+        change.put(LIFECYCLE_STEPS, step)
+
+    store.write(WriteKind.EVALUATION_UPDATED, freed, now=SOME_MOMENT)
+    address = f'<a href="/stories/{story.id}/">{title}'
+    assert address in open_page(browser)
+    page = browser.get(f"/evaluations/{blocked.id}/").text
+    assert address in page
+    assert f'href="/allocations/{gone.id}/"' in page
+    assert ("Stop of high" in page) == (namespace == "default")
 
 
 def test_many_nodes_stand_together_and_each_is_shown_on_demand(store, browser):
