@@ -318,8 +318,8 @@ SERVERS = [
     Row("GET", "agent/servers", "agent:read"),
     Row("GET", "agent/schedulers/config", "agent:read"),
     Row("GET", "agent/members", "node:read"),
-    *(Row(_ALL, f"agent/{path}", "agent:read") for path in ("host", "monitor/export")),
-    *(Row("GET", f"agent/{path}", "agent:read") for path in ("monitor", "schedulers")),
+    Row(_ALL, "agent/monitor/export", "agent:read"),
+    *(Row("GET", f"agent/{path}", "agent:read") for path in ("host", "monitor", "schedulers")),
     *(
         Row(_ALL, f"agent/{path}", "agent:write")
         for path in ("pprof/heap", "keyring/list", "reload")

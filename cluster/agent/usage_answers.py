@@ -4,6 +4,7 @@ In: a body. Out: JSON, in the shapes of the public API where it has one (http-ap
 simulated node has no machine of its own: it tells nothing, and says so.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,7 @@ from cluster.agent.alloc_host import AllocHost
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.statistics import allocation_statistics, machine_statistics
 from cluster.agent.usage_sampler import UsageSampler
+from cluster.host_facts import host_facts
 from cluster.operations.usage_rows import (
     AllocationRows,
     Columns,
@@ -77,6 +79,7 @@ class Unmeasured:
             "alloc.stats": of_alloc,
             "alloc.usage": rows,
             "allocs.usage": sums,
+            "host.facts": none,
             "host.stats": none,
             "host.usage": none,
         }
@@ -99,6 +102,7 @@ class UsageAnswers:
             "alloc.stats": self._statistics,
             "alloc.usage": self._rows,
             "allocs.usage": self._sums,
+            "host.facts": self._machine_facts,
             "host.stats": self._machine_statistics,
             "host.usage": self._machine_rows,
         }
@@ -148,6 +152,9 @@ class UsageAnswers:
             if alloc_id in wanted:
                 found.setdefault(alloc_id, []).append(track.ring.columns)
         return found.values()
+
+    async def _machine_facts(self, _body: Body) -> AsyncIterator[bytes]:
+        yield msgspec.json.encode(await asyncio.to_thread(host_facts))
 
     async def _machine_statistics(self, _body: Body) -> AsyncIterator[bytes]:
         await self.sampler.look()

@@ -13,6 +13,7 @@ from cluster.api import (
     events,
     fuzzy_search,
     health,
+    host_route,
     job_dispatch,
     job_statuses,
     job_versions,
@@ -346,6 +347,7 @@ _SERVER_GROUP = [
     _route("operator/license", GET=server_group.no_license, PUT=answer_not_built(NO_LICENSE)),
     _route("agent/schedulers", GET=server_group.schedulers),
     _route("agent/monitor", GET=log_following.monitor),
+    _route("agent/host", GET=host_route.read_host),
 ]
 
 urlpatterns: list[URLPattern] = [

@@ -128,6 +128,12 @@ async def host_stats(node_id: str, *, by: Caller) -> object:
     return await whole_answer(send_call(node_id, "host.stats", {}))
 
 
+async def host_facts_of(node_id: str, *, by: Caller) -> object:
+    """What the agent of a node sees of its machine, and its environment without secrets."""
+    require_reads(by, "agent")
+    return await whole_answer(send_call(node_id, "host.facts", {}))
+
+
 async def node_metadata(node_id: str, *, by: Caller) -> object:
     """The metadata that the agent of a node has, and where each pair is from."""
     require_reads(by, "node")

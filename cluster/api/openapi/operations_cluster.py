@@ -27,6 +27,7 @@ from cluster.api.openapi.shapes import (
     TEXT,
     Shape,
     array,
+    either,
     fields,
     named,
     nullable,
@@ -44,6 +45,17 @@ from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.webhook import Webhook, WebhookDelivery
 
+_HOST_FACTS = fields(
+    {
+        "OS": TEXT,
+        "Network": array(table(TEXT)),
+        "ResolvConf": TEXT,
+        "Hosts": TEXT,
+        "Environment": table(TEXT),
+        "Disk": table(fields({"DiskMB": INTEGER, "UsedMB": INTEGER})),
+    }
+)
+_HOST = either(_HOST_FACTS, fields({"AgentID": TEXT, "HostData": _HOST_FACTS}))
 _NODE_WRITTEN: dict[str, Shape] = {
     "NodeModifyIndex": INTEGER,
     "EvalIDs": nullable(array(TEXT)),
@@ -267,6 +279,8 @@ OPERATIONS = (
                  "enabled_schedulers": array(TEXT)}),
          "Which kinds of jobs are scheduled"),
     told("agent/schedulers", _SCHEDULERS, "The worker processes"),
+    told("agent/host", _HOST, "Facts about the machine of this server, or of an agent",
+         "node_id", "server_id"),
     told("agent/monitor", ANY, "The server's log as it is written", "log_level", "log_json",
          "plain", "node_id", "server_id", "log_include_location",
          )._replace(other_media=PLAIN_TEXT, refusals=(501,)),

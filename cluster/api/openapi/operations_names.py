@@ -16,9 +16,9 @@ from cluster.api.openapi.shapes import (
     NULL,
     OBJECT,
     TEXT,
-    Components,
     Shape,
     array,
+    either,
     fields,
     named,
     nullable,
@@ -29,7 +29,6 @@ from cluster.api.openapi.shapes import (
     struct_with,
     table,
 )
-from cluster.api.openapi.struct_schemas import Schema
 from cluster.operations.quotas import QuotaUsage
 from scheduler.structs.acl_auth import AuthMethod, BindingRule
 from scheduler.structs.acl_policy import AclPolicy
@@ -39,14 +38,6 @@ from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.task_group import ScalingPolicy
 from scheduler.structs.variable import SealedVariable, VariableLock
-
-
-def _either(*shapes: Shape) -> Shape:
-    def told(components: Components) -> Schema:
-        return {"anyOf": [shape(components) for shape in shapes]}
-
-    return told
-
 
 _LIMIT = struct_with(
     "QuotaLimit",
@@ -64,7 +55,7 @@ _REGION_LIMIT = fields(
     {"Region": TEXT, "RegionLimit": _LIMIT, "VariablesLimit": INTEGER, "Hash": TEXT}
 )
 #: With `form=plain` as it is kept.
-_QUOTA = _either(
+_QUOTA = either(
     struct_with("QuotaRead", QuotaSpec, {"Limits": array(_REGION_LIMIT), "Hash": TEXT}),
     struct(QuotaSpec),
 )
@@ -72,13 +63,13 @@ _QUOTA_SENT = open_fields(
     {
         "Name": TEXT,
         "Description?": TEXT,
-        "Limits?": _either(
+        "Limits?": either(
             array(open_fields({"Region?": TEXT, "RegionLimit?": sent(QuotaAmounts)})),
             sent(QuotaAmounts),
         ),
     }
 )
-_USAGE = _either(
+_USAGE = either(
     named(
         "QuotaUsageRead",
         fields(
@@ -126,7 +117,7 @@ _TOKEN_FIELDS: dict[str, Shape] = {
     "Roles": nullable(array(struct(RoleLink))),
 }
 _TOKEN = struct_with("AclTokenRead", AclToken, _TOKEN_FIELDS)
-_OWN_TOKEN = _either(_TOKEN, struct(AclToken))
+_OWN_TOKEN = either(_TOKEN, struct(AclToken))
 _TOKEN_ROW = struct_with(
     "AclTokenStub",
     AclToken,

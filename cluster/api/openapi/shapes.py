@@ -84,6 +84,11 @@ def nullable(shape: Shape) -> Shape:
     return lambda components: or_null(shape(components))
 
 
+def either(*shapes: Shape) -> Shape:
+    """One of these."""
+    return lambda components: {"anyOf": [shape(components) for shape in shapes]}
+
+
 def or_null(schema: Schema) -> Schema:
     """A schema, or null."""
     if isinstance(schema.get("type"), str) and "enum" not in schema:

@@ -141,7 +141,7 @@ async def test_a_simulated_node_tells_nothing_of_the_machine_it_is_on(node):
     node.host.add(alloc, job)
     storage = NoStorage()
     answers = Answers(node.host, storage, CLOCK, NodeMetadata({}, storage, lambda: None))
-    for verb in ("host.stats", "host.usage"):
+    for verb in ("host.facts", "host.stats", "host.usage"):
         with pytest.raises(AnswerRefused, match="this node is simulated"):
             await ask(answers, verb)
     assert (await ask(answers, "alloc.stats", AllocID=alloc.id))["Tasks"] == {}
@@ -174,3 +174,10 @@ def test_what_a_group_measures_is_named():
     assert {"Cache", "Usage", "Max Usage"} <= set(memory["Measured"])
     assert (cpu["Percent"], cpu["TotalTicks"]) == (150.0, 1500.0)
     assert {"Throttled Periods", "Throttled Time"} <= set(cpu["Measured"])
+
+
+async def test_a_node_tells_of_its_machine_without_the_secrets_of_its_agent(node, monkeypatch):
+    monkeypatch.setenv("BIVOUAC_JOIN_TOKEN", "hush")
+    told = await ask(answers_of(node), "host.facts")
+    assert told["OS"].startswith("Linux")
+    assert told["Environment"]["BIVOUAC_JOIN_TOKEN"] == "<redacted>"

@@ -1,5 +1,6 @@
 """Routes that a node's agent answers, with a scripted agent at the end of the channel."""
 
+import msgspec
 import pytest
 
 from cluster.agent.answers import NOT_COLLECTABLE
@@ -236,3 +237,41 @@ async def test_one_who_may_only_look_restarts_nothing(placed, reader, agent_with
 
     assert (answer.status, answer.text) == (403, "Permission denied")
     assert agent.asked == []
+
+
+async def test_facts_of_a_machine_are_the_servers_own_or_an_agents(
+    placed, agent_with, monkeypatch
+):
+    monkeypatch.setenv("BIVOUAC_JOIN_TOKEN", "hush")
+    own = (await placed.get("/v1/agent/host")).json
+    assert own["Environment"]["BIVOUAC_JOIN_TOKEN"] == "<redacted>"
+    assert own["OS"].startswith("Linux ")
+    leader = (await placed.get("/v1/agent/host", server_id="leader")).json
+    # Disks fill meanwhile.
+    assert leader == {"AgentID": "bivouac.global", "HostData": own | {"Disk": _disks_of(leader)}}
+    facts = own | {"OS": "Linux other"}
+    agent = agent_with(msgspec.json.encode(facts))
+    told = (await placed.get("/v1/agent/host", node_id=NODE)).json
+    assert told == {"AgentID": NODE, "HostData": facts}
+    assert agent.asked == [(NODE, "host.facts", {})]
+
+
+def _disks_of(told):
+    return told["HostData"]["Disk"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "words"),
+    [
+        ({"server_id": "nope"}, 400, "unknown Nomad server nope"),
+        (
+            {"server_id": "leader", "node_id": NODE}, 400,
+            "Cannot target node and server simultaneously",
+        ),
+        ({"node_id": NODE}, 404, "No path to node"),
+        ({"node_id": NODE[:-1] + "f"}, 404, f"Unknown node {NODE[:-1]}f"),
+    ],
+)  # fmt: skip
+async def test_a_machine_that_cannot_be_asked_is_named(placed, query, status, words):
+    refused = await placed.get("/v1/agent/host", **query)
+    assert (refused.status, refused.text.strip()) == (status, words)
