@@ -1,5 +1,6 @@
 """The documentation's site: it builds, its made parts are current, its commands run."""
 
+import argparse
 import contextlib
 import os
 import re
@@ -11,7 +12,9 @@ from xml.dom import minidom
 
 import httpx
 import pytest
+from django.core.management import load_command_class
 
+from cluster.management.bivouac import COMMANDS
 from cluster.runtime.embedded import free_port
 from tests.drawings import FOLDER, drawings
 from tests.settings_document import DOCUMENT, document
@@ -19,12 +22,43 @@ from tests.settings_document import DOCUMENT, document
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ROOT / ".ci" / "mkdocs.yml"
 #: Of the pages that have any, in the order in which they are run.
-PAGES = ("start.md", "operating.md")
+PAGES = ("start.md", "jobs.md", "monitoring.md", "operating.md", "webhooks.md", "backup.md")
+#: Pages with parts for a cluster that stands still: run when the server has ended.
+STANDING_STILL = {"backup.md": "Put back"}
+#: Lines of consoles that no block of `sh` runs, each with its reason.
+NOT_RUN = {
+    "$ make up": "it is `bivouac up` with an environment made first; the live tests start it",
+    "$ make test": "it is what runs the tests",
+    "$ . .bivouac/env": "a checkout's data directory; start.md runs the same with that of a wheel",
+    "$ curl -s -H": "as the line above",
+    "$ python -m build --wheel": "tests/test_wheel.py builds and installs it",
+    "$ pipx install dist/bivouac-*.whl": "the same, into an environment of its own",
+    "$ bivouac up": "the test starts it before it runs anything else",
+    "$ bivouac demo": "tests/live/test_demo.py plays the demo",
+    "$ bivouac --help": "tests/cluster/management/test_bivouac_command.py",
+    '$ eval "$(bivouac completion bash)"': "tests/cluster/management/test_bivouac_command.py",
+    "$ bivouac agent --join": "it writes to /etc and starts a service of systemd",
+}
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^## ", re.MULTILINE)
 
 
-def blocks(page: str) -> list[str]:
-    return _BLOCK.findall((ROOT / "docs" / page).read_text())
+def blocks(page: str, *, still: bool | None = None) -> list[str]:
+    """Of a cluster that runs, or that stands still; or all of them."""
+    parts = _HEADING.split((ROOT / "docs" / page).read_text())
+    is_still = [part.partition("\n")[0] == STANDING_STILL.get(page) for part in parts]
+    return [
+        block
+        for part, stands in zip(parts, is_still, strict=True)
+        if still is None or stands is still
+        for block in _BLOCK.findall(part)
+    ]
+
+
+def script(*, still: bool) -> str:
+    return "\n".join(block for page in PAGES for block in blocks(page, still=still))
 
 
 def _shapes(files: dict[str, str]) -> dict[str, str]:
@@ -35,14 +69,17 @@ def _shapes(files: dict[str, str]) -> dict[str, str]:
 def test_the_drawings_are_those_of_the_renderer():
     made = drawings()
     kept = {path.name: path.read_text() for path in FOLDER.iterdir()}
+    assert len(kept) > 15
     # Colours follow the stylesheets with the next `make site`.
     assert _shapes(kept) == _shapes(made), "`python -m tests.drawings` draws them anew"
-    for text in made.values():
+    for text in (text for name, text in made.items() if name.endswith(".svg")):
         assert minidom.parseString(text).documentElement.tagName == "svg"  # noqa: S318 - our own
         used = set(re.findall(r'href="#([\w-]+)"|url\(#([\w-]+)\)', text))
         wanted = {name for pair in used for name in pair if name}
         assert wanted - set(re.findall(r'id="([\w-]+)"', text)) == set()
         assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+        shown = re.findall(r'href="#(i-[\w-]+)"', text)
+        assert not shown or ".graph-icon" in text, "icons without their strokes are blots"
 
 
 def test_the_settings_are_those_that_are_read_and_each_has_a_meaning():
@@ -68,7 +105,72 @@ def test_the_site_builds_strictly_and_leads_to_every_page(tmp_path):
 def test_every_block_of_commands_is_on_a_page_that_is_run():
     found = {path.name for path in (ROOT / "docs").glob("*.md") if blocks(path.name)}
     assert found == set(PAGES)
-    assert all(len(blocks(page)) > 2 for page in PAGES)
+    assert sum(len(blocks(page)) for page in PAGES) > 20
+    for page, heading in STANDING_STILL.items():
+        assert blocks(page, still=True), heading
+
+
+def test_every_line_of_a_console_is_run_elsewhere_or_says_why_not():
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    lines = [
+        line
+        for page in pages
+        for block in _CONSOLE.findall(page.read_text())
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    ]
+    assert [line for line in lines if not line.startswith(tuple(NOT_RUN))] == []
+    assert [known for known in NOT_RUN if not any(line.startswith(known) for line in lines)] == []
+    for reason in NOT_RUN.values():
+        for path in re.findall(r"tests/[\w/]+\.py", reason):
+            assert (ROOT / path).is_file(), path
+
+
+def test_every_other_block_is_of_a_kind_that_something_reads():
+    kinds = {
+        (path.name, kind)
+        for path in (ROOT / "docs").glob("*.md")
+        for kind in re.findall(r"^```(\S+)\n", path.read_text(), re.MULTILINE)
+    }
+    assert {kind for _, kind in kinds} <= {"sh", "console", "mermaid", "python", "hcl", "yaml"}
+    assert {name for name, kind in kinds if kind == "python"} == {"client.md"}
+
+
+def test_every_command_of_ours_that_is_named_exists_with_its_options():
+    parsers = {
+        front.name: load_command_class("cluster", front.behind).create_parser("b", front.name)
+        for front in COMMANDS
+    }
+    wrong = []
+    for page in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]:
+        for name, rest in re.findall(r"[`$ ]bivouac ([a-z-]+)([^`\n|]*)", page.read_text()):
+            if name in {"completion", "is"} or name.startswith("--"):
+                continue
+            if name not in parsers:
+                wrong.append(f"{page.name}: bivouac {name}")
+                continue
+            known = _options(parsers[name])
+            used = re.findall(r"(?<!\S)--([\w-]+)", rest.partition("#")[0])
+            wrong += [f"{page.name}: {name} --{each}" for each in used if each not in known]
+    assert wrong == []
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """Those of subcommands included."""
+    found = set(re.findall(r"--([\w-]+)", parser.format_help()))
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                found |= _options(each)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_no_drawing_in_text_has_what_mermaid_reads_as_the_end_of_a_line(path):
+    drawings_in_text = re.findall(
+        r"^```mermaid\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert [text for text in drawings_in_text if ";" in text] == []
 
 
 @pytest.mark.long
@@ -94,14 +196,21 @@ def test_every_command_of_the_pages_runs(tmp_path):
                         break
                 time.sleep(0.3)
             # One shell for all: later blocks use what earlier ones set.
-            script = "\n".join(block for page in PAGES for block in blocks(page))
-            told = subprocess.run(
-                ["bash", "-euxo", "pipefail", "-c", script],
-                env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+            told = _bash(script(still=False), environment, tmp_path)
         finally:
             server.terminate()
             server.wait(60)
     assert told.returncode == 0, told.stdout + told.stderr
+    still = _bash(script(still=True), environment, tmp_path)
+    assert still.returncode == 0, still.stdout + still.stderr
     assert "bivouac agent --join" in told.stdout
     assert (tmp_path / "monday.bivouac").stat().st_size > 1000
+
+
+def _bash(
+    text: str, environment: dict[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", text],
+        env=environment, cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip

@@ -28,7 +28,7 @@ FORMS = {
     "json": "application/json; charset=utf-8",
     "md": "text/markdown; charset=utf-8",
 }
-_STYLES = ("css/tokens.css", "css/graph.css", "css/pages/story.css")
+_STYLES = ("css/tokens.css", "css/base.css", "css/graph.css", "css/pages/story.css")
 _OWN_STYLE = (
     "svg.graph{font:13px var(--font-ui);background:var(--surface-1);color-scheme:light dark}"
 )

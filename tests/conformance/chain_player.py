@@ -19,6 +19,7 @@ from cluster.operations.errors import OperationRefused
 from cluster.operations.garbage import demand_collection
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
+from scheduler.ports import IDSource
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.deployment import DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus
@@ -55,11 +56,13 @@ MATCHER = Re2Matcher()
 class ChainWorld(World):
     """A control plane with agents that call it, on one virtual clock."""
 
-    def __init__(self, loop: VirtualLoop, record: DatabaseRecord | None = None) -> None:
+    def __init__(
+        self, loop: VirtualLoop, record: DatabaseRecord | None = None, ids: IDSource | None = None
+    ) -> None:
         self.beats: dict[str, tuple[int, int]] = {}
         self.record = record
         self._news = asyncio.Event()
-        super().__init__(clock=LoopClock(loop), store=record)
+        super().__init__(clock=LoopClock(loop), store=record, ids=ids)
 
     def new_watchers(self):
         self.heartbeats = Heartbeats(HeartbeatSettings(min_ttl=MIN_TTL, grace=GRACE))
@@ -125,10 +128,14 @@ class Player:
     """One play of one scenario."""
 
     def __init__(
-        self, scenario: dict, loop: VirtualLoop, record: DatabaseRecord | None = None
+        self,
+        scenario: dict,
+        loop: VirtualLoop,
+        record: DatabaseRecord | None = None,
+        ids: IDSource | None = None,
     ) -> None:
         self.scenario = scenario
-        self.world = ChainWorld(loop, record)
+        self.world = ChainWorld(loop, record, ids)
         self.agents = {
             form["name"]: SimulatedAgent(self.world, number, form)
             for number, form in enumerate(scenario["Nodes"])
@@ -373,17 +380,22 @@ def _is_like(evaluation, fields: dict) -> bool:
     return all(have[key] == value for key, value in fields.items())
 
 
-def play(scenario: dict, record: DatabaseRecord | None = None) -> Played:
+def play(
+    scenario: dict, record: DatabaseRecord | None = None, ids: IDSource | None = None
+) -> Played:
     """Play a scenario from its beginning, on a loop and a clock of its own.
 
-    On a record in memory, unless another, empty one is given.
+    On a record in memory, unless another, empty one is given; with ids that are counted, unless
+    they come from elsewhere.
     """
     loop = VirtualLoop()
     try:
-        return loop.run_until_complete(_play(scenario, loop, record))
+        return loop.run_until_complete(_play(scenario, loop, record, ids))
     finally:
         loop.close()
 
 
-async def _play(scenario: dict, loop: VirtualLoop, record: DatabaseRecord | None) -> Played:
-    return await Player(scenario, loop, record).play()
+async def _play(
+    scenario: dict, loop: VirtualLoop, record: DatabaseRecord | None, ids: IDSource | None
+) -> Played:
+    return await Player(scenario, loop, record, ids).play()
