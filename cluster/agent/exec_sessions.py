@@ -6,7 +6,7 @@ and everything that it started ends with it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ from cluster.agent.drivers.driver import Handle, InsideFailed, InsideProcess
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.session_streams import SessionStreams
 from cluster.operations.agent_calls import NOT_STARTED
-from cluster.operations.session_frames import closed, exited, output, read_input
+from cluster.operations.session_frames import BEGUN, closed, exited, output, read_input
 from scheduler.structs.wire import Wire
 
 #: Sessions of one node at a time.
@@ -37,6 +37,8 @@ class ExecCall(Wire, frozen=True):
     task: str = ""
     command: tuple[str, ...] = ()
     tty: bool = False
+    #: Whether the caller wants to hear that the command runs, before what it writes.
+    tells_begin: bool = False
 
 
 @dataclass
@@ -107,11 +109,13 @@ class ExecSessions:
         work: list[asyncio.Task[None]] = []
         process = None
         try:
-            process = await self._start(handle, call.command, streams)
+            process = await self._start(entry, handle, call, streams)
             session = _Session(streams, process)
             work = [asyncio.create_task(session.copy(name)) for name in streams.names]
             work.append(asyncio.create_task(session.listen(given)))
             work.append(asyncio.create_task(self._end_with(entry, call.task, handle, process)))
+            if call.tells_begin:
+                yield BEGUN
             left = len(streams.names)
             while left:
                 frame = await session.frames.get()
@@ -134,12 +138,15 @@ class ExecSessions:
                 await asyncio.shield(process.wait())
 
     async def _start(
-        self, handle: Handle, command: Sequence[str], streams: SessionStreams
+        self, entry: HostedAlloc, handle: Handle, call: ExecCall, streams: SessionStreams
     ) -> InsideProcess:
         driver = self._host.drivers[handle.driver]
         try:
-            return await driver.run_inside(handle, command, streams.far)
+            return await driver.run_inside(handle, call.command, streams.far)
         except InsideFailed as problem:
+            # What the kernel says of surroundings that are gone would tell nobody why.
+            if not self._runs_still(entry, call.task, handle):
+                raise AnswerRefused(_not_running(call.task), 404) from problem
             raise AnswerRefused(str(problem)) from problem
         finally:
             streams.hand_over()
@@ -172,8 +179,12 @@ class ExecSessions:
             raise AnswerRefused(f'task "{call.task}" {NOT_STARTED}.', 404)
         handle = entry.handles.get(call.task)
         if handle is None or not run.has_process:
-            raise AnswerRefused(f'task "{call.task}" is not running.', 404)
+            raise AnswerRefused(_not_running(call.task), 404)
         return entry, handle
+
+
+def _not_running(task: str) -> str:
+    return f'task "{task}" is not running.'
 
 
 async def nothing_given() -> AsyncIterator[bytes]:

@@ -50,6 +50,8 @@ class Exited(msgspec.Struct, frozen=True):
 _INPUT = msgspec.json.Decoder(ExecInput)
 _EXITED = msgspec.json.Decoder(Exited)
 _EXITED_HEAD = b'{"exited":true'
+#: The command runs: the first frame of a session, for callers who ask for it.
+BEGUN = b"{}"
 
 
 def read_input(frame: bytes | str) -> ExecInput:

@@ -51,6 +51,8 @@ class SessionOrder(NamedTuple):
     command: tuple[str, ...]
     tty: bool
     action: str = ""
+    #: An empty frame comes first, once the command runs.
+    tells_begin: bool = False
 
 
 def require_session(by: Caller, namespace: str, task: Task | None = None) -> None:
@@ -115,7 +117,8 @@ async def run_session(
     wish = SessionWish(alloc.id, order.task, order.command, order.tty, order.action)
     act, who = act_of(wish, alloc.namespace), actor_of(by)
     body: dict[str, object] = {
-        "AllocID": alloc.id, "Task": order.task, "Command": list(order.command), "Tty": order.tty
+        "AllocID": alloc.id, "Task": order.task, "Command": list(order.command),
+        "Tty": order.tty, "TellsBegin": order.tells_begin,
     }  # fmt: skip
     began = now()
     note_done(store, who, act, at=began)

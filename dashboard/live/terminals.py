@@ -1,7 +1,8 @@
 """The websocket of a terminal in a browser: a session inside a task, for a signed-in person.
 
 In: `?task=&command=&action=` and the session of the browser. Out: the frames of the public API's
-sessions (doors.md 12), always with a terminal. The Origin check stands before this.
+sessions (doors.md 12), always with a terminal; first an empty one, once the command runs. The
+Origin check stands before this.
 """
 
 import shlex
@@ -70,7 +71,8 @@ async def _serve(socket: SessionSocket, scope: Any, by: Caller, opened: Entitlem
         if ending is not None:
             raise NotAllowed(ending.value)
 
-    await socket.serve(order, by=by, now=HUB.now, recheck=recheck)
+    # A page says "open" once there is something to type into.
+    await socket.serve(order._replace(tells_begin=True), by=by, now=HUB.now, recheck=recheck)
 
 
 def _words(command: str) -> tuple[str, ...]:

@@ -19,7 +19,9 @@ _LINES = """async isFetched => {
   const CLOCK = "[data-clock], "
     + "time[data-relative], [data-live-index], svg.bars, [data-fact=finished],"
     + "[data-fact=plans], [data-graph=map] .graph-edges, [data-graph=map] .graph-labels,"
-    + "[data-stale-banner], .pill, script, noscript";
+    + "[data-stale-banner], .pill, script, noscript, "
+    // That a trouble is over is told for a while to those who saw it.
+    + "[data-trouble][hidden], [data-trouble][data-state=complete]";
   const SAYING = ["data-key", "data-state", "data-path", "data-source", "data-target", "href",
     "aria-current", "data-quasi", "data-tombstone", "hidden"];
   const linesOf = (element, place) => {
@@ -76,6 +78,17 @@ def seconds_until_alike(pages: Mapping[str, Page], limit_s: float) -> float:
         assert not left or is_early, f"drifted, {took:.1f} s after all was quiet:\n{told}"
         time.sleep(LOOK_S if left else 0)
     return took
+
+
+def seconds_until_one(kept: Page, fresh: Page, limit_s: float) -> float:
+    """How long two live pages of one address still differed; fails after the limit."""
+    began = time.monotonic()
+    while found := difference(shown_by(fresh), shown_by(kept)):
+        took = time.monotonic() - began
+        told = "\n".join(found)
+        assert took < PATIENCE * limit_s, f"{kept.url} drifted for {took:.1f} s:\n{told}"
+        time.sleep(LOOK_S)
+    return time.monotonic() - began
 
 
 def states(page: Page, selector: str) -> list[tuple[str, str]]:

@@ -59,6 +59,7 @@ function begin(panel, mount, query, tell, createTerminal, what) {
   const began = Date.now();
   const say = (frame) => socket.readyState === WebSocket.OPEN && socket.send(JSON.stringify(frame));
   let code;
+  let isBegun = false;
   const terminal = createTerminal({
     parent: mount,
     theme: colours(mount.parentElement),
@@ -83,11 +84,15 @@ function begin(panel, mount, query, tell, createTerminal, what) {
   socket.addEventListener("open", () => {
     say({ tty_size: { height: terminal.rows, width: terminal.cols } });
     beat = setInterval(() => say({}), BEAT_MS);
-    tell(`open: ${what}`, false);
-    terminal.focus();
   });
   socket.addEventListener("message", (event) => {
     const frame = JSON.parse(event.data);
+    // The first one says that the command runs.
+    if (!isBegun) {
+      isBegun = true;
+      tell(`open: ${what}`, false);
+      terminal.focus();
+    }
     if (frame.stdout?.data) terminal.write(bytes(frame.stdout.data));
     if (frame.exited) code = frame.result.exit_code ?? 0;
   });

@@ -10,7 +10,7 @@ import pytest
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.exec_sessions import ExecSessions, nothing_given
 from cluster.agent.process_identity import start_time_of
-from cluster.operations.session_frames import exit_code_of
+from cluster.operations.session_frames import BEGUN, exit_code_of, output
 from scheduler.structs.allocation import ClientStatus
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.real_node import Node, make_work
@@ -95,6 +95,13 @@ async def test_streams_stay_apart_and_the_exit_code_comes_last(node, alloc):
     assert caller.told == {"stdout": "out hello\n", "stderr": "err\n"}
     assert caller.closed == ["stderr", "stdout"]
     assert caller.code == 7
+
+
+async def test_a_caller_may_hear_that_the_command_runs_before_what_it_writes(node, alloc):
+    frames = ExecSessions(node.host).run(
+        {**asked(alloc, "echo", "there"), "TellsBegin": True}, nothing_given()
+    )
+    assert [frame async for frame in frames][:2] == [BEGUN, output("stdout", b"there\n")]
 
 
 async def test_input_is_given_and_its_end_is_told(node, alloc):

@@ -155,7 +155,13 @@ async def test_frames_go_both_ways_until_the_command_ends(placed, agent, secret_
     assert agent.asked == (
         NODE,
         "exec",
-        {"AllocID": ALLOC, "Task": "web", "Command": ["sh", "-c", "x y"], "Tty": True},
+        {
+            "AllocID": ALLOC,
+            "Task": "web",
+            "Command": ["sh", "-c", "x y"],
+            "Tty": True,
+            "TellsBegin": False,
+        },
     )
     assert agent.heard[1] == b'{"stdin":{"data":"aGk="}}'
     begun, over = sorted(await audited("run command", "end command"), key=lambda row: row.id)
