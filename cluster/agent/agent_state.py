@@ -4,10 +4,11 @@ Kept in the state directory: two identity files and one small database (node-age
 no server.
 """
 
+import contextlib
 import os
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -51,7 +52,7 @@ class StoredAlloc(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Storage(Protocol):
-    """Where allocations live on this node, if anywhere."""
+    """Where allocations live on this node, if anywhere. Writing raises OSError."""
 
     @property
     def remembers(self) -> bool:
@@ -176,13 +177,15 @@ class DiskStorage:
 
     def save(self, stored: StoredAlloc) -> None:
         """One small write; a process that dies afterwards finds it again."""
-        self._database.execute(
-            "INSERT OR REPLACE INTO allocation (id, state) VALUES (?, ?)",
-            (stored.alloc.id, msgspec.msgpack.encode(stored)),
-        )
+        with _as_os_error():
+            self._database.execute(
+                "INSERT OR REPLACE INTO allocation (id, state) VALUES (?, ?)",
+                (stored.alloc.id, msgspec.msgpack.encode(stored)),
+            )
 
     def delete(self, alloc_id: str) -> None:
-        self._database.execute("DELETE FROM allocation WHERE id = ?", (alloc_id,))
+        with _as_os_error():
+            self._database.execute("DELETE FROM allocation WHERE id = ?", (alloc_id,))
 
     def load(self) -> list[StoredAlloc]:
         rows = self._database.execute("SELECT state FROM allocation").fetchall()
@@ -190,7 +193,7 @@ class DiskStorage:
 
     def save_metadata(self, dynamic: Mapping[str, str | None]) -> None:
         """All or nothing: who dies meanwhile finds what was kept before."""
-        with self._database:
+        with _as_os_error(), self._database:
             self._database.execute("BEGIN")
             self._database.execute("DELETE FROM metadata")
             self._database.executemany("INSERT INTO metadata VALUES (?, ?)", dynamic.items())
@@ -201,7 +204,7 @@ class DiskStorage:
 
     def save_identity(self, token: str) -> None:
         """One row, or none."""
-        with self._database:
+        with _as_os_error(), self._database:
             self._database.execute("BEGIN")
             self._database.execute("DELETE FROM identity")
             if token:
@@ -214,13 +217,15 @@ class DiskStorage:
 
     def save_volume(self, volume: DynamicVolume) -> None:
         """One small write."""
-        self._database.execute(
-            "INSERT OR REPLACE INTO volume (id, state) VALUES (?, ?)",
-            (volume.id, msgspec.msgpack.encode(volume)),
-        )
+        with _as_os_error():
+            self._database.execute(
+                "INSERT OR REPLACE INTO volume (id, state) VALUES (?, ?)",
+                (volume.id, msgspec.msgpack.encode(volume)),
+            )
 
     def delete_volume(self, volume_id: str) -> None:
-        self._database.execute("DELETE FROM volume WHERE id = ?", (volume_id,))
+        with _as_os_error():
+            self._database.execute("DELETE FROM volume WHERE id = ?", (volume_id,))
 
     def load_volumes(self) -> list[DynamicVolume]:
         rows = self._database.execute("SELECT state FROM volume").fetchall()
@@ -240,6 +245,15 @@ class DiskStorage:
         known = {row[0] for row in self._database.execute("SELECT id FROM allocation")}
         names = {place.name for place in self.alloc_dir.iterdir() if place.is_dir()}
         return [self.directories(name) for name in sorted(names - known) if _ID.fullmatch(name)]
+
+
+@contextlib.contextmanager
+def _as_os_error() -> Iterator[None]:
+    """A database that cannot be written is a disk that cannot be written."""
+    try:
+        yield
+    except sqlite3.OperationalError as problem:
+        raise OSError(f"the agent's state cannot be written: {problem}") from problem
 
 
 def identity(state_dir: Path, ids: IDSource) -> tuple[str, str]:

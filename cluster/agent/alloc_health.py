@@ -81,6 +81,13 @@ class HealthTracker:
             self.wake_at = 0
         return verdict
 
+    def shift(self, by: Duration) -> None:
+        """The clock was set by so much."""
+        self.since += by
+        self.deadline += by if self.deadline else 0
+        self.wake_at += by if self.wake_at else 0
+        self.passing_since += by if self.passing_since else 0
+
     def _arm(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
         self.since = now
         strategy = group.update if alloc.deployment_id else group.migrate or MigrateStrategy()
@@ -117,7 +124,7 @@ class HealthTracker:
             # A process that ran before this deployment proves itself in it all the same.
             failing = self.failing if self.counts_checks else ()
             passing = self.passing_since if self.counts_checks else 0
-            latest = max((self.since, passing, *(run.state.started_at for run in watched)))
+            latest = max((self.since, passing, *(run.running_since for run in watched)))
             if now >= latest + self.min_healthy and not failing:
                 return HealthReport(healthy=True)
             due = self.deadline if failing else latest + self.min_healthy

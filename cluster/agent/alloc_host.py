@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from cluster.agent.abortable import Who
 from cluster.agent.agent_state import Storage, StoredAlloc
 from cluster.agent.alloc_directories import AllocDirectories
+from cluster.agent.alloc_record import AllocRecord
 from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
 from cluster.agent.alloc_runner import OVER, AllocRunner, Surroundings, TaskRefused
 from cluster.agent.disk_migration import DiskMigration, FetchData, begin_problem
@@ -26,6 +27,7 @@ from cluster.agent.task_run import AbortStart, Command, Phase, SignalTask, Start
 from cluster.agent.template_acts import TemplateActs
 from cluster.agent.template_keeper import TemplateChange, TemplateKeeper, nobody_to_ask
 from cluster.agent.templates.task_templates import Ask
+from cluster.agent.time_jumps import TimeJumps
 from scheduler.ports import Clock
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.job import Job
@@ -68,6 +70,8 @@ class AllocHost:
         self._preparation = TaskPreparation(
             launcher, storage, clock, templates, self, surroundings.chance
         )
+        self._record = AllocRecord(storage, self.entries.get)
+        self._time = TimeJumps(clock)
         self._work: set[asyncio.Task[None]] = set()
         #: As many allocations are deleted at the same time.
         self.destroys = asyncio.Semaphore(2)
@@ -79,7 +83,7 @@ class AllocHost:
 
         `elsewhere`: allocations of other nodes that had not ended when the server was asked.
         """
-        now = self.clock.now()
+        now = self._now()
         entry = HostedAlloc(AllocRunner(alloc, job, self.surroundings, now=now))
         self.entries[alloc.id] = entry
         replaced = {alloc.previous_allocation, *alloc.preempted_allocations}
@@ -95,7 +99,7 @@ class AllocHost:
         entry = self.entries[alloc.id]
         if entry.waits_for and alloc.is_terminal:
             entry.waits_for = frozenset()
-        self._apply(entry, entry.runner.update(alloc, job, self.clock.now()))
+        self._apply(entry, entry.runner.update(alloc, job, self._now()))
 
     def remove(self, alloc_id: str) -> None:
         """The server has collected it: kill what runs, then delete every trace."""
@@ -104,7 +108,7 @@ class AllocHost:
         if entry.runner.is_terminal:
             self.destroy(alloc_id)
         else:
-            self._apply(entry, entry.runner.kill(self.clock.now()))
+            self._apply(entry, entry.runner.kill(self._now()))
 
     @property
     def awaited_elsewhere(self) -> frozenset[str]:
@@ -121,7 +125,7 @@ class AllocHost:
         """The server was heard for the first time since the start."""
         for entry in list(self.entries.values()):
             if any(run.held for run in entry.runner.tasks.values()):
-                self._apply(entry, entry.runner.release(self.clock.now()))
+                self._apply(entry, entry.runner.release(self._now()))
 
     def end_impatient(self, silent: Duration) -> None:
         """The server has been out of reach for so long: stop what was not to run on (14).
@@ -132,20 +136,20 @@ class AllocHost:
             patience = entry.patience
             if patience and silent > patience and not entry.runner.is_terminal:
                 entry.waits_for = frozenset()
-                self._apply(entry, entry.runner.kill(self.clock.now()))
+                self._apply(entry, entry.runner.kill(self._now()))
 
     def restart(self, alloc_id: str, task: str, *, all_tasks: bool) -> None:
         """On an operator's request. Raises TaskRefused."""
         entry = self._known(alloc_id)
         if entry.runner.is_terminal:
             raise TaskRefused("Task not running" if task else OVER)
-        commands = entry.runner.restart_tasks(task, self.clock.now(), all_tasks=all_tasks)
+        commands = entry.runner.restart_tasks(task, self._now(), all_tasks=all_tasks)
         self._apply(entry, commands)
 
     async def signal(self, alloc_id: str, task: str, signal: str) -> None:
         """On an operator's request. Raises TaskRefused."""
         entry = self._known(alloc_id)
-        commands = entry.runner.signal_tasks(task, signal, self.clock.now())
+        commands = entry.runner.signal_tasks(task, signal, self._now())
         try:
             for command in commands:
                 assert isinstance(command, SignalTask), "signals command nothing else"
@@ -159,19 +163,19 @@ class AllocHost:
         """Of the checks that count for the allocation's health, those that do not pass."""
         entry = self.entries[alloc_id]
         if entry.runner.health.found != failing:
-            self._apply(entry, entry.runner.note_checks(failing, self.clock.now()))
+            self._apply(entry, entry.runner.note_checks(failing, self._now()))
 
     def fail_checked(self, alloc_id: str, task: str, reason: str) -> None:
         """A check has failed for too long: its task runs anew, or every one (no name)."""
         entry = self.entries[alloc_id]
-        self._apply(entry, entry.runner.fail_checked(task, reason, self.clock.now()))
+        self._apply(entry, entry.runner.fail_checked(task, reason, self._now()))
 
     def templates_changed(self, who: Who, change: TemplateChange) -> None:
         """Files of a task are new."""
         entry = self.entries.get(who[0])
         if entry is None:
             return
-        runner, now = entry.runner, self.clock.now()
+        runner, now = entry.runner, self._now()
         names = [script.command for script in change.scripts]
         commands = runner.templates_changed(
             who[1],
@@ -189,14 +193,14 @@ class AllocHost:
         """Files of a task cannot be kept up to date."""
         entry = self.entries.get(who[0])
         if entry is not None:
-            self._apply(entry, entry.runner.fail_task(who[1], why, self.clock.now()))
+            self._apply(entry, entry.runner.fail_task(who[1], why, self._now()))
 
     def acknowledge(self, report: AllocationReport) -> None:
         """The server has this report in its record."""
         entry = self.entries.get(report.id)
         if entry is not None:
             entry.acknowledged = report
-            self._save(entry)
+            self._record.note(entry)
 
     async def restore(self) -> None:
         """Find the allocations of before again, and their tasks."""
@@ -209,14 +213,14 @@ class AllocHost:
     async def close(self) -> None:
         """Stop supervising; tasks are left as they are."""
         for entry in self.entries.values():
-            if entry.timer:
-                entry.timer.cancel()
+            entry.disarm()
             for handle in entry.handles.values():
                 self.drivers[handle.driver].forget(handle)
         await self._preparation.close()
         for task in self._work:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
+        self._record.close()
 
     def _known(self, alloc_id: str) -> HostedAlloc:
         entry = self.entries.get(alloc_id)
@@ -228,7 +232,7 @@ class AllocHost:
         return {key for key, entry in self.entries.items() if not entry.runner.is_terminal}
 
     def _begin(self, entry: HostedAlloc) -> None:
-        runner, now = entry.runner, self.clock.now()
+        runner, now = entry.runner, self._now()
         if self.storage.directories(runner.alloc.id) is None or runner.alloc.is_terminal:
             self._apply(entry, runner.begin(now))
             return
@@ -239,7 +243,7 @@ class AllocHost:
 
     def _begin_here(self, entry: HostedAlloc) -> None:
         """Everything that it takes along is here, or never will be."""
-        runner, now = entry.runner, self.clock.now()
+        runner, now = entry.runner, self._now()
         if runner.is_terminal or runner.killing is not None or entry.is_unwanted:
             return
         why = begin_problem(self.storage, self.launcher, entry)
@@ -258,11 +262,11 @@ class AllocHost:
         if entry.runner.is_terminal and not entry.finished_at:
             self._finish(entry)
         if not entry.is_unwanted:
-            self._save(entry)
+            self._record.note(entry)
             self.changed(entry.runner.alloc.id)
 
     def _finish(self, entry: HostedAlloc) -> None:
-        entry.finished_at = self.clock.now()
+        entry.finished_at = self._now()
         done = entry.runner.alloc.id
         if entry.is_unwanted:
             self.destroy(done)
@@ -286,16 +290,16 @@ class AllocHost:
             launch = await self._preparation.launch(entry, task, driver)
             handle = driver.prepare(launch)
             entry.handles[name] = handle
-            self._save(entry)
+            self._record.keep(entry)
             ended = functools.partial(self._ended, entry, name, handle.task_id)
             await driver.start(launch, handle, ended)
         except StartError as problem:
-            commands = runner.task_ended(name, problem.as_ending(), self.clock.now())
+            commands = runner.task_ended(name, problem.as_ending(), self._now())
         except OSError as problem:
             ending = StartError(str(problem), recoverable=True).as_ending()
-            commands = runner.task_ended(name, ending, self.clock.now())
+            commands = runner.task_ended(name, ending, self._now())
         else:
-            commands = runner.task_started(name, self.clock.now())
+            commands = runner.task_started(name, self._now())
             for act in self._acts.of(entry, name, (), self._preparation.first(entry, name)):
                 self._spawn(act)
         self._apply(entry, commands)
@@ -316,24 +320,22 @@ class AllocHost:
         """A driver tells the end of a run; a late word about an earlier run is not heard."""
         handle = entry.handles.get(name)
         if handle is not None and handle.task_id == task_id:
-            self._apply(entry, entry.runner.task_ended(name, ending, self.clock.now()))
+            self._apply(entry, entry.runner.task_ended(name, ending, self._now()))
 
     def _arm(self, entry: HostedAlloc) -> None:
         """Have `tick` called when the runner wants it."""
-        wake_at = entry.runner.wake_at
+        now, wake_at = self._now(), entry.runner.wake_at
         if wake_at == entry.timer_at:
             return
-        if entry.timer:
-            entry.timer.cancel()
-        entry.timer, entry.timer_at = None, wake_at
+        entry.disarm()
+        entry.timer_at = wake_at
         if wake_at:
-            delay = max(0.0, (wake_at - self.clock.now()) / SECOND)
-            loop = asyncio.get_running_loop()
-            entry.timer = loop.call_later(delay, self._tick, entry)
+            delay = max(0.0, (wake_at - now) / SECOND)
+            entry.timer = asyncio.get_running_loop().call_later(delay, self._tick, entry)
 
     def _tick(self, entry: HostedAlloc) -> None:
         entry.timer, entry.timer_at = None, 0
-        self._apply(entry, entry.runner.tick(self.clock.now()))
+        self._apply(entry, entry.runner.tick(self._now()))
 
     def destroy(self, alloc_id: str) -> None:
         """Delete every trace of a finished allocation."""
@@ -352,13 +354,12 @@ class AllocHost:
         entry = self.entries.pop(alloc_id, None)
         if entry is None:
             return None
-        if entry.timer:
-            entry.timer.cancel()
-        self.storage.delete(alloc_id)
+        entry.disarm()
+        self._record.delete(alloc_id)
         return self.storage.directories(alloc_id)
 
     async def _restore(self, stored: StoredAlloc) -> None:
-        now = self.clock.now()
+        now = self._now()
         runner = AllocRunner(stored.alloc, stored.job, self.surroundings, now=now)
         resume(runner, stored.tasks)
         runner.deployment_status = stored.deployment_status or runner.deployment_status
@@ -383,15 +384,15 @@ class AllocHost:
 
     async def _recover(self, entry: HostedAlloc, name: str, handle: Handle) -> bool:
         driver = self.drivers.get(handle.driver)
-        if driver is None:
-            return False
         ended = functools.partial(self._ended, entry, name, handle.task_id)
-        return await driver.recover(handle, ended)
+        return driver is not None and await driver.recover(handle, ended)
 
-    def _save(self, entry: HostedAlloc) -> None:
-        if not self.storage.remembers:
-            return
-        self.storage.save(entry.stored)
+    def _now(self) -> int:
+        """The time. Where the clock was set, what waits for a moment waits as long as before."""
+        now, moved = self._time.look()
+        for entry in self.entries.values() if moved else ():
+            entry.shift(moved)
+        return now
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

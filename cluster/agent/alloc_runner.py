@@ -28,6 +28,7 @@ from scheduler.structs.allocation import (
 from scheduler.structs.job import Job
 from scheduler.structs.policies import RestartPolicy
 from scheduler.structs.task_group import TaskGroup
+from scheduler.structs.wire import Duration
 
 RUN_TOO_LONG = "allocation exceeded max_run_duration"
 
@@ -134,6 +135,14 @@ class AllocRunner:
             self.ran_too_long = True
             commands += self.kill(now, reason=RUN_TOO_LONG)
         return [*commands, *self._settle(now)]
+
+    def shift(self, by: Duration) -> None:
+        """The clock was set by so much: what was begun before ends as much later."""
+        for run in self.tasks.values():
+            run.shift(by)
+        self.health.shift(by)
+        if self.killing is not None:
+            self.killing.shift(by)
 
     @property
     def wake_at(self) -> int:

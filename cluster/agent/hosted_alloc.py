@@ -27,6 +27,17 @@ class HostedAlloc:
     #: The server has collected it; it goes as soon as its tasks are dead.
     is_unwanted: bool = False
 
+    def disarm(self) -> None:
+        """Nothing is to happen by time alone."""
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer, self.timer_at = None, 0
+
+    def shift(self, by: Duration) -> None:
+        """The clock was set by so much."""
+        self.runner.shift(by)
+        self.timer_at += by if self.timer_at else 0
+
     @property
     def patience(self) -> Duration:
         """How long it runs on without the server; 0: for ever."""

@@ -29,6 +29,10 @@ class KillOrder:
         """The server wants no delay."""
         self.begins_at = min(self.begins_at, now) if self.begins_at else 0
 
+    def shift(self, by: int) -> None:
+        """The clock was set by so much."""
+        self.begins_at += by if self.begins_at else 0
+
     def proceed(self, tasks: Mapping[str, TaskRun], alloc: Allocation, now: int) -> list[Command]:
         """Stop the first rank that still has a live task; nothing while that one is ending."""
         if self.begins_at > now:

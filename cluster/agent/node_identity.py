@@ -47,7 +47,7 @@ class NodeIdentity:
         if token:
             self._token = token
             self.renewal_asked = False
-            self._storage.save_identity(token)
+            self._keep(token)
 
     def refused(self, shown: str) -> bool:
         """The server does not believe what was shown; whether the secret is left to try."""
@@ -56,13 +56,20 @@ class NodeIdentity:
         if shown == self._token:
             logger.warning("the server refuses this node's identity; it shows its secret again")
             self._token = ""
-            self._storage.save_identity("")
+            self._keep("")
         return True
 
     def renew(self) -> None:
         """Have another one with the next beat, which comes at once."""
         self.renewal_asked = True
         self.wants_beat()
+
+    def _keep(self, token: str) -> None:
+        """A disk without room costs a new agent this identity; the secret gets it another."""
+        try:
+            self._storage.save_identity(token)
+        except OSError as problem:
+            logger.warning("the node's identity is not written down: %s", problem)
 
     def _holds(self) -> bool:
         ends = (self.claims or {}).get("exp")

@@ -7,6 +7,14 @@ from pathlib import Path
 _START_FIELD = 19
 
 
+def boot_id() -> str:
+    """Which start of the machine this is: numbers and start times begin anew with each."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
 def start_time_of(pid: int) -> int | None:
     """Start time in clock ticks since boot; None when it is no more, or only its corpse.
 

@@ -6,21 +6,26 @@ task runs or could not start, `exit.json` when it ended. Standard library only, 
 """
 
 import contextlib
+import errno
 import json
 import os
 import selectors
 import signal
 import sys
+import time
 from pathlib import Path
 
 from cluster.agent import task_child, task_root
 from cluster.agent.log_rotation import RotatingLog
-from cluster.agent.process_identity import children_of, start_time_of
+from cluster.agent.process_identity import boot_id, children_of, start_time_of
 
 #: Descriptors handed over: the lock that says this process lives, and the line to the agent.
 LOCK_FD = 3
 READY_FD = 4
 _CHUNK = 64 * 1024
+_EXIT = "exit.json"
+#: Bytes that hold any record of an end, and attempts to write one, a second apart.
+_ROOM, _RECORD_TRIES = 512, 10
 
 
 def main(run_directory: Path) -> None:
@@ -32,25 +37,30 @@ def main(run_directory: Path) -> None:
     task_child.adopt_orphans()
     spec = json.loads((run_directory / "spec.json").read_bytes())
     try:
+        _reserve(run_directory / _EXIT)
         streams = _Streams(spec)
         child = _start(spec, streams)
     except (OSError, ValueError, LookupError, task_child.NotStarted) as problem:
-        _tell(run_directory, {"error": str(problem)})
+        _fail(run_directory, problem)
         return
     streams.close_far_ends()
-    _tell(
-        run_directory,
-        {
-            "supervisor_pid": os.getpid(),
-            "supervisor_start": start_time_of(os.getpid()),
-            "pid": child,
-            "pid_start": start_time_of(child),
-        },
-    )
+    facts: dict[str, object] = {
+        "supervisor_pid": os.getpid(),
+        "supervisor_start": start_time_of(os.getpid()),
+        "pid": child,
+        "pid_start": start_time_of(child),
+        "boot_id": boot_id(),
+    }
+    try:
+        write_atomically(run_directory / "process.json", facts)
+    except OSError as problem:
+        # Without that note nobody would find it again.
+        _end_unnoted(child, spec)
+        _fail(run_directory, problem)
+        return
+    _say(facts)
     code = _pump_until_end(child, streams)
-    write_atomically(
-        run_directory / "exit.json", _ending(code, out_of_memory=_out_of_memory(spec))
-    )
+    _record(run_directory / _EXIT, _ending(code, out_of_memory=_out_of_memory(spec)))
 
 
 def write_atomically(path: Path, value: object) -> None:
@@ -59,6 +69,26 @@ def write_atomically(path: Path, value: object) -> None:
     draft.write_text(json.dumps(value))
     draft.chmod(0o600)
     draft.replace(path)
+
+
+def _reserve(path: Path) -> None:
+    """Have room for the record of the end, however full the disk is by then. Raises OSError."""
+    draft = path.with_suffix(".new")
+    with draft.open("wb") as file:
+        file.write(b" " * _ROOM)
+    draft.chmod(0o600)
+
+
+def _record(path: Path, ending: dict[str, int | bool | str]) -> None:
+    """Into the room that was reserved. Should that fail too, the end counts as unknown."""
+    draft = path.with_suffix(".new")
+    for _ in range(_RECORD_TRIES):
+        with contextlib.suppress(OSError):
+            with draft.open("r+b") as file:
+                file.write(json.dumps(ending).encode().ljust(_ROOM))
+            draft.replace(path)
+            return
+        time.sleep(1.0)
 
 
 class _Streams:
@@ -179,9 +209,25 @@ def _ending(code: int, *, out_of_memory: bool) -> dict[str, int | bool | str]:
     return ending
 
 
-def _tell(run_directory: Path, facts: dict[str, object]) -> None:
-    """Leave the facts for later and pass them to the agent that waits for them now."""
-    write_atomically(run_directory / "process.json", facts)
+def _fail(run_directory: Path, problem: Exception) -> None:
+    """The task does not run: leave the reason for later, and tell the agent that waits."""
+    full = isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT)
+    facts: dict[str, object] = {"error": str(problem), "passes": full}
+    with contextlib.suppress(OSError):
+        write_atomically(run_directory / "process.json", facts)
+    _say(facts)
+
+
+def _end_unnoted(child: int, spec: task_child.Spec) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    _end_what_is_left(child)
+    _out_of_memory(spec)
+
+
+def _say(facts: dict[str, object]) -> None:
+    """To the agent, if it still waits."""
     with contextlib.suppress(OSError):
         os.write(READY_FD, json.dumps(facts).encode() + b"\n")
         os.close(READY_FD)

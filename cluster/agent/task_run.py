@@ -76,6 +76,8 @@ class TaskRun:
     phase: Phase = Phase.WAITING
     #: When a delay of this phase is over.
     wake_at: Nanoseconds = 0
+    #: By how much the clock was set since the process started.
+    clock_moved: Duration = 0
     #: The running process is stopped for good, not for a restart.
     kill_asked: bool = False
     restart_asked: bool = False
@@ -88,6 +90,11 @@ class TaskRun:
     def is_dead(self) -> bool:
         """It will not run again by itself."""
         return self.phase is Phase.DEAD
+
+    @property
+    def running_since(self) -> Nanoseconds:
+        """When its process started, by the clock as it is now."""
+        return self.state.started_at + self.clock_moved
 
     @property
     def has_process(self) -> bool:
@@ -105,6 +112,12 @@ class TaskRun:
             self.state = replace(self.state, events=self.state.events[:-1])
         self.say(line)
 
+    def shift(self, by: Duration) -> None:
+        """The clock was set by so much."""
+        self.wake_at += by if self.wake_at else 0
+        self.tracker.interval_start += by
+        self.clock_moved += by
+
     def start(self, now: int) -> list[Command]:
         """Its gate is open: begin its first run."""
         self.say(events.setting_up(now))
@@ -116,6 +129,7 @@ class TaskRun:
         if self.phase is Phase.STARTING:
             self.phase = Phase.RUNNING
         self.state = replace(self.state, state="running", started_at=now)
+        self.clock_moved = 0
         self.say(events.started(now))
         if self.kill_asked and self.phase is Phase.RUNNING:
             return self._stop_process()

@@ -36,14 +36,14 @@ from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.drivers.process_watch import until_gone
 from cluster.agent.drivers.readings import read_task
 from cluster.agent.drivers.small_process import own_environment, run_inside
-from cluster.agent.process_identity import descendants_of, is_same_process
+from cluster.agent.process_identity import boot_id, descendants_of, is_same_process, start_time_of
 from cluster.agent.restarts import Ending
 from cluster.agent.task_child import group_of
 from cluster.agent.task_process import LOCK_FD, READY_FD
 
 MEGABYTE = 1024 * 1024
 #: Seconds for the process beside a task to say that the task runs.
-READY_TIMEOUT_S = 15.0
+READY_TIMEOUT_S = 30.0
 #: Above every descriptor number used for handing over.
 _FIRST_SPARE_FD = 10
 _PAUSE = threading.Event()
@@ -58,6 +58,15 @@ class _Process(msgspec.Struct, frozen=True):
     supervisor_start: int | None = None
     pid: int = 0
     pid_start: int | None = None
+    #: "": of an agent that did not note it.
+    boot_id: str = ""
+    #: The error is one that another attempt may not meet.
+    passes: bool = False
+
+    @property
+    def is_of_this_boot(self) -> bool:
+        """Whether its numbers say anything: after a reboot they are those of strangers."""
+        return self.boot_id in ("", boot_id())
 
 
 @dataclass
@@ -107,7 +116,7 @@ class KeptProcesses(ABC):
         if process.error and group is not None:
             await asyncio.to_thread(group.remove)
         if process.error:
-            raise StartError(process.error)
+            raise StartError(process.error, recoverable=process.passes)
         self._watch(handle, directory, process, ended)
 
     def _make_group(self, launch: Launch, spec: Mapping[str, object]) -> ControlGroup | None:
@@ -247,22 +256,17 @@ def _spawn(directory: Path, spec: dict[str, object]) -> _Process:
     lock = _above(os.open(directory / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     near, far_low = os.pipe()
     far = _above(far_low)
+    errors = str(directory / "errors.log")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        os.posix_spawn(
+        beside = os.posix_spawn(
             sys.executable,
             [sys.executable, "-S", "-m", "cluster.agent.task_process", str(directory)],
             own_environment(),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                (
-                    os.POSIX_SPAWN_OPEN,
-                    2,
-                    str(directory / "errors.log"),
-                    os.O_WRONLY | os.O_CREAT,
-                    0o600,
-                ),
+                (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT, 0o600),
                 (os.POSIX_SPAWN_DUP2, lock, LOCK_FD),
                 (os.POSIX_SPAWN_DUP2, far, READY_FD),
             ],
@@ -271,9 +275,12 @@ def _spawn(directory: Path, spec: dict[str, object]) -> _Process:
         os.close(lock)
         os.close(far)
     try:
-        return _word(near)
+        process = _word(near)
     finally:
         os.close(near)
+    if process.error:
+        _end_beside(beside, _group_in(directory))
+    return process
 
 
 def _above(descriptor: int) -> int:
@@ -289,9 +296,22 @@ def _word(near: int) -> _Process:
         ready, _, _ = select.select([near], [], [], READY_TIMEOUT_S)
         piece = os.read(near, 4096) if ready else b""
         if not piece:
-            return _Process(error="the process beside the task did not start")
+            return _Process(error="the process beside the task did not start", passes=not ready)
         line += piece
     return msgspec.json.decode(line, type=_Process)
+
+
+def _end_beside(pid: int, group: ControlGroup | None) -> None:
+    """End the process beside a task that does not run, and bury it.
+
+    One that gave no word in time may be about to start the task, which nobody would watch.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signals.SIGSTOP)
+        _kill_tree(_Process(supervisor_pid=pid, supervisor_start=start_time_of(pid)), group)
+        os.kill(pid, signals.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
 
 
 def _find(directory: Path) -> _Process | None:
@@ -310,7 +330,8 @@ def _find(directory: Path) -> _Process | None:
         process.supervisor_pid, process.supervisor_start or 0
     ):
         return process
-    _kill_tree(process, _group_in(directory))
+    if process.is_of_this_boot:
+        _kill_tree(process, _group_in(directory))
     _remove_group(directory)
     return None
 

@@ -4,6 +4,7 @@ import pytest
 
 from cluster.store.join_tokens import add_join_token
 from tests.cluster.agent.callers import JOIN_TOKEN, AgentCaller
+from tests.cluster.agent.small_disk import mounted
 from tests.process_store import store as bare_store
 
 __all__ = ["bare_store"]
@@ -32,3 +33,10 @@ async def other(store):
     caller = AgentCaller(2)
     await caller.join()
     return caller
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 2 MiB."""
+    with mounted(tmp_path / "disk") as place:
+        yield place
