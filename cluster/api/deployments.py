@@ -9,7 +9,7 @@ from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
 from cluster.api.paging import Rows, check_uuid, page_of_rows, read_listing_by_uuid
 from cluster.api.request import Call
-from cluster.api.respond import Found, answer_write
+from cluster.api.respond import INDEX, Found, answer_write
 from cluster.api.stubs import allocation_stub, deployment_form
 from cluster.api.watches import watch_table
 from cluster.operations.deployments import (
@@ -117,7 +117,10 @@ async def unblock(call: Call, deployment_id: str) -> HttpResponse:
     require(call.caller, namespace, "submit-job", "unblock-deployment")
     if found is None:
         raise NotFound(NOT_FOUND)
-    return answer_write(call.request, _form(DeploymentWritten(index=0)), 0)
+    response = answer_write(call.request, _form(DeploymentWritten(index=0)), 0)
+    # Told though nothing was written, as 0 (recorded).
+    response[INDEX] = "0"
+    return response
 
 
 def _body(call: Call, deployment_id: str) -> Body:

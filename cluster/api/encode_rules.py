@@ -22,7 +22,7 @@ from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job, Namespace
 from scheduler.structs.network import AllocatedPort, NetworkResource, Port
-from scheduler.structs.node import DriverInfo, Node, NodePool, NodeResources
+from scheduler.structs.node import DriverInfo, LastDrain, Node, NodePool, NodeResources
 from scheduler.structs.plan_annotations import PlanAnnotations
 from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import AllocatedResources
@@ -51,6 +51,7 @@ KEPT_EMPTY: frozenset[tuple[type, str]] = frozenset(
         (ServiceRegistration, "tags"),
         (Task, "config"),
         (TaskEvent, "details"),
+        (LastDrain, "meta"),
         (Node, "attributes"),
         (Node, "links"),
         (Node, "meta"),

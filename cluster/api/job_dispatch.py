@@ -5,6 +5,7 @@ In: a call, with what the child is given in the body. Out: the child's name and 
 
 from django.http import HttpResponse
 
+from cluster.api.body import Body
 from cluster.api.request import Call
 from cluster.api.respond import answer_write
 from cluster.operations.errors import OperationRefused
@@ -20,7 +21,7 @@ async def dispatch(call: Call, job_id: str) -> HttpResponse:
         payload=body.octets("Payload"),
         meta=body.texts("Meta"),
         id_prefix=body.text("IdPrefixTemplate"),
-        idempotency_token=_token(call),
+        idempotency_token=_token(call) or _token_of(body),
         priority=body.number("Priority"),
     )
     return await _dispatched(call, job_id, asked)
@@ -34,6 +35,11 @@ async def dispatch_payload(call: Call, job_id: str) -> HttpResponse:
 
 def _token(call: Call) -> str:
     return call.query.get("idempotency_token", "")
+
+
+def _token_of(body: Body) -> str:
+    """Where python-nomad and the reference's structs say it, who name it differently."""
+    return body.text("IdempotencyToken") or body.text("idempotency_token")
 
 
 async def _dispatched(call: Call, job_id: str, asked: Dispatch) -> HttpResponse:

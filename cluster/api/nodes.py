@@ -39,6 +39,8 @@ from scheduler.structs.node import DrainStrategy, Node
 
 NOT_FOUND = "node not found"
 _LOOKUP = "node lookup failed: "
+#: As a deadline (ns): what is on the node is moved at once.
+_AT_ONCE = -1_000_000_000
 
 
 async def list_nodes(call: Call) -> HttpResponse:
@@ -99,12 +101,26 @@ async def node_allocations(call: Call, node_id: str) -> HttpResponse:
 
 
 async def drain(call: Call, node_id: str) -> HttpResponse:
-    """PUT /v1/node/<id>/drain."""
+    """PUT /v1/node/<id>/drain; older clients send `?enable=` and no body."""
+    if not call.raw_body.strip() and "enable" in call.query:
+        return await _drain_by_flag(call, node_id)
     body = call.body("NodeUpdateDrainRequest")
     request = DrainRequest(
         strategy=_strategy(body.nested("DrainSpec")),
         mark_eligible=body.flag("MarkEligible"),
         note=DrainNote(accessor_id=call.caller.id, meta=body.texts("Meta")),
+    )
+    written = await call.write_to(drain_node, node_id, request)
+    return answer_write(call.request, _update_form(written), written.index)
+
+
+async def _drain_by_flag(call: Call, node_id: str) -> HttpResponse:
+    """The form from before drains had a deadline: move all at once, or place there again."""
+    enables = read_flag(call.query, "enable") is True
+    request = DrainRequest(
+        strategy=DrainStrategy(deadline=_AT_ONCE) if enables else None,
+        mark_eligible=not enables,
+        note=DrainNote(accessor_id=call.caller.id),
     )
     written = await call.write_to(drain_node, node_id, request)
     return answer_write(call.request, _update_form(written), written.index)

@@ -23,10 +23,14 @@ from tests.cluster.api.shape_match import differences
 CLOCK = SystemClock()
 #: Seconds in which an answer must become like the recorded one.
 SETTLE_S = 20.0
+#: The same where the recording waited for the next change, as for the end of a rollout that fails.
+WAITED_S = 80.0
 LOOK_S = 0.2
 #: Seconds that are given to a stream before it is looked at.
 STREAM_S = 3.0
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: Fewer characters of an id are only looked for where an id's beginning is asked for.
+_SHORTEST_ID = 8
 _SHORT = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?![0-9a-f-])")
 #: Where things are listed, and by what one is found again; the first kind that has all of it.
 _KINDS = {
@@ -105,6 +109,9 @@ class Replay:
         self._ids: dict[str, str] = {}
         #: Recorded index -> the index here, of what was written last.
         self._indexes: dict[int, int] = {}
+        #: The same of versions of jobs, as the answer to their write told them first: lists that
+        #: are in another order here tell other ones.
+        self._job_indexes: dict[int, int] = {}
         #: Recorded token of a next page -> the token here.
         self._tokens: dict[str, str] = {}
         self._waited_for: set[tuple[str, ...]] = set()
@@ -130,11 +137,11 @@ class Replay:
         self, route: str, exchange: Mapping[str, Any], told: Any
     ) -> tuple[list[str], list[str]]:
         recorded = _document(exchange)
-        for _ in range(round(SETTLE_S / LOOK_S)):
+        for _ in range(round(_patience(exchange) / LOOK_S)):
             status, headers, body = self._send(exchange)
             found = _differences(exchange, told, recorded, status, headers, body)
             moments = list(_states(recorded, body, "$")) if status < 400 else []
-            kind = (route, *map(_masked, (*found, *moments)))
+            kind = (route, *map(_masked, (*found, *moments)), str(_patience(exchange)))
             # A write that was refused changed nothing: it may be sent again until its time comes.
             is_done = exchange["Method"] != "GET" and status < 400
             if not found + moments or is_done or kind in self._waited_for:
@@ -165,7 +172,7 @@ class Replay:
             base64.b64decode(sent)
             if exchange.get("RequestBodyIsBase64")
             else _MODIFY_INDEX.sub(
-                lambda found: found[1] + self._index(found[2]), self._here(sent)
+                lambda found: found[1] + self._job_index(found[2]), self._here(sent)
             ).encode()
         )
         if _STREAMS.fullmatch(path):
@@ -189,10 +196,16 @@ class Replay:
     def _parameter(self, key: str, value: str) -> str:
         if key == "next_token" and value in self._tokens:
             return self._tokens[value]
+        if key == "prefix" and len(value) < _SHORTEST_ID:
+            known = {self._ids[each] for each in self._ids if each.startswith(value)}
+            return known.pop()[: len(value)] if len(known) == 1 else value
         return self._index(value) if key == "cas" else self._here(value)
 
     def _index(self, recorded: str) -> str:
         return str(self._indexes.get(int(recorded), recorded))
+
+    def _job_index(self, recorded: str) -> str:
+        return str(self._job_indexes.get(int(recorded), recorded))
 
     def _find(self, recorded: str) -> None:
         """Look among the things of this server for one whose id no answer has told yet."""
@@ -237,6 +250,8 @@ class Replay:
             for key in recorded.keys() & here.keys():
                 if key in _INDEXES:
                     self._indexes[recorded[key]] = here[key]
+                if key == "JobModifyIndex":
+                    self._job_indexes.setdefault(recorded[key], here[key])
                 self._learn(recorded[key], here[key])
         elif isinstance(recorded, list) and isinstance(here, list):
             for one, other in _pairs(recorded, here):
@@ -259,6 +274,11 @@ def _note_objects(document: Any, found: dict[str, dict[str, Any]]) -> None:
             _note_objects(item, found)
 
 
+def _patience(exchange: Mapping[str, Any]) -> float:
+    """Seconds until an answer counts as the last word."""
+    return WAITED_S if "index=" in exchange["Query"] else SETTLE_S
+
+
 def _ids_of(exchange: Mapping[str, Any]) -> list[str]:
     """Ids and their beginnings in what was asked."""
     text = f"{exchange['Path']} {exchange['Query']} {exchange.get('RequestBody') or ''}"
@@ -273,6 +293,8 @@ def _unquoted_ids(text: str) -> str:
 
 
 def _pairs(recorded: list[Any], here: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """What stands for what in two lists: by names, of alike things the newest for the newest."""
+
     def name(item: Any) -> Any:
         return item.get("Name") if isinstance(item, dict) else None
 
@@ -280,8 +302,23 @@ def _pairs(recorded: list[Any], here: list[Any]) -> Iterator[tuple[Any, Any]]:
     names = [name(item) for item in recorded]
     if all(names) and len(set(names)) == len(names) and len(by_name) == len(here):
         yield from ((item, by_name[name(item)]) for item in recorded if name(item) in by_name)
+    elif all(isinstance(item, dict) and "CreateIndex" in item for item in recorded + here):
+        left = sorted(here, key=_age)
+        for item in sorted(recorded, key=_age):
+            if like := next((each for each in left if _kind(each) == _kind(item)), None):
+                left.remove(like)
+                # Which of several evaluations it is may be guessed; a rollout is asked for itself.
+                yield {key: item[key] for key in item if key != "DeploymentID"}, like
     else:
         yield from zip(recorded, here, strict=False)
+
+
+def _age(item: Mapping[str, Any]) -> int:
+    return -item["CreateIndex"]
+
+
+def _kind(item: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(item.get(key) for key in ("JobID", "TriggeredBy", "JobVersion", "TaskGroup"))
 
 
 def _document(exchange: Mapping[str, Any]) -> Any:

@@ -41,7 +41,7 @@ NODE = {"BIVOUAC_NODE_CLASS": "general", "BIVOUAC_RAW_EXEC": "1"}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server with the two nodes of the recording, the first its own."""
+    """A server with the two nodes and the variables of the recording, one node its own."""
     node = NODE | {"BIVOUAC_HOST_VOLUME": f"scratch={tmp_path_factory.mktemp('scratch')}"}
     environment = {**node, "BIVOUAC_NODE_NAME": "node-1", "BIVOUAC_RATE": "0"}
     with Stack(agent=True, environment=environment) as stack:
@@ -51,6 +51,8 @@ def server(tmp_path_factory):
         try:
             with stack.client() as client:
                 _wait_for_nodes(client)
+                for path in ("nomad/jobs/web", "team/lock"):
+                    client.put(f"/v1/var/{path}", json={"Items": {"a": "b"}}).raise_for_status()
                 yield client
         finally:
             second.kill()

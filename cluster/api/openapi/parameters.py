@@ -33,6 +33,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], str]] = {
     "diff_tag": (_TEXT, "Compare all versions with the one of this name"),
     "diff_version": (_COUNT, "Compare all versions with this one"),
     "diffs": (_FLAG, "With what changed from version to version"),
+    "enable": (_FLAG, "Without a body: drain at once, or stop and place again"),
     "eval_priority": (_WHOLE, "The priority of the evaluation, instead of the job's"),
     "follow": (_FLAG, "Go on with what is written from now on"),
     "force": (_FLAG, "Also where something still stands against it"),

@@ -49,3 +49,9 @@ async def test_a_promotion_must_say_what_it_means(rollout, api, body, text):
 async def test_a_program_without_rights_sees_and_steers_none(rollout, tenant):
     assert (await tenant.get(f"/v1/deployment/{ID}")).status == 403
     assert (await tenant.put(f"/v1/deployment/fail/{ID}", {})).status == 403
+
+
+async def test_letting_a_rollout_of_one_region_go_on_writes_nothing(rollout, api):
+    answer = await api.put(f"/v1/deployment/unblock/{ID}", {"DeploymentID": ID})
+    assert (answer.status, answer.json["Index"], answer.json["EvalID"]) == (200, 0, "")
+    assert answer.headers["X-Nomad-Index"] == "0"

@@ -86,6 +86,12 @@ async def test_a_second_dispatch_with_the_token_is_answered_as_it_was_recorded(r
     assert len((await resize.get("/v1/jobs", prefix="resize/dispatch-")).json) == 1
 
 
+@pytest.mark.parametrize("field", ["idempotency_token", "IdempotencyToken"])
+async def test_the_token_may_stand_in_the_body(resize, field):
+    told = [(await resize.put(PATH, asked() | {field: "once"})).json for _ in range(2)]
+    assert told[0]["DispatchedJobID"] == told[1]["DispatchedJobID"]
+
+
 async def test_the_parent_counts_its_children(resize):
     for _ in range(3):
         await resize.put(PATH, asked())

@@ -160,6 +160,19 @@ async def test_what_writes_refuse(placed, path, body, status, text):
     assert answer.text.startswith(text)
 
 
+async def test_older_clients_drain_by_a_flag_without_a_body(placed):
+    started = await placed.put(f"/v1/node/{NODE}/drain", enable="True")
+    during = (await placed.get(f"/v1/node/{NODE}")).json
+    await placed.put(f"/v1/node/{NODE}/drain", enable="False")
+    after = (await placed.get(f"/v1/node/{NODE}")).json
+
+    assert started.json["NodeModifyIndex"] == started.json["Index"]
+    assert (during["Drain"], during["DrainStrategy"]["Deadline"]) == (True, -1_000_000_000)
+    assert during["LastDrain"]["Meta"] == {}
+    assert (after["Drain"], after["SchedulingEligibility"]) == (False, "eligible")
+    assert (await placed.put(f"/v1/node/{NODE}/drain", enable="maybe")).status == 400
+
+
 async def test_a_drain_closes_the_node_until_it_is_cancelled(placed):
     spec = {"Deadline": 3_600_000_000_000, "IgnoreSystemJobs": True}
     body = {"DrainSpec": spec, "Meta": {"why": "disk"}}
