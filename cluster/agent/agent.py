@@ -39,6 +39,8 @@ from cluster.agent.fingerprint import (
     speed_of,
 )
 from cluster.agent.means import Means
+from cluster.agent.networks.keeper import AllocNetworks
+from cluster.agent.networks.offered import offered_networks
 from cluster.agent.node_identity import NodeIdentity
 from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.self_drain import drain_itself
@@ -50,7 +52,7 @@ from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.usage_answers import UsageAnswers
 from cluster.agent.usage_sampler import UsageSampler
 from cluster.agent.volume_keeper import VolumeKeeper
-from scheduler.structs.network import NodeNetwork, NodeNetworkAddress
+from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import (
     Node,
     NodeCpu,
@@ -81,7 +83,8 @@ class Agent:
         launcher = TaskLauncher(
             lambda: self.node, process_environment(), means.ids, limits=config.artifact
         )
-        self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits)
+        networks = AllocNetworks(self.storage, config.network)
+        self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits, networks)
         self.identity = NodeIdentity(secret, self.storage, means.clock.now)
         tls = _tls(config)
         self.link = ServerLink(
@@ -239,7 +242,8 @@ def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], n
     """The node as it is now, by its configuration and its machine."""
     address = config.address or default_address()
     infos = {name: driver.describe(now) for name, driver in drivers.items()}
-    attributes = attributes_of_machine(config.alloc_dir)
+    networks = offered_networks(config.network)
+    attributes = attributes_of_machine(config.alloc_dir) | networks.attributes
     for info in infos.values():
         if info.detected:
             attributes |= info.attributes
@@ -253,7 +257,9 @@ def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], n
         attributes=attributes,
         drivers=infos,
         host_volumes={volume.name: volume for volume in config.host_volumes},
-        node_resources=_sized(resources_of_machine(config.alloc_dir, address), config),
+        node_resources=_sized(
+            resources_of_machine(config.alloc_dir, address), config, networks.networks
+        ),
         reserved_resources=_reserved(config),
     )
 
@@ -264,8 +270,10 @@ def core_mhz(node: Node) -> float:
     return cpu.cpu_shares / max(1, cpu.total_cpu_cores)
 
 
-def _sized(found: NodeResources, config: AgentConfig) -> NodeResources:
-    """What the configuration says of the sizes, where it says anything."""
+def _sized(
+    found: NodeResources, config: AgentConfig, networks: tuple[NetworkResource, ...]
+) -> NodeResources:
+    """What the configuration says of the sizes, where it says anything; and further networks."""
     cpu = found.cpu
     return replace(
         found,
@@ -276,7 +284,12 @@ def _sized(found: NodeResources, config: AgentConfig) -> NodeResources:
         ),
         memory=NodeMemory(memory_mb=config.memory_mb or found.memory.memory_mb),
         disk=NodeDisk(disk_mb=config.disk_mb or found.disk.disk_mb),
-        node_networks=(*found.node_networks, *_named_networks(config)),
+        networks=(*found.networks, *networks),
+        node_networks=(
+            *found.node_networks,
+            *_named_networks(config),
+            *(NodeNetwork(mode=network.mode) for network in networks),
+        ),
         min_dynamic_port=config.min_dynamic_port or found.min_dynamic_port,
         max_dynamic_port=config.max_dynamic_port or found.max_dynamic_port,
     )

@@ -92,6 +92,15 @@ class Storage(Protocol):
     def load_volumes(self) -> list[DynamicVolume]:
         """The volumes kept, in no order."""
 
+    def save_network(self, record: bytes, alloc_id: str) -> None:
+        """Keep this of the allocation's network."""
+
+    def delete_network(self, alloc_id: str) -> None:
+        """It is gone."""
+
+    def load_networks(self) -> list[bytes]:
+        """What is kept of networks, in no order."""
+
     def directories(self, alloc_id: str) -> AllocDirectories | None:
         """Its directories; None on a node without files."""
 
@@ -136,6 +145,16 @@ class NoStorage:
         """Nothing was ever stored."""
         return []
 
+    def save_network(self, record: bytes, alloc_id: str) -> None:
+        """Nothing is kept."""
+
+    def delete_network(self, alloc_id: str) -> None:
+        """Nothing was kept."""
+
+    def load_networks(self) -> list[bytes]:
+        """Nothing was ever stored."""
+        return []
+
     def directories(self, alloc_id: str) -> AllocDirectories | None:
         """None: nothing lies on a disk."""
         return None
@@ -169,6 +188,9 @@ class DiskStorage:
         self._database.execute("CREATE TABLE IF NOT EXISTS identity (token TEXT NOT NULL)")
         self._database.execute(
             "CREATE TABLE IF NOT EXISTS volume (id TEXT PRIMARY KEY, state BLOB NOT NULL)"
+        )
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS network (alloc_id TEXT PRIMARY KEY, state BLOB NOT NULL)"
         )
 
     def close(self) -> None:
@@ -230,6 +252,22 @@ class DiskStorage:
     def load_volumes(self) -> list[DynamicVolume]:
         rows = self._database.execute("SELECT state FROM volume").fetchall()
         return [msgspec.msgpack.decode(row[0], type=DynamicVolume) for row in rows]
+
+    def save_network(self, record: bytes, alloc_id: str) -> None:
+        """One small write. Raises OSError where there is no room for it."""
+        with _as_os_error():
+            self._database.execute(
+                "INSERT OR REPLACE INTO network (alloc_id, state) VALUES (?, ?)",
+                (alloc_id, record),
+            )
+
+    def delete_network(self, alloc_id: str) -> None:
+        """Raises OSError where there is no room to write."""
+        with _as_os_error():
+            self._database.execute("DELETE FROM network WHERE alloc_id = ?", (alloc_id,))
+
+    def load_networks(self) -> list[bytes]:
+        return [row[0] for row in self._database.execute("SELECT state FROM network")]
 
     def directories(self, alloc_id: str) -> AllocDirectories:
         """Below the allocation directory."""

@@ -11,13 +11,15 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 
 from cluster.agent.abortable import Who
 from cluster.agent.agent_state import Storage, StoredAlloc
+from cluster.agent.alloc_beginning import Beginnings, ends_first
 from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_record import AllocRecord
 from cluster.agent.alloc_resume import lost, recovered, resume, unfinished_runs
 from cluster.agent.alloc_runner import OVER, AllocRunner, Surroundings, TaskRefused
-from cluster.agent.disk_migration import DiskMigration, FetchData, begin_problem
+from cluster.agent.disk_migration import FetchData
 from cluster.agent.drivers.driver import Driver, Handle, StartError
 from cluster.agent.hosted_alloc import HostedAlloc
+from cluster.agent.networks.keeper import AllocNetworks
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending
 from cluster.agent.task_identity import Ask as AskIdentity
@@ -49,6 +51,7 @@ class AllocHost:
         storage: Storage,
         clock: Clock,
         surroundings: Surroundings,
+        networks: AllocNetworks | None = None,
     ) -> None:
         self.launcher = launcher
         self.drivers = launcher.drivers = drivers
@@ -64,7 +67,8 @@ class AllocHost:
         #: Called when an allocation has come.
         self.added: Callable[[], None] = lambda: None
         self.fetch_data: FetchData | None = None
-        self._migration = DiskMigration(self, storage, launcher, clock)
+        self.networks = networks or AllocNetworks(storage)
+        self._beginnings = Beginnings(self, now=self._now, apply=self._apply, spawn=self._spawn)
         templates = TemplateKeeper(self, surroundings.chance)
         self._acts = TemplateActs(self)
         self._preparation = TaskPreparation(
@@ -86,12 +90,9 @@ class AllocHost:
         now = self._now()
         entry = HostedAlloc(AllocRunner(alloc, job, self.surroundings, now=now))
         self.entries[alloc.id] = entry
-        replaced = {alloc.previous_allocation, *alloc.preempted_allocations}
-        entry.waits_for = frozenset(replaced & self._unfinished())
-        if alloc.previous_allocation in elsewhere:
-            entry.waits_for |= {alloc.previous_allocation}
+        entry.waits_for = ends_first(alloc, self.entries, elsewhere)
         if not entry.waits_for or alloc.is_terminal:
-            self._begin(entry)
+            self._beginnings.begin(entry)
         self.added()
 
     def update(self, alloc: Allocation, job: Job) -> None:
@@ -209,6 +210,7 @@ class AllocHost:
                 await self._restore(stored)
             except ValueError:
                 logger.exception("cannot restore", extra={"alloc_id": stored.alloc.id})
+        await self.networks.remove_orphans(self._unfinished())
 
     async def close(self) -> None:
         """Stop supervising; tasks are left as they are."""
@@ -231,24 +233,6 @@ class AllocHost:
     def _unfinished(self) -> set[str]:
         return {key for key, entry in self.entries.items() if not entry.runner.is_terminal}
 
-    def _begin(self, entry: HostedAlloc) -> None:
-        runner, now = entry.runner, self._now()
-        if self.storage.directories(runner.alloc.id) is None or runner.alloc.is_terminal:
-            self._apply(entry, runner.begin(now))
-            return
-        if self._migration.is_due(entry):
-            self._spawn(self._migration.run(entry, self._begin_here))
-        else:
-            self._begin_here(entry)
-
-    def _begin_here(self, entry: HostedAlloc) -> None:
-        """Everything that it takes along is here, or never will be."""
-        runner, now = entry.runner, self._now()
-        if runner.is_terminal or runner.killing is not None or entry.is_unwanted:
-            return
-        why = begin_problem(self.storage, self.launcher, entry)
-        self._apply(entry, runner.fail_setup(why, now) if why else runner.begin(now))
-
     def _apply(self, entry: HostedAlloc, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, StartTask):
@@ -267,10 +251,17 @@ class AllocHost:
 
     def _finish(self, entry: HostedAlloc) -> None:
         entry.finished_at = self._now()
-        done = entry.runner.alloc.id
+        then = functools.partial(self._let_go, entry)
+        if self.networks.holds(entry.runner.alloc.id):
+            self._spawn(self.networks.remove(entry.runner.alloc.id, then))
+        else:
+            then()
+
+    def _let_go(self, entry: HostedAlloc) -> None:
+        """Its ports are free again."""
         if entry.is_unwanted:
-            self.destroy(done)
-        self._begin_after(done)
+            self.destroy(entry.runner.alloc.id)
+        self._begin_after(entry.runner.alloc.id)
 
     def _begin_after(self, ended: str) -> None:
         """Begin what waited for the end of this allocation alone."""
@@ -278,7 +269,7 @@ class AllocHost:
             if ended in entry.waits_for:
                 entry.waits_for -= {ended}
                 if not entry.waits_for:
-                    self._begin(entry)
+                    self._beginnings.begin(entry)
 
     async def _start(self, entry: HostedAlloc, name: str) -> None:
         runner = entry.runner
@@ -368,6 +359,7 @@ class AllocHost:
             directories.close(map(self.launcher.user_of, runner.group.tasks))
         entry = HostedAlloc(runner, acknowledged=stored.acknowledged)
         self.entries[stored.alloc.id] = entry
+        await self.networks.resume(runner)
         entry.handles = {name: kept.handle for name, kept in stored.tasks.items() if kept.handle}
         entry.fetched = {name: set(kept.fetched) for name, kept in stored.tasks.items()}
         commands: list[Command] = []

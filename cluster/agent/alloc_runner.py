@@ -72,6 +72,8 @@ class AllocRunner:
         self.killing: KillOrder | None = None
         self.ran_too_long = False
         self.network_status: NetworkStatus | None = NetworkStatus()
+        #: The file that holds its namespace; "": its tasks are in the network of the host.
+        self.network_namespace = ""
         self.deployment_status = alloc.deployment_status
 
     def begin(self, now: int) -> list[Command]:

@@ -8,6 +8,7 @@ from cluster.agent.artifacts.order import Limits
 from cluster.agent.collector import CollectionLimits
 from cluster.agent.config_values import DrainOnShutdown
 from cluster.agent.drivers.docker.settings import DockerSettings
+from cluster.agent.networks.lists import NetworkSettings
 from cluster.agent.task_rights import DEFAULT_CAPABILITIES
 from scheduler.structs.identity import DEFAULT_NODE_POOL
 from scheduler.structs.network import HostNetwork
@@ -53,6 +54,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     reserved: ReservedResources = ReservedResources()
     #: Named networks of this machine, beside the one of `address`.
     host_networks: tuple[HostNetwork, ...] = ()
+    #: Networks of allocations beside the host's.
+    network: NetworkSettings = NetworkSettings()
     #: 0: as usual.
     min_dynamic_port: int = 0
     max_dynamic_port: int = 0

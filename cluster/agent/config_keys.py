@@ -76,6 +76,16 @@ KEYS = (
               " block's name"),
     ConfigKey("client.host_network.*.interface", "text", "those of this interface are"),
     ConfigKey("client.host_network.*.reserved_ports", "text", "ports of them that jobs never get"),
+    ConfigKey("client.bind_wildcard_default_host_network", "bool", "ports of groups with a network"
+              " of their own are those of every address, unless there is a host_network; true"),
+    ConfigKey("client.bridge_network_name", "text", "the bridge of the mode `bridge`; bivouac"),
+    ConfigKey("client.bridge_network_subnet", "text", "its IPv4 addresses; 172.26.64.0/20"),
+    ConfigKey("client.bridge_network_hairpin_mode", "bool", "a group may reach itself by its own"
+              " mapped ports; false"),
+    ConfigKey("client.cni_path", "text", "directories of CNI plugins, `:` between them;"
+              " /opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"),
+    ConfigKey("client.cni_config_dir", "text", "where the lists for `cni/<name>` are;"
+              " /opt/cni/config"),
     ConfigKey("client.drain_on_shutdown.deadline", "span", "how long the drain may take; 1h"),
     ConfigKey("client.drain_on_shutdown.force", "bool", "read, and without effect as in the"
               " reference"),
@@ -93,7 +103,6 @@ KEYS = (
 
 _SERVERS = "servers are set by environment variables; this file is an agent's"
 _RPC = "agents speak HTTP with the server at `client.servers`"
-_NO_NETWORK = "networks of tasks other than the host's are not built"
 _ELSEWHERE = "Consul and Vault are not built"
 #: Keys of the reference that are refused by name, and why. A path stands for what is below it.
 UNSUPPORTED = {
@@ -127,7 +136,6 @@ UNSUPPORTED = {
     "client.alloc_mounts_dir": "a driver that mounts says itself where",
     "client.server_join": _RPC, "client.network_speed": "the interface tells it",
     "client.preferred_address_family": "say the interface or the address",
-    "client.bind_wildcard_default_host_network": _NO_NETWORK,
     "client.cpu_disable_dmidecode": "dmidecode is never asked",
     "client.reservable_cores": "all cores but client.reserved.cores may be reserved by jobs",
     "client.client_min_port": "drivers need no ports", "client.client_max_port":
@@ -136,10 +144,7 @@ UNSUPPORTED = {
     "client.default_ineligible": "make the node ineligible on the page Nodes",
     "client.gc_volumes_on_node_gc": "volumes are not deleted with their node",
     "client.common_plugin_dir": "plugins of the reference are not run",
-    "client.cni_path": _NO_NETWORK, "client.cni_config_dir": _NO_NETWORK,
-    "client.bridge_network_name": _NO_NETWORK, "client.bridge_network_subnet": _NO_NETWORK,
-    "client.bridge_network_subnet_ipv6": _NO_NETWORK,
-    "client.bridge_network_hairpin_mode": _NO_NETWORK,
+    "client.bridge_network_subnet_ipv6": "the bridge has IPv4 addresses alone",
     "client.chroot_env": "the driver that would need it says itself what a task sees",
     "client.cgroup_parent": "control groups are made below the agent's own",
     "client.nomad_service_discovery": "it is always on",

@@ -5,6 +5,7 @@ In: a `ConfigFile`. Out: `FileSettings`, or `BadConfigFile` with every value tha
 
 import ipaddress
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
@@ -12,6 +13,7 @@ import psutil
 
 from cluster.agent.config_file import BadConfigFile, ConfigFile, FoundValue
 from cluster.agent.host_volumes import BadVolume, declared_volume
+from cluster.agent.networks.lists import NetworkSettings
 from scheduler.engine.measure.ports_in_use import parse_ports
 from scheduler.structs.network import HostNetwork
 from scheduler.structs.node import (
@@ -25,6 +27,10 @@ from scheduler.structs.node import (
 _SECOND = 1_000_000_000
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 _MAX_CORE = 4096
+#: As the kernel takes names of interfaces.
+_INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
+#: Addresses that a bridge cannot do without: its own, the two ends, one for an allocation.
+_FEWEST_ADDRESSES = 4
 
 
 class DrainOnShutdown(msgspec.Struct, frozen=True):
@@ -46,6 +52,7 @@ class FileSettings(msgspec.Struct, frozen=True, kw_only=True):
     min_dynamic_port: int = 0
     max_dynamic_port: int = 0
     drain_on_shutdown: DrainOnShutdown | None = None
+    network: NetworkSettings = NetworkSettings()
 
 
 def settings_from(config: ConfigFile) -> FileSettings:
@@ -59,6 +66,7 @@ def settings_from(config: ConfigFile) -> FileSettings:
         min_dynamic_port=reading.whole("client.min_dynamic_port"),
         max_dynamic_port=reading.whole("client.max_dynamic_port"),
         drain_on_shutdown=reading.drain(),
+        network=reading.network(),
     )
     reading.check()
     if reading.problems:
@@ -167,6 +175,32 @@ class _Reading:
         if network.reserved_ports and parse_ports(network.reserved_ports) is None:
             self.problems.append(f"{whole}.reserved_ports: expected a list like 22,8000-8010")
         return network
+
+    def network(self) -> NetworkSettings:
+        """Networks of allocations beside the host's."""
+        usual = NetworkSettings()
+        path, lists = self.text("client.cni_path"), self.text("client.cni_config_dir")
+        name = self.text("client.bridge_network_name") or usual.bridge_name
+        if not _INTERFACE.fullmatch(name):
+            self.bad("client.bridge_network_name", f"{name!r} is no name of an interface")
+        subnet = self.text("client.bridge_network_subnet") or usual.bridge_subnet
+        try:
+            is_large = ipaddress.IPv4Network(subnet).num_addresses >= _FEWEST_ADDRESSES
+        except ValueError:
+            is_large = False
+        if not is_large:
+            text = f"{subnet!r} is no IPv4 network like 172.26.64.0/20"
+            self.bad("client.bridge_network_subnet", text)
+        every = self.config.value("client.bind_wildcard_default_host_network")
+        return NetworkSettings(
+            plugin_directories=tuple(map(Path, filter(None, path.split(":"))))
+            or usual.plugin_directories,
+            list_directory=Path(lists) if lists else usual.list_directory,
+            bridge_name=name,
+            bridge_subnet=subnet,
+            hairpin=bool(self.config.value("client.bridge_network_hairpin_mode")),
+            binds_every_address=every is not False and not self._names("client", "host_network"),
+        )
 
     def reserved(self) -> ReservedResources:
         ports = self.text("client.reserved.reserved_ports")

@@ -14,7 +14,6 @@ from cluster.agent.agent_state import Storage
 from cluster.agent.disk_archive import ArchiveRefused, unpacked
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.server_link import CallFailed
-from cluster.agent.services import group_problem
 from cluster.agent.task_launch import TaskLauncher
 from scheduler.ports import Clock
 
@@ -100,7 +99,7 @@ class DiskMigration:
         self._host.changed(entry.runner.alloc.id)
 
 
-def begin_problem(storage: Storage, launcher: TaskLauncher, entry: HostedAlloc) -> str:
+def files_problem(storage: Storage, launcher: TaskLauncher, entry: HostedAlloc) -> str:
     """Make the directories, with data of the allocation before that is here; why it cannot be."""
     runner = entry.runner
     directories = storage.directories(runner.alloc.id)
@@ -113,7 +112,7 @@ def begin_problem(storage: Storage, launcher: TaskLauncher, entry: HostedAlloc) 
             directories.take_over(before, list(runner.tasks))
     except OSError as problem:
         return str(problem)
-    return group_problem(runner, launcher.node())
+    return ""
 
 
 def _mib(size: int) -> str:

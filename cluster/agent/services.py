@@ -141,6 +141,7 @@ def _services_of(runner: AllocRunner, node: Node, task: str, region: str) -> Ite
         # What a group is called has no task in it.
         task=of_task or Task(),
         region=region,
+        network=runner.network_status,
     )
     variables = task_variables(place, {})
     for service in mine:

@@ -24,6 +24,7 @@ _ERROR_FD = 3
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _OPEN_FILES = 1 << 20
+_NEW_NETWORK = 0x40000000
 
 
 class NotStarted(Exception):
@@ -109,9 +110,25 @@ def join_groups(spec: Spec) -> None:
         (Path(directory) / "cgroup.procs").write_text("0")
 
 
+def enter_network(spec: Spec) -> None:
+    """Into the namespace of the allocation's network, where it has one. Raises OSError."""
+    namespace = spec.get("network")
+    if not namespace:
+        return
+    library = ctypes.CDLL(None, use_errno=True)
+    opened = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        # The kind is named, so that a file that holds no network is refused.
+        if library.setns(opened, _NEW_NETWORK) != 0:
+            raise OSError(f"setns of {namespace}: {os.strerror(ctypes.get_errno())}")
+    finally:
+        os.close(opened)
+
+
 def settle_on_host(spec: Spec) -> None:
     """To a place of the host: group, score, user, directory. Raises OSError with the reason."""
     join_groups(spec)
+    enter_network(spec)
     if spec.get("oom_score_adj"):
         Path("/proc/self/oom_score_adj").write_text(str(spec["oom_score_adj"]))
     user = spec.get("user")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cluster.agent.drivers.driver import TaskDirectories
-from scheduler.structs.allocation import Allocation
+from scheduler.structs.allocation import Allocation, NetworkStatus
 from scheduler.structs.job import Job
 from scheduler.structs.network import AllocatedPort
 from scheduler.structs.node import Node
@@ -43,6 +43,8 @@ class TaskPlace:
     task: Task
     region: str = "global"
     directories: TaskDirectories | None = None
+    #: Of an allocation with a network of its own.
+    network: NetworkStatus | None = None
 
 
 def task_variables(place: TaskPlace, host: Mapping[str, str]) -> dict[str, str]:
@@ -169,13 +171,15 @@ def _ports(place: TaskPlace) -> dict[str, str]:
     variables: dict[str, str] = {}
     for port in place.alloc.allocated_resources.shared.ports:
         variables |= _port(port)
+        if place.network is not None and place.network.address:
+            variables |= _port_inside(port, place.network)
     return variables
 
 
 def _port(port: AllocatedPort) -> dict[str, str]:
     label = _NOT_IN_NAMES.sub("_", port.label)
     inside = str(port.to if port.to > 0 else port.value)
-    address = f"[{port.host_ip}]" if ":" in port.host_ip else port.host_ip
+    address = _bracketed(port.host_ip)
     return {
         f"NOMAD_PORT_{label}": inside,
         f"NOMAD_ALLOC_PORT_{label}": inside,
@@ -185,3 +189,18 @@ def _port(port: AllocatedPort) -> dict[str, str]:
         f"NOMAD_HOST_IP_{label}": port.host_ip,
         f"NOMAD_HOST_ADDR_{label}": f"{address}:{port.value}",
     }
+
+
+def _port_inside(port: AllocatedPort, network: NetworkStatus) -> dict[str, str]:
+    """Where others on the allocation's own network reach the port."""
+    label = _NOT_IN_NAMES.sub("_", port.label)
+    inside = port.to if port.to > 0 else port.value
+    return {
+        f"NOMAD_ALLOC_INTERFACE_{label}": network.interface_name,
+        f"NOMAD_ALLOC_IP_{label}": network.address,
+        f"NOMAD_ALLOC_ADDR_{label}": f"{_bracketed(network.address)}:{inside}",
+    }
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

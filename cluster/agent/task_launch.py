@@ -16,6 +16,7 @@ from cluster.agent.drivers.driver import (
     TaskLimits,
 )
 from cluster.agent.host_volumes import mounts_of
+from cluster.agent.networks.for_task import task_network
 from cluster.agent.task_environment import TaskPlace, filler, interpolated, task_variables
 from cluster.agent.task_user import login_variables
 from cluster.agent.templates.template_set import TemplateSet, template_set
@@ -99,6 +100,7 @@ class TaskLauncher:
                 filler(place, variables),
             ),
             ports=runner.alloc.allocated_resources.shared.ports,
+            network=task_network(runner, filler(place, variables)),
         )
 
     def artifact_orders(self, runner: AllocRunner, task: Task, launch: Launch) -> list[FetchOrder]:
@@ -140,6 +142,7 @@ class TaskLauncher:
             task=task,
             region=self.region,
             directories=replace(directories, is_rooted=is_rooted),
+            network=runner.network_status,
         )
 
 

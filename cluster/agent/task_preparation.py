@@ -13,10 +13,11 @@ from cluster.agent import task_events as events
 from cluster.agent.abortable import Abortable, Who
 from cluster.agent.agent_state import Storage
 from cluster.agent.artifact_hook import fetch_artifacts
-from cluster.agent.drivers.driver import Driver, Launch
+from cluster.agent.drivers.driver import Driver, Launch, StartError
 from cluster.agent.host_volumes import require_mounting
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.identity_keeper import IdentityHost, IdentityKeeper
+from cluster.agent.networks.keeper import AllocNetworks, NetworkFailed
 from cluster.agent.task_identity import VARIABLE as IDENTITY
 from cluster.agent.task_identity import Ask, with_further_identities, with_identity
 from cluster.agent.task_launch import TaskLauncher
@@ -36,6 +37,7 @@ class Teller(IdentityHost, Protocol):
     changed: Callable[[str], None]
     #: An identity of a task; None: nobody is to be asked.
     ask_identity: Ask | None
+    networks: AllocNetworks
 
 
 class TaskPreparation:
@@ -70,6 +72,8 @@ class TaskPreparation:
     async def _filled(self, entry: HostedAlloc, task: Task, driver: Driver) -> Launch:
         runner = entry.runner
         directories = self._storage.directories(runner.alloc.id)
+        if directories is not None:
+            await self._connect(entry)
         first = self._launcher.launch(runner, task, directories)
         if first.mounts:
             require_mounting(driver, task)
@@ -87,6 +91,16 @@ class TaskPreparation:
         again = self._launcher.launch(runner, task, directories, env)
         token = {key: text for key, text in first.env.items() if _is_identity(key, task)}
         return replace(again, env={**again.env, **token})
+
+    async def _connect(self, entry: HostedAlloc) -> None:
+        """Its network is there since its beginning, unless the machine was started anew."""
+        networks, runner = self._host.networks, entry.runner
+        if runner.network_namespace or not networks.is_due(runner):
+            return
+        try:
+            await networks.set_up(runner)
+        except NetworkFailed as problem:
+            raise StartError(str(problem), recoverable=True) from problem
 
     def abort(self, entry: HostedAlloc, task: str) -> None:
         """Break off what the start of that task waits for."""

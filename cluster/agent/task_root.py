@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from cluster.agent.process_identity import is_same_process
-from cluster.agent.task_child import Spec, join_groups
+from cluster.agent.task_child import Spec, enter_network, join_groups
 from cluster.agent.task_rights import drop_rights
 
 _NEW_MOUNTS, _NEW_CGROUPS, _NEW_IPC, _NEW_PIDS = 0x20000, 0x2000000, 0x8000000, 0x20000000
+_NEW_NAMES = 0x4000000
 _READ_ONLY, _NOSUID, _NODEV, _NOEXEC = 1, 2, 4, 8
 _BIND, _RECURSIVE, _PRIVATE, _SLAVE = 1 << 12, 1 << 14, 1 << 18, 1 << 19
 _DETACH = 2
@@ -53,6 +54,9 @@ def enter_numbers(pid: int) -> None:
 def settle_in_root(spec: Spec) -> None:
     """Into a root of the task's own, without more rights than it may have. Raises OSError."""
     join_groups(spec)
+    # Before its kernel files are mounted: they show the network of who mounts them.
+    enter_network(spec)
+    _take_name(spec.get("hostname") or "")
     root = spec["root"]
     _check(_library.unshare(_NEW_MOUNTS | _NEW_IPC | _NEW_CGROUPS), "unshare of namespaces")
     # Nothing that is mounted here is seen outside.
@@ -67,7 +71,8 @@ def settle_in_root(spec: Spec) -> None:
 def settle_beside(spec: Spec, pid: int, start: int) -> None:
     """To where that process of the task is, with the same rights. Raises OSError."""
     join_groups(spec)
-    kinds = ("cgroup", "ipc", "mnt")
+    enter_network(spec)
+    kinds = ("cgroup", "ipc", "uts", "mnt")
     opened = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in kinds]
     if not is_same_process(pid, start):
         raise ProcessLookupError("the task is not running")
@@ -76,6 +81,14 @@ def settle_beside(spec: Spec, pid: int, start: int) -> None:
         os.close(each)
     drop_rights(spec)
     os.chdir(spec["directory"])
+
+
+def _take_name(hostname: str) -> None:
+    """A host name that is the task's alone; without one it has the host's."""
+    if hostname:
+        _check(_library.unshare(_NEW_NAMES), "unshare of host names")
+        name = hostname.encode()
+        _check(_library.sethostname(name, len(name)), "sethostname")
 
 
 def _enter(pid: int, kind: str) -> None:
@@ -92,6 +105,11 @@ def _build(directory: Path, root: Mapping[str, Any]) -> None:
     inside = _Inside(directory)
     for place in root["host"]:
         _show_host(inside, Path(place))
+    if root.get("resolver"):
+        # Where the host's file really lies: the way to it is shown as it is.
+        place = str(Path("/etc/resolv.conf").resolve())
+        inside.bind(root["resolver"], place, _READ_ONLY | _NOSUID | _NODEV | _NOEXEC)
+    # The agent's notes, the resolver's file among them.
     inside.tmpfs("/private", "mode=0700,size=4k", _READ_ONLY | _NOSUID | _NODEV | _NOEXEC)
     inside.bind(root["shared"], "/alloc", _NOSUID | _NODEV)
     inside.bind(root["logs"], "/alloc/logs", _READ_ONLY | _NOSUID | _NODEV)

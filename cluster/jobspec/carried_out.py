@@ -92,7 +92,7 @@ NO_CLAIMS = "the claims of a namespace are not signed in yet"
 NO_VAULT = "there is no connection to Vault"
 NO_CONSUL = "there is no connection to Consul"
 NO_CSI = "only volumes of type `host` are there: plugins for others (CSI) are not run"
-NO_NETWORKS = "only the network of the host is there yet"
+NO_DRIVER_NETWORK = "no driver here tells a network of its own"
 NO_SCALING = "kept with the job; nothing here resizes tasks by it"
 BY_GROUP = "held to by a control group where the agent is root and the kernel has them"
 NO_MESH = "there is no service mesh"
@@ -106,12 +106,8 @@ def _is_consul(provider: str) -> bool:
     return provider != "nomad"
 
 
-def _is_inside(mode: str) -> bool:
-    return mode in ("alloc", "alloc_ipv6", "driver")
-
-
-def _is_not_host(mode: str) -> bool:
-    return mode not in ("", "host")
+def _is_of_driver(mode: str) -> bool:
+    return mode == "driver"
 
 
 def _asks_for_csi(volumes: Mapping[str, VolumeAsk]) -> bool:
@@ -121,6 +117,10 @@ def _asks_for_csi(volumes: Mapping[str, VolumeAsk]) -> bool:
 #: Drivers that leave a task in the files of its host, where nothing can be shown elsewhere.
 WITHOUT_MOUNTS = frozenset({"raw_exec", "mock_driver"})
 NO_MOUNTS = "the driver {} leaves the task in the files of its host and shows no volume elsewhere"
+#: Drivers whose tasks have the host's resolver and the host's name, whatever the job says.
+WITHOUT_NAMES = frozenset({"raw_exec"})
+NO_RESOLVER = "tasks of the driver {} have the resolver of their host"
+NO_HOSTNAME = "tasks of the driver {} have the name of their host"
 #: Every field of every struct that a job is made of.
 TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     Job: {
@@ -184,17 +184,21 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **rows("id target create_index modify_index", why=_OF_RECORD),
     },
     NetworkResource: {
-        "mode": Row(Fate.FAILS, NO_NETWORKS, _is_not_host, lambda mode: mode != "none"),
-        "hostname": Row(Fate.FAILS, NO_NETWORKS),
-        "dns": Row(Fate.WARNS, "tasks see the resolver of their host"),
-        "cni": Row(Fate.WARNS, NO_NETWORKS),
+        "mode": Row(
+            Fate.WORKS,
+            "`bridge`, `cni/…` and `none` need an agent that is root, the first"
+            " two CNI plugins: a node says whether it offers them",
+        ),
+        "hostname": Row(Fate.WORKS, "with a network of the group's own; not for `raw_exec`"),
+        "dns": Row(Fate.WORKS, "not for `raw_exec`, whose tasks have the resolver of the host"),
+        "cni": Row(Fate.WORKS, "arguments for the plugins"),
         **rows("reserved_ports dynamic_ports"),
         **rows("mbits", Fate.WARNS, "deprecated, and warned of as the reference does"),
         **rows("device cidr ip", why="of networks that are granted"),
     },
     Port: rows("label value to host_network ignore_collision"),
-    DNSConfig: _goes_with("dns", "servers searches options", Fate.WARNS),
-    CNIConfig: _goes_with("cni", "args", Fate.WARNS),
+    DNSConfig: rows("servers searches options"),
+    CNIConfig: rows("args"),
     VolumeAsk: {
         **rows("name type source read_only access_mode attachment_mode per_alloc"),
         "sticky": Row(Fate.WORKS, "of volumes made on demand; no static one can be claimed"),
@@ -205,8 +209,8 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "provider": Row(Fate.FAILS, NO_CONSUL, _is_consul, _is_consul),
         "address_mode": Row(
             Fate.WARNS,
-            "tasks share the network of their host, so there is no other address to tell",
-            _is_inside,
+            f"{NO_DRIVER_NETWORK}, so services with the mode `driver` fail; the others work",
+            _is_of_driver,
         ),
         **rows("namespace cluster", fate=Fate.FAILS, why=_OF_CONSUL),
         "connect": Row(Fate.WARNS, NO_MESH),

@@ -6,7 +6,7 @@ reference that nodes here do not have.
 
 from collections.abc import Mapping
 
-from cluster.jobspec.carried_out import NO_NETWORKS, Fate, Row, rows
+from cluster.jobspec.carried_out import NO_DRIVER_NETWORK, Fate, Row, rows
 
 #: Drivers of the reference that are not here, and why, to go on with after the name.
 REFUSED_DRIVERS: Mapping[str, str] = {
@@ -60,9 +60,9 @@ OPTIONS: Mapping[str, Mapping[str, Row]] = {
         "stdout_repeat_duration": Row(Fate.WARNS, "all repetitions are written at the start"),
         "stderr_repeat_duration": Row(Fate.WARNS, "all repetitions are written at the start"),
         "plugin_exit_after": Row(Fate.WARNS, "the driver is no plugin that could exit"),
-        "driver_ip": Row(Fate.WARNS, NO_NETWORKS),
-        "driver_advertise": Row(Fate.WARNS, NO_NETWORKS),
-        "driver_port_map": Row(Fate.WARNS, NO_NETWORKS),
+        "driver_ip": Row(Fate.WARNS, NO_DRIVER_NETWORK),
+        "driver_advertise": Row(Fate.WARNS, NO_DRIVER_NETWORK),
+        "driver_port_map": Row(Fate.WARNS, NO_DRIVER_NETWORK),
         "exec_command": Row(Fate.WARNS, "no command can be run inside a task yet"),
     },
 }

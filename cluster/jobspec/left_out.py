@@ -12,10 +12,13 @@ from typing import NamedTuple
 import msgspec
 
 from cluster.jobspec.carried_out import (
+    NO_HOSTNAME,
     NO_MOUNTS,
+    NO_RESOLVER,
     OLD_FORM,
     TABLE,
     WITHOUT_MOUNTS,
+    WITHOUT_NAMES,
     Fate,
     Row,
     name_in,
@@ -25,6 +28,7 @@ from cluster.jobspec.driver_options import option_row
 from cluster.jobspec.quoting import quoted
 from cluster.jobspec.request_form import RequestForm
 from scheduler.structs.job import Job
+from scheduler.structs.network import NetworkResource
 from scheduler.structs.service import Check
 from scheduler.structs.task_group import Task, TaskGroup
 from scheduler.structs.wire import Wire, wire_name
@@ -161,9 +165,7 @@ def _parts(
             yield LeftOut(shown, place, way, row.fate, row.why, consequence)
     if options and isinstance(value, Task):
         yield from _options(value, place, _joined(path, value, "config"))
-    if isinstance(value, Task) and value.volume_mounts and value.driver in WITHOUT_MOUNTS:
-        way, why = _joined(path, value, "volume_mounts"), NO_MOUNTS.format(value.driver)
-        yield LeftOut("volume_mount", place, f"{way}[0]", Fate.FAILS, why, _FAILS)
+    yield from _by_driver(value, place, path)
     for field in _inner(type(value)):
         below = getattr(value, field)
         if isinstance(below, Wire):
@@ -181,6 +183,32 @@ def _options(task: Task, place: tuple[str, ...], path: str) -> Iterator[LeftOut]
             name = f"option {quoted(option)}"
             way = f"{path}.{option}"
             yield LeftOut(name, place, way, row.fate, row.why, _consequence(row))
+
+
+def _by_driver(value: Wire, place: tuple[str, ...], path: str) -> Iterator[LeftOut]:
+    """What a driver leaves out, beside its options."""
+    if isinstance(value, Task) and value.volume_mounts and value.driver in WITHOUT_MOUNTS:
+        way, why = _joined(path, value, "volume_mounts"), NO_MOUNTS.format(value.driver)
+        yield LeftOut("volume_mount", place, f"{way}[0]", Fate.FAILS, why, _FAILS)
+    if isinstance(value, TaskGroup):
+        yield from _names(value, place, path)
+
+
+def _names(group: TaskGroup, place: tuple[str, ...], path: str) -> Iterator[LeftOut]:
+    """What a group's network says of names, and some of its tasks do not get."""
+    network = group.networks[0] if group.networks else NetworkResource()
+    way = f"{_joined(path, group, 'networks')}[0]"
+    for task in group.tasks:
+        if task.driver in WITHOUT_NAMES:
+            where = (*place, task.name)
+            if network.dns is not None:
+                why = NO_RESOLVER.format(task.driver)
+                yield LeftOut("network.dns", where, f"{way}.DNS", Fate.WARNS, why)
+            if network.hostname:
+                why = NO_HOSTNAME.format(task.driver)
+                yield LeftOut(
+                    "network.hostname", where, f"{way}.Hostname", Fate.FAILS, why, _FAILS
+                )
 
 
 def _consequence(row: Row) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.restarts import Ending
-from scheduler.structs.network import AllocatedPort
+from scheduler.structs.network import AllocatedPort, DNSConfig
 from scheduler.structs.node import DriverInfo
 from scheduler.structs.task_group import LogConfig
 
@@ -168,6 +168,18 @@ class Mount:
 
 
 @dataclass(frozen=True)
+class TaskNetwork:
+    """The network a task is to be in."""
+
+    #: The file that holds its allocation's namespace; "": the host's network.
+    namespace: str = ""
+    #: Only for a driver whose `names_hosts` is true.
+    hostname: str = ""
+    #: None: who resolves names for the host does so for the task.
+    dns: DNSConfig | None = None
+
+
+@dataclass(frozen=True)
 class Launch:
     """Everything needed to start one run of a task."""
 
@@ -189,6 +201,8 @@ class Launch:
     mounts: tuple[Mount, ...] = ()
     #: What its group was granted, for a driver that gives tasks a network of their own.
     ports: tuple[AllocatedPort, ...] = ()
+    #: With a namespace only for a driver whose `joins_networks` is true.
+    network: TaskNetwork = TaskNetwork()
 
 
 class Handle(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,9 +260,11 @@ class TaskReading(msgspec.Struct, frozen=True, kw_only=True):
 class Driver(Protocol):
     """One way to run tasks.
 
-    One that can show a task directories of the host says so by an attribute `takes_mounts`. One
-    that gets something before a task starts, such as an image, has `fetch(launch, tell)`: it may
-    take long, `tell` takes sentences for the task's history, and it may be canceled.
+    What it can do beside that it says by attributes that are true: `takes_mounts` (it shows a task
+    directories of the host), `joins_networks` (it starts tasks in the namespace of their
+    allocation's network), `names_hosts` (it gives them a host name there). One that gets something
+    before a task starts, such as an image, has `fetch(launch, tell)`: it may take long, `tell`
+    takes sentences for the task's history, and it may be canceled.
     """
 
     @property

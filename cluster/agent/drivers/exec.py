@@ -26,6 +26,7 @@ from cluster.agent.drivers.driver import (
 )
 from cluster.agent.drivers.kept_process import FindGroups, KeptProcesses, log_order
 from cluster.agent.drivers.small_process import own_environment
+from cluster.agent.networks.resolver import resolver_file
 from cluster.agent.task_rights import CAPABILITIES, DEFAULT_CAPABILITIES
 from cluster.agent.task_root import default_places
 from cluster.agent.task_user import TaskUser, find_user, hand_over
@@ -64,6 +65,7 @@ class ExecDriver(KeptProcesses):
     name = "exec"
     abilities = Abilities(isolation=Isolation.CHROOT, runs_inside=True, default_user=DEFAULT_USER)
     takes_mounts = True
+    names_hosts = True
     runs_unlimited = False
 
     def __init__(
@@ -118,6 +120,7 @@ class ExecDriver(KeptProcesses):
             "user": {"uid": user.uid, "gid": user.gid, "groups": user.groups},
             "rights": self._rights(options),
             "root": self._root(launch),
+            "hostname": launch.network.hostname,
             "cpu_hard_limit": options.cpu_hard_limit,
             "pids_limit": options.pids_limit or DEFAULT_PIDS,
             "logs": log_order(launch),
@@ -126,7 +129,9 @@ class ExecDriver(KeptProcesses):
     def _root(self, launch: Launch) -> dict[str, object]:
         directories = launch.directories
         assert directories is not None, "prepare was asked first"
+        resolver = resolver_file(directories, launch.network.dns)
         return {
+            "resolver": resolver and str(resolver),
             "directory": str(directories.root),
             "shared": str(directories.shared),
             "logs": str(directories.logs),

@@ -101,6 +101,7 @@ class KeptProcesses(ABC):
 
     #: Whether a task starts without limits where no control group can be made.
     runs_unlimited = True
+    joins_networks = True
 
     @abstractmethod
     def specification(self, launch: Launch) -> dict[str, object]:
@@ -112,6 +113,7 @@ class KeptProcesses(ABC):
         directory = Path(str(handle.facts["directory"]))
         group = await asyncio.to_thread(self._make_group, launch, spec)
         spec["group"] = group and group.noted
+        spec["network"] = launch.network.namespace
         process = await asyncio.to_thread(_spawn, directory, spec)
         if process.error and group is not None:
             await asyncio.to_thread(group.remove)

@@ -65,6 +65,9 @@ class MockDriver:
     """
 
     abilities = Abilities()
+    #: There is no process that would have to be in it.
+    joins_networks = True
+    names_hosts = True
 
     def __init__(self, wall: Callable[[], int], name: str = "mock_driver") -> None:
         self.name = name

@@ -180,6 +180,7 @@ def config_from(options: dict[str, object]) -> AgentConfig:
         _from_options(with_file(options, told.options)),
         reserved=told.reserved,
         host_networks=told.host_networks,
+        network=told.network,
         min_dynamic_port=told.min_dynamic_port,
         max_dynamic_port=told.max_dynamic_port,
         drain_on_shutdown=told.drain_on_shutdown,

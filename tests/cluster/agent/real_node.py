@@ -28,10 +28,12 @@ def make_work(config=None, *, driver="mock_driver", **task):
 class Node:
     """A node whose agent can be stopped and started again."""
 
-    def __init__(self, directory, artifact=None, drivers=()):
+    def __init__(self, directory, artifact=None, drivers=(), networks=None):
         self.directory = directory
         self.artifact = artifact
         self.drivers = drivers
+        #: Makes the networks of a storage; None: as an agent without settings does.
+        self.networks = networks
         self.storage = self.host = self.outbox = None
 
     async def start(self, ask=None):
@@ -41,7 +43,8 @@ class Node:
         launcher = TaskLauncher(
             make_node, {"PATH": "/usr/bin:/bin"}, RandomIDs(), limits=self.artifact
         )
-        self.host = AllocHost(launcher, drivers, self.storage, CLOCK, Surroundings())
+        networks = self.networks and self.networks(self.storage)
+        self.host = AllocHost(launcher, drivers, self.storage, CLOCK, Surroundings(), networks)
         self.host.ask = ask or self.host.ask
         self.outbox = Outbox(self.host)
         self.host.changed = self.outbox.note

@@ -16,7 +16,6 @@ from cluster.fleet.blueprint import FleetOptions, members_of
 from cluster.runtime.clock import RandomIDs, SystemClock
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.device import RequestedDevice
-from scheduler.structs.network import NetworkResource
 from scheduler.structs.node import SIMULATED as SIMULATED_MARK
 from scheduler.structs.policies import MigrateStrategy, RestartPolicy, UpdateStrategy
 from scheduler.structs.resources import Resources, TaskLifecycle
@@ -82,11 +81,6 @@ OF_TASKS = [
 OF_GROUPS = [
     pytest.param({"services": (IN_CONSUL,)}, "service.provider", id="service"),
     pytest.param({"volumes": {"v": VolumeAsk(name="v", type="csi")}}, "volume", id="volume"),
-    pytest.param(
-        {"networks": (NetworkResource(mode="bridge"),)}, 'network.mode "bridge"', id="bridge"
-    ),
-    pytest.param({"networks": (NetworkResource(mode="none"),)}, 'network.mode "none"', id="none"),
-    pytest.param({"networks": (NetworkResource(mode="cni/x"),)}, 'network.mode "cni/x"', id="cni"),
 ]
 
 

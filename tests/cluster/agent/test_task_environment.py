@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from cluster.agent.drivers.driver import TaskDirectories
 from cluster.agent.task_environment import TaskPlace, interpolated, task_variables
+from scheduler.structs.allocation import NetworkStatus
 from scheduler.structs.job import ParameterizedJob
 from scheduler.structs.network import AllocatedPort
 from scheduler.structs.resources import AllocatedResources, AllocatedSharedResources
@@ -144,3 +145,31 @@ def test_metadata_may_speak_of_the_node():
     variables = task_variables(place, {})
     assert variables["NOMAD_META_where"] == variables["NOMAD_META_WHERE"] == "big r1 dc1"
     assert variables["NOMAD_META_odd"] == "${x.y}"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        pytest.param("172.26.64.9", "172.26.64.9", id="IPv4"),
+        pytest.param("fd00::9", "[fd00::9]", id="IPv6"),
+    ],
+)
+def test_a_task_with_a_network_of_its_own_knows_its_address_there(address, shown):
+    ports = (
+        AllocatedPort(label="http", value=20001, to=8080, host_ip="192.0.2.1"),
+        AllocatedPort(label="ad min", value=20002, host_ip="192.0.2.1"),
+    )
+    status = NetworkStatus(interface_name="eth0", address=address)
+    place = dataclasses.replace(make_place(ports), network=status)
+    found = task_variables(place, {})
+    assert {key: text for key, text in found.items() if key.startswith("NOMAD_ALLOC_I")} == {
+        "NOMAD_ALLOC_ID": place.alloc.id,
+        "NOMAD_ALLOC_INDEX": "3",
+        "NOMAD_ALLOC_INTERFACE_http": "eth0",
+        "NOMAD_ALLOC_INTERFACE_ad_min": "eth0",
+        "NOMAD_ALLOC_IP_http": address,
+        "NOMAD_ALLOC_IP_ad_min": address,
+    }
+    assert found["NOMAD_ALLOC_ADDR_http"] == f"{shown}:8080"
+    assert found["NOMAD_ALLOC_ADDR_ad_min"] == f"{shown}:20002"
+    assert found["NOMAD_ADDR_http"] == "192.0.2.1:20001"

@@ -121,14 +121,21 @@ CASES = [
         id="mount",
     ),
     pytest.param(
-        in_group(Networks=[{"Mode": "bridge"}]),
-        'network.mode "bridge" of group "g": only the network of the host is there yet' + WAITS,
-        id="bridge",
+        in_group(
+            Networks=[{"Mode": "bridge", "DNS": {"Servers": ["192.0.2.1"]}}],
+            Tasks=[task(Name="t", Driver="raw_exec", Config={"command": "x"})],
+        ),
+        'network.dns of task "g.t": tasks of the driver raw_exec have the resolver of their host',
+        id="resolver",
     ),
     pytest.param(
-        in_group(Networks=[{"Mode": "none"}]),
-        f'network.mode "none" of group "g": only the network of the host is there yet{TASK_ENDS}',
-        id="no network",
+        in_group(
+            Networks=[{"Mode": "bridge", "Hostname": "box"}],
+            Tasks=[task(Name="t", Driver="raw_exec", Config={"command": "x"})],
+        ),
+        'network.hostname of task "g.t": tasks of the driver raw_exec have the name of their'
+        f" host{TASK_ENDS}",
+        id="host name",
     ),
     pytest.param(
         in_task(Resources={"Devices": [{"Name": "gpu"}]}),
