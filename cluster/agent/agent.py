@@ -77,14 +77,10 @@ class Agent:
         self.storage = DiskStorage(config.state_dir, config.alloc_dir)
         self.drivers = _drivers(config, means, node_id)
         self.volumes = _volumes(config, node_id, self.storage)
-        limits = Surroundings(
-            max_kill_timeout=int(config.max_kill_timeout_s * SECOND), chance=means.chance
-        )
         launcher = TaskLauncher(
             lambda: self.node, process_environment(), means.ids, limits=config.artifact
         )
-        networks = AllocNetworks(self.storage, config.network)
-        self.host = AllocHost(launcher, self.drivers, self.storage, means.clock, limits, networks)
+        self.host = _host(self, launcher)
         self.identity = NodeIdentity(secret, self.storage, means.clock.now)
         tls = _tls(config)
         self.link = ServerLink(
@@ -226,6 +222,19 @@ def _volumes(config: AgentConfig, node_id: str, storage: DiskStorage) -> VolumeK
         node_id,
         storage,
         lambda: {volume.name: volume for volume in config.host_volumes},
+    )
+
+
+def _host(agent: Agent, launcher: TaskLauncher) -> AllocHost:
+    config, means = agent.config, agent.means
+    patience = int(config.max_kill_timeout_s * SECOND)
+    return AllocHost(
+        launcher,
+        agent.drivers,
+        agent.storage,
+        means.clock,
+        Surroundings(max_kill_timeout=patience, chance=means.chance),
+        AllocNetworks(agent.storage, config.network),
     )
 
 
