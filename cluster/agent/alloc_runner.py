@@ -72,8 +72,7 @@ class AllocRunner:
         self.killing: KillOrder | None = None
         self.ran_too_long = False
         self.network_status: NetworkStatus | None = NetworkStatus()
-        #: The file that holds its namespace; "": its tasks are in the network of the host.
-        self.network_namespace = ""
+        self.network_namespace = ""  # The file that holds it; "": the host's network.
         self.deployment_status = alloc.deployment_status
 
     def begin(self, now: int) -> list[Command]:

@@ -100,8 +100,7 @@ class KeptProcesses(ABC):
         self._runs: dict[str, _Run] = {}
 
     #: Whether a task starts without limits where no control group can be made.
-    runs_unlimited = True
-    joins_networks = True
+    runs_unlimited = joins_networks = True
 
     @abstractmethod
     def specification(self, launch: Launch) -> dict[str, object]:
@@ -112,8 +111,7 @@ class KeptProcesses(ABC):
         spec = self.specification(launch)
         directory = Path(str(handle.facts["directory"]))
         group = await asyncio.to_thread(self._make_group, launch, spec)
-        spec["group"] = group and group.noted
-        spec["network"] = launch.network.namespace
+        spec |= {"group": group and group.noted, "network": launch.network.namespace}
         process = await asyncio.to_thread(_spawn, directory, spec)
         if process.error and group is not None:
             await asyncio.to_thread(group.remove)
