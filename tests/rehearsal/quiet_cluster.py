@@ -34,8 +34,8 @@ def job_document(name, *, count=3, cpu=200, memory=64, kind="service", priority=
 class QuietCluster:
     """Nodes of the simulator and what runs on them."""
 
-    def __init__(self, nodes=6, *, workers=1, seed=0):
-        self.plane = ControlPlane()
+    def __init__(self, nodes=6, *, workers=1, seed=0, store=None):
+        self.plane = ControlPlane(store=store)
         clients = [
             Client(machine(number), secret=f"secret-{number}") for number in range(1, nodes + 1)
         ]

@@ -1,17 +1,24 @@
 """A rehearsal names the nodes that are chosen when the same is done: a hundred times."""
 
-from collections import Counter
+from collections import Counter, deque
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
+from cluster.store.snapshot_cache import SnapshotCache
+from cluster.store.writer import DjangoStateStore
 from tests.builders import SECOND
+from tests.conformance.chain_stores import DatabaseRecord
+from tests.record_databases import copy_sqlite, database
 from tests.rehearsal.quiet_cluster import QuietCluster, job_document
 
 #: Share of destinations that must be foretold, however many workers there are.
 FORETOLD = 0.99
 CLUSTERS = 25
 CHANGES = 4
+#: Snapshots of a database that are kept open: workers hold some for a while.
+MOST_OPEN = 12
 
 
 def a_job(chance, number):
@@ -53,28 +60,79 @@ def a_change(chance, cluster, jobs):
             return {"Scale": {"JobID": job["ID"], "Count": group["Count"]}}
 
 
+def compared(cluster, chance):
+    """Of a few changes of a cluster: how many destinations were foretold, and of how many."""
+    jobs = [a_job(chance, number) for number in range(6)]
+    for job in jobs:
+        cluster.run(job)
+    cluster.rest()
+    foretold = all_of_them = 0
+    for _ in range(CHANGES):
+        change = a_change(chance, cluster, jobs)
+        before = cluster.live_ids()
+        result = cluster.rehearse(change)
+        rehearsed = Counter(
+            ((each.job_id, each.task_group), each.to_node_name)
+            for each in result.allocations
+            if each.to_node_name
+        )
+        cluster.do(change)
+        done = Counter(cluster.new_places(before))
+        foretold += (rehearsed & done).total()
+        all_of_them += max(rehearsed.total(), done.total())
+    return np.array([foretold, all_of_them])
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_what_is_rehearsed_is_what_is_done(workers):
-    foretold = all_of_them = 0
-    for seed in range(CLUSTERS):
-        chance = np.random.default_rng(seed)
-        cluster = QuietCluster(8, workers=workers, seed=seed)
-        jobs = [a_job(chance, number) for number in range(6)]
-        for job in jobs:
-            cluster.run(job)
-        cluster.rest()
-        for _ in range(CHANGES):
-            change = a_change(chance, cluster, jobs)
-            before = cluster.live_ids()
-            result = cluster.rehearse(change)
-            rehearsed = Counter(
-                ((each.job_id, each.task_group), each.to_node_name)
-                for each in result.allocations
-                if each.to_node_name
-            )
-            cluster.do(change)
-            done = Counter(cluster.new_places(before))
-            foretold += (rehearsed & done).total()
-            all_of_them += max(rehearsed.total(), done.total())
-    assert all_of_them > 100
-    assert foretold >= FORETOLD * all_of_them
+    found = sum(
+        compared(QuietCluster(8, workers=workers, seed=seed), np.random.default_rng(seed))
+        for seed in range(CLUSTERS)
+    )
+    assert found[1] > 100
+    assert found[0] >= FORETOLD * found[1], found
+
+
+class DatabaseOfCluster(DatabaseRecord):
+    """A record in a database, each of whose snapshots is a read of its own, as of one process."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self._open = deque()
+
+    def snapshot(self):
+        cache, batch = SnapshotCache(self._store.alias), ExitStack()
+        batch.enter_context(cache.batch())
+        self._open.append((cache, batch))
+        if len(self._open) > MOST_OPEN:
+            self._end(*self._open.popleft())
+        return cache.snapshot_at(0)
+
+    def close(self):
+        for each in self._open:
+            self._end(*each)
+        super().close()
+
+    def _end(self, cache, batch):
+        batch.close()
+        cache.close()
+
+
+@pytest.mark.parametrize(
+    "clusters", [range(3), pytest.param(range(3, CLUSTERS + 3), marks=pytest.mark.long)], ids=len
+)
+def test_what_is_rehearsed_on_a_database_is_what_is_done_there(
+    clusters, sqlite_template, tmp_path, django_db_blocker
+):
+    found = np.zeros(2)
+    for seed in clusters:
+        settings = copy_sqlite(sqlite_template, tmp_path / f"{seed}.sqlite3")
+        with django_db_blocker.unblock(), database(settings) as alias:
+            record = DatabaseOfCluster(DjangoStateStore(alias))
+            try:
+                cluster = QuietCluster(8, workers=2, seed=seed, store=record)
+                found += compared(cluster, np.random.default_rng(seed))
+            finally:
+                record.close()
+    assert found[1] > 5 * len(clusters)
+    assert found[0] >= FORETOLD * found[1], found
