@@ -80,7 +80,7 @@ STOPS = (
     ),
     TourStop(
         "states",
-        "/states/",
+        "/help/states/",
         "The states, explained",
         "Every state an evaluation can be in, and every way from one to another.",
     ),

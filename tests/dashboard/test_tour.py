@@ -1,6 +1,7 @@
 """The guided tour: eight pages in turn, without those that a person may not open."""
 
 import pytest
+from django.urls import reverse
 
 from dashboard.rights import ROUTES
 from dashboard.tour import STOPS, step_of
@@ -9,6 +10,7 @@ from dashboard.tour import STOPS, step_of
 def test_it_has_eight_stops_which_are_pages() -> None:
     assert len(STOPS) == 8
     assert {stop.route for stop in STOPS} <= ROUTES.keys()
+    assert [stop.path for stop in STOPS] == [reverse(stop.route) for stop in STOPS]
 
 
 def test_each_step_leads_to_its_neighbours() -> None:
