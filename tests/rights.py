@@ -344,7 +344,8 @@ SERVERS = [
     Row("GET", "operator/keyring/keys", "keyring-read | operator:read"),
     Row("PUT", "operator/keyring/rotate", "keyring-rotate"),
     Row("DELETE", "operator/keyring/key/x", "keyring-delete", name="/x"),
-    Row(_ALL, "operator/upgrade-check/x", "operator:read", name="/x"),
+    Row("GET", "operator/upgrade-check/vault-workload-identity", "operator:read"),
+    Row("GET", "operator/upgrade-check/x", "operator:read", name="x"),
     *(
         Row(_ALL, path, ANYBODY)
         for path in (

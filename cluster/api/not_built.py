@@ -30,7 +30,6 @@ NOT_BUILT: dict[str, str] = {
     r"agent/reload": "Reloading an agent's configuration is not built yet.",
     RAFT: NO_GROUP,
     r"operator/utilization": _ENTERPRISE,
-    r"operator/upgrade-check/.*": "Checks before an upgrade are not built: there is no Vault.",
     r"plugin/csi/.*": "CSI plugins are not built yet.",
     r"recommendations?(?:/.*)?": _ENTERPRISE,
     r"sentinel/(?:policies|policy/.*)": _ENTERPRISE,

@@ -91,7 +91,6 @@ RIGHTS: dict[str, Right] = {
         _of_namespace("read-job"), _of_namespace("submit-job", "pause-allocation")
     ),
     r"operator/(?:raft|autopilot)/.*": _raft_or_autopilot,
-    r"operator/upgrade-check/.*": _reading("operator"),
     r"plugin/csi/.*": _plugin,
     r"volumes/(?:external|snapshot)": WITH_CSI,
     r"volume/csi/.*": _volume,

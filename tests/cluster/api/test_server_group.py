@@ -8,9 +8,14 @@ import msgspec
 import pytest
 
 from cluster.api.log_following import line_of
+from cluster.jobspec.parse import parse_job
 from cluster.runtime.clock import SystemClock
 from cluster.store.health import HEALTH, LEADER
+from scheduler.state.found_rows import put_found
+from scheduler.state.writes.jobs import write_job
+from tests.builders import make_node
 from tests.cluster.agent.deadline import until
+from tests.cluster.api.clients import document, put
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +68,24 @@ async def test_what_would_change_such_a_group_is_refused_by_name(api):
         assert (refused.status, refused.text) == (
             501, "Servers share a database here: there is no Raft group.",
         )  # fmt: skip
+
+
+async def test_who_could_not_take_tokens_of_vault_by_identities_is_told(api, store):
+    def vaulted(job_id, **task):
+        task = {"Name": "t", "Driver": "mock_driver", "Vault": {"Role": "r"}, **task}
+        group = {"Name": "g", "Tasks": [task]}
+        return parse_job(document(ID=job_id, Name=job_id, TaskGroups=[group]))
+
+    knowing = vaulted("knows", Identities=[{"Name": "vault_default", "Audience": ["v"]}])
+    old = msgspec.structs.replace(make_node(2), attributes={"nomad.version": "1.6.9"})
+    put(store, lambda change: [write_job(change, each) for each in (vaulted("lacks"), knowing)])
+    put(store, lambda change: [put_found(change, each) for each in (make_node(1), old)])
+    told = await api.get("/v1/operator/upgrade-check/vault-workload-identity")
+    assert [job["ID"] for job in told.json["JobsWithoutVaultIdentity"]] == ["lacks"]
+    assert [node["ID"] for node in told.json["OutdatedNodes"]] == [old.id]
+    assert (told.json["VaultTokens"], told.json["KnownLeader"]) == (None, True)
+    other = await api.get("/v1/operator/upgrade-check/x")
+    assert (other.status, other.text) == (404, "Path /v1/operator/upgrade-check/x not found")
 
 
 async def test_there_is_no_license_and_that_is_no_failure(api, stranger):
