@@ -70,7 +70,10 @@ async def test_what_would_change_such_a_group_is_refused_by_name(api):
         )  # fmt: skip
 
 
-async def test_who_could_not_take_tokens_of_vault_by_identities_is_told(api, store):
+@pytest.fixture
+def asking_for_vault(store):
+    """Two jobs with a `vault` block, one with an identity for it; the id of a node of before."""
+
     def vaulted(job_id, **task):
         task = {"Name": "t", "Driver": "mock_driver", "Vault": {"Role": "r"}, **task}
         group = {"Name": "g", "Tasks": [task]}
@@ -80,9 +83,13 @@ async def test_who_could_not_take_tokens_of_vault_by_identities_is_told(api, sto
     old = msgspec.structs.replace(make_node(2), attributes={"nomad.version": "1.6.9"})
     put(store, lambda change: [write_job(change, each) for each in (vaulted("lacks"), knowing)])
     put(store, lambda change: [put_found(change, each) for each in (make_node(1), old)])
+    return old.id
+
+
+async def test_who_could_not_take_tokens_of_vault_by_identities_is_told(api, asking_for_vault):
     told = await api.get("/v1/operator/upgrade-check/vault-workload-identity")
     assert [job["ID"] for job in told.json["JobsWithoutVaultIdentity"]] == ["lacks"]
-    assert [node["ID"] for node in told.json["OutdatedNodes"]] == [old.id]
+    assert [node["ID"] for node in told.json["OutdatedNodes"]] == [asking_for_vault]
     assert (told.json["VaultTokens"], told.json["KnownLeader"]) == (None, True)
     other = await api.get("/v1/operator/upgrade-check/x")
     assert (other.status, other.text) == (404, "Path /v1/operator/upgrade-check/x not found")
