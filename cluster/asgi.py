@@ -17,13 +17,15 @@ from django.core.asgi import get_asgi_application
 from django.db import connection
 
 from cluster.agent.channel import AgentChannel
+from cluster.agent.channel_relay import ChannelRelay
 from cluster.agent.protocol import MAX_BODY
 from cluster.api.faults import answer_fault
 from cluster.api.session_door import SessionDoor
 from cluster.api.urls import urlpatterns
 from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
+from cluster.operations.agent_calls import LINKS
 from cluster.route_index import RouteIndex
-from cluster.runtime.clock import SystemClock
+from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.free_memory import begin_trimming
 from cluster.runtime.frozen_record import FrozenRecord, Pulse, ask_database
 from cluster.runtime.health_watch import HealthWatch
@@ -38,6 +40,7 @@ show_hints = wiring.follow(the_store(), SystemClock())
 begin_trimming()
 SignOfLife(HealthWatch(settings.BIVOUAC_REDIS_URL)).begin_with_server()
 RehearsalDesk().begin_with_server()
+once_serving(ChannelRelay(settings.BIVOUAC_REDIS_URL, LINKS, RandomIDs()).begin)
 # Whoever opens the first page does not wait for what only pages need.
 once_serving(Thread(target=wiring.warm_up, name="warm-up", daemon=True).start)
 

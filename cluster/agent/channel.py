@@ -196,7 +196,7 @@ class AgentChannel:
                 raise msgspec.ValidationError("more frames than credit")
             frames.put_nowait(message.data)
         else:
-            frames.put_nowait(_verdict(message))
+            frames.put_nowait(verdict(message))
 
     def _make_room(self, message: Taken) -> None:
         room = self._room.get(message.id)
@@ -208,7 +208,8 @@ class AgentChannel:
         await self._send({"type": "websocket.send", "bytes": msgspec.msgpack.encode(message)})
 
 
-def _verdict(end: End) -> Exception | None:
+def verdict(end: End) -> Exception | None:
+    """What an answer that ended so raises; None where it is complete."""
     if end.status < 400:
         return None
     return AgentRefused(end.status, end.error)

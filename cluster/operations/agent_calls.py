@@ -55,6 +55,8 @@ class AgentLinks:
 
     def __init__(self) -> None:
         self._by_node: dict[str, AgentLink] = {}
+        #: Carries calls for nodes that have no channel here; None: there is no other process.
+        self.elsewhere: AgentLink | None = None
 
     def add(self, node_ids: tuple[str, ...], link: AgentLink) -> None:
         """These nodes listen on that channel."""
@@ -64,9 +66,13 @@ class AgentLinks:
         """The channel is closed."""
         self._by_node = {key: held for key, held in self._by_node.items() if held is not link}
 
+    def held_here(self, node_id: str) -> AgentLink | None:
+        """The node's channel, where this process holds it."""
+        return self._by_node.get(node_id)
+
     def link_of(self, node_id: str) -> AgentLink:
-        """The node's channel. Raises NoPathToNode."""
-        link = self._by_node.get(node_id)
+        """The node's channel, or the way to whoever holds it. Raises NoPathToNode."""
+        link = self.held_here(node_id) or self.elsewhere
         if link is None:
             raise NoPathToNode
         return link
