@@ -5,6 +5,7 @@ Puts the parts together: state, drivers, host, client, channel. Its parts do the
 
 import asyncio
 import contextlib
+import functools
 import logging
 import socket
 import ssl
@@ -198,10 +199,12 @@ class Agent:
 
 
 def _drivers(config: AgentConfig, means: Means, node_id: str) -> dict[str, Driver]:
+    kept = config.reserved.cpu.reserved_cpu_cores
+    groups = functools.partial(control_groups, kept=kept)
     built_in: tuple[Driver, ...] = (
-        RawExecDriver(enabled=config.raw_exec, find_groups=control_groups),
+        RawExecDriver(enabled=config.raw_exec, find_groups=groups),
         ExecDriver(
-            control_groups,
+            groups,
             hidden=(config.state_dir.parent, config.alloc_dir),
             capabilities=config.exec_capabilities,
         ),
@@ -210,7 +213,7 @@ def _drivers(config: AgentConfig, means: Means, node_id: str) -> dict[str, Drive
         *absent_drivers(),
     )
     ours = {driver.name: driver for driver in built_in}
-    beside = drivers_of_packages(DriverMeans(means.clock.now, control_groups), ours)
+    beside = drivers_of_packages(DriverMeans(means.clock.now, groups), ours)
     return ours | {driver.name: driver for driver in beside}
 
 
@@ -256,6 +259,10 @@ def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], n
     for info in infos.values():
         if info.detected:
             attributes |= info.attributes
+    found = resources_of_machine(config.alloc_dir, address)
+    resources = _sized(found, config, networks.networks)
+    reserved = _reserved(config)
+    attributes |= _compute(resources, reserved)
     return Node(
         id=node_id,
         name=config.name or socket.gethostname(),
@@ -266,11 +273,20 @@ def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], n
         attributes=attributes,
         drivers=infos,
         host_volumes={volume.name: volume for volume in config.host_volumes},
-        node_resources=_sized(
-            resources_of_machine(config.alloc_dir, address), config, networks.networks
-        ),
-        reserved_resources=_reserved(config),
+        node_resources=resources,
+        reserved_resources=reserved,
     )
+
+
+def _compute(resources: NodeResources, reserved: ReservedResources) -> dict[str, str]:
+    """What jobs may have of the processor, in the node's words."""
+    cpu, kept = resources.cpu, reserved.cpu
+    cores = set(cpu.reservable_cpu_cores).difference(kept.reserved_cpu_cores)
+    return {
+        "cpu.reservablecores": str(len(cores)),
+        "cpu.totalcompute": str(cpu.cpu_shares),
+        "cpu.usablecompute": str(max(0, cpu.cpu_shares - kept.cpu_shares)),
+    }
 
 
 def core_mhz(node: Node) -> float:

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cluster.agent import core_shares
+
 ROOT = Path("/sys/fs/cgroup")
 MOUNTS = Path("/proc/self/mountinfo")
 MEGABYTE = 1024 * 1024
@@ -93,8 +95,10 @@ class ControlGroup(ABC):
             self.kill()
             left = [directory for directory in left if not _removed(directory)]
             if not left:
-                return
+                break
             _pause()
+        for directory in self.directories:
+            core_shares.balance_around(directory)
 
 
 class GroupOf2(ControlGroup):
@@ -115,6 +119,7 @@ class GroupOf2(ControlGroup):
         self._directory.mkdir()
         for name, value in files_of_2(limits).items():
             (self._directory / name).write_text(value)
+        core_shares.balance_around(self._directory)
 
     def kill(self) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -153,11 +158,14 @@ class GroupOf1(ControlGroup):
         for directory in self.directories:
             directory.mkdir()
         if "cpuset" in self.places:
-            # Empty until somebody says otherwise, and then nobody may enter.
-            _inherit(self.places["cpuset"])
+            core_shares.inherit(self.places["cpuset"])
         for controller, name, value in files_of_1(limits):
             if controller in self.places:
                 (self.places[controller] / name).write_text(value)
+        if "cpuset" in self.places:
+            cpuset = self.places["cpuset"]
+            is_reserved = cpuset.parent.name == core_shares.RESERVE_1
+            core_shares.balance_1(cpuset.parent.parent if is_reserved else cpuset.parent)
 
     def kill(self) -> None:
         state = self.places["freezer"] / "freezer.state"
@@ -187,23 +195,34 @@ class ControlGroups(NamedTuple):
     #: What holds the groups of tasks: by controller for version 1, under "" for version 2.
     parents: Mapping[str, Path]
 
-    def group(self, name: str) -> ControlGroup:
-        """The one of that name, made or yet to be."""
+    def group(self, name: str, *, has_cores: bool = False) -> ControlGroup:
+        """The one of that name, made or yet to be; `has_cores`: of its own."""
         if self.version == 2:
-            return GroupOf2(self.parents[""] / f"{name}.scope")
-        return GroupOf1({key: parent / name for key, parent in self.parents.items()})
+            share = self.parents[""]
+            reserve = share.parent / core_shares.RESERVE_2
+            return GroupOf2((reserve if has_cores else share) / f"{name}.scope")
+        places = {key: parent / name for key, parent in self.parents.items()}
+        if has_cores and "cpuset" in places:
+            places["cpuset"] = self.parents["cpuset"] / core_shares.RESERVE_1 / name
+        return GroupOf1(places)
 
 
 def control_groups(
-    root: Path = ROOT, mounts: Path = MOUNTS, parent: str = "bivouac"
+    root: Path = ROOT,
+    mounts: Path = MOUNTS,
+    parent: str = "bivouac",
+    kept: tuple[int, ...] = (),
 ) -> ControlGroups:
-    """The machine's groups, with our parent in them. Raises NoControlGroups."""
+    """The machine's groups, with our parent in them. Raises NoControlGroups.
+
+    `kept`: cores that no task runs on.
+    """
     if os.geteuid() != 0:
         raise NoControlGroups("the agent does not run as root")
     try:
         if (root / "cgroup.controllers").is_file():
-            return _of_2(root, parent)
-        return _of_1(mounts, parent)
+            return _of_2(root, parent, kept)
+        return _of_1(mounts, parent, kept)
     except OSError as problem:
         raise NoControlGroups(f"no control group can be made: {problem}") from problem
 
@@ -269,17 +288,22 @@ def _quota(limits: GroupLimits) -> int:
     return max(1000, int(limits.cpu_count * PERIOD))
 
 
-def _of_2(root: Path, parent: str) -> ControlGroups:
+def _of_2(root: Path, parent: str, kept: tuple[int, ...]) -> ControlGroups:
     there = (root / "cgroup.controllers").read_text().split()
     if missing := [name for name in _NEEDED_2 if name not in there]:
         raise NoControlGroups(f"the kernel offers no controller {', '.join(missing)}")
     wanted = [name for name in (*_NEEDED_2, "cpuset") if name in there]
     slice_ = root / f"{parent}.slice"
     share = slice_ / "share.slice"
-    for directory, below in ((root, slice_), (slice_, share)):
+    reserve = slice_ / core_shares.RESERVE_2
+    for directory, below in ((root, slice_), (slice_, share), (slice_, reserve)):
         _enable(directory, wanted)
         below.mkdir(exist_ok=True)
-    _enable(share, wanted)
+    for directory in (share, reserve):
+        _enable(directory, wanted)
+    if "cpuset" in wanted:
+        usable = core_shares.usable_cores_of(root / "cpuset.cpus.effective", kept)
+        core_shares.give_2(slice_, share, usable)
     return ControlGroups(2, {"": share})
 
 
@@ -289,7 +313,7 @@ def _enable(directory: Path, controllers: list[str]) -> None:
         place.write_text(" ".join(f"+{name}" for name in sorted(missing)))
 
 
-def _of_1(mounts: Path, parent: str) -> ControlGroups:
+def _of_1(mounts: Path, parent: str, kept: tuple[int, ...]) -> ControlGroups:
     places = _mounted(mounts)
     if not places:
         raise NoControlGroups("Failed to discover cgroup mount point")
@@ -301,8 +325,16 @@ def _of_1(mounts: Path, parent: str) -> ControlGroups:
             parents[name] = places[name] / parent
             parents[name].mkdir(exist_ok=True)
     if "cpuset" in parents:
-        _inherit(parents["cpuset"])
+        _prepare_1(parents["cpuset"], kept)
     return ControlGroups(1, parents)
+
+
+def _prepare_1(cpuset: Path, kept: tuple[int, ...]) -> None:
+    core_shares.inherit(cpuset)
+    (cpuset / core_shares.RESERVE_1).mkdir(exist_ok=True)
+    core_shares.inherit(cpuset / core_shares.RESERVE_1)
+    usable = core_shares.usable_cores_of(cpuset.parent / "cpuset.cpus", kept)
+    core_shares.give_1(cpuset, usable)
 
 
 def _mounted(mounts: Path) -> dict[str, Path]:
@@ -316,12 +348,6 @@ def _mounted(mounts: Path) -> dict[str, Path]:
                 for controller in words[-1].split(","):
                     found.setdefault(controller, Path(place.split()[4]))
     return found
-
-
-def _inherit(cpuset: Path) -> None:
-    for name in ("cpuset.cpus", "cpuset.mems"):
-        if not (cpuset / name).read_text().strip():
-            (cpuset / name).write_text((cpuset.parent / name).read_text())
 
 
 def _pause() -> None:

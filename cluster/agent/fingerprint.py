@@ -98,15 +98,11 @@ def default_address() -> str:
 def _cpu() -> dict[str, str]:
     cores = psutil.cpu_count() or 1
     machine = platform.machine()
-    total = cores * _megahertz()
     return {
         "cpu.arch": _ARCHITECTURES.get(machine, machine),
         "cpu.modelname": _model(),
         "cpu.frequency": str(_megahertz()),
         "cpu.numcores": str(cores),
-        "cpu.reservablecores": str(cores),
-        "cpu.totalcompute": str(total),
-        "cpu.usablecompute": str(total),
     }
 
 

@@ -288,9 +288,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     Action: rows("name command args"),
     Resources: {
         **rows("cpu memory_mb memory_max_mb", why=BY_GROUP),
-        "cores": Row(
-            Fate.WORKS, "the task runs on them alone, but others of the node may run there too"
-        ),
+        "cores": Row(Fate.WORKS, f"{BY_GROUP}; containers of other tasks are not kept off them"),
         "secrets_mb": Row(
             Fate.WORKS,
             "a directory in memory of that size; on the disk where the agent is not root",

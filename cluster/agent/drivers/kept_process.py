@@ -130,14 +130,10 @@ class KeptProcesses(ABC):
                 return None
             raise StartError(str(problem), recoverable=True) from problem
         alloc_id, task, _ = launch.task_id.split("/", 2)
-        group = groups.group(f"{alloc_id}.{task}")
-        group.make(
-            group_limits(
-                launch.limits or TaskLimits(),
-                is_hard=bool(spec.get("cpu_hard_limit")),
-                pids=int(str(spec.get("pids_limit") or 0)),
-            )
-        )
+        limits = launch.limits or TaskLimits()
+        group = groups.group(f"{alloc_id}.{task}", has_cores=bool(limits.cores))
+        is_hard, pids = bool(spec.get("cpu_hard_limit")), int(str(spec.get("pids_limit") or 0))
+        group.make(group_limits(limits, is_hard=is_hard, pids=pids))
         return group
 
     async def recover(self, handle: Handle, ended: Ended) -> bool:

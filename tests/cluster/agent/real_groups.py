@@ -7,6 +7,7 @@ import os
 import pytest
 
 from cluster.agent.control_groups import NoControlGroups, control_groups
+from cluster.agent.core_shares import RESERVE_1, RESERVE_2
 from cluster.agent.drivers.exec import ExecDriver
 
 PARENT = f"bivouac-test-{os.getpid()}"
@@ -33,7 +34,10 @@ def why_no_root() -> str:
 
 def remove_parents(groups):
     for parent in groups.parents.values():
-        places = [parent, parent.parent] if groups.version == 2 else [parent]
+        if groups.version == 2:
+            places = [parent, parent.parent / RESERVE_2, parent.parent]
+        else:
+            places = [parent / RESERVE_1, parent]
         for place in places:
             with contextlib.suppress(FileNotFoundError):
                 place.rmdir()

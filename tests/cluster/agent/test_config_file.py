@@ -133,6 +133,10 @@ def test_what_is_reserved_is_not_given_to_jobs(tmp_path):
     assert kept.cpu.cpu_shares == 500 + 9000 // psutil.cpu_count()
     assert kept.cpu.reserved_cpu_cores == (0,)
     assert (kept.memory.memory_mb, kept.disk.disk_mb) == (256, 1000)
+    cores = psutil.cpu_count()
+    assert node.attributes["cpu.totalcompute"] == "9000"
+    assert node.attributes["cpu.usablecompute"] == str(9000 - kept.cpu.cpu_shares)
+    assert node.attributes["cpu.reservablecores"] == str(cores - 1)
     resources = node.node_resources
     assert (resources.min_dynamic_port, resources.max_dynamic_port) == (21000, 21100)
     inside = [

@@ -4,6 +4,7 @@ The files are the kernel's; nothing is limited here. `test_raw_exec_limits.py` l
 """
 
 import os
+import shutil
 
 import pytest
 
@@ -19,6 +20,7 @@ from cluster.agent.control_groups import (
     version_here,
     weight_of,
 )
+from cluster.agent.core_shares import cores_in
 
 MIB = 1024 * 1024
 EVERYTHING = GroupLimits(
@@ -35,8 +37,10 @@ def as_root(monkeypatch):
 def unified(tmp_path, as_root):
     """The root of a version 2 hierarchy, as files."""
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
-    for place in ("", "bivouac.slice", "bivouac.slice/share.slice"):
+    (tmp_path / "cpuset.cpus.effective").write_text("0-3\n")
+    for place in ("", "bivouac.slice", "bivouac.slice/share.slice", "bivouac.slice/reserve.slice"):
         (tmp_path / place).mkdir(exist_ok=True)
+        (tmp_path / place / "cpuset.cpus").write_text("")
         (tmp_path / place / "cgroup.subtree_control").write_text("")
     return tmp_path
 
@@ -100,6 +104,37 @@ def test_a_group_of_version_2_is_made_killed_and_found_again(unified):
     assert (directory / "cgroup.procs").read_text() == "0"
     (directory / "memory.events").write_text("low 0\nmax 3\noom 2\noom_kill 1\n")
     assert found.oom_kills() == 1
+
+
+def test_shared_tasks_of_version_2_leave_cores_that_are_reserved(unified):
+    groups = control_groups(unified, kept=(3,))
+    parent = unified / "bivouac.slice"
+    share = parent / "share.slice" / "cpuset.cpus"
+    assert (parent / "cpuset.cpus").read_text() == "0,1,2"
+    # What the kernel tells of it then.
+    (parent / "cpuset.cpus.effective").write_text("0-2\n")
+    first, second = (groups.group(name, has_cores=True) for name in ("a.web", "b.web"))
+    assert first.directories == (parent / "reserve.slice" / "a.web.scope",)
+    first.make(GroupLimits(cores=(0,)))
+    assert share.read_text() == "1,2"
+    second.make(GroupLimits(cores=(1, 2)))
+    assert share.read_text() == "0,1,2", "nothing is left: a cpuset is never empty"
+    shutil.rmtree(first.directories[0])
+    found_group(first.noted).remove()
+    assert share.read_text() == "0"
+    # An agent that starts counts anew.
+    share.write_text("0-2")
+    control_groups(unified, kept=(3,))
+    assert share.read_text() == "0"
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [("0-2,5\n", {0, 1, 2, 5}), ("\n", set()), ("7", {7}), ("many", set())],
+)
+def test_lists_of_cores_are_read(tmp_path, text, cores):
+    (tmp_path / "cpus").write_text(text)
+    assert cores_in(tmp_path / "cpus") == cores
 
 
 def test_what_is_missing_is_named(unified, tmp_path, monkeypatch):

@@ -1,10 +1,18 @@
 """raw_exec held to its limits by real control groups, of the version that this machine has."""
 
+import os
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from cluster.agent.control_groups import GroupLimits, GroupOf1, NoControlGroups
+from cluster.agent.control_groups import (
+    GroupLimits,
+    GroupOf1,
+    NoControlGroups,
+    control_groups,
+)
 from cluster.agent.drivers.driver import TaskLimits
 from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.drivers.raw_exec import RawExecDriver
@@ -13,7 +21,7 @@ from cluster.agent.restarts import Ending
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.drivers.test_raw_exec import directories, make_launch, read, run
 from tests.cluster.agent.drivers.test_run_inside import told_inside
-from tests.cluster.agent.real_groups import groups
+from tests.cluster.agent.real_groups import PARENT, groups
 
 __all__ = ["directories", "groups"]
 
@@ -138,3 +146,51 @@ async def test_without_control_groups_a_node_says_so_and_runs_tasks_all_the_same
     _, endings = await run((driver, []), limited(directories, "exit 3"))
     await until(lambda: endings)
     assert endings == [Ending(exit_code=3)]
+
+
+def _cpus(pid):
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.split()[1] for line in lines if line.startswith("Cpus_allowed_list:"))
+
+
+async def test_cores_of_a_task_are_left_by_all_others_as_long_as_it_runs(
+    driver, directories, groups
+):
+    cores = sorted(os.sched_getaffinity(0))
+    if (groups.version == 1 and "cpuset" not in groups.parents) or len(cores) < 2:
+        pytest.skip("a machine with cpusets and two cores is needed")
+    own, rest = cores[-1], _as_list(cores[:-1])
+    shared, _ = await run(driver, limited(directories, "exec sleep 600"))
+    pid = groups.group("alloc-1.web").members()[0]
+    assert _cpus(pid) == _as_list(cores)
+    limits = TaskLimits(cpu_mhz=1000, memory_mb=32, core_mhz=1000, cores=(own,))
+    launch = replace(limited(directories, "exec sleep 600", limits), task_id="alloc-2/web/2")
+    alone, _ = await run(driver, launch)
+    (alone_pid,) = groups.group("alloc-2.web", has_cores=True).members()
+    assert (_cpus(alone_pid), _cpus(pid)) == (str(own), rest)
+    launch = replace(limited(directories, "exec sleep 600"), task_id="alloc-3/web/3")
+    later, _ = await run(driver, launch)
+    assert _cpus(groups.group("alloc-3.web").members()[0]) == rest
+    # Its end is the process's beside it, with or without an agent.
+    await driver[0].stop(alone, 0, "")
+    assert _cpus(pid) == _as_list(cores)
+    for handle in (shared, later):
+        await driver[0].stop(handle, 0, "")
+
+
+def _as_list(cores):
+    """As the kernel writes a run of cores."""
+    return f"{cores[0]}-{cores[-1]}" if len(cores) > 1 else str(cores[0])
+
+
+async def test_no_task_runs_on_cores_that_the_node_keeps_for_itself(driver, directories, groups):
+    cores = sorted(os.sched_getaffinity(0))
+    if (groups.version == 1 and "cpuset" not in groups.parents) or len(cores) < 2:
+        pytest.skip("a machine with cpusets and two cores is needed")
+    handle, _ = await run(driver, limited(directories, "exec sleep 600"))
+    (pid,) = groups.group("alloc-1.web").members()
+    control_groups(parent=PARENT, kept=(cores[0],))
+    assert _cpus(pid) == _as_list(cores[1:])
+    control_groups(parent=PARENT)
+    assert _cpus(pid) == _as_list(cores)
+    await driver[0].stop(handle, 0, "")
