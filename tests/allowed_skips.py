@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
+from tests.cluster.agent.networks.real_bridge import why_no_bridge
 from tests.cluster.agent.real_groups import why_no_root, why_none
 from tests.cluster.agent.real_mounts import why_no_mounts
 
@@ -35,6 +36,9 @@ if no_root := why_no_root():
     for name in ("test_exec.py", "test_exec_alloc.py", "test_exec_escapes.py"):
         ALLOWED[f"*/{name}::*"] = no_root
     ALLOWED["*::test_the_example_of_an_isolated_task_*"] = no_root
+if no_bridge := why_no_bridge():
+    for name in ("test_bridge.py", "test_own_networks.py"):
+        ALLOWED[f"*/{name}::*"] = no_bridge
 
 
 def unlisted(skipped: dict[str, str]) -> dict[str, str]:
