@@ -34,6 +34,8 @@ BIVOUAC_TOKEN_ISSUER = env_address("BIVOUAC_TOKEN_ISSUER")
 BIVOUAC_OTLP_ENDPOINT = env_address("BIVOUAC_OTLP_ENDPOINT") or env_address(
     "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
+#: Of how many stories in a hundred every evaluation is sent, and of the others none.
+BIVOUAC_TRACE_SHARE = env_float("BIVOUAC_TRACE_SHARE", 100, low=0.01, high=100)
 #: What tells of a node which rack it stands in; the first of these that any node has counts.
 BIVOUAC_RACK_KEYS = env_words("BIVOUAC_RACK_KEYS", "meta.rack,attr.rack,attr.platform.rack")
 #: Whether webhooks may be addresses inside the network.

@@ -5,17 +5,20 @@ it is away for longer than the log reaches back, what lies between is left out, 
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
 from cluster.runtime.clock import SystemClock
 from cluster.store.access import the_store
 from cluster.store.ports import RecordReader
-from cluster.traces.spans import EvalSpan, spans_of
+from cluster.traces.spans import EvalSpan, is_sampled, spans_of
 from scheduler.errors import StaleSnapshot
 from scheduler.ports import Clock
+from scheduler.state.events import Topic
 from scheduler.structs.evaluation import Evaluation
+
+_TOPICS = frozenset({Topic.EVALUATION})
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +46,12 @@ class Sender(Protocol):
 class TraceFollower:
     """Looks from a place in the log on, which is kept in a file."""
 
-    def __init__(self, sender: Sender, place: Path, clock: Clock | None = None) -> None:
+    def __init__(
+        self, sender: Sender, place: Path, clock: Clock | None = None, share: float = 100.0
+    ) -> None:
+        """`share`: of how many stories in a hundred."""
         self._sender = sender
+        self._share = share
         self._place = place
         self._clock = clock or SystemClock()
         #: By id: the index of the frame in which it ended, and when it may be sent.
@@ -69,12 +76,17 @@ class TraceFollower:
         """Whether there is more to read at once."""
         if len(self._settling) >= MOST_SETTLING:
             return False
-        frames = the_store().frames_since(self.index, AT_ONCE)
+        frames = the_store().frames_since(self.index, AT_ONCE, _TOPICS)
         settled = self._clock.monotonic() + SETTLE_S
         for frame in frames:
             for event in frame.events:
                 value = event.value
-                if isinstance(value, Evaluation) and value.is_terminal and not event.deleted:
+                if (
+                    isinstance(value, Evaluation)
+                    and value.is_terminal
+                    and not event.deleted
+                    and is_sampled(value, self._share)
+                ):
                     self._settling[value.id] = (frame.index, settled)
         if frames:
             self.index = frames[-1].index
@@ -127,11 +139,11 @@ class TraceFollower:
             log.warning("action=keep_place %s", error)
 
 
-def _spans(reader: RecordReader, eval_ids: Iterable[str]) -> list[EvalSpan]:
+def _spans(reader: RecordReader, eval_ids: Collection[str]) -> list[EvalSpan]:
     """Of those that were not collected meanwhile."""
-    found: list[EvalSpan] = []
-    for eval_id in eval_ids:
-        evaluation = reader.evaluation(eval_id)
-        if evaluation is not None and evaluation.is_terminal:
-            found += spans_of(evaluation, reader.lifecycle(eval_id))
-    return found
+    return [
+        span
+        for evaluation in reader.evaluations_among(eval_ids)
+        if evaluation.is_terminal
+        for span in spans_of(evaluation, reader.lifecycle(evaluation.id))
+    ]

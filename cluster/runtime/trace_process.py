@@ -79,7 +79,11 @@ def run() -> None:
         while not stopping.is_set():
             try:
                 if follower is None:
-                    follower = TraceFollower(sender, settings.BIVOUAC_DATA_DIR / PLACE)
+                    follower = TraceFollower(
+                        sender,
+                        settings.BIVOUAC_DATA_DIR / PLACE,
+                        share=settings.BIVOUAC_TRACE_SHARE,
+                    )
                     log.info("action=send_traces to=%s", settings.BIVOUAC_OTLP_ENDPOINT)
                 pause = follower.look()
             except DatabaseError as error:

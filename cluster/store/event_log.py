@@ -12,11 +12,22 @@ from cluster.store import frame_codec, statements
 from cluster.store.plain_cursor import plain_cursor
 from scheduler.errors import StaleSnapshot
 from scheduler.state.events import EventFrame, StateEvent
+from scheduler.state.nouns import NOUN_OF_TOPIC
 
 
-def frames_since(connection: BaseDatabaseWrapper, index: int, limit: int) -> list[EventFrame]:
-    """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
-    return [frame_codec.decode_frame(*row) for row in _rows_since(connection, index, limit)]
+def frames_since(
+    connection: BaseDatabaseWrapper,
+    index: int,
+    limit: int,
+    topics: Collection[str] = NOUN_OF_TOPIC,
+) -> list[EventFrame]:
+    """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed.
+
+    Of each the events of these topics; a frame without any is there as well.
+    """
+    return [
+        frame_codec.decode_frame(*row, topics) for row in _rows_since(connection, index, limit)
+    ]
 
 
 def events_since(

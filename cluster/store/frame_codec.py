@@ -48,11 +48,15 @@ def encode_events(events: Iterable[StateEvent], bodies: Iterable[bytes]) -> byte
     return _PARTS + b"".join(len(part).to_bytes(_LENGTH_BYTES, "big") + part for part in parts)
 
 
-def decode_frame(index: int, at: int, kind: str, body: bytes | memoryview) -> EventFrame:
-    """The frame of a row of the event log."""
-    return EventFrame(
-        index=index, kind=kind, at=at, events=tuple(decode_events(body, NOUN_OF_TOPIC))
-    )
+def decode_frame(
+    index: int,
+    at: int,
+    kind: str,
+    body: bytes | memoryview,
+    topics: Collection[str] = NOUN_OF_TOPIC,
+) -> EventFrame:
+    """The frame of a row of the event log, with its events of these topics."""
+    return EventFrame(index=index, kind=kind, at=at, events=tuple(decode_events(body, topics)))
 
 
 def decode_events(body: bytes | memoryview, topics: Collection[str]) -> Iterator[StateEvent]:

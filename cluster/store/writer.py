@@ -4,7 +4,7 @@ In: work to do on an open change. Out: one transaction that takes the next index
 appends its frame, and only then tells followers. Rules of what changes are not known here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from scheduler.access.caller import CLUSTER, Caller
 from scheduler.errors import Fenced
 from scheduler.ports import Change, Fence, StateReader, StateStore
 from scheduler.state.events import EventFrame
+from scheduler.state.nouns import NOUN_OF_TOPIC
 from scheduler.state.open_change import OpenChange
 
 Result = TypeVar("Result")
@@ -94,13 +95,18 @@ class DjangoStateStore(StateStore):
         """Tell whoever follows that there is something new, made beside `write`."""
         self._publish(index)
 
-    def frames_since(self, index: int, limit: int = 1000) -> Sequence[EventFrame]:
-        """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed."""
+    def frames_since(
+        self, index: int, limit: int = 1000, topics: Collection[str] = NOUN_OF_TOPIC
+    ) -> Sequence[EventFrame]:
+        """Frames with a larger index, in order. Raises StaleSnapshot when some were trimmed.
+
+        Of each the events of these topics.
+        """
         connection = connections[self.alias]
         if index_of(connection) == index:
             return []
         with dropping_a_broken(connection):
-            return event_log.frames_since(connection, index, limit)
+            return event_log.frames_since(connection, index, limit, topics)
 
     def _write_once(
         self,

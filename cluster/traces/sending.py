@@ -5,7 +5,7 @@ In: spans. Out: whether they arrived. What goes wrong is said by whoever sends, 
 
 import logging
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -67,18 +67,22 @@ def _context(trace_id: int, span_id: int) -> SpanContext:
     return SpanContext(trace_id, span_id, is_remote=False, trace_flags=_SAMPLED)
 
 
-@cache
-def _of_service(service: str) -> Resource:
-    return Resource(
-        {
-            "service.namespace": "bivouac",
-            "service.name": f"bivouac-{service}",
-            "service.version": our_version(),
-        }
-    )
+class _Source(Resource):
+    """Who did it, one object for each: the SDK's would be written as JSON to be compared."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
 
+@lru_cache(maxsize=1024)
 def _resource(service: str, actor: str) -> Resource:
-    """Who did it; processes come and go, so none is kept."""
-    found = _of_service(service)
-    return found.merge(Resource({"service.instance.id": actor})) if actor else found
+    """Processes come and go, so the oldest are forgotten."""
+    told = {
+        "service.namespace": "bivouac",
+        "service.name": f"bivouac-{service}",
+        "service.version": our_version(),
+        "service.instance.id": actor,
+    }
+    return _Source({name: value for name, value in told.items() if value})

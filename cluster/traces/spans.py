@@ -78,6 +78,12 @@ def span_id(eval_id: str, number: int) -> int:
     return _hash(f"{eval_id}/{number}", 8)
 
 
+def is_sampled(evaluation: Evaluation, percent: float) -> bool:
+    """Whether it is among so many of a hundred: all of a story are, or none of it."""
+    story = evaluation.story_id or evaluation.id
+    return percent >= 100 or _hash(story, 4) < percent / 100 * 2**32
+
+
 def spans_of(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> list[EvalSpan]:
     """The whole first, then its parts in order."""
     ordered = sorted(steps, key=lambda step: step.number)

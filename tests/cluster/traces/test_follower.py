@@ -67,6 +67,18 @@ def settle(follower, clock):
     return follower.look()
 
 
+def test_of_a_share_whole_stories_are_sent(store, receiver, sender, clock, tmp_path):
+    follower = TraceFollower(sender, tmp_path / "place", clock, share=30)
+    made = [end(store, number, story_id=f"story-{number // 2}") for number in range(1, 101)]
+
+    settle(follower, clock)
+
+    came = {one.story_id for one in made if receiver.of_trace(one.id)}
+    assert 5 < len(came) < 25
+    for one in made:
+        assert bool(receiver.of_trace(one.id)) is (one.story_id in came)
+
+
 def test_a_trace_arrives_whole(store, receiver, follower, clock):
     one = end(store, 1, next_eval="cccccccc-0000-0000-0000-000000000009")
     follower.look()
