@@ -17,6 +17,7 @@ import psutil
 
 from cluster.agent.artifacts import landlock
 from cluster.agent.control_groups import version_here
+from cluster.agent.processor_layout import processor_layout
 from cluster.versions import REFERENCE_VERSION
 from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import NodeCpu, NodeDisk, NodeMemory, NodeResources
@@ -34,7 +35,7 @@ _UNSIGNALABLE = frozenset({"SIGRTMIN", "SIGRTMAX", "SIGCLD", "SIGPOLL"})
 
 def attributes_of_machine(alloc_dir: Path) -> dict[str, str]:
     """The machine in words: every value is text."""
-    attributes = {**_cpu(), **_host(), **_storage(alloc_dir)}
+    attributes = {**_cpu(), **processor_layout(), **_host(), **_storage(alloc_dir)}
     attributes["memory.totalbytes"] = str(psutil.virtual_memory().total)
     attributes["nomad.version"] = REFERENCE_VERSION
     attributes["nomad.service_discovery"] = "true"
@@ -126,9 +127,23 @@ def _host() -> dict[str, str]:
 def _storage(alloc_dir: Path) -> dict[str, str]:
     place = _existing(alloc_dir)
     return {
-        "unique.storage.volume": str(place),
+        "unique.storage.volume": volume_of(place),
         "unique.storage.bytestotal": str(shutil.disk_usage(place).total),
     }
+
+
+def volume_of(place: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
+    """The device that holds a directory; the directory, where the system tells none."""
+    found = (Path("/"), "")
+    with contextlib.suppress(OSError):
+        for line in mounts.read_text().splitlines():
+            device, mounted = line.split()[:2]
+            point = Path(mounted.replace("\\040", " "))
+            # Of several at one place the last one is seen.
+            is_nearer = len(point.parts) >= len(found[0].parts)
+            if is_nearer and place.resolve().is_relative_to(point):
+                found = (point, device)
+    return found[1] or str(place)
 
 
 def _existing(path: Path) -> Path:

@@ -418,3 +418,12 @@ async def test_the_record_has_what_the_answer_tells(api, site, store):
     stored = await store.aread(lambda reader: reader.get(HOST_VOLUMES, volume["ID"]))
     assert stored.host_path == volume["HostPath"]
     assert stored.modify_index >= volume["ModifyIndex"] > stored.create_index
+
+
+async def test_kinds_that_nobody_knows_have_no_volumes_and_no_plugins(api):
+    volumes = await api.get("/v1/volumes", type="x")
+    assert (volumes.status, volumes.text.strip()) == (404, "resource not found")
+    assert (await api.get("/v1/plugins", type="x")).json == []
+    for kind in ({}, {"type": "csi"}):
+        assert (await api.get("/v1/plugins", **kind)).json == []
+        assert (await api.get("/v1/volumes", **kind)).json == []
