@@ -59,7 +59,8 @@ SCENARIOS = (
     DemoScenario(
         "conflict",
         "A plan conflict",
-        "Ten jobs want the last room of one node at the same moment: some plans are refused.",
+        "Ten jobs want the room of one node at the same moment: two get it, the others wait, and"
+        " where two workers decided at once a plan is refused.",
         "/evaluations/",
     ),
     DemoScenario(

@@ -9,11 +9,23 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from django.conf import settings
+from playwright.sync_api import Browser, expect
 
 from cluster.bench.stack import Stack
+from dashboard.tour import STOPS
+from tests.live.visitor import Visitor
 from tests.live.world import until
 
 pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="module")
+def newcomer(demo: Stack, browser: Browser) -> Iterator[Visitor]:
+    """Somebody who has just opened the link."""
+    visitor = Visitor(browser, demo.address)
+    visitor.open(demo.login_link)
+    yield visitor
+    visitor.close()
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +121,53 @@ def test_an_urgent_job_evicts_what_is_in_its_way(demo: Stack) -> None:
     until(lambda: len(allocations(demo, "demo-urgent")) == 20, "the urgent job", limit_s=90)
     fillers = get(demo, "job/demo-filler/allocations")
     assert any(each["PreemptedByAllocation"] for each in fillers)
+
+
+def test_ten_jobs_want_one_node_and_none_has_more_than_there_is(demo: Stack) -> None:
+    begin(demo, "conflict")
+    rivals = [f"demo-rival-{number}" for number in range(10)]
+
+    def settled() -> bool:
+        placed = sum(len(allocations(demo, name)) for name in rivals)
+        waits = sum(
+            each["Status"] == "blocked"
+            for name in rivals
+            for each in get(demo, f"job/{name}/evaluations")
+        )
+        return 0 < placed < len(rivals) and placed + waits == len(rivals)
+
+    until(settled, "some are placed, the others wait", limit_s=90)
+    (node_id,) = {each["NodeID"] for name in rivals for each in allocations(demo, name)}
+    use = sum(each["JobID"] in rivals for each in get(demo, f"node/{node_id}/allocations"))
+    assert use == sum(len(allocations(demo, name)) for name in rivals)
+
+
+def test_the_tour_leads_over_eight_pages_that_are_there(demo: Stack, newcomer: Visitor) -> None:
+    newcomer.open("/")
+    page = newcomer.page
+    page.get_by_role("link", name="Take the tour").click()
+    seen = []
+    for number in range(1, 9):
+        step = page.get_by_role("complementary", name="Guided tour")
+        expect(step).to_contain_text(f"{number} of 8")
+        seen.append(page.url.removeprefix(demo.address).partition("?")[0])
+        if number < 8:
+            step.get_by_role("link", name="Next").click()
+    assert seen == [stop.path for stop in STOPS]
+    page.get_by_role("link", name="End the tour").click()
+    expect(page.get_by_role("complementary", name="Guided tour")).to_have_count(0)
+    assert newcomer.problems == []
+
+
+def test_a_scenario_is_begun_by_its_button_on_now(demo: Stack, newcomer: Visitor) -> None:
+    begin(demo, "clear")
+    until(lambda: get(demo, "jobs") == [], "no job")
+    newcomer.open("/")
+    newcomer.page.get_by_role("button", name="Begin: A job that fits").click()
+    until(lambda: len(allocations(demo, "demo-fits")) == 12, "the allocations")
+    newcomer.open("/jobs/default/demo-fits/")
+    expect(newcomer.page.locator("h1")).to_contain_text("demo-fits")
+    assert newcomer.problems == []
 
 
 def test_clearing_up_leaves_nothing(demo: Stack) -> None:
