@@ -112,6 +112,8 @@ class Replay:
         #: The same of versions of jobs, as the answer to their write told them first: lists that
         #: are in another order here tell other ones.
         self._job_indexes: dict[int, int] = {}
+        #: The same of settings that were read: what a write is compared with (`cas`).
+        self._settings_indexes: dict[int, int] = {}
         #: Recorded token of a next page -> the token here.
         self._tokens: dict[str, str] = {}
         self._waited_for: set[tuple[str, ...]] = set()
@@ -199,7 +201,9 @@ class Replay:
         if key == "prefix" and len(value) < _SHORTEST_ID:
             known = {self._ids[each] for each in self._ids if each.startswith(value)}
             return known.pop()[: len(value)] if len(known) == 1 else value
-        return self._index(value) if key == "cas" else self._here(value)
+        if key == "cas":
+            return str(self._settings_indexes.get(int(value), self._index(value)))
+        return self._here(value)
 
     def _index(self, recorded: str) -> str:
         return str(self._indexes.get(int(recorded), recorded))
@@ -248,10 +252,7 @@ class Replay:
         """Which id here stands for which recorded one."""
         if isinstance(recorded, dict) and isinstance(here, dict):
             for key in recorded.keys() & here.keys():
-                if key in _INDEXES:
-                    self._indexes[recorded[key]] = here[key]
-                if key == "JobModifyIndex":
-                    self._job_indexes.setdefault(recorded[key], here[key])
+                self._learn_index(key, recorded[key], here[key])
                 self._learn(recorded[key], here[key])
         elif isinstance(recorded, list) and isinstance(here, list):
             for one, other in _pairs(recorded, here):
@@ -260,6 +261,14 @@ class Replay:
             for kind in (_UUID, _CHILD):
                 if kind.fullmatch(recorded) and kind.fullmatch(here):
                     self._ids.setdefault(recorded, here)
+
+    def _learn_index(self, key: str, recorded: Any, here: Any) -> None:
+        if key in _INDEXES:
+            self._indexes[recorded] = here
+        if key == "JobModifyIndex":
+            self._job_indexes.setdefault(recorded, here)
+        if key == "SchedulerConfig":
+            self._settings_indexes[recorded["ModifyIndex"]] = here["ModifyIndex"]
 
 
 def _note_objects(document: Any, found: dict[str, dict[str, Any]]) -> None:

@@ -24,6 +24,18 @@ class Ruling(NamedTuple):
 
 RULINGS = (
     Ruling(
+        r"GET /v1/evaluations",
+        r"something was wanted, not an empty list",
+        "A token of the next page holds an index of the recording, behind which nothing is where"
+        " the file is played alone.",
+    ),
+    Ruling(
+        r"GET /v1/deployment/\{id\}",
+        r"status 404 was wanted, not 200: .*",
+        "The recorded evaluation was of a rollout that had been purged with its job; which one"
+        " stands for it here is chosen by job and cause, and its rollout may still be there.",
+    ),
+    Ruling(
         r"GET /v1/client/fs/cat/\{id\}",
         r"status 200 was wanted, not 40[034]: .*",
         "An error never travels in an answer 200 here (http-api.md 1.6): the same text comes with"
