@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
+from cluster.agent.networks.offered import why_no_namespaces
 from tests.cluster.agent.networks.real_bridge import why_no_bridge
 from tests.cluster.agent.real_groups import why_no_root, why_none
 from tests.cluster.agent.real_mounts import why_no_mounts
@@ -36,6 +37,8 @@ if no_root := why_no_root():
     for name in ("test_exec.py", "test_exec_alloc.py", "test_exec_escapes.py"):
         ALLOWED[f"*/{name}::*"] = no_root
     ALLOWED["*::test_the_example_of_an_isolated_task_*"] = no_root
+if no_namespaces := why_no_namespaces():
+    ALLOWED["*/networks/test_keeper.py::*"] = no_namespaces
 if no_bridge := why_no_bridge():
     for name in ("test_bridge.py", "test_own_networks.py"):
         ALLOWED[f"*/{name}::*"] = no_bridge

@@ -13,12 +13,14 @@ import msgspec
 
 from cluster.jobspec.carried_out import (
     NO_HOSTNAME,
+    NO_JOINING,
     NO_MOUNTS,
     NO_RESOLVER,
     OLD_FORM,
     TABLE,
     WITHOUT_MOUNTS,
     WITHOUT_NAMES,
+    WITHOUT_NETWORKS,
     Fate,
     Row,
     name_in,
@@ -195,20 +197,21 @@ def _by_driver(value: Wire, place: tuple[str, ...], path: str) -> Iterator[LeftO
 
 
 def _names(group: TaskGroup, place: tuple[str, ...], path: str) -> Iterator[LeftOut]:
-    """What a group's network says of names, and some of its tasks do not get."""
+    """What a group says of its network, and some of its tasks do not get."""
     network = group.networks[0] if group.networks else NetworkResource()
     way = f"{_joined(path, group, 'networks')}[0]"
+    is_own = network.mode not in ("", "host")
     for task in group.tasks:
-        if task.driver in WITHOUT_NAMES:
-            where = (*place, task.name)
-            if network.dns is not None:
-                why = NO_RESOLVER.format(task.driver)
-                yield LeftOut("network.dns", where, f"{way}.DNS", Fate.WARNS, why)
-            if network.hostname:
-                why = NO_HOSTNAME.format(task.driver)
-                yield LeftOut(
-                    "network.hostname", where, f"{way}.Hostname", Fate.FAILS, why, _FAILS
-                )
+        where, has_names = (*place, task.name), task.driver not in WITHOUT_NAMES
+        if is_own and task.driver in WITHOUT_NETWORKS:
+            name, why = f"network.mode {quoted(network.mode)}", NO_JOINING.format(task.driver)
+            yield LeftOut(name, where, f"{way}.Mode", Fate.FAILS, why, _FAILS)
+        if network.dns is not None and not has_names:
+            why = NO_RESOLVER.format(task.driver)
+            yield LeftOut("network.dns", where, f"{way}.DNS", Fate.WARNS, why)
+        if network.hostname and not has_names:
+            why = NO_HOSTNAME.format(task.driver)
+            yield LeftOut("network.hostname", where, f"{way}.Hostname", Fate.FAILS, why, _FAILS)
 
 
 def _consequence(row: Row) -> str:

@@ -52,7 +52,7 @@ def container_body(
         "HostConfig": {
             **_limits(options, launch, settings),
             **_rights(options),
-            **_network(options),
+            **_network(options, launch),
             "Binds": _binds(options, launch.directories, settings),
             "Mounts": [
                 *(_mount(mount, launch.directories, settings) for mount in options.mounts),
@@ -150,12 +150,18 @@ def _rights(options: DockerOptions) -> dict[str, object]:
     }
 
 
-def _network(options: DockerOptions) -> dict[str, object]:
+def _network(options: DockerOptions, launch: Launch) -> dict[str, object]:
+    """What the group says of who resolves names counts before what the task says."""
+    own = (options.dns_servers, options.dns_search_domains, options.dns_options)
+    of_group = launch.network.dns
+    if of_group is not None:
+        own = (of_group.servers, of_group.searches, of_group.options)
+    servers, searches, further = own
     return {
         "NetworkMode": options.network_mode or "default",
-        "Dns": list(options.dns_servers),
-        "DnsSearch": list(options.dns_search_domains),
-        "DnsOptions": list(options.dns_options),
+        "Dns": list(servers),
+        "DnsSearch": list(searches),
+        "DnsOptions": list(further),
         "ExtraHosts": list(options.extra_hosts),
     }
 

@@ -8,14 +8,21 @@ from cluster.agent.drivers.docker.container import MEGABYTE, container_body
 from cluster.agent.drivers.docker.image_fetch import image_reference
 from cluster.agent.drivers.docker.options import read_options
 from cluster.agent.drivers.docker.settings import DockerSettings
-from cluster.agent.drivers.driver import Launch, Mount, StartError, TaskDirectories, TaskLimits
-from scheduler.structs.network import AllocatedPort
+from cluster.agent.drivers.driver import (
+    Launch,
+    Mount,
+    StartError,
+    TaskDirectories,
+    TaskLimits,
+    TaskNetwork,
+)
+from scheduler.structs.network import AllocatedPort, DNSConfig
 
 CLOSED = DockerSettings()
 OPEN = DockerSettings(volumes=True, privileged=True, pids_limit=100)
 
 
-def body(granted=(), *, settings=CLOSED, limits=None, mounts=(), **config):
+def body(granted=(), *, settings=CLOSED, limits=None, mounts=(), dns=None, **config):
     directories = TaskDirectories(root=Path("/a/alloc-1/web"), shared=Path("/a/alloc-1/alloc"))
     launch = Launch(
         task_id="alloc-1/web/1",
@@ -27,6 +34,7 @@ def body(granted=(), *, settings=CLOSED, limits=None, mounts=(), **config):
         limits=limits,
         mounts=mounts,
         ports=granted,
+        network=TaskNetwork(dns=dns),
     )
     options = read_options({"image": "app:1", **config})
     return container_body(options, launch, settings, "sha256:0", "node-1")
@@ -177,3 +185,12 @@ def test_volumes_of_the_node_are_shown_where_the_job_says():
 )
 def test_an_image_without_a_tag_is_the_latest(image, reference):
     assert image_reference(image) == reference
+
+
+def test_what_the_group_says_of_names_counts_before_what_the_task_says():
+    of_group = DNSConfig(servers=("192.0.2.53",), searches=("inside",), options=("ndots:2",))
+    own = host(dns_servers=["192.0.2.1"], dns_search_domains=["mine"])
+    assert (own["Dns"], own["DnsSearch"], own["DnsOptions"]) == (["192.0.2.1"], ["mine"], [])
+    told = host(dns=of_group, dns_servers=["192.0.2.1"], dns_search_domains=["mine"])
+    assert (told["Dns"], told["DnsSearch"]) == (["192.0.2.53"], ["inside"])
+    assert told["DnsOptions"] == ["ndots:2"]
