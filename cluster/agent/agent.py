@@ -273,6 +273,7 @@ def fingerprint(config: AgentConfig, node_id: str, drivers: dict[str, Driver], n
         attributes=attributes,
         drivers=infos,
         host_volumes={volume.name: volume for volume in config.host_volumes},
+        host_networks={network.name: network for network in config.host_networks},
         node_resources=resources,
         reserved_resources=reserved,
     )

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples/own-network.nomad.hcl"
 SETTINGS = NetworkSettings(
-    bridge_name=f"bvlive{os.getpid() % 200}", bridge_subnet=f"10.214.{os.getpid() % 200}.0/24"
+    bridge_name=f"bvlive{os.getpid() % 200:03}", bridge_subnet=f"10.214.{os.getpid() % 200}.0/24"
 )
 CONFIG = f"""
 client {{

@@ -7,21 +7,25 @@ when the last allocation has gone, as the bridge does.
 import os
 import shlex
 import subprocess
+import threading
 
 from cluster.agent.networks.cni import CniError, with_system_programs
 from cluster.agent.networks.lists import ADMIN_CHAIN, NetworkSettings
 
 _TIMEOUT_S = 30.0
+#: Two that look for the rule at the same time would both add it.
+_one_at_a_time = threading.Lock()
 
 
 def let_through(settings: NetworkSettings) -> None:
     """Make the chain and its rule, where they are missing. Raises CniError."""
     rule = [ADMIN_CHAIN, "-o", settings.bridge_name, "-d", settings.bridge_subnet, "-j", "ACCEPT"]
     try:
-        if iptables("-S", ADMIN_CHAIN):
-            _require(iptables("-N", ADMIN_CHAIN))
-        if iptables("-C", *rule):
-            _require(iptables("-A", *rule))
+        with _one_at_a_time:
+            if iptables("-S", ADMIN_CHAIN):
+                _require(iptables("-N", ADMIN_CHAIN))
+            if iptables("-C", *rule):
+                _require(iptables("-A", *rule))
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise CniError(f"failed to initialize table forwarding rules: {problem}") from problem
 

@@ -1,6 +1,7 @@
 """An agent's configuration file: what it sets, who wins, and how what is wrong is told."""
 
 import json
+from pathlib import Path
 
 import psutil
 import pytest
@@ -11,6 +12,7 @@ from cluster.agent.collector import CollectionLimits
 from cluster.agent.config_file import BadConfigFile, read_config
 from cluster.agent.config_keys import KEYS, UNSUPPORTED, is_block, key_at
 from cluster.agent.config_values import DrainOnShutdown, settings_from
+from cluster.agent.networks.lists import NetworkSettings
 from cluster.management.commands.runagent import config_from
 from scheduler.engine.measure.ports_in_use import PortsInUse
 
@@ -59,6 +61,11 @@ client {
     cidr = "127.0.0.0/8"
     reserved_ports = "21010"
   }
+  cni_path                  = "/a/bin:/b/bin"
+  cni_config_dir            = "/a/lists"
+  bridge_network_name       = "inside0"
+  bridge_network_subnet     = "10.9.0.0/24"
+  bridge_network_hairpin_mode = true
   drain_on_shutdown {
     deadline = "5m"
     ignore_system_jobs = true
@@ -126,9 +133,38 @@ def test_a_file_says_everything_of_a_node(tmp_path):
     assert config.drain_on_shutdown == DrainOnShutdown(300 * SECOND, ignore_system_jobs=True)
 
 
+def test_a_file_says_how_networks_of_groups_are_made(tmp_path):
+    network = config_from(options_of("-config", whole(tmp_path))).network
+    assert network == NetworkSettings(
+        plugin_directories=(Path("/a/bin"), Path("/b/bin")),
+        list_directory=Path("/a/lists"),
+        bridge_name="inside0",
+        bridge_subnet="10.9.0.0/24",
+        hairpin=True,
+        # Mapped ports are those of the address that was granted, as there is a host_network.
+        binds_every_address=False,
+    )
+    plain = "client { bind_wildcard_default_host_network = %s }"
+    for said, every in (("true", True), ("false", False)):
+        told = settings_from(read_config(Path(written(tmp_path, plain % said))))
+        assert told.network == NetworkSettings(binds_every_address=every)
+
+
+def test_names_and_subnets_that_make_no_bridge_are_refused_by_key_and_line(tmp_path):
+    text = (
+        'client {\n  bridge_network_name = "far too long for one"\n'
+        '  bridge_network_subnet = "10.0.0.1/24"\n}\n'
+    )
+    assert problems_of(tmp_path, text) == [
+        ":2: client.bridge_network_name: 'far too long for one' is no name of an interface",
+        ":3: client.bridge_network_subnet: '10.0.0.1/24' is no IPv4 network like 172.26.64.0/20",
+    ]
+
+
 def test_what_is_reserved_is_not_given_to_jobs(tmp_path):
     config = config_from(options_of("--config", whole(tmp_path)))
     node = fingerprint(config, "n", {}, 0)
+    assert [*node.host_networks] == ["inside"]
     kept = node.reserved_resources
     assert kept.cpu.cpu_shares == 500 + 9000 // psutil.cpu_count()
     assert kept.cpu.reserved_cpu_cores == (0,)

@@ -37,7 +37,7 @@ def bridge(tmp_path):
     if why := why_no_bridge():
         pytest.skip(f"no bridge networks on this machine: {why}")
     settings = NetworkSettings(
-        bridge_name=f"bvtest{_NUMBER}",
+        bridge_name=f"bvtest{_NUMBER:03}",
         bridge_subnet=f"10.213.{_NUMBER}.0/24",
         address_directory=tmp_path / "addresses",
     )

@@ -14,6 +14,7 @@ from cluster.agent.agent_state import DiskStorage
 from cluster.agent.drivers.driver import Abilities
 from cluster.agent.drivers.exec import ExecDriver
 from cluster.agent.networks import namespaces
+from cluster.agent.networks.lists import ADMIN_CHAIN
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.network import DNSConfig
 from tests.builders import make_task
@@ -86,6 +87,7 @@ async def finish(node):
 
 
 async def test_the_right_bytes_come_through_mapped_ports_of_two_that_use_the_same_port(node):
+    name = node.host.networks.settings.bridge_name
     works = [
         networked(number, shell(SERVES), ports=[("http", free_port(), 8080)])
         for number in (701, 702)
@@ -94,6 +96,9 @@ async def test_the_right_bytes_come_through_mapped_ports_of_two_that_use_the_sam
         node.host.add(alloc, job)
     for alloc, _ in works:
         await node.reach(alloc, ClientStatus.RUNNING)
+    rules = [line for line in run("iptables", "-S", ADMIN_CHAIN).splitlines() if name in line]
+    assert len(rules) == 1, "they began at the same time, and the bridge has one rule"
+    for alloc, _ in works:
         status = node.host.entries[alloc.id].runner.report().network_status
         (port,) = alloc.allocated_resources.shared.ports
         assert status.interface_name == "eth0"
