@@ -48,6 +48,8 @@ class Presence(msgspec.Struct, frozen=True, array_like=True):
     running: tuple[str, ...] = ()
     #: What failed last, as a sentence; empty when nothing did.
     failed: str = ""
+    #: Where its pages are.
+    address: str = ""
 
 
 def ask(redis_url: str, wish: Wish) -> Reply:

@@ -11,6 +11,7 @@ import logging
 import msgspec
 import redis
 import redis.asyncio
+from django.conf import settings
 
 from cluster.agent.means import Means
 from cluster.demo.asking import (
@@ -65,7 +66,11 @@ class Director:
     async def _serve(self, stopping: asyncio.Event) -> None:
         async with redis.asyncio.Redis.from_url(self._redis_url) as connection:
             while not stopping.is_set():
-                here = Presence(running=tuple(self._running), failed=self._failed)
+                here = Presence(
+                    running=tuple(self._running),
+                    failed=self._failed,
+                    address=settings.BIVOUAC_PUBLIC_URL,
+                )
                 await connection.set(PRESENCE, msgspec.msgpack.encode(here), ex=PRESENCE_EXPIRY_S)
                 popped = await connection.blpop([WISHES], timeout=1)
                 if popped is None:

@@ -18,6 +18,7 @@ from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
 
 from cluster.installation import usual_demo_directory
+from cluster.management.terminal import CommandWithExamples
 from cluster.versions import VERSION
 
 #: Options of Django's that every management command has, and nobody needs here.
@@ -145,7 +146,8 @@ def _management_command(front: Front) -> BaseCommand:
     command = load_command_class("cluster", front.behind)
     command.suppressed_base_arguments = set(_OF_DJANGO)
     # Examples in its help are typed as in a checkout.
-    command.help = command.help.replace(
-        f"manage.py {front.behind.replace('_', '-')}", f"bivouac {front.name}"
-    )
+    typed = f"manage.py {front.behind.replace('_', '-')}"
+    command.help = command.help.replace(typed, f"bivouac {front.name}")
+    if isinstance(command, CommandWithExamples):
+        command.epilog = command.epilog.replace(typed, f"bivouac {front.name}")
     return command

@@ -7,6 +7,7 @@ import json
 from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from textwrap import fill
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -15,6 +16,8 @@ from cluster.jobspec.durations import read_duration
 
 _SECOND = 1_000_000_000
 _GAP = "  "
+#: What is written as one line of help is broken so.
+_LONGEST_LINE = 90
 
 
 class CommandWithExamples(BaseCommand):
@@ -26,13 +29,16 @@ class CommandWithExamples(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """The parser of every command, which would fill the lines anew."""
-        return super().create_parser(
+        parser = super().create_parser(
             prog_name,
             subcommand,
             epilog=self.epilog,
             formatter_class=RawDescriptionHelpFormatter,
             **kwargs,
         )
+        if len(self.help) > _LONGEST_LINE and "\n" not in self.help:
+            parser.description = fill(self.help, _LONGEST_LINE)
+        return parser
 
 
 def table_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -65,7 +65,10 @@ def begin(stack: Stack, name: str) -> str:
 
 
 def test_twelve_allocations_stand_on_three_racks(demo: Stack) -> None:
-    assert "four on each rack" in begin(demo, "fits")
+    told = begin(demo, "fits")
+    assert "four on each rack" in told
+    # The command's own settings know no port.
+    assert f"Watch it: {demo.address}/jobs/default/demo-fits/" in told
     until(lambda: len(allocations(demo, "demo-fits")) == 12, "the allocations")
     racks = {node["ID"]: node["Meta"]["rack"] for node in details(demo)}
     assert Counter(racks[each["NodeID"]] for each in allocations(demo, "demo-fits")) == {

@@ -3,16 +3,24 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
+from cluster.management.terminal import CommandWithExamples
 from cluster.runtime.backups import back_up
 from cluster.store.backup.archive import BadArchive, Contents, made_at, read_contents
 from cluster.store.backup.dump import NoRecord
 
+_EXAMPLES = """\
+  manage.py backup /safe/monday.bivouac
+  manage.py backup --inspect /safe/monday.bivouac
+"""
 
-class Command(BaseCommand):
+
+class Command(CommandWithExamples):
     """Parses the options of `backup`."""
+
+    epilog = _EXAMPLES
 
     requires_system_checks = ()
     help = (

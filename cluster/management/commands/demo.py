@@ -1,17 +1,25 @@
 """`manage.py demo`: let a scenario happen in a running demo."""
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from cluster.demo.asking import NoDemo, Wish, ask, presence
 from cluster.demo.scenarios import BY_NAME, SCENARIOS
 from cluster.installation import typed_start, usual_demo_directory
+from cluster.management.terminal import CommandWithExamples
 from cluster.runtime.clock import RandomIDs
 from cluster.runtime.embedded import running_redis_url
 
+_EXAMPLES = """\
+  manage.py demo drain
+  manage.py demo clear
+"""
 
-class Command(BaseCommand):
+
+class Command(CommandWithExamples):
     """Names the scenarios in its help."""
+
+    epilog = _EXAMPLES
 
     help = (
         "Let a scenario happen in a demo that `"
@@ -30,13 +38,16 @@ class Command(BaseCommand):
         name = str(options["name"])
         wish = Wish(id=RandomIDs().next_id(), name=name, by="manage.py")
         try:
-            reply = ask(_redis_url(), wish)
+            redis_url = _redis_url()
+            here = presence(redis_url)
+            reply = ask(redis_url, wish)
         except NoDemo as error:
             raise CommandError(str(error)) from None
         if not reply.has_begun:
             raise CommandError(reply.text)
-        address = f"{settings.BIVOUAC_PUBLIC_URL}{BY_NAME[name].path}"
-        self.stdout.write(f"{reply.text}\nWatch it: {address}")
+        # This command's settings may be of another port than those of the demo.
+        site = (here.address if here else "") or settings.BIVOUAC_PUBLIC_URL
+        self.stdout.write(f"{reply.text}\nWatch it: {site}{BY_NAME[name].path}")
 
 
 def _redis_url() -> str:

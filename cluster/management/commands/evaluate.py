@@ -11,17 +11,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from cluster.jobspec.patterns import Re2Matcher
+from cluster.management.terminal import CommandWithExamples
 from cluster.operations.capsules import decide_capsule
 from scheduler.engine.capsule import CapsuleError
 
 _REFUSED = 2
 
 
-class Command(BaseCommand):
+_EXAMPLES = """\
+  manage.py evaluate capsule.json
+  curl -s "$BIVOUAC_ADDR/v1/evaluation/ID/capsule" -H "X-Nomad-Token: $BIVOUAC_TOKEN" | \\
+    manage.py evaluate -
+
+The page of an evaluation that ended hands out its capsule: all that it saw. The same decision
+comes out, whichever machine it is made on.
+"""
+
+
+class Command(CommandWithExamples):
     """`manage.py evaluate FILE`: exit code 0, or 2 when a capsule was refused."""
+
+    epilog = _EXAMPLES
 
     help = "Evaluate a capsule offline and print the decision."
     requires_system_checks = ()

@@ -3,15 +3,22 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from cluster.management.terminal import instant_json, instant_words, json_text
+from cluster.management.terminal import CommandWithExamples, instant_json, instant_words, json_text
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.welcome import ADMINISTRATOR, LOGIN_VALID_NS, UnknownUser, login_link_for
 
+_EXAMPLES = """\
+  manage.py login-link
+  manage.py login-link --user kim --json
+"""
 
-class Command(BaseCommand):
+
+class Command(CommandWithExamples):
     """Prints the link to the terminal, and nowhere else."""
+
+    epilog = _EXAMPLES
 
     help = (
         "Print a link that signs a user in once, within 30 minutes, without a password. It opens"

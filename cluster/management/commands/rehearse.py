@@ -5,17 +5,18 @@ Reads the record of the environment's database; writes to standard output, and n
 
 import json
 import os
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from cluster.jobspec.hcl.job_file import parse_hcl
 from cluster.jobspec.problems import JobProblems
 from cluster.management.rehearsal_text import told
+from cluster.management.terminal import CommandWithExamples
 from cluster.rehearsal.run import RehearsalLimits
 from cluster.rehearsal.scenario import ScenarioProblems
 from cluster.rehearsal.scenario_form import read_scenario
@@ -46,21 +47,11 @@ Exit code 0, or 2 when something would find no place.
 _WAITS = 2
 
 
-class Command(BaseCommand):
+class Command(CommandWithExamples):
     """`manage.py rehearse WHAT ...`."""
 
     help = "Rehearse changes by the real scheduler on a copy of the cluster."
-    requires_system_checks = ()
-
-    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
-        """The same parser, with the examples as they stand."""
-        return super().create_parser(
-            prog_name,
-            subcommand,
-            epilog=_EPILOG,
-            formatter_class=RawDescriptionHelpFormatter,
-            **options,
-        )
+    epilog = _EPILOG
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What is to be rehearsed, and how to print."""

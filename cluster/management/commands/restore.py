@@ -3,19 +3,27 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from cluster.installation import typed_start
+from cluster.management.terminal import CommandWithExamples
 from cluster.runtime.backups import restore
 from cluster.runtime.data_lock import CannotStart
 from cluster.store.backup.archive import BadArchive
 from cluster.store.backup.restore import RecordInTheWay
 from cluster.store.backup.tables import NewerRecord
 
+_EXAMPLES = """\
+  manage.py restore /safe/monday.bivouac               where there is no record yet
+  manage.py restore /safe/monday.bivouac --replace     stop `up` on every server machine first
+"""
 
-class Command(BaseCommand):
+
+class Command(CommandWithExamples):
     """Parses the options of `restore`."""
+
+    epilog = _EXAMPLES
 
     requires_system_checks = ()
     help = (

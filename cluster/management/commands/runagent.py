@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from msgspec.structs import replace
 
 from cluster.agent.agent import Agent
@@ -27,6 +27,7 @@ from cluster.agent.means import Means
 from cluster.agent.server_trust import BadCertificate, read_fingerprint
 from cluster.agent.task_rights import CAPABILITIES, DEFAULT_CAPABILITIES
 from cluster.installation import usual_agent_directory
+from cluster.management.terminal import CommandWithExamples
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 
 MIB = 1024 * 1024
@@ -40,8 +41,20 @@ ROOM = {
 }
 
 
-class Command(BaseCommand):
+_EXAMPLES = """\
+  manage.py runagent --join http://127.0.0.1:4646 --token TOKEN
+  manage.py runagent --config /etc/bivouac/agent.hcl
+  manage.py runagent --join https://bivouac.example --token TOKEN --install   a systemd service
+  manage.py runagent --join https://bivouac.example --token TOKEN --systemd   print its files
+
+The server's page Nodes, and `join-token create`, print the whole command with a token.
+"""
+
+
+class Command(CommandWithExamples):
     """Joins this machine to a cluster and runs what the cluster places on it."""
+
+    epilog = _EXAMPLES
 
     help = (
         "Join this machine to a cluster as a node, and run the tasks placed on it. Each option can"

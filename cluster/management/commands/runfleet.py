@@ -9,12 +9,13 @@ from typing import TextIO
 
 import psutil
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from cluster.agent.means import Means
 from cluster.fleet.blueprint import FleetOptions, members_of
 from cluster.fleet.fleet import Faults, Fleet
+from cluster.management.terminal import CommandWithExamples
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 from cluster.store.join_tokens import add_join_token
 
@@ -22,8 +23,18 @@ _TERMINAL_PERIOD_S = 1.0
 _PLAIN_PERIOD_S = 10.0
 
 
-class Command(BaseCommand):
+_EXAMPLES = """\
+  manage.py runfleet --nodes 200
+  manage.py runfleet --nodes 60 --meta rack=r1,r2,r3 --cpu 4000,8000 --prefix lab
+  manage.py runfleet --nodes 20 --flap-rate 2 --failure-rate 0.5     nodes and tasks that fail
+  manage.py runfleet --addr https://bivouac.example --join-token TOKEN
+"""
+
+
+class Command(CommandWithExamples):
     """Many nodes in one process, over the same protocol as real ones."""
+
+    epilog = _EXAMPLES
 
     help = (
         "Join simulated nodes to a cluster. They run tasks of mock_driver without any process."

@@ -4,15 +4,24 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from cluster.management.terminal import CommandWithExamples
 from cluster.runtime.data_lock import CannotStart
 from cluster.runtime.embedded import NoRedis
 from cluster.runtime.supervisor import UpOptions, report, run_up
 
+_EXAMPLES = """\
+  manage.py up                                     everything on this machine; Ctrl-C stops it
+  manage.py up --no-agent --workers 4              a server beside nodes that are elsewhere
+  BIVOUAC_PORT=5646 manage.py up                   on another port
+"""
 
-class Command(BaseCommand):
+
+class Command(CommandWithExamples):
     """Parses the options of `up`."""
+
+    epilog = _EXAMPLES
 
     requires_system_checks = ()
     help = (

@@ -129,3 +129,12 @@ def test_data_goes_where_the_xdg_specification_says_once_installed(monkeypatch, 
     assert installation.usual_agent_directory() == "/srv/data/bivouac/agent"
     assert installation.typed("restore FILE") == "bivouac restore FILE"
     assert installation.program("runweb")[1:] == ("-m", "cluster.management", "runweb")
+
+
+def test_every_command_has_examples_as_they_are_typed():
+    (commands,) = [action for action in command_parser()._actions if action.dest == "command"]
+    for front in COMMANDS:
+        text = commands.choices[front.name].format_help()
+        assert f"bivouac {front.name}" in text.partition("\n\n")[2], front.name
+        assert "manage.py" not in text, front.name
+        assert max(map(len, text.splitlines())) < 110, front.name
