@@ -1,7 +1,8 @@
 """Which tests one process of a parallel run takes together, in their order.
 
 In: addresses of tests. Out: live tests that share the session's stack as one, those of a module
-with a stack of its own as another, what reads all sources once, and every other test for itself.
+with a stack of its own as another, what is made once for a whole module, and every other test for
+itself.
 """
 
 import re
@@ -11,8 +12,8 @@ from pathlib import Path
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parent.parent
-#: One process reads the sources, once for all of these.
-READ_ONCE = ("tests/test_tidy.py",)
+#: One process reads the sources, or brings a record up to date, once for all of these.
+MADE_ONCE = ("tests/test_tidy.py", "tests/cluster/models/test_tokens_moved.py")
 _TAKES_WORLD = re.compile(r"def \w+\([^)]*\b(world|visitor|page)\b[^)]*\)")
 
 
@@ -22,7 +23,7 @@ def share(module: str) -> str:
     text = (ROOT / module).read_text()
     if module.startswith("tests/live/") and _TAKES_WORLD.search(text) and "def world(" not in text:
         return "the session's stack"
-    return module if "mark.live" in text or module in READ_ONCE else ""
+    return module if "mark.live" in text or module in MADE_ONCE else ""
 
 
 class TogetherScheduling(LoadScopeScheduling):

@@ -12,6 +12,8 @@ from scheduler.structs.evaluation import EvalTrigger
 pytestmark = pytest.mark.simulation
 
 SEEDS = 300
+#: Those of every run; the others are lived through by `make long`, and by `manage.py simulate`.
+OFTEN = 160
 #: One test lives through so many, so that the processes of a test run share them.
 SHARE = 20
 #: Core evaluations are never stored; nothing in the catalogue rolls by stagger.
@@ -24,7 +26,13 @@ REFUSED_THREE_TIMES = 122
 # Unmeasured, since measuring doubles the time: a few of these histories are measured below.
 @pytest.mark.no_cover
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(1, SEEDS + 1, SHARE))
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=[] if first < OFTEN else pytest.mark.long)
+        for first in range(1, SEEDS + 1, SHARE)
+    ],
+)
 def test_every_law_holds_in_every_history(first: int) -> None:
     ends = [live_through(history_of(seed)) for seed in range(first, first + SHARE)]
     assert [ended for ended in ends if ended.broken is not None] == []

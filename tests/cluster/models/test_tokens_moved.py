@@ -21,12 +21,12 @@ def secret_of(accessor):
     return accessor[::-1]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def moved(request, tmp_path, django_db_blocker):
-    """A record with tokens of before, brought up to date."""
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def moved(request, tmp_path_factory, django_db_blocker):
+    """A record with tokens of before, brought up to date; read by all tests of it."""
     with django_db_blocker.unblock():
         if request.param == "sqlite":
-            settings = sqlite_settings(tmp_path / "old.sqlite3")
+            settings = sqlite_settings(tmp_path_factory.mktemp("old") / "old.sqlite3")
         else:
             server = request.getfixturevalue("postgres_database").settings
             with database(server) as alias, connections[alias].cursor() as cursor:
