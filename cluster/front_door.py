@@ -20,10 +20,12 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.http.request import split_domain_port, validate_host
 from django.urls import ResolverMatch, set_script_prefix
+from django.utils.encoding import escape_uri_path
 from django.utils.module_loading import import_string
 from whitenoise import WhiteNoise
 
 from cluster.installation import SHARED_FILES
+from cluster.log_lines import REQUESTS
 from cluster.route_index import RouteIndex
 
 log = logging.getLogger(__name__)
@@ -87,6 +89,18 @@ class LeanHandler(ASGIHandler):
                 raise failed
 
     async def _answer(self, request: HttpRequest, send: Any) -> None:
+        began = asyncio.get_running_loop().time()
+        try:
+            await self._send_answer(request, send)
+        finally:
+            if REQUESTS.handlers:
+                took_ms = (asyncio.get_running_loop().time() - began) * 1000
+                REQUESTS.debug(
+                    'request complete: method=%s path=%s duration="%.1fms"',
+                    request.method, escape_uri_path(request.path), took_ms,
+                )  # fmt: skip
+
+    async def _send_answer(self, request: HttpRequest, send: Any) -> None:
         if _is_ours(request):
             response = await self.run_get_response(request)
         else:

@@ -1,4 +1,4 @@
-"""What must not stand in a log: the secrets of links, which are parts of addresses."""
+"""What a log must not hold: the secrets of links; and what only its followers are told."""
 
 import logging
 import re
@@ -6,6 +6,12 @@ import re
 _LINK = re.compile(r"/login/once/[^\s\"'?]+")
 #: What a provider sends a browser back with.
 _BACK = re.compile(r"/login/provider/back\?[^\s\"']+")
+
+#: A line for each request of the API that has ended, for those who follow the log at `debug`; the
+#: log itself gets none. Written only while somebody listens.
+REQUESTS = logging.getLogger("http")
+REQUESTS.propagate = False
+REQUESTS.setLevel(logging.DEBUG)
 
 
 class HideLinks(logging.Filter):

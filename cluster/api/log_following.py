@@ -1,7 +1,8 @@
 """GET /v1/agent/monitor: what this web process writes to its log from now on, line by line.
 
 In: a level, a form. Out: a stream that begins at once. Lines are those that the log itself gets,
-so no secret of a link is in them; what is written faster than it is read is left out and counted.
+so no secret of a link is in them, and at `debug` one for each request of the API that has ended.
+What is written faster than it is read is left out and counted.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from cluster.api.parameters import read_flag
 from cluster.api.request import Call
 from cluster.api.respond import refusal
 from cluster.api.server_facts import server_name
-from cluster.log_lines import HideLinks
+from cluster.log_lines import REQUESTS, HideLinks
 from cluster.operations.errors import OperationRefused
 from cluster.operations.rights import require_reads
 
@@ -80,8 +81,9 @@ class _Listener(logging.Handler):
 
 async def _lines(level: int, *, is_plain: bool, is_json: bool) -> AsyncIterator[bytes]:
     listener = _Listener(level)
-    root = logging.getLogger()
-    root.addHandler(listener)
+    followed = [logging.getLogger(), *([REQUESTS] if level <= logging.DEBUG else [])]
+    for logger in followed:
+        logger.addHandler(listener)
     try:
         yield b"" if is_plain else b"{}"
         while True:
@@ -96,7 +98,8 @@ async def _lines(level: int, *, is_plain: bool, is_json: bool) -> AsyncIterator[
                 listener.left_out = 0
             yield text.encode() if is_plain else _frame(text)
     finally:
-        root.removeHandler(listener)
+        for logger in followed:
+            logger.removeHandler(listener)
 
 
 def line_of(record: logging.LogRecord, *, is_json: bool = False) -> str:

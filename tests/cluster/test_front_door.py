@@ -1,6 +1,8 @@
 """The lean handler: no thread per request, views cancelled with their callers."""
 
 import asyncio
+import logging
+import logging.handlers
 import re
 import threading
 
@@ -12,6 +14,7 @@ from django.urls import path
 from cluster import front_door
 from cluster.api.faults import answer_fault
 from cluster.front_door import Gate, LeanHandler, StaticFiles
+from cluster.log_lines import REQUESTS
 
 WAITING = []
 
@@ -62,6 +65,20 @@ async def test_a_request_is_answered_and_its_end_awaited(handler):
     assert (await caller.receive_output())["status"] == 200
     assert (await caller.receive_output())["body"] == b"hello"
     await caller.wait()
+
+
+async def test_a_request_that_ended_is_told_while_somebody_follows(handler):
+    kept = logging.handlers.BufferingHandler(10)
+    REQUESTS.addHandler(kept)
+    try:
+        caller = await call(handler, "/v1/echo", b"hello")
+        await caller.receive_output()
+        await caller.receive_output()
+        await caller.wait()
+    finally:
+        REQUESTS.removeHandler(kept)
+    (line,) = [record.getMessage() for record in kept.buffer]
+    assert re.fullmatch(r'request complete: method=POST path=/v1/echo duration="\d+\.\dms"', line)
 
 
 async def test_no_answer_of_the_api_is_taken_for_something_else(handler):

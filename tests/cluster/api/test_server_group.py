@@ -9,6 +9,7 @@ import pytest
 
 from cluster.api.log_following import line_of
 from cluster.jobspec.parse import parse_job
+from cluster.log_lines import REQUESTS
 from cluster.runtime.clock import SystemClock
 from cluster.store.health import HEALTH, LEADER
 from scheduler.state.found_rows import put_found
@@ -106,8 +107,8 @@ async def test_there_is_no_license_and_that_is_no_failure(api, stranger):
     assert (await api.delete("/v1/operator/license")).status == 405
 
 
-def listeners():
-    handlers = logging.getLogger().handlers
+def listeners(name=None):
+    handlers = logging.getLogger(name).handlers
     return [each for each in handlers if type(each).__module__.startswith("cluster.api")]
 
 
@@ -138,6 +139,17 @@ async def test_the_log_is_followed_from_now_on_and_tells_no_link(api):
     assert "very-secret" not in text
     del answer
     await until(lambda: gc.collect() >= 0 and listeners() == [])
+
+
+async def test_requests_are_told_to_those_alone_who_follow_at_debug(api):
+    quiet = await api.get("/v1/agent/monitor", plain="true")
+    await anext(aiter(quiet.streaming_content))
+    assert listeners("http") == []
+    answer = await api.get("/v1/agent/monitor", plain="true", log_level="trace")
+    _, line = await pieces(answer, 2, lambda: REQUESTS.debug("request complete"))
+    assert line.endswith(b"Z [DEBUG] http: request complete\n")
+    del answer, quiet
+    await until(lambda: gc.collect() >= 0 and listeners("http") == [])
 
 
 async def test_plain_lines_and_json_lines(api):
