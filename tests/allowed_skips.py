@@ -26,7 +26,13 @@ if platform.libc_ver()[0] != "glibc":
 if os.geteuid() != 0:
     ALLOWED["*/test_raw_exec_user.py::*"] = "only root starts tasks as other users"
     ALLOWED["*::test_a_task_of_nobody_*"] = ALLOWED["*/test_raw_exec_user.py::*"]
+#: Nothing else can set the clock of one process.
+ALLOWED["*::test_a_fault_of_a_node_*clock*"] = "where there is no libfaketime"
 if no_memory := why_no_mounts():
+    for name in ("test_hard_times.py::*full*", "test_kept_process.py::*full*"):
+        ALLOWED[f"*/{name}"] = no_memory
+    ALLOWED["*::test_what_cannot_be_noted_*"] = no_memory
+    ALLOWED["*::test_a_fault_of_a_node_*"] = no_memory
     ALLOWED["*/test_secret_mounts.py::*"] = no_memory
 if no_groups := why_none():
     ALLOWED["*/test_raw_exec_limits.py::*"] = no_groups

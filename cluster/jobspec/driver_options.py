@@ -41,14 +41,16 @@ OPTIONS: Mapping[str, Mapping[str, Row]] = {
         **rows("sysctl oom_score_adj group_add init cap_add cap_drop readonly_rootfs"),
         **rows("security_opt auth force_pull image_pull_timeout load labels healthchecks"),
         **rows("privileged pid_mode ipc_mode uts_mode userns_mode", why=_OF_OWNER),
-        **rows("work_dir"),
+        **rows("work_dir cgroupns ipv4_address ipv6_address mac_address storage_opt"),
+        **rows("runtime", why="`runc` or `nvidia`, where the engine has it"),
+        **rows("cpuset_cpus", why="`cores` that are granted stand in its place"),
+        **rows("volume_driver", why="only where the node's owner lets volumes be mounted"),
         **rows("tty interactive", Fate.FAILS, "nobody types into a task; `alloc exec` does"),
         **rows("logging", Fate.FAILS, "output is read from the engine's own log"),
         **rows("port_map", Fate.FAILS, "of networks of tasks: use `ports` and a group network"),
         **rows(
-            "advertise_ipv6_address cgroupns container_exists_attempts cpuset_cpus isolation"
-            " ipv4_address ipv6_address mac_address runtime storage_opt auth_soft_fail"
-            " volume_driver disable_log_collection",
+            "advertise_ipv6_address container_exists_attempts isolation auth_soft_fail"
+            " disable_log_collection",
             Fate.FAILS,
             "not handed to the engine yet",
         ),

@@ -124,6 +124,19 @@ def test_memory_has_an_end_and_its_end_is_told(world):
     assert world.output(alloc["ID"]) == ""
 
 
+def test_a_container_has_the_processor_address_and_runtime_it_asks_for(world):
+    config = {"cpuset_cpus": "0", "runtime": "runc", "mac_address": "02:42:ac:11:00:77"}
+    script = "cat /proc/self/status /sys/class/net/eth0/address; exec sleep 3600"
+    world.register(container_job("asks", script, config=config))
+    (alloc,) = world.running("asks", 1)
+    told = until(
+        lambda: "02:42:" in (text := world.output(alloc["ID"])) and text, "its surroundings"
+    )
+    assert "Cpus_allowed_list:\t0\n" in told
+    assert told.endswith("02:42:ac:11:00:77\n")
+    world.purge("asks")
+
+
 def test_an_image_that_is_nowhere_fails_the_task_and_says_so(world):
     config = {"image": "127.0.0.1:9/nothing:1"}
     task = job(

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cluster.bench import (
+    agents,
     c100k,
     density,
     drain,
@@ -57,6 +58,7 @@ SCENARIOS = {
     "soak": soak.run,
     "rehearse": rehearse.run,
     "pages": pages.run,
+    "agents": agents.run,
 }
 #: Those with a table of their own, and with budgets that fail the command.
 TABLES = {"pages": page_budgets.grid}
@@ -85,6 +87,7 @@ and a table of medians.
   memory    bytes per allocation in a mirror     pixel     from commit to drawn in a browser
   sockets   200 open pages in a storm            soak      memory over half an hour of mixed use
   rehearse  a drain of ten nodes, foretold       pages     every page against its budgets
+  agents    faults of a real node: kill, reboot, partition, disk, clock, away, many, runaway, bomb
 """
 
 
@@ -112,7 +115,7 @@ class Command(BaseCommand):
             "--submissions", type=float, default=0.0, metavar="PER_S",
             help="latency: jobs a second that are registered beside",
         )  # fmt: skip
-        add("--only", default="", help="engine: cases with this in their name")
+        add("--only", default="", help="engine, agents: cases with this in their name")
         add("--workers", type=int, default=2, help="scheduler worker processes")
         add("--viewers", type=int, default=200, help="sockets: open pages")
         add("--data-dir", type=Path, help="million: keep the record there, and go on with it")

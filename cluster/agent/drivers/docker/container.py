@@ -35,7 +35,7 @@ def container_body(
 ) -> dict[str, Any]:
     """What the engine is to create of that image. Raises StartError."""
     assert launch.directories is not None, "containers have a disk"
-    if problems := [*_forbidden(options, settings)]:
+    if problems := [*_forbidden(options, settings), *_not_offered(options, settings)]:
         raise StartError("; ".join(problems), invalid_config=True)
     command = ([options.command] if options.command else []) + list(options.args)
     published = _published(options, launch)
@@ -62,22 +62,42 @@ def container_body(
             "PortBindings": published,
             "LogConfig": _ENGINE_LOG,
             "Init": options.init,
+            **_given(
+                {
+                    "CgroupnsMode": options.cgroupns,
+                    "Runtime": options.runtime,
+                    "StorageOpt": options.storage_opt,
+                    "VolumeDriver": options.volume_driver,
+                }
+            ),
         },
     }
-    if options.network_aliases and options.network_mode:
-        endpoint = {"Aliases": list(options.network_aliases)}
+    if options.network_mode and (endpoint := _endpoint(options)):
         body["NetworkingConfig"] = {"EndpointsConfig": {options.network_mode: endpoint}}
-    given = {
-        "Cmd": command,
-        "Entrypoint": list(options.entrypoint),
-        "User": launch.image_user,
-        "WorkingDir": options.work_dir,
-        "Hostname": options.hostname,
-    }
-    body |= {name: value for name, value in given.items() if value}
+    body |= _given(
+        {
+            "Cmd": command,
+            "Entrypoint": list(options.entrypoint),
+            "User": launch.image_user,
+            "WorkingDir": options.work_dir,
+            "Hostname": options.hostname,
+            "MacAddress": options.mac_address,
+        }
+    )
     if options.healthchecks.disable:
         body["Healthcheck"] = {"Test": ["NONE"]}
     return body
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without what the engine is to decide."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def _endpoint(options: DockerOptions) -> dict[str, Any]:
+    """Names and addresses of the container in the network it is to be in."""
+    addresses = _given({"IPv4Address": options.ipv4_address, "IPv6Address": options.ipv6_address})
+    return _given({"Aliases": list(options.network_aliases), "IPAMConfig": addresses})
 
 
 def _forbidden(options: DockerOptions, settings: DockerSettings) -> Iterable[str]:
@@ -99,6 +119,16 @@ def _forbidden(options: DockerOptions, settings: DockerSettings) -> Iterable[str
             yield f"volumes are not enabled; cannot hand over devices: {devices}"
 
 
+def _not_offered(options: DockerOptions, settings: DockerSettings) -> Iterable[str]:
+    """Of what a job may name, what the owner of this node does not let it have."""
+    if options.cgroupns == "host" and not settings.privileged:
+        yield 'cannot apply "cgroupns" configuration: it asks for privileged mode'
+    if options.runtime and options.runtime not in settings.runtimes:
+        yield f'requested runtime "{options.runtime}" is not allowed'
+    if options.volume_driver and not settings.volumes:
+        yield f'volumes are not enabled; cannot use volume driver "{options.volume_driver}"'
+
+
 def _capability(name: str) -> str:
     return name.lower().removeprefix("cap_")
 
@@ -110,6 +140,8 @@ def _limits(options: DockerOptions, launch: Launch, settings: DockerSettings) ->
         "Ulimits": ulimits(options),
         "Sysctls": options.sysctl,
         "OomScoreAdj": options.oom_score_adj,
+        # Cores that were granted stand in its place, further below.
+        "CpusetCpus": options.cpuset_cpus,
     }
     if pids := options.pids_limit or settings.pids_limit:
         limits["PidsLimit"] = pids

@@ -6,6 +6,7 @@ one map or as a list of maps, and numbers as text where they were filled in.
 
 import re
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from typing import Any
 
 import msgspec
@@ -15,7 +16,9 @@ from cluster.jobspec.durations import read_duration
 from cluster.jobspec.left_out import option_refusals
 
 #: Options that are one map, whether a job file gives it as a block or as an attribute.
-_MAPS = frozenset({"auth", "healthchecks", "labels", "logging", "sysctl", "ulimit", "port_map"})
+_MAPS = frozenset(
+    {"auth", "healthchecks", "labels", "logging", "port_map", "storage_opt", "sysctl", "ulimit"}
+)
 _LIMIT = re.compile(r"(-?\d+)(?::(-?\d+))?")
 _EXTRA_HOST = re.compile(r"[^:]+:.+")
 #: Microseconds.
@@ -118,6 +121,18 @@ class DockerOptions(msgspec.Struct, frozen=True):
     ipc_mode: str = ""
     uts_mode: str = ""
     userns_mode: str = ""
+    #: "private", "host", or as the engine has it.
+    cgroupns: str = ""
+    #: Processors it runs on, such as "0-2,5"; cores that were granted stand in its place.
+    cpuset_cpus: str = ""
+    ipv4_address: str = ""
+    ipv6_address: str = ""
+    mac_address: str = ""
+    #: What the engine runs it by; "": its default.
+    runtime: str = ""
+    storage_opt: dict[str, str] = {}
+    #: Of volumes that the engine is to make.
+    volume_driver: str = ""
     auth: Auth = Auth()
     force_pull: bool = False
     image_pull_timeout: str = "5m"
@@ -215,7 +230,10 @@ def _problems(options: DockerOptions) -> Iterator[str]:
         yield "host path must be set in configuration for devices"
     for mount in options.mounts:
         yield from _mount_problems(mount)
+    if options.cgroupns not in ("", "private", "host"):
+        yield f'cgroupns must be "private" or "host", got "{options.cgroupns}"'
     yield from _text_problems(options)
+    yield from _address_problems(options)
 
 
 def _text_problems(options: DockerOptions) -> Iterator[str]:
@@ -239,3 +257,18 @@ def _mount_problems(mount: EngineMount) -> list[str]:
     if not mount.target.startswith("/"):
         return [f'mount: target "{mount.target}" is not an absolute path']
     return []
+
+
+def _address_problems(options: DockerOptions) -> Iterator[str]:
+    for version, text in ((4, options.ipv4_address), (6, options.ipv6_address)):
+        if text and not _is_address(text, version):
+            yield f'ipv{version}_address: "{text}" is no such address'
+    if (options.ipv4_address or options.ipv6_address) and not options.network_mode:
+        yield "an address of its own needs network_mode: a network that the engine has"
+
+
+def _is_address(text: str, version: int) -> bool:
+    try:
+        return ip_address(text).version == version
+    except ValueError:
+        return False

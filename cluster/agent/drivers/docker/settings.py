@@ -20,5 +20,7 @@ class DockerSettings(msgspec.Struct, frozen=True, kw_only=True):
     volumes: bool = False
     privileged: bool = False
     capabilities: tuple[str, ...] = ALLOWED_CAPABILITIES
+    #: What the engine may run containers by, where a job names one.
+    runtimes: tuple[str, ...] = ("runc", "nvidia")
     #: Most processes of one container; 0: no such limit.
     pids_limit: int = 0

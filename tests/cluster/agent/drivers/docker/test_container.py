@@ -194,3 +194,50 @@ def test_what_the_group_says_of_names_counts_before_what_the_task_says():
     told = host(dns=of_group, dns_servers=["192.0.2.1"], dns_search_domains=["mine"])
     assert (told["Dns"], told["DnsSearch"]) == (["192.0.2.53"], ["inside"])
     assert told["DnsOptions"] == ["ndots:2"]
+
+
+def test_further_options_are_handed_on_as_the_engine_calls_them():
+    found = body(
+        settings=OPEN,
+        cgroupns="host",
+        cpuset_cpus="0-1",
+        runtime="runc",
+        storage_opt=[{"size": "1G"}],
+        volume_driver="local",
+        mac_address="02:42:ac:11:65:43",
+        network_mode="backend",
+        network_aliases=["db"],
+        ipv4_address="10.9.0.7",
+        ipv6_address="fd00::7",
+    )
+    of_host = {
+        "CgroupnsMode": "host",
+        "CpusetCpus": "0-1",
+        "Runtime": "runc",
+        "StorageOpt": {"size": "1G"},
+        "VolumeDriver": "local",
+    }
+    assert {name: found["HostConfig"][name] for name in of_host} == of_host
+    assert found["MacAddress"] == "02:42:ac:11:65:43"
+    addresses = {"IPv4Address": "10.9.0.7", "IPv6Address": "fd00::7"}
+    endpoint = {"Aliases": ["db"], "IPAMConfig": addresses}
+    assert found["NetworkingConfig"] == {"EndpointsConfig": {"backend": endpoint}}
+    unsaid = host()
+    assert not {"CgroupnsMode", "Runtime", "StorageOpt", "VolumeDriver"} & unsaid.keys()
+    granted = host(limits=TaskLimits(cores=(2, 3)), cpuset_cpus="0-1")
+    assert granted["CpusetCpus"] == "2,3"
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({"cgroupns": "mine"}, 'cgroupns must be "private" or "host", got "mine"'),
+        ({"cgroupns": "host"}, 'cannot apply "cgroupns" configuration'),
+        ({"runtime": "kata"}, 'requested runtime "kata" is not allowed'),
+        ({"volume_driver": "nfs"}, 'cannot use volume driver "nfs"'),
+        ({"network_mode": "n", "ipv4_address": "x"}, 'ipv4_address: "x" is no such address'),
+        ({"ipv6_address": "fd00::7"}, "needs network_mode"),
+    ],
+)
+def test_further_options_that_are_refused(config, text):
+    assert text in refused(**config)
