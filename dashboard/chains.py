@@ -8,6 +8,7 @@ passes them in.
 from collections.abc import Mapping
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.lifecycle import STATE_OF
@@ -29,9 +30,9 @@ MAX_MEMBERS = 2000
 #: Words on the arrow from a cause that left no link.
 _CAUSE_WORDS: dict[str, str] = {
     EvalTrigger.PREEMPTION: "preempts",
-    EvalTrigger.DEPLOYMENT_WATCHER: "next step",
-    EvalTrigger.ALLOC_FAILURE: "alloc failed",
-    EvalTrigger.MAX_DISCONNECT_TIMEOUT: "timed out",
+    EvalTrigger.DEPLOYMENT_WATCHER: gettext_noop("next step"),
+    EvalTrigger.ALLOC_FAILURE: gettext_noop("alloc failed"),
+    EvalTrigger.MAX_DISCONNECT_TIMEOUT: gettext_noop("timed out"),
     EvalTrigger.RECONNECT: "reconnected",
 }
 
@@ -108,7 +109,7 @@ def member_of(evaluation: Evaluation, *, newest: LifecycleStep | None = None) ->
         next_eval=evaluation.next_eval,
         blocked_eval=evaluation.blocked_eval,
         cause_eval=cause.id if cause is not None and is_caused else "",
-        cause_text=_CAUSE_WORDS.get(evaluation.triggered_by, ""),
+        cause_text=gettext(_CAUSE_WORDS.get(evaluation.triggered_by, "")),
         event_key=_event_key(evaluation) if has_event else "",
         event_lines=_event_lines(evaluation) if has_event else (),
         created_at=evaluation.create_time,
@@ -126,7 +127,7 @@ def tombstone_of(stub: Evaluation) -> ChainMember:
         icon="deleted",
         is_tombstone=True,
         trigger="",
-        outcome=f"collected, was {stub.status.value}",
+        outcome=gettext("collected, was {status}").format(status=stub.status.value),
         previous_eval=stub.previous_eval,
         next_eval=stub.next_eval,
         blocked_eval=stub.blocked_eval,
@@ -148,10 +149,10 @@ def members_of(chain: Chain, newest: Mapping[str, LifecycleStep]) -> tuple[Chain
 def outcome_words(evaluation: Evaluation) -> str:
     """What is left to do, in few words: `2 wait`; "" when nothing is known or all is done."""
     if is_repaired_next(evaluation):
-        return "repaired next"
+        return gettext("repaired next")
     waiting = sum(evaluation.queued_allocations.values())
     if evaluation.status is EvalStatus.COMPLETE and waiting:
-        return f"{count_of(waiting, 'waits', 'wait')}"
+        return count_of(waiting, "{count} waits", "{count} wait")
     if evaluation.status is EvalStatus.BLOCKED and evaluation.failed_task_groups:
         dimensions = sorted(
             {
@@ -166,9 +167,9 @@ def outcome_words(evaluation: Evaluation) -> str:
 
 def _expects(evaluation: Evaluation) -> str:
     if evaluation.status is EvalStatus.BLOCKED:
-        return "when there is room"
+        return gettext("when there is room")
     if evaluation.status is EvalStatus.PENDING and evaluation.wait_until:
-        return f"at {clock_time(evaluation.wait_until)}"
+        return gettext("at {wait_until}").format(wait_until=clock_time(evaluation.wait_until))
     return ""
 
 
@@ -183,6 +184,6 @@ def _event_lines(evaluation: Evaluation) -> tuple[str, ...]:
     cause = evaluation.cause
     when = clock_time(evaluation.create_time)
     if cause is None:
-        return ("Cluster", "event", when)
+        return (gettext("Cluster"), gettext("event"), when)
     named = evaluation.job_id if cause.kind is CauseKind.JOB else cause.id[:8] or evaluation.job_id
     return (cause.kind.value.capitalize(), named, when)

@@ -11,6 +11,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.http.multipartparser import MultiPartParserError
+from django.utils.translation import gettext
 
 from cluster.store.faults import TRY_AGAIN_S, reason_of
 from dashboard.kept import Interrupted, kept_page
@@ -53,11 +54,11 @@ def fault_page(request: HttpRequest, error: Exception) -> HttpResponse:
     reason = reason_of(error)
     if reason:
         log.warning("action=answer_503 method=%s path=%r %s", request.method, request.path, error)
-        nothing = "Nothing was changed; send it again when this is over."
+        nothing = gettext("Nothing was changed; send it again when this is over.")
         why = Interrupted(
-            "Not now",
-            f"The record cannot be used: {reason}.",
-            nothing if is_post else "This page loads again by itself.",
+            gettext("Not now"),
+            gettext("The record cannot be used: {reason}.").format(reason=reason),
+            nothing if is_post else gettext("This page loads again by itself."),
             503,
         )
         response = kept_page(request, why)
@@ -68,7 +69,12 @@ def fault_page(request: HttpRequest, error: Exception) -> HttpResponse:
         "action=answer_500 reference=%s method=%s path=%r",
         reference, request.method, request.path, exc_info=error,
     )  # fmt: skip
-    log_says = f"The web server's log names it under {reference}."
+    log_says = gettext("The web server's log names it under {reference}.").format(
+        reference=reference
+    )
     return kept_page(
-        request, Interrupted("This page could not be made", "A fault of ours.", log_says, 500)
+        request,
+        Interrupted(
+            gettext("This page could not be made"), gettext("A fault of ours."), log_says, 500
+        ),
     )

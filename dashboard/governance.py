@@ -6,6 +6,7 @@ In: counted jobs, nodes and room. Out: words, and the dimensions that meters sho
 from collections.abc import Sequence
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from cluster.store.ports import JobsFace, PoolFace, RoomHeld
 from dashboard.wording import amount, count_of, number, one_of
@@ -19,7 +20,7 @@ LISTED = (
     ("allocations", "Allocations", ""),
 )
 #: Told only where a quota limits them.
-_SELDOM = (("cores", "Cores", ""), ("memory_max_mb", "Memory at most", "MiB"))
+_SELDOM = (("cores", "Cores", ""), ("memory_max_mb", gettext_noop("Memory at most"), "MiB"))
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +39,9 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
         """`1 200 of 4 000 MHz`, or what is held alone where nothing limits it."""
         if not self.total:
             return _amount(self.used, self.unit)
-        return f"{number(self.used)} of {_amount(self.most, self.unit)}"
+        return gettext("{used} of {amount}").format(
+            used=number(self.used), amount=_amount(self.most, self.unit)
+        )
 
     @property
     def most(self) -> int:
@@ -72,7 +75,9 @@ def quota_shares(limits: QuotaAmounts, used: QuotaAmounts) -> tuple[Share, ...]:
     """Every dimension of a quota: those that lists have first."""
     limited = tuple(each for each in _SELDOM if getattr(limits, each[0]))
     return tuple(
-        Share(word=word, unit=unit, used=getattr(used, field), total=getattr(limits, field))
+        Share(
+            word=gettext(word), unit=unit, used=getattr(used, field), total=getattr(limits, field)
+        )
         for field, word, unit in (*LISTED, *limited)
     )
 
@@ -88,15 +93,19 @@ def pool_shares(pool: PoolFace, held: RoomHeld) -> tuple[Share, ...]:
 def namespace_sentence(jobs: JobsFace, use: QuotaAmounts) -> tuple[str, str]:
     """The strong clause, and the rest."""
     if not jobs.total:
-        strong = "No job."
+        strong = gettext("No job.")
     else:
-        strong = f"{count_of(jobs.total, 'job')}, {number(jobs.alive)} not ended."
+        strong = gettext("{job}, {alive} not ended.").format(
+            job=count_of(jobs.total, "{count} job", "{count} jobs"), alive=number(jobs.alive)
+        )
     if not use.allocations:
-        return strong, "No allocation holds room."
-    held = count_of(use.allocations, "allocation")
+        return strong, gettext("No allocation holds room.")
+    held = count_of(use.allocations, "{count} allocation", "{count} allocations")
     verb = "holds" if use.allocations == 1 else "hold"
     cpu, memory = amount(use.cpu, "MHz"), amount(use.memory_mb, "MiB")
-    return strong, f"{held} {verb} {cpu} and {memory}."
+    return strong, gettext("{held} {verb} {cpu} and {memory}.").format(
+        held=held, verb=verb, cpu=cpu, memory=memory
+    )
 
 
 def quota_sentence(shares: Sequence[Share], namespaces: Sequence[str]) -> tuple[str, str]:
@@ -104,32 +113,42 @@ def quota_sentence(shares: Sequence[Share], namespaces: Sequence[str]) -> tuple[
     limited = [share for share in shares if share.total]
     full = [share.word for share in limited if share.is_full]
     if not limited:
-        strong = "It limits nothing."
+        strong = gettext("It limits nothing.")
     elif full:
-        strong = f"{one_of(full, 'and')} {'is' if len(full) == 1 else 'are'} used up."
+        strong = ngettext("{full} is used up.", "{full} are used up.", len(full)).format(
+            full=one_of(full, "and")
+        )
     else:
         fullest = max(limited, key=lambda share: share.used / share.total)
-        strong = f"At most {fullest.percent} % is used: {fullest.word}."
+        strong = gettext("At most {percent} % is used: {word}.").format(
+            percent=fullest.percent, word=fullest.word
+        )
     if not namespaces:
-        return strong, "No namespace counts against it."
-    told = count_of(len(namespaces), "namespace")
-    rest = f"{told} {'counts' if len(namespaces) == 1 else 'count'} against it."
+        return strong, gettext("No namespace counts against it.")
+    told = count_of(len(namespaces), "{count} namespace", "{count} namespaces")
+    rest = ngettext(
+        "{told} counts against it.", "{told} count against it.", len(namespaces)
+    ).format(told=told)
     if full:
-        rest += " What needs more of it waits."
+        rest += gettext(" What needs more of it waits.")
     return strong, rest
 
 
 def pool_sentence(pool: PoolFace, held: RoomHeld) -> tuple[str, str]:
     """The strong clause, and the rest."""
     if not pool.nodes:
-        return "No node is in it.", "What names it waits until one joins."
-    strong = f"{number(pool.ready)} of {count_of(pool.nodes, 'node')} ready."
+        return gettext("No node is in it."), gettext("What names it waits until one joins.")
+    strong = gettext("{ready} of {node} ready.").format(
+        ready=number(pool.ready), node=count_of(pool.nodes, "{count} node", "{count} nodes")
+    )
     if not held.allocations:
-        return strong, "Nothing holds room there."
+        return strong, gettext("Nothing holds room there.")
     cpu, memory = pool_shares(pool, held)
-    told = count_of(held.allocations, "allocation")
+    told = count_of(held.allocations, "{count} allocation", "{count} allocations")
     verb = "holds" if held.allocations == 1 else "hold"
-    return strong, f"{told} {verb} {cpu.percent} % of its CPU, {memory.percent} % of its memory."
+    return strong, gettext(
+        "{told} {verb} {percent} % of its CPU, {percent2} % of its memory."
+    ).format(told=told, verb=verb, percent=cpu.percent, percent2=memory.percent)
 
 
 def _amount(value: int, unit: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import msgspec
+from django.utils.translation import gettext
 
 from dashboard.labels import label_for
 from dashboard.wording import number
@@ -82,13 +83,13 @@ def _line(start: int, allocs: Sequence[StandingAlloc]) -> HundredLine:
         first, last = number(start + 1), number(start + len(allocs))
     counts = Counter(each.state for each in allocs)
     running = counts.pop(_AS_WANTED, 0)
-    told = [f"{number(running)} running"] if running else []
+    told = [gettext("{running} running").format(running=number(running))] if running else []
     told += [
         f"{number(count)} {label_for('allocation', state).word}"
         for state, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
     return HundredLine(
-        name=f"{first} to {last}",
+        name=gettext("{first} to {last}").format(first=first, last=last),
         width=_SIDE * len(allocs),
         marks=tuple(_marks(allocs)),
         gaps="".join(f"M{_SIDE * place} 0v14" for place in range(1, len(allocs))),

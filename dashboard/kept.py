@@ -10,6 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 
 #: Addresses that never answer a page.
 _DATA = frozenset({"job-check", "audit-newer", "notices"})
@@ -30,6 +31,11 @@ class Interrupted(NamedTuple):
     status: int
     #: Whether one has to sign in before it can be sent again.
     is_signed_out: bool = False
+
+    def told(self) -> "Interrupted":
+        """The same in the language in force."""
+        title, strong, text = gettext(self.title), gettext(self.strong), gettext(self.text)
+        return self._replace(title=title, strong=strong, text=text)
 
 
 def asks_for_data(request: HttpRequest) -> bool:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.launch_view import LaunchView
 from cluster.store.ports import Span
@@ -18,19 +19,19 @@ from scheduler.structs.periodic_launch import LaunchOutcome, PastLaunch
 #: Words of the counts, in the order in which a sentence says them: one, several.
 _COUNTED = (
     ("ran", "ran", "ran"),
-    ("running", "still runs", "still run"),
+    ("running", gettext_noop("still runs"), gettext_noop("still run")),
     ("failed", "failed", "failed"),
-    ("stopped", "was stopped", "were stopped"),
+    ("stopped", gettext_noop("was stopped"), gettext_noop("were stopped")),
     (
         "skipped",
-        "was skipped because one before still ran",
-        "were skipped because one before still ran",
+        gettext_noop("was skipped because one before still ran"),
+        gettext_noop("were skipped because one before still ran"),
     ),
-    ("missed", "was missed", "were missed"),
+    ("missed", gettext_noop("was missed"), gettext_noop("were missed")),
 )
 #: Lines that count as another one in the sentence.
 _SAME = {"late": "ran", "forced": "ran", "pending": "running"}
-_COLLECTED = "the job it made is not kept any more"
+_COLLECTED = gettext_noop("the job it made is not kept any more")
 
 
 class LaunchFate(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,17 +79,21 @@ def fate_of(child: Job, summary: JobSummary | None, span: Span | None) -> Launch
     running = sum(group.running + group.starting for group in groups)
     began = child.submit_time
     ended = span.last if span is not None else began
-    told = f"{number(complete)} of {number(wanted)} finished"
+    told = gettext("{complete} of {wanted} finished").format(
+        complete=number(complete), wanted=number(wanted)
+    )
     if child.stop:
         return LaunchFate(state="stopped", told=told, began=began, ended=ended)
     if child.status != JobStatus.DEAD:
         if running or complete:
             return LaunchFate(state="running", told=told, began=began)
         return LaunchFate(
-            state="pending", told="waits for room" if queued else "not placed yet", began=began
+            state="pending",
+            told=gettext("waits for room") if queued else gettext("not placed yet"),
+            began=began,
         )
     if failed and complete < wanted:
-        told = f"{told}, {number(failed)} failed"
+        told = gettext("{told}, {failed} failed").format(told=told, failed=number(failed))
         return LaunchFate(state="failed", told=told, began=began, ended=ended)
     return LaunchFate(state="ran", told=told, began=began, ended=ended)
 
@@ -102,17 +107,19 @@ def _line(launch: PastLaunch, fate: LaunchFate | None) -> LaunchLine:
     if launch.outcome is LaunchOutcome.SKIPPED:
         return LaunchLine(
             due=launch.due, state="skipped", child=launch.child_id, is_own=False,
-            told="the one before still ran; overlap is not allowed",
+            told=gettext("the one before still ran; overlap is not allowed"),
         )  # fmt: skip
     if launch.outcome is LaunchOutcome.MISSED:
-        told = "nobody led when it was due; one later launch stands for all that were missed"
+        told = gettext(
+            "nobody led when it was due; one later launch stands for all that were missed"
+        )
         return LaunchLine(due=launch.due, state="missed", told=told)
     state = "forced" if launch.outcome is LaunchOutcome.FORCED else "ran"
     if launch.is_late:
         state = "late"
-    told = fate.told if fate is not None else _COLLECTED
+    told = fate.told if fate is not None else gettext(_COLLECTED)
     if launch.is_late:
-        told = f"at {clock_time(launch.at)}: {told}"
+        told = gettext("at {at}: {told}").format(at=clock_time(launch.at), told=told)
     if fate is not None and fate.state != "ran":
         state = fate.state
     return LaunchLine(
@@ -133,46 +140,52 @@ def launches_counted(lines: Iterable[LaunchLine]) -> dict[str, int]:
 def launches_told(lines: Sequence[LaunchLine]) -> str:
     """As in `Of the last 24 launches 20 ran, 1 failed, 3 were missed`."""
     if not lines:
-        return "None was due yet."
+        return gettext("None was due yet.")
     counts = launches_counted(lines)
-    words = {kind: (one, many) for kind, one, many in _COUNTED}
+    words = {kind: (gettext(one), gettext(many)) for kind, one, many in _COUNTED}
     parts = [f"{number(count)} {words[kind][count > 1]}" for kind, count in counts.items()]
     if len(lines) == 1:
-        return f"The last launch {parts[0].partition(' ')[2]}."
-    return f"Of the last {count_of(len(lines), 'launch', 'launches')} {', '.join(parts)}."
+        return gettext("The last launch {partition}.").format(partition=parts[0].partition(" ")[2])
+    return gettext("Of the last {launches} {parts}.").format(
+        launches=count_of(len(lines), "{count} launch", "{count} launches"), parts=", ".join(parts)
+    )
 
 
 def next_told(job: Job, view: LaunchView, decided_to: int) -> str:
     """What a periodic job does next, without the time until then; ends where that may follow."""
     if job.stop:
-        return "Stopped: nothing is launched."
+        return gettext("Stopped: nothing is launched.")
     if job.periodic is not None and not job.periodic.enabled:
-        return "Switched off in its job file: nothing is launched."
+        return gettext("Switched off in its job file: nothing is launched.")
     if job.is_parameterized:
-        return "It launches nothing by itself."
+        return gettext("It launches nothing by itself.")
     if view.next_due is None:
-        return "Its schedule names no further time."
-    return f"Next launch {due_time(view.next_due, decided_to)}"
+        return gettext("Its schedule names no further time.")
+    return gettext("Next launch {next_due}").format(next_due=due_time(view.next_due, decided_to))
 
 
 def kind_told(job: Job, next_at: int | None, decided_to: int, children: JobChildrenSummary) -> str:
     """What a list says of a job that launches others; "" for one that runs itself."""
     if job.is_parameterized:
         kept = children.pending + children.running + children.dead
-        return f"parameterized, {number(kept)} dispatched" if kept else "parameterized"
+        return (
+            gettext("parameterized, {kept} dispatched").format(kept=number(kept))
+            if kept
+            else "parameterized"
+        )
     if not job.is_periodic:
         return ""
     if next_at is None or not job.launches_by_time:
         return "periodic"
-    return f"periodic, next {due_time(next_at, decided_to)}"
+    return gettext("periodic, next {next_at}").format(next_at=due_time(next_at, decided_to))
 
 
 def dispatched_told(children: JobChildrenSummary) -> tuple[str, str]:
     """The sentence of a parameterized job: what it is, and how its children are."""
-    strong = "It waits to be dispatched: by itself it runs nothing."
+    strong = gettext("It waits to be dispatched: by itself it runs nothing.")
     kept = children.pending + children.running + children.dead
     if not kept:
-        return strong, "Nothing dispatched is kept."
+        return strong, gettext("Nothing dispatched is kept.")
     parts = [
         f"{number(count)} {word}"
         for count, word in (
@@ -184,7 +197,11 @@ def dispatched_told(children: JobChildrenSummary) -> tuple[str, str]:
     ]
     return (
         strong,
-        f"{count_of(kept, 'job')} dispatched from it {_are(kept)} kept: {', '.join(parts)}.",
+        gettext("{job} dispatched from it {are} kept: {parts}.").format(
+            job=count_of(kept, "{count} job", "{count} jobs"),
+            are=_are(kept),
+            parts=", ".join(parts),
+        ),
     )
 
 

@@ -1,5 +1,7 @@
 """The life of one evaluation, as its page and its live frames draw it."""
 
+from django.utils.translation import gettext
+
 from dashboard.graphs.lifecycle import EvaluationLife, MadeEvaluation
 from dashboard.outcomes import told_of
 from dashboard.wording import short_id
@@ -13,7 +15,7 @@ def life_of(
     cause = evaluation.cause
     event = ((cause.kind.value if cause else "cluster").capitalize(), evaluation.job_id or "event")
     if cause is not None and cause.kind is CauseKind.EVALUATION:
-        event = ("Made by", short_id(cause.id))
+        event = (gettext("Made by"), short_id(cause.id))
     return EvaluationLife(
         eval_id=evaluation.id,
         trigger=evaluation.triggered_by,

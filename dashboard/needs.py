@@ -8,13 +8,14 @@ up, what waits for room, nodes that are silent, never reported or are closed. Kn
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from django.utils.translation import gettext, ngettext
 
 from cluster.notifications.failing import Failing
 from cluster.page_addresses import job_url
 from cluster.store.ports import AllocFace, JobFace, NodeFace
 from dashboard.outcomes import why_waiting
 from dashboard.rollouts import RolloutProgress
-from dashboard.wording import clock_time, count_of, natural, number
+from dashboard.wording import clock_time, count_of, natural, number, one_of
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSummary, JobType
@@ -93,13 +94,20 @@ def _nodes_lost(facts: Circumstances) -> Iterator[Need]:
     if not lost:
         return
     if len(lost) == 1:
-        strong = f"{lost[0].name} is {lost[0].status}"
-        text = "it missed its heartbeat"
+        told = (
+            gettext("{node} is down")
+            if lost[0].status == NodeStatus.DOWN
+            else gettext("{node} is {status}")
+        )
+        strong = told.format(node=lost[0].name, status=lost[0].status)
+        text = gettext("it missed its heartbeat")
     else:
-        strong = f"{number(len(lost))} of {count_of(len(facts.nodes), 'node')} are lost"
-        text = f"{_names(lost)} missed their heartbeats"
+        strong = ngettext(
+            "{lost} of {count} node are lost", "{lost} of {count} nodes are lost", len(facts.nodes)
+        ).format(lost=number(len(lost)), count=number(len(facts.nodes)))
+        text = gettext("{nodes} missed their heartbeats").format(nodes=_names(lost))
     yield Need(
-        icon="lost", tone="lost", strong=strong, text=text, action="Show nodes",
+        icon="lost", tone="lost", strong=strong, text=text, action=gettext("Show nodes"),
         url=f"/nodes/{lost[0].id}/" if len(lost) == 1 else f"/nodes/?status={lost[0].status}",
         at=max(face.since for face in lost),
     )  # fmt: skip
@@ -110,21 +118,34 @@ def _crash_loops(facts: Circumstances) -> Iterator[Need]:
     for item in found[:_ONE_BY_ONE]:
         again = item.restarting or item.failed > item.wanted - item.done
         parts = [
-            f"{number(item.done)} of {number(item.wanted)} {_done_word(item)}",
-            *([f"{number(item.failed)} failed so far"] if item.failed else []),
-            *([f"{number(item.restarting)} restarted again and again"] if item.restarting else []),
+            _done_told(item),
+            gettext("{count} failed so far").format(count=number(item.failed))
+            if item.failed
+            else "",
+            gettext("{count} restarted again and again").format(count=number(item.restarting))
+            if item.restarting
+            else "",
         ]
+        told = gettext("{job} fails again and again") if again else gettext("{job} fails")
         yield Need(
-            icon="failed", tone="failed", action="See its allocations",
-            strong=f"{item.job.id} {'fails again and again' if again else 'fails'}",
-            text=", ".join(parts),
+            icon="failed", tone="failed", action=gettext("See its allocations"),
+            strong=told.format(job=item.job.id),
+            text=", ".join(filter(None, parts)),
             url=job_url(JobKey(item.job.namespace, item.job.id)),
         )  # fmt: skip
-    yield from _rest(found, "more job fails", "more jobs fail", "/jobs/")
+    left = len(found) - _ONE_BY_ONE
+    yield from _rest(
+        left, count_of(left, "{count} more job fails", "{count} more jobs fail"), "/jobs/"
+    )
 
 
-def _done_word(item: Failing) -> str:
-    return "running or complete" if item.job.type == JobType.BATCH else "running"
+def _done_told(item: Failing) -> str:
+    told = (
+        gettext("{done} of {wanted} running or complete")
+        if item.job.type == JobType.BATCH
+        else gettext("{done} of {wanted} running")
+    )
+    return told.format(done=number(item.done), wanted=number(item.wanted))
 
 
 def _rollouts(facts: Circumstances) -> Iterator[Need]:
@@ -133,26 +154,47 @@ def _rollouts(facts: Circumstances) -> Iterator[Need]:
     waiting = [item for item in facts.rollouts if item.waiting]
     for item in stuck[:_ONE_BY_ONE]:
         rollout = item.deployment
-        back = ", then a stable version comes back, if one is kept" if item.reverts else ""
-        until = f"; it fails at {clock_time(item.deadline)}{back}" if item.deadline else ""
+        told = "{healthy}"
+        if item.deadline:
+            told = (
+                gettext(
+                    "{healthy}; it fails at {time}, then a stable version comes back, if one is"
+                    " kept"
+                )
+                if item.reverts
+                else gettext("{healthy}; it fails at {time}")
+            )
         yield Need(
-            icon="deployment", tone="failed", action="See why",
-            strong=f"Rollout of {rollout.job_id} version {rollout.job_version} makes no progress",
-            text=f"{item.healthy}{until}", at=item.deadline,
+            icon="deployment", tone="failed", action=gettext("See why"),
+            strong=gettext("Rollout of {job} version {version} makes no progress").format(
+                job=rollout.job_id, version=rollout.job_version
+            ),
+            text=told.format(healthy=item.healthy, time=clock_time(item.deadline)),
+            at=item.deadline,
             url=f"/deployments/{rollout.id}/",
         )  # fmt: skip
-    yield from _rest(
-        stuck, "more rollout makes no progress", "more rollouts make none", "/deployments/"
+    left = len(stuck) - _ONE_BY_ONE
+    more = count_of(
+        left, "{count} more rollout makes no progress", "{count} more rollouts make none"
     )
+    yield from _rest(left, more, "/deployments/")
     for item in waiting[:_ONE_BY_ONE]:
         rollout = item.deployment
-        canaries = count_of(item.waiting_canaries, "healthy canary", "healthy canaries")
+        canaries = count_of(
+            item.waiting_canaries,
+            "{count} healthy canary to promote",
+            "{count} healthy canaries to promote",
+        )
         yield Need(
-            icon="canary", tone="canary", action="Review canaries",
-            strong=f"Rollout of {rollout.job_id} version {rollout.job_version} waits for a person",
-            text=f"{canaries} to promote", url=f"/deployments/{rollout.id}/",
+            icon="canary", tone="canary", action=gettext("Review canaries"),
+            strong=gettext("Rollout of {job} version {version} waits for a person").format(
+                job=rollout.job_id, version=rollout.job_version
+            ),
+            text=canaries, url=f"/deployments/{rollout.id}/",
         )  # fmt: skip
-    yield from _rest(waiting, "more rollout waits", "more rollouts wait", "/deployments/")
+    left = len(waiting) - _ONE_BY_ONE
+    more = count_of(left, "{count} more rollout waits", "{count} more rollouts wait")
+    yield from _rest(left, more, "/deployments/")
 
 
 def is_stuck(rollout: RolloutProgress, now: int) -> bool:
@@ -186,13 +228,16 @@ def _short(facts: Circumstances) -> Iterator[Need]:
     )
     for item in found[:_ONE_BY_ONE]:
         yield Need(
-            icon="warning", tone="blocked", action="See why",
-            strong=f"{item.key.job_id} stays short of allocations",
-            text=f"{number(item.running)} of {number(item.wanted)} running,"
-            " and nothing is under way that would change it",
+            icon="warning", tone="blocked", action=gettext("See why"),
+            strong=gettext("{job} stays short of allocations").format(job=item.key.job_id),
+            text=gettext(
+                "{running} of {wanted} running, and nothing is under way that would change it"
+            ).format(running=number(item.running), wanted=number(item.wanted)),
             url=job_url(item.key),
         )  # fmt: skip
-    yield from _rest(found, "more service stays short", "more services stay short", "/jobs/")
+    left = len(found) - _ONE_BY_ONE
+    more = count_of(left, "{count} more service stays short", "{count} more services stay short")
+    yield from _rest(left, more, "/jobs/")
 
 
 def _held_up_drains(facts: Circumstances) -> Iterator[Need]:
@@ -206,15 +251,26 @@ def _held_up_drains(facts: Circumstances) -> Iterator[Need]:
     names = {face.id: face for face in facts.nodes}
     nodes = _sorted(names[node_id] for node_id in {face.node_id for face in held} & names.keys())
     more = len(held) - 1
-    who = held[0].name + (f" and {number(more)} more" if more else "")
+    who = held[0].name
+    if more:
+        who = gettext("{name} and {count} more").format(name=who, count=number(more))
     why = why_waiting(blocked[held[0].job_key].failed_task_groups.values())
     if len(nodes) == 1:
-        strong, url = f"Drain of {nodes[0].name} is held up", f"/drains/{nodes[0].id}/"
+        strong = gettext("Drain of {node} is held up").format(node=nodes[0].name)
+        url = f"/drains/{nodes[0].id}/"
     else:
-        strong, url = f"Drains of {count_of(len(nodes), 'node')} are held up", "/drains/"
+        strong = count_of(
+            len(nodes), "Drains of {count} node are held up", "Drains of {count} nodes are held up"
+        )
+        url = "/drains/"
+    told = (
+        gettext("by {who}: no room elsewhere, {why}")
+        if why
+        else gettext("by {who}: no room elsewhere")
+    )
     yield Need(
-        icon="draining", tone="draining", action="Open the board", strong=strong, url=url,
-        text=f"by {who}: no room{' elsewhere, ' + why if why else ' elsewhere'}",
+        icon="draining", tone="draining", action=gettext("Open the board"), strong=strong,
+        url=url, text=told.format(who=who, why=why),
     )  # fmt: skip
 
 
@@ -228,11 +284,26 @@ def _blocked(facts: Circumstances) -> Iterator[Need]:
         for item in facts.blocked
         for metric in item.failed_task_groups.values()
     )
-    told = f"{count_of(missing, 'allocation')}, the oldest" if missing else "the oldest"
+    since = clock_time(oldest.create_time)
+    told = (
+        ngettext(
+            "{count} allocation, the oldest since {time}",
+            "{count} allocations, the oldest since {time}",
+            missing,
+        ).format(count=number(missing), time=since)
+        if missing
+        else gettext("the oldest since {time}").format(time=since)
+    )
+    if why:
+        told = gettext("{what}: {reason}").format(what=told, reason=why)
     yield Need(
-        icon="blocked", tone="blocked", action="See why",
-        strong=count_of(len(facts.blocked), "evaluation waits", "evaluations wait") + " for room",
-        text=f"{told} since {clock_time(oldest.create_time)}{': ' + why if why else ''}",
+        icon="blocked", tone="blocked", action=gettext("See why"),
+        strong=count_of(
+            len(facts.blocked),
+            "{count} evaluation waits for room",
+            "{count} evaluations wait for room",
+        ),
+        text=told,
         url=f"/evaluations/{oldest.id}/" if len(facts.blocked) == 1
         else "/evaluations/?status=blocked",
         at=oldest.create_time,
@@ -245,25 +316,37 @@ def _silent(facts: Circumstances) -> Iterator[Need]:
     if not found:
         return
     if len(found) == 1:
-        strong, url = f"{found[0].name} is silent", f"/nodes/{found[0].id}/"
-        text = "it missed its heartbeat; its unknown allocations may still come back"
+        url = f"/nodes/{found[0].id}/"
+        text = gettext("it missed its heartbeat; its unknown allocations may still come back")
     else:
-        strong, url = f"{number(len(found))} nodes are silent", "/nodes/?status=disconnected"
-        who = _names(found)
-        text = f"{who} missed their heartbeats; their unknown allocations may still come back"
+        url = "/nodes/?status=disconnected"
+        text = gettext(
+            "{nodes} missed their heartbeats; their unknown allocations may still come back"
+        ).format(nodes=_names(found))
+    strong = ngettext("{node} is silent", "{count} nodes are silent", len(found)).format(
+        node=found[0].name, count=number(len(found))
+    )
     yield Need(
-        icon="unknown", tone="unknown", strong=strong, text=text, action="Show nodes", url=url,
+        icon="unknown",
+        tone="unknown",
+        strong=strong,
+        text=text,
+        action=gettext("Show nodes"),
+        url=url,
         at=max(face.since for face in found),
-    )  # fmt: skip
+    )
 
 
 def _unreported(facts: Circumstances) -> Iterator[Need]:
     found = _sorted(face for face in facts.nodes if face.status == NodeStatus.INITIALIZING)
     if found:
-        verb = "has registered and has" if len(found) == 1 else "have registered and have"
         yield Need(
-            icon="pending", tone="unknown", action="Show nodes",
-            strong=f"{count_of(len(found), 'node')} {verb} not reported ready",
+            icon="pending", tone="unknown", action=gettext("Show nodes"),
+            strong=count_of(
+                len(found),
+                "{count} node has registered and has not reported ready",
+                "{count} nodes have registered and have not reported ready",
+            ),
             text=_names(found), url="/nodes/?status=initializing",
             at=min(face.since for face in found),
         )  # fmt: skip
@@ -279,13 +362,15 @@ def _closed(facts: Circumstances) -> Iterator[Need]:
     )
     if not found:
         return
-    one = f"{found[0].name} is closed", f"/nodes/{found[0].id}/"
-    many = f"{number(len(found))} nodes are closed", "/nodes/?status=ineligible"
-    strong, url = one if len(found) == 1 else many
-    named = f": {_names(found)}" if len(found) > 1 else ""
+    url = f"/nodes/{found[0].id}/" if len(found) == 1 else "/nodes/?status=ineligible"
+    strong = ngettext("{node} is closed", "{count} nodes are closed", len(found))
+    text = ngettext(
+        "nothing new is placed there", "nothing new is placed there: {nodes}", len(found)
+    )
     yield Need(
-        icon="canceled", tone="ineligible", strong=strong, url=url, action="Show nodes",
-        text=f"nothing new is placed there{named}",
+        icon="canceled", tone="ineligible", url=url, action=gettext("Show nodes"),
+        strong=strong.format(node=found[0].name, count=number(len(found))),
+        text=text.format(nodes=_names(found)),
     )  # fmt: skip
 
 
@@ -296,13 +381,11 @@ _RANK: tuple[Callable[[Circumstances], Iterable[Need]], ...] = (
 )  # fmt: skip
 
 
-def _rest(found: Collection[object], one: str, many: str, url: str) -> Iterator[Need]:
-    left = len(found) - _ONE_BY_ONE
+def _rest(left: int, told: str, url: str) -> Iterator[Need]:
     if left > 0:
         yield Need(
-            icon="more", tone="failed", strong=count_of(left, one, many), text="",
-            url=url, action="Show all",
-        )  # fmt: skip
+            icon="more", tone="failed", strong=told, text="", url=url, action=gettext("Show all")
+        )
 
 
 def _sorted(faces: Iterable[NodeFace]) -> list[NodeFace]:
@@ -313,5 +396,5 @@ def _names(faces: Sequence[NodeFace]) -> str:
     """`a, b and c`, or `a, b, c and 4 more`."""
     named = [face.name for face in faces[:_NAMED]]
     left = len(faces) - _NAMED
-    last = f"{number(left)} more" if left > 0 else named.pop()
-    return f"{', '.join(named)} and {last}" if named else last
+    more = [count_of(left, "{count} more", "{count} more")] if left > 0 else []
+    return one_of([*named, *more], "and")

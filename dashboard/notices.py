@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.notifications.detect import Condition, conditions
 from cluster.store.access import StoreAccess
@@ -25,12 +26,21 @@ MOST = 100
 _FIRST_WAIT, _LONGEST_WAIT = 300, 30 * 24 * 3600
 #: Each kind: what is said of it, and the title of its notices.
 WORDS = {
-    NoticeKind.NODE_LOST: ("a node is lost", "Node lost"),
-    NoticeKind.CRASH_LOOP: ("a job fails again and again", "Job fails"),
-    NoticeKind.ROLLOUT_WAITS: ("a rollout waits for a promotion", "Rollout waits"),
-    NoticeKind.ROLLOUT_FAILED: ("a rollout failed", "Rollout failed"),
-    NoticeKind.DRAIN_HELD: ("a drain is held up", "Drain held up"),
-    NoticeKind.BLOCKED: ("a job waits for room for longer than set here", "Job waits for room"),
+    NoticeKind.NODE_LOST: (gettext_noop("a node is lost"), gettext_noop("Node lost")),
+    NoticeKind.CRASH_LOOP: (
+        gettext_noop("a job fails again and again"),
+        gettext_noop("Job fails"),
+    ),
+    NoticeKind.ROLLOUT_WAITS: (
+        gettext_noop("a rollout waits for a promotion"),
+        gettext_noop("Rollout waits"),
+    ),
+    NoticeKind.ROLLOUT_FAILED: (gettext_noop("a rollout failed"), gettext_noop("Rollout failed")),
+    NoticeKind.DRAIN_HELD: (gettext_noop("a drain is held up"), gettext_noop("Drain held up")),
+    NoticeKind.BLOCKED: (
+        gettext_noop("a job waits for room for longer than set here"),
+        gettext_noop("Job waits for room"),
+    ),
 }
 #: What is no namespace's.
 _OF_NODES = frozenset({NoticeKind.NODE_LOST, NoticeKind.DRAIN_HELD})
@@ -73,9 +83,11 @@ def read_choice(kinds: Iterable[str], minutes: str) -> tuple[NoticeWish, str]:
     seconds = int(minutes) * 60 if minutes.isascii() and minutes.isdecimal() else 0
     choice = NoticeWish(kinds=frozenset(known[kind] for kind in chosen if kind in known))
     if unknown:
-        return choice, "There is no such kind."
+        return choice, gettext("There is no such kind.")
     if not 60 <= seconds <= _LONGEST_WAIT:
-        return choice, f"Write 1 to {_LONGEST_WAIT // 60} minutes."
+        return choice, gettext("Write 1 to {longest_wait} minutes.").format(
+            longest_wait=_LONGEST_WAIT // 60
+        )
     return msgspec.structs.replace(choice, blocked_after=seconds), ""
 
 
@@ -115,7 +127,7 @@ def notices_for(
     told = [each for each in found if _is_told(each, choice, viewer, now)]
     told.sort(key=lambda each: each.since, reverse=True)
     return [
-        Notice(key=each.key, title=WORDS[each.kind][1], text=each.text, path=each.path)
+        Notice(key=each.key, title=gettext(WORDS[each.kind][1]), text=each.text, path=each.path)
         for each in told[:MOST]
     ]
 

@@ -13,6 +13,7 @@ from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from cluster.client_address import address_of
 from cluster.store.audit_entries import ADMIN
@@ -146,7 +147,11 @@ class OperatorSite(admin.AdminSite):
         if self.has_permission(request):
             return HttpResponseRedirect("/admin/")
         note_denied(request, ENTER_ADMIN)
-        context = {"right": ENTER_ADMIN, "ask": whom_to_ask(), "title": "Not yours to open"}
+        context = {
+            "right": ENTER_ADMIN,
+            "ask": whom_to_ask(),
+            "title": gettext("Not yours to open"),
+        }
         return render(request, "admin/denied.html", context, status=403)
 
     def app_index(
@@ -156,7 +161,7 @@ class OperatorSite(admin.AdminSite):
         try:
             name = apps.get_app_config(app_label).verbose_name
         except LookupError as error:
-            raise Http404(f"no package {app_label}") from error
+            raise Http404(gettext("no package {app_label}").format(app_label=app_label)) from error
         return super().app_index(request, app_label, {"title": name, **(extra_context or {})})
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

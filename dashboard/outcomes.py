@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
+from django.utils.translation import gettext, ngettext
 
 from dashboard.wording import (
     clock_time,
@@ -18,35 +19,12 @@ from dashboard.wording import (
     number,
     short_id,
 )
+from dashboard.work_words import MOVED, NOTHING, OTHERS, PLACED, REPLACED, STEPWISE, trigger_told
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
 from scheduler.structs.job import JobType
 from scheduler.structs.plan_annotations import DesiredUpdates
-
-#: What each trigger means, for people.
-TRIGGER_WORDS: dict[str, str] = {
-    EvalTrigger.JOB_REGISTER: "a job was registered or changed",
-    EvalTrigger.JOB_DEREGISTER: "a job was stopped or purged",
-    EvalTrigger.PERIODIC_JOB: "a periodic job was launched",
-    EvalTrigger.NODE_DRAIN: "a node drains: its allocations move",
-    EvalTrigger.NODE_UPDATE: "a node joined, left, or changed its status",
-    EvalTrigger.ALLOC_STOP: "somebody stopped an allocation",
-    EvalTrigger.SCHEDULED: "its time had come",
-    EvalTrigger.ROLLING_UPDATE: "the next batch of a staggered system job",
-    EvalTrigger.DEPLOYMENT_WATCHER: "a deployment took its next step",
-    EvalTrigger.FAILED_FOLLOW_UP: "an evaluation failed; this one tries again later",
-    EvalTrigger.MAX_PLAN_ATTEMPTS: "plans were refused too often; this one waits for room",
-    EvalTrigger.ALLOC_FAILURE: "an allocation failed",
-    EvalTrigger.QUEUED_ALLOCS: "not everything could be placed; this one waits for room",
-    EvalTrigger.PREEMPTION: "its allocations had to make room for a more important job",
-    EvalTrigger.JOB_SCALING: "somebody changed the count of a group",
-    EvalTrigger.MAX_DISCONNECT_TIMEOUT: "a disconnected node was waited for long enough",
-    EvalTrigger.RECONNECT: "a disconnected node came back",
-    EvalTrigger.ALLOC_RESCHEDULE: "a failed allocation is replaced after its delay",
-}
-#: Of an evaluation that found everything as it should be.
-_NOTHING = "nothing had to change"
 
 
 class OutcomeSentence(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,22 +58,22 @@ class _Work(NamedTuple):
     def parts(self) -> Iterator[str]:
         """`2 of 3 placed`, `1 stopped`: what there was of each."""
         waiting = self.waiting
-        replaced = "to replace step by step" if self.is_stepwise else "replaced"
-        for count, word in (
-            (self.placed, "placed"), (self.replaced, replaced), (self.moved, "moved"),
+        replaced = STEPWISE if self.is_stepwise else REPLACED
+        for count, (whole, part) in (
+            (self.placed, PLACED), (self.replaced, replaced), (self.moved, MOVED),
         ):  # fmt: skip
             missing = min(waiting, count)
             waiting -= missing
             if count:
-                done = number(count - missing)
-                yield f"{done} of {number(count)} {word}" if missing else f"{done} {word}"
-        for count, word in (
-            (self.updated, "updated in place"), (self.stopped, "stopped"),
-            (self.preempted, "of other jobs preempted"), (self.later, "to be replaced later"),
-            (self.cut_off, "left on a disconnected node"), (self.back, "reconnected"),
-        ):  # fmt: skip
+                told = gettext(part if missing else whole)
+                yield told.format(count=number(count - missing), of=number(count))
+        for count, word in zip(
+            (self.updated, self.stopped, self.preempted, self.later, self.cut_off, self.back),
+            OTHERS,
+            strict=True,
+        ):
             if count:
-                yield f"{number(count)} {word}"
+                yield gettext(word).format(count=number(count))
 
 
 def outcome_of(evaluation: Evaluation, placed: Sequence[Allocation] = ()) -> OutcomeSentence:
@@ -112,26 +90,28 @@ def short_outcome(evaluation: Evaluation) -> str:
         case EvalStatus.COMPLETE:
             work = _work(evaluation)
             waits = [_waits(evaluation, work.waiting)] if work.waiting else []
-            return ", ".join([*work.parts(), *waits]) or _NOTHING
+            return ", ".join([*work.parts(), *waits]) or gettext(NOTHING)
         case EvalStatus.BLOCKED:
             return _waits(evaluation, _missing(evaluation))
         case EvalStatus.PENDING if evaluation.wait_until:
-            return f"waits until {clock_time(evaluation.wait_until)}"
+            return gettext("waits until {time}").format(time=clock_time(evaluation.wait_until))
         case EvalStatus.PENDING:
-            return "on its way"
+            return gettext("on its way")
         case EvalStatus.FAILED if is_repaired_next(evaluation):
-            return "its follow-up repairs it"
+            return gettext("its follow-up repairs it")
         case EvalStatus.FAILED:
-            return evaluation.status_description or "its attempts were used up"
+            return evaluation.status_description or gettext("its attempts were used up")
         case EvalStatus.CANCELED:
-            return evaluation.status_description or "a newer evaluation does its work"
+            return evaluation.status_description or gettext("a newer evaluation does its work")
 
 
 def told_of(evaluation: Evaluation) -> dict[Step, str]:
     """What its newest run saw, asked for and came to, by the step that did it."""
     told = {}
     if evaluation.snapshot_index:
-        told[Step.DEQUEUED] = f"saw the cluster at index {number(evaluation.snapshot_index)}"
+        told[Step.DEQUEUED] = gettext("saw the cluster at index {index}").format(
+            index=number(evaluation.snapshot_index)
+        )
     if evaluation.plan_annotations is not None:
         told[Step.PLAN_SUBMITTED] = _asked(_work(evaluation))
     if evaluation.status is EvalStatus.COMPLETE:
@@ -165,16 +145,19 @@ def waiting_for(evaluation: Evaluation) -> tuple[int, str]:
 
 def _asked(work: _Work) -> str:
     """`a plan of 6 placements, 2 stops`."""
+    placements = work.meant - work.waiting
     parts = [
-        count_of(count, word)
-        for count, word in (
-            (work.meant - work.waiting, "placement"),
-            (work.updated, "update"),
-            (work.stopped, "stop"),
+        told
+        for count, told in (
+            (placements, count_of(placements, "{count} placement", "{count} placements")),
+            (work.updated, count_of(work.updated, "{count} update", "{count} updates")),
+            (work.stopped, count_of(work.stopped, "{count} stop", "{count} stops")),
         )
         if count
     ]
-    return f"a plan of {', '.join(parts)}" if parts else "a plan"
+    if not parts:
+        return gettext("a plan")
+    return gettext("a plan of {parts}").format(parts=", ".join(parts))
 
 
 def _work(evaluation: Evaluation, made: int = 0) -> _Work:
@@ -232,8 +215,12 @@ def _failed_placements(evaluation: Evaluation) -> int:
 def _waits(evaluation: Evaluation, waiting: int) -> str:
     """`2 wait: memory is exhausted on 9 nodes`."""
     reason = why_waiting(evaluation.failed_task_groups.values())
-    told = count_of(waiting, "waits", "wait") if waiting else "waits for room"
-    return told + (f": {reason}" if reason else "")
+    told = (
+        count_of(waiting, "{count} waits", "{count} wait")
+        if waiting
+        else gettext("waits for room")
+    )
+    return gettext("{what}: {reason}").format(what=told, reason=reason) if reason else told
 
 
 def _missing(evaluation: Evaluation) -> int:
@@ -252,21 +239,31 @@ def why_waiting(metrics: Iterable[AllocMetric]) -> str:
         filtered.update(metric.constraint_filtered)
         evaluated = (evaluated or 0) + metric.nodes_evaluated
         over |= dict.fromkeys(metric.quota_exhausted)
-    parts = [f"quota reached, {text}" for text in over]
+    parts = [gettext("quota reached, {quota}").format(quota=text) for text in over]
     if exhausted:
         name, count = exhausted.most_common(1)[0]
-        parts.append(f"{dimension_word(name)} is exhausted on {count_of(count, 'node')}")
+        told = ngettext(
+            "{dimension} is exhausted on {count} node",
+            "{dimension} is exhausted on {count} nodes",
+            count,
+        )
+        parts.append(told.format(dimension=dimension_word(name), count=number(count)))
     if filtered:
         name, count = filtered.most_common(1)[0]
-        parts.append(f"{count_of(count, 'node')} filtered by {filter_word(name)}")
+        told = ngettext(
+            "{count} node filtered by {check}", "{count} nodes filtered by {check}", count
+        )
+        parts.append(told.format(count=number(count), check=filter_word(name)))
     if not parts and evaluated == 0:
-        return "no node is ready for it"
+        return gettext("no node is ready for it")
     return ", ".join(parts)
 
 
 def _complete(evaluation: Evaluation, work: _Work) -> OutcomeSentence:
     return OutcomeSentence(
-        strong=f"Complete: {', '.join(work.parts()) or _NOTHING}.",
+        strong=gettext("Complete: {done}.").format(
+            done=", ".join(work.parts()) or gettext(NOTHING)
+        ),
         rest=f"{_waits(evaluation, work.waiting)}." if work.waiting else "",
     )
 
@@ -274,36 +271,46 @@ def _complete(evaluation: Evaluation, work: _Work) -> OutcomeSentence:
 def _blocked(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
     reason = why_waiting(evaluation.failed_task_groups.values())
     count = _missing(evaluation)
+    again = gettext("It runs again by itself when there is more.")
     return OutcomeSentence(
-        strong=f"Waits for room for {count_of(count, 'allocation')}."
+        strong=ngettext(
+            "Waits for room for {count} allocation.",
+            "Waits for room for {count} allocations.",
+            count,
+        ).format(count=number(count))
         if count
-        else "Waits for room.",
-        rest=(reason[:1].upper() + reason[1:] + ". " if reason else "")
-        + "It runs again by itself when there is more.",
+        else gettext("Waits for room."),
+        rest=f"{_sentence(reason)} {again}".strip(),
     )
 
 
 def _pending(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
     if evaluation.wait_until:
         return OutcomeSentence(
-            strong=f"Waits until {clock_time(evaluation.wait_until)}.",
-            rest=TRIGGER_WORDS.get(evaluation.triggered_by, "").capitalize(),
+            strong=gettext("Waits until {time}.").format(time=clock_time(evaluation.wait_until)),
+            rest=trigger_told(evaluation.triggered_by).capitalize(),
         )
-    return OutcomeSentence(strong="On its way: a worker takes it as soon as one is free.")
+    return OutcomeSentence(strong=gettext("On its way: a worker takes it as soon as one is free."))
 
 
 def _failed(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
     if is_repaired_next(evaluation):
         return OutcomeSentence(
-            strong="Failed as expected: its follow-up repairs it.",
-            rest="The node was back and not yet ready, so its plans were refused. Evaluation "
-            f"{short_id(evaluation.blocked_eval)}, or the node's own, takes the allocation back.",
+            strong=gettext("Failed as expected: its follow-up repairs it."),
+            rest=gettext(
+                "The node was back and not yet ready, so its plans were refused. Evaluation"
+                " {evaluation}, or the node's own, takes the allocation back."
+            ).format(evaluation=short_id(evaluation.blocked_eval)),
         )
     follow_up = evaluation.blocked_eval or evaluation.next_eval
-    rest = _sentence(evaluation.status_description) or "Its attempts were used up."
+    rest = _sentence(evaluation.status_description) or gettext("Its attempts were used up.")
     return OutcomeSentence(
-        strong="Failed.",
-        rest=f"{rest} Evaluation {short_id(follow_up)} tries again." if follow_up else rest,
+        strong=gettext("Failed."),
+        rest=gettext("{why} Evaluation {evaluation} tries again.").format(
+            why=rest, evaluation=short_id(follow_up)
+        )
+        if follow_up
+        else rest,
     )
 
 
@@ -318,7 +325,7 @@ def is_repaired_next(evaluation: Evaluation) -> bool:
 
 def _canceled(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
     return OutcomeSentence(
-        strong="Canceled: a newer evaluation does its work.",
+        strong=gettext("Canceled: a newer evaluation does its work."),
         rest=_sentence(evaluation.status_description),
     )
 

@@ -6,10 +6,10 @@ not what there is.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
+from django.utils.translation import gettext
 
 from cluster.notifications.failing import RESTARTS, failing
 from cluster.store.ports import AllocFace, JobFace, Listing, NodeFace, RecordReader
@@ -17,9 +17,9 @@ from dashboard.faces import alloc_face, face_of, is_ready, job_face, restarts
 from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
 from dashboard.graphs.machine import EVENT, NEW_BY_TRIGGER, PLACES, TARGET_OF
 from dashboard.needs import Circumstances, Need, needs_of, short_services, stuck_at
-from dashboard.outcomes import TRIGGER_WORDS, why_waiting
 from dashboard.rollouts import progress_of
-from dashboard.wording import clock_time, count_of, number, short_id
+from dashboard.waiting_words import Waiting, waiting_of
+from dashboard.wording import count_of, number
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.nouns import DEPLOYMENTS, JOB_SUMMARIES
 from scheduler.structs.allocation import Allocation
@@ -48,20 +48,6 @@ class Move(NamedTuple):
 
     at: int
     arrow: str
-
-
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """One evaluation in the waiting room, with its reason in words."""
-
-    evaluation: Evaluation
-    state: str
-    strong: str
-    reason: str
-
-    @property
-    def at(self) -> int:
-        """Since when it waits, or until when where that is known."""
-        return self.evaluation.wait_until or self.evaluation.create_time
 
 
 class Overview:
@@ -281,23 +267,41 @@ class Overview:
         needs = self.needs(now)
         if needs:
             first, others = needs[0], len(needs) - 1
-            more = f"{count_of(others, 'other thing', 'other things')} may need a person."
+            more = gettext("{other} may need a person.").format(
+                other=count_of(others, "{count} other thing", "{count} other things")
+            )
             return f"{first.strong}:", f"{first.text}. {more if others else ''}".strip()
         if self._open:
-            return f"{count_of(len(self._open), 'evaluation')} under way.", "Nothing is blocked."
+            return gettext("{evaluation} under way.").format(
+                evaluation=count_of(len(self._open), "{count} evaluation", "{count} evaluations")
+            ), gettext("Nothing is blocked.")
         if not self._nodes and self.sees_nodes:
-            return "No node has joined yet.", "Start an agent, or simulate a fleet."
+            return gettext("No node has joined yet."), gettext(
+                "Start an agent, or simulate a fleet."
+            )
         if not self._summaries:
             if not self.sees_nodes:
-                return "No job yet.", "Nothing waits and nothing is blocked."
-            return "The cluster is empty.", f"{count_of(self._ready, 'node')} ready for work."
+                return gettext("No job yet."), gettext("Nothing waits and nothing is blocked.")
+            return gettext("The cluster is empty."), gettext("{node} ready for work.").format(
+                node=count_of(self._ready, "{count} node", "{count} nodes")
+            )
         under_way = [
-            *([count_of(len(self._rollouts), "rollout")] if self._rollouts else []),
-            *([count_of(len(self._on_draining), "drain")] if self._on_draining else []),
+            *(
+                [count_of(len(self._rollouts), "{count} rollout", "{count} rollouts")]
+                if self._rollouts
+                else []
+            ),
+            *(
+                [count_of(len(self._on_draining), "{count} drain", "{count} drains")]
+                if self._on_draining
+                else []
+            ),
         ]
         if under_way:
-            return f"{' and '.join(under_way)} under way.", "Nothing holds anything up."
-        return "All is quiet.", "Nothing waits and nothing is blocked."
+            return gettext("{under_way} under way.").format(
+                under_way=gettext(" and ").join(under_way)
+            ), gettext("Nothing holds anything up.")
+        return gettext("All is quiet."), gettext("Nothing waits and nothing is blocked.")
 
     @property
     def _ready(self) -> int:
@@ -314,31 +318,15 @@ class Overview:
             item for item in self._open.values() if self._states.get(item.id) not in _AT_WORK
         ]
         waiting.sort(key=lambda item: (item.create_time, item.id))
-        return [self._told(item, at_work) for item in waiting[:MAX_WAITING]]
+        return [
+            waiting_of(item, self._states.get(item.id, ""), at_work.get(item.job_key, ""))
+            for item in waiting[:MAX_WAITING]
+        ]
 
     @property
     def waiting_count(self) -> int:
         """Of all who wait, shown or not."""
         return sum(self._states.get(key) not in _AT_WORK for key in self._open)
-
-    def _told(self, item: Evaluation, at_work: Mapping[JobKey, str]) -> Waiting:
-        state = self._states.get(item.id) or item.status.value
-        if item.should_block:
-            reason = why_waiting(item.failed_task_groups.values())
-            missing = sum(
-                metric.coalesced_failures + 1 for metric in item.failed_task_groups.values()
-            )
-            strong = count_of(missing, "allocation waits", "allocations wait")
-            return Waiting(evaluation=item, state="blocked", strong=strong, reason=reason)
-        strong = TRIGGER_WORDS.get(item.triggered_by, item.triggered_by)
-        if item.wait_until or state == "delayed":
-            until = f"waits until {clock_time(item.wait_until)}" if item.wait_until else "delayed"
-            return Waiting(evaluation=item, state="delayed", strong=until, reason=strong)
-        if other := at_work.get(item.job_key):
-            reason = f"waits for its own job: {short_id(other)} is at work"
-        else:
-            reason = f"queued at priority {item.priority}"
-        return Waiting(evaluation=item, state=state, strong=strong, reason=reason)
 
     def needs(self, now: int) -> list[Need]:
         """What may need a person, worst first."""

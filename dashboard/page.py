@@ -14,7 +14,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import override
+from django.utils.translation import gettext, gettext_noop, override
 from django.views.decorators.http import require_POST, require_safe
 
 from cluster.client_address import address_of
@@ -47,9 +47,9 @@ View = Callable[Concatenate[HttpRequest, Parameters], Coroutine[Any, Any, HttpRe
 
 _TEXT = "text/plain; charset=utf-8"
 _SIGNED_OUT = Interrupted(
-    "You are signed out",
-    "Your session has ended.",
-    "Nothing was changed. What you wrote is here.",
+    gettext_noop("You are signed out"),
+    gettext_noop("Your session has ended."),
+    gettext_noop("Nothing was changed. What you wrote is here."),
     401,
     is_signed_out=True,
 )
@@ -98,7 +98,7 @@ def action(view: PageView[Parameters]) -> View[Parameters]:
             return await view(request, viewer, *args, **kwargs)
         except IllegalTransition as error:
             note_refusal(request, viewer.caller, error)
-            messages.error(request, f"Nothing was changed: {error}.")
+            messages.error(request, gettext("Nothing was changed: {error}.").format(error=error))
             return redirect(page_of_button(request))
 
     return require_POST(_signed_in(lawful))
@@ -125,7 +125,7 @@ def _signed_in(view: PageView[Parameters]) -> View[Parameters]:
     ) -> HttpResponseBase:
         viewer = await _viewer_of(request)
         if viewer is None and (request.method == "POST" or asks_for_data(request)):
-            return kept_page(request, _SIGNED_OUT)
+            return kept_page(request, _SIGNED_OUT.told())
         if viewer is None:
             return redirect_to_login(request.get_full_path())
         right = _right_of(request)
@@ -186,8 +186,12 @@ async def _denied(request: HttpRequest, viewer: Viewer, right: Right | None) -> 
     """403: the missing right, the groups that have it, and whom to ask."""
     note_denied(request, right)
     if asks_for_data(request):
-        needed = f": {right.word} is needed" if right is not None and right.word else ""
-        return told_as_data(f"You may not do this{needed}.", 403)
+        needed = (
+            gettext(": {word} is needed").format(word=right.word)
+            if right is not None and right.word
+            else ""
+        )
+        return told_as_data(gettext("You may not do this{needed}.").format(needed=needed), 403)
 
     def who_helps(_reader: RecordReader, _viewer: Viewer) -> Mapping[str, Any]:
         groups = groups_with(right.holds) if right is not None else []
@@ -203,10 +207,10 @@ async def _denied(request: HttpRequest, viewer: Viewer, right: Right | None) -> 
 
 def _groups_told(groups: Sequence[str]) -> str:
     if not groups:
-        return "No group has this right yet."
+        return gettext("No group has this right yet.")
     if len(groups) == 1:
-        return f"The group {groups[0]} has this right."
-    return f"The groups {one_of(groups, 'and')} have this right."
+        return gettext("The group {groups} has this right.").format(groups=groups[0])
+    return gettext("The groups {groups} have this right.").format(groups=one_of(groups, "and"))
 
 
 async def shown(request: HttpRequest, viewer: Viewer, template: str, query: Query) -> HttpResponse:

@@ -11,6 +11,7 @@ from django.db import Error
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.utils.decorators import async_only_middleware
+from django.utils.translation import gettext
 
 from cluster.client_address import address_of
 from cluster.operations.audit import note_refused
@@ -49,7 +50,9 @@ def page_rates(get_response: Answer) -> Answer:
         note_refused(the_store(), who, Act("many acts"), "too many requests", at=at)
         told = told_to_wait(wait_s)
         if asks_for_data(request):
-            response = told_as_data(f"Too many requests: wait {told} s.", 429)
+            response = told_as_data(
+                gettext("Too many requests: wait {seconds} s.").format(seconds=told), 429
+            )
         else:
             response = render(request, "429.html", {"wait": told, "rate": rate}, status=429)
         response["Retry-After"] = told

@@ -7,6 +7,7 @@ instant and the evaluation that made it, as far as the record still knows them. 
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from django.utils.translation import gettext
 
 from dashboard.rollouts import GroupProgress, RolloutProgress
 from dashboard.wording import count_of, number, span
@@ -71,9 +72,11 @@ def _canary_phases(facts: PhaseFacts, groups: Sequence[GroupProgress]) -> Iterat
     last = max(canaries, key=lambda alloc: (alloc.create_index, alloc.id), default=None)
     is_placed = there >= wanted
     placed_at = last.create_time if last is not None and is_placed else 0
-    all_of_them = count_of(wanted, "canary", "canaries")
+    all_of_them = count_of(wanted, "{count} canary", "{count} canaries")
     yield PhaseShown(
-        title=f"{all_of_them} placed" if is_placed else f"{_of(there, wanted)} canaries placed",
+        title=gettext("{all_of_them} placed").format(all_of_them=all_of_them)
+        if is_placed
+        else gettext("{of} canaries placed").format(of=_of(there, wanted)),
         tone=_tone(is_placed, is_active),
         is_current=is_active and not is_placed,
         at=placed_at,
@@ -83,12 +86,18 @@ def _canary_phases(facts: PhaseFacts, groups: Sequence[GroupProgress]) -> Iterat
     well_at = _last_judged(canaries) if is_well else 0
     unhealthy = sum(group.state.unhealthy_allocs for group in groups) if not is_promoted else 0
     yield PhaseShown(
-        title=f"{all_of_them} healthy" if is_well else f"{_of(well, wanted)} canaries healthy",
+        title=gettext("{all_of_them} healthy").format(all_of_them=all_of_them)
+        if is_well
+        else gettext("{of} canaries healthy").format(of=_of(well, wanted)),
         tone=_tone(is_well, is_active and is_placed, _FAILED if unhealthy else _CANARY),
         is_current=is_active and is_placed and not is_well,
         at=well_at,
-        told=f"after {span(well_at - placed_at)}" if well_at > placed_at > 0 else "",
-        more=f"{number(unhealthy)} unhealthy so far" if unhealthy else "",
+        told=gettext("after {well_at}").format(well_at=span(well_at - placed_at))
+        if well_at > placed_at > 0
+        else "",
+        more=gettext("{unhealthy} unhealthy so far").format(unhealthy=number(unhealthy))
+        if unhealthy
+        else "",
     )
     yield _promotion(facts, groups, well_at, is_due=is_active and is_well)
 
@@ -109,14 +118,16 @@ def _promotion(
             told=step.cause.text if step is not None and step.cause else "",
             eval_id=step.id if step is not None else "",
         )
-    whose = "promotes itself" if by_itself else "waits for a person"
+    whose = gettext("promotes itself") if by_itself else gettext("waits for a person")
     return PhaseShown(
         title="Promote",
         tone=_CANARY if is_due else "",
         is_current=is_due,
         told=whose if is_due else "",
         since=well_at if is_due and not by_itself else 0,
-        more="" if is_due else ("by itself, once all are healthy" if by_itself else "by a person"),
+        more=""
+        if is_due
+        else (gettext("by itself, once all are healthy") if by_itself else gettext("by a person")),
     )
 
 
@@ -133,17 +144,24 @@ def _the_rest(facts: PhaseFacts, with_canaries: Sequence[GroupProgress]) -> Iter
     # Groups without canaries go on while others wait for their promotion.
     others = any(group.rest and not group.state.desired_canaries for group in groups)
     is_current = deployment.is_active and not is_over and (not waits or others)
-    title = f"{number(wanted)} more" if with_canaries else f"{number(wanted)} of this version"
+    title = (
+        count_of(wanted, "{count} more", "{count} more")
+        if with_canaries
+        else gettext("{wanted} of this version").format(wanted=number(wanted))
+    )
     yield PhaseShown(
         title=title,
         tone=_tone(is_over, is_current, _FAILED if unhealthy else _RUNNING),
         is_current=is_current,
-        told=f"{_of(well, wanted)} healthy" + (
-            f", {number(unhealthy)} unhealthy" if unhealthy and not waits else ""
+        told=gettext("{of} healthy").format(of=_of(well, wanted))
+        + (
+            gettext(", {unhealthy} unhealthy").format(unhealthy=number(unhealthy))
+            if unhealthy and not waits
+            else ""
         ),
         more=at_a_time(facts.progress, facts.job),
         at=0,
-    )  # fmt: skip
+    )
 
 
 def _end(facts: PhaseFacts) -> PhaseShown:
@@ -152,11 +170,16 @@ def _end(facts: PhaseFacts) -> PhaseShown:
     if deployment.is_active:
         is_stable = facts.job is not None and facts.job.stable
         return PhaseShown(
-            title="Done", told=f"{version} {'is' if is_stable else 'becomes'} stable"
+            title="Done",
+            told=(
+                gettext("{version} is stable")
+                if is_stable
+                else gettext("{version} becomes stable")
+            ).format(version=version),
         )
     if deployment.status is DeploymentStatus.SUCCESSFUL:
         is_stable = facts.job is not None and facts.job.stable
-        told = f"{version} is stable" if is_stable else ""
+        told = gettext("{version} is stable").format(version=version) if is_stable else ""
         return PhaseShown(title="Done", tone=_COMPLETE, at=deployment.modify_time, told=told)
     is_failed = deployment.status is DeploymentStatus.FAILED
     return PhaseShown(
@@ -178,8 +201,10 @@ def at_a_time(progress: RolloutProgress, job: Job | None) -> str:
     if not counts:
         return ""
     if len(set(counts.values())) == 1:
-        return f"{number(next(iter(counts.values())))} at a time"
-    return f"{', '.join(f'{name} {number(count)}' for name, count in counts.items())} at a time"
+        return gettext("{values} at a time").format(values=number(next(iter(counts.values()))))
+    return gettext("{part} at a time").format(
+        part=", ".join((f"{name} {number(count)}" for name, count in counts.items()))
+    )
 
 
 def _last_judged(canaries: Sequence[Allocation]) -> int:
@@ -199,4 +224,6 @@ def _held(phase: PhaseShown) -> PhaseShown:
 
 
 def _of(count: int, wanted: int) -> str:
-    return f"{number(min(count, wanted))} of {number(wanted)}"
+    return gettext("{count} of {wanted}").format(
+        count=number(min(count, wanted)), wanted=number(wanted)
+    )

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from cluster.logins.claims import found_claim
 from dashboard.models import ProviderAccount
@@ -64,7 +65,11 @@ def is_of_provider(user: Any) -> bool:
 def _entrance(claims: Mapping[str, Any]) -> Entrance:
     known = _account_of(claims)
     if not known.user.is_active:
-        raise AccountRefused(f"The account {known.user.get_username()} is closed here.")
+        raise AccountRefused(
+            gettext("The account {get_username} is closed here.").format(
+                get_username=known.user.get_username()
+            )
+        )
     told = groups_told(claims)
     wanted = set(Group.objects.filter(name__in=_ours(told)))
     held, given_before = set(known.user.groups.all()), set(known.groups.all())
@@ -92,7 +97,10 @@ def _account_of(claims: Mapping[str, Any]) -> ProviderAccount:
     name = _name_in(claims)
     if get_user_model().objects.filter(username__iexact=name).exists():
         raise AccountRefused(
-            f"There is an account named {name} here already that your provider does not sign in."
+            gettext(
+                "There is an account named {name} here already that your provider does "
+                "not sign in."
+            ).format(name=name)
         )
     email = claims.get("email")
     user = User.objects.create_user(name, email=email if isinstance(email, str) else "")
@@ -104,7 +112,7 @@ def _name_in(claims: Mapping[str, Any]) -> str:
         name = found_claim(claims, source)
         if isinstance(name, str) and _NAME.match(name):
             return name
-    raise AccountRefused("Your provider calls you by no name that an account can have.")
+    raise AccountRefused(gettext("Your provider calls you by no name that an account can have."))
 
 
 def _names(groups: set[Group]) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ and every number is the result's; nothing is guessed.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from django.utils.translation import gettext, ngettext
+
 from cluster.rehearsal.result import (
     RehearsalEnd,
     Rehearsed,
@@ -16,25 +18,9 @@ from cluster.rehearsal.result import (
     RehearsedOutcome,
     WaitReason,
 )
-from cluster.rehearsal.scenario import (
-    WHOLE,
-    AddNodes,
-    ChangeQuota,
-    ChangeSettings,
-    DrainNodes,
-    LoseNodes,
-    MarkNodes,
-    NodeChoice,
-    PurgeNodes,
-    RunJob,
-    ScaleJob,
-    ScenarioChange,
-    StopJob,
-)
 from cluster.rehearsal.wire import HIDDEN
 from cluster.rehearsal.words import ASSUMED, ENDED
 from dashboard.wording import NONE, count_of, dimension_word, number, one_of, span
-from scheduler.structs.wire import wire_name
 
 #: Lines that a page shows; the whole is in the API.
 MOST_GROUPS = 100
@@ -103,29 +89,44 @@ def sentence(result: Rehearsed) -> RehearsedSentence:
     without = totals.need_place - totals.placed
     hurt = [group for group in result.groups if group.after < group.count]
     if not totals.need_place:
-        strong = "Nothing needs a new place"
+        strong = gettext("Nothing needs a new place")
         if totals.stopped:
             verb = "stops" if totals.stopped == 1 else "stop"
-            strong += f"; {count_of(totals.stopped, 'allocation')} {verb}"
+            strong += (
+                f"; {count_of(totals.stopped, '{count} allocation', '{count} allocations')} {verb}"
+            )
     elif not without:
-        all_of = "The one that needs a place finds" if totals.need_place == 1 else "All "
-        strong = (
-            f"{all_of} one"
+        all_of = (
+            gettext("The one that needs a place finds")
             if totals.need_place == 1
-            else f"{all_of}{number(totals.need_place)} that need a place find one"
+            else gettext("All ")
+        )
+        strong = (
+            gettext("{all_of} one").format(all_of=all_of)
+            if totals.need_place == 1
+            else gettext("{all_of}{need_place} that need a place find one").format(
+                all_of=all_of, need_place=number(totals.need_place)
+            )
         )
     else:
         ends = [
             f"{number(count)} {word}"
             for count, word in (
-                (totals.waits, "would wait" if totals.waits > 1 else "waits"),
-                (totals.held, "would be held up" if totals.held > 1 else "is held up"),
+                (totals.waits, gettext("would wait") if totals.waits > 1 else "waits"),
+                (
+                    totals.held,
+                    gettext("would be held up") if totals.held > 1 else gettext("is held up"),
+                ),
             )
             if count
         ]
-        of = f"{number(totals.placed)} of {number(totals.need_place)}"
-        strong = f"{of} that need a place {'finds' if totals.placed == 1 else 'find'} one"
-        strong += f"; {' and '.join(ends)}" if ends else ""
+        of = gettext("{placed} of {need_place}").format(
+            placed=number(totals.placed), need_place=number(totals.need_place)
+        )
+        strong = ngettext(
+            "{of} that need a place finds one", "{of} that need a place find one", totals.placed
+        ).format(of=of)
+        strong += f"; {gettext(' and ').join(ends)}" if ends else ""
     rest = _ends_below(totals.end_below, hurt)
     is_cut = result.ending in (RehearsalEnd.TIME, RehearsalEnd.EVALUATIONS)
     tone = "blocked" if without or totals.end_below or is_cut else "complete"
@@ -134,16 +135,20 @@ def sentence(result: Rehearsed) -> RehearsedSentence:
 
 def _ends_below(count: int, hurt: Sequence[RehearsedGroup]) -> str:
     if not count:
-        return "No group of a job ends below its count."
+        return gettext("No group of a job ends below its count.")
     named = [
-        f"{_group_name(group)} with {number(group.after)} of {number(group.count)}"
+        gettext("{group_name} with {after} of {count}").format(
+            group_name=_group_name(group), after=number(group.after), count=number(group.count)
+        )
         for group in hurt[:_NAMED]
     ]
     more = count - len(named)
     if more and named:
-        named.append(f"{number(more)} more")
+        named.append(count_of(more, "{count} more", "{count} more"))
     verb = "ends" if count == 1 else "end"
-    told = f"{count_of(count, 'group')} {verb} below {'its' if count == 1 else 'their'} count"
+    told = ngettext(
+        "{group} {verb} below its count", "{group} {verb} below their count", count
+    ).format(group=count_of(count, "{count} group", "{count} groups"), verb=verb)
     return f"{told}: {one_of(named, 'and')}." if named else f"{told}."
 
 
@@ -157,34 +162,50 @@ def sums(result: Rehearsed) -> list[RehearsedSum]:
     others = [
         f"{number(count)} {word}"
         for count, word in (
-            (totals.finishes, "left to finish"),
+            (totals.finishes, gettext("left to finish")),
             (totals.stopped, "stop"),
-            (totals.updated, "stay, changed"),
+            (totals.updated, gettext("stay, changed")),
         )
         if count
     ]
     kept = number(totals.end_below) if totals.end_below else "none"
-    below = f"{kept} of them in the end" if totals.fall_below else ""
+    below = gettext("{kept} of them in the end").format(kept=kept) if totals.fall_below else ""
     return [
-        RehearsedSum("Need a place", number(totals.need_place), ", ".join(others)),
+        RehearsedSum(gettext("Need a place"), number(totals.need_place), ", ".join(others)),
         RehearsedSum(
-            "Find a place", number(totals.placed),
-            f"on {count_of(totals.destinations, 'node')}" if totals.placed else "",
+            gettext("Find a place"),
+            number(totals.placed),
+            gettext("on {node}").format(
+                node=count_of(totals.destinations, "{count} node", "{count} nodes")
+            )
+            if totals.placed
+            else "",
         ),
         RehearsedSum(
-            "Wait", number(totals.waits + totals.held),
-            f"{number(totals.held)} of them held up" if totals.held else "",
+            "Wait",
+            number(totals.waits + totals.held),
+            gettext("{held} of them held up").format(held=number(totals.held))
+            if totals.held
+            else "",
             "blocked" if totals.waits + totals.held else "",
         ),
         RehearsedSum(
-            "Groups below their count", number(totals.fall_below), below,
+            gettext("Groups below their count"),
+            number(totals.fall_below),
+            below,
             "blocked" if totals.fall_below else "",
         ),
         RehearsedSum(
-            "Until all is calm", span(result.lasts),
-            f"{count_of(totals.evaluations, 'evaluation')} of {count_of(totals.jobs, 'job')}",
+            gettext("Until all is calm"),
+            span(result.lasts),
+            gettext("{evaluation} of {job}").format(
+                evaluation=count_of(
+                    totals.evaluations, "{count} evaluation", "{count} evaluations"
+                ),
+                job=count_of(totals.jobs, "{count} job", "{count} jobs"),
+            ),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def notes(result: Rehearsed) -> list[str]:
@@ -213,7 +234,9 @@ def _group_line(
     is_hidden = group.job_id == HIDDEN
     waits = group.waits + group.held
     at_once = (
-        f"drained {number(group.max_parallel)} at once" if group.max_parallel and moves else ""
+        gettext("drained {max_parallel} at once").format(max_parallel=number(group.max_parallel))
+        if group.max_parallel and moves
+        else ""
     )
     return RehearsedGroupLine(
         value=group,
@@ -223,7 +246,7 @@ def _group_line(
         end=_of(group.after, group.count),
         why=_reason(group.waiting) if waits else "",
         why_node=group.waiting if waits and group.waiting and group.waiting.node_id else None,
-        done=f"{number(waits)} wait" if waits else span(group.done_at),
+        done=gettext("{waits} wait").format(waits=number(waits)) if waits else span(group.done_at),
         at_once=at_once,
         # Of groups that are not told apart no one has moves of its own.
         bars=() if is_hidden else _bars(moves, result.lasts, has_waits=bool(waits)),
@@ -277,7 +300,7 @@ def _allocation_line(each: RehearsedAllocation) -> RehearsedAllocationLine:
         next_best = f"{each.next_node_name} {each.next_score:.2f}"
     why = _reason(waiting) if waiting else ""
     if each.preempted_by:
-        why = "pushed out by work of a higher priority"
+        why = gettext("pushed out by work of a higher priority")
     return RehearsedAllocationLine(
         value=each,
         is_hidden=each.job_id == HIDDEN,
@@ -301,12 +324,18 @@ def _moved(each: RehearsedAllocation) -> str:
 def _reason(waiting: WaitReason | None) -> str:
     """What lacks, and by how much on the node that lacks least (which the page links)."""
     if waiting is None:
-        return "its turn did not come"
+        return gettext("its turn did not come")
     word = dimension_word(waiting.reason) if waiting.reason else waiting.text
     if waiting.missing and waiting.node_name:
         unit = {"cpu": "MHz", "memory": "MiB"}.get(waiting.reason, "")
-        return f"{word}: short by {number(waiting.missing)}{' ' + unit if unit else ''} on"
-    return f"{word}: nearest is" if waiting.node_name else word or "no node takes it"
+        return gettext("{word}: short by {missing}{part} on").format(
+            word=word, missing=number(waiting.missing), part=" " + unit if unit else ""
+        )
+    return (
+        gettext("{word}: nearest is").format(word=word)
+        if waiting.node_name
+        else word or gettext("no node takes it")
+    )
 
 
 def node_lines(result: Rehearsed) -> list[RehearsedNode]:
@@ -315,68 +344,8 @@ def node_lines(result: Rehearsed) -> list[RehearsedNode]:
 
 
 def _of(some: int, count: int) -> str:
-    return f"{number(some)} of {number(count)}"
+    return gettext("{some} of {count}").format(some=number(some), count=number(count))
 
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
-
-
-def change_told(change: ScenarioChange) -> str:
-    """One change in words."""
-    match change:
-        case AddNodes(like=like, count=count):
-            return f"Add {count_of(count, 'node')} like {like}"
-        case RunJob(job=job):
-            return f"Register job {job.id}"
-        case StopJob(key=key):
-            return f"Stop job {key.job_id} in {key.namespace}"
-        case ScaleJob(key=key, group=group, count=count):
-            return f"Scale {key.job_id}{'.' + group if group else ''} to {number(count)}"
-        case ChangeSettings():
-            return f"Change the scheduler: {_settings(change)}"
-        case ChangeQuota(name=name, limits=limits):
-            told = ", ".join(f"{wire_name(key)} {number(value)}" for key, value in limits.items())
-            return f"Change quota {name}: {told}"
-        case _:
-            return _nodes_told(change)
-
-
-def _nodes_told(change: DrainNodes | LoseNodes | PurgeNodes | MarkNodes) -> str:
-    """What is done to nodes, in words."""
-    nodes = _choice(change.nodes)
-    match change:
-        case DrainNodes(deadline=deadline, at_once=at_once):
-            how = "by force, at once" if deadline < 0 else _deadline(deadline)
-            left = ", system jobs left running" if change.ignore_system_jobs else ""
-            pace = f", {number(at_once)} at a time" if at_once else ""
-            return f"Drain {nodes}, {how}{left}{pace}"
-        case MarkNodes(eligibility=eligibility):
-            return f"Set {nodes} {eligibility.value}"
-        case PurgeNodes():
-            return f"Purge {nodes}"
-        case _:
-            return f"Lose {nodes}"
-
-
-def _deadline(deadline: int) -> str:
-    return f"deadline {span(deadline)}" if deadline else "without a deadline"
-
-
-def _settings(change: ChangeSettings) -> str:
-    parts = [f"algorithm {change.algorithm}"] if change.algorithm else []
-    for word, value in (
-        ("services preempt", change.service_preempts),
-        ("batch jobs preempt", change.batch_preempts),
-        ("memory is oversubscribed", change.memory_oversubscription),
-    ):
-        if value is not None:
-            parts.append(f"{word}: {'yes' if value else 'no'}")
-    return ", ".join(parts)
-
-
-def _choice(choice: NodeChoice) -> str:
-    if choice.node_ids:
-        return count_of(len(choice.node_ids), "node")
-    share = f"{choice.share} % of " if choice.share < WHOLE else ""
-    return f"{share}nodes with {choice.filter}"

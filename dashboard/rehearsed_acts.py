@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from cluster.page_addresses import job_url
 from cluster.rehearsal.scenario import (
@@ -86,7 +87,7 @@ def act_of(scenario: Scenario, access: Access) -> OfferedAct | None:
 
 def _stop(key: JobKey, word: str) -> OfferedAct:
     return OfferedAct(
-        verb=f"{word.capitalize()} job",
+        verb=gettext("{capitalize} job").format(capitalize=word.capitalize()),
         url=reverse(f"job-{word}"),
         fields=(("namespace", key.namespace), ("job", key.job_id)),
         back=job_url(key),
@@ -96,7 +97,7 @@ def _stop(key: JobKey, word: str) -> OfferedAct:
 
 def _scale(key: JobKey, group: str, count: int) -> OfferedAct:
     return OfferedAct(
-        verb=f"Scale {group} to {count}",
+        verb=gettext("Scale {group} to {count}").format(group=group, count=count),
         url=reverse("job-scale"),
         fields=(
             ("namespace", key.namespace),
@@ -114,12 +115,12 @@ def _scale(key: JobKey, group: str, count: int) -> OfferedAct:
 def _of_node(change: MarkNodes) -> OfferedAct:
     ids = change.nodes.node_ids
     return OfferedAct(
-        verb=f"Set {change.eligibility.value}",
+        verb=gettext("Set {eligibility}").format(eligibility=change.eligibility.value),
         url=reverse("node-eligibility", args=ids),
         fields=(("eligibility", change.eligibility.value),),
         ends=change.eligibility is NodeEligibility.INELIGIBLE,
         back=reverse("node", args=ids),
-        back_word="the node",
+        back_word=gettext("the node"),
     )
 
 

@@ -5,6 +5,8 @@ In: a result as its reader may know it. Out: lines for a template; every number 
 
 from typing import NamedTuple
 
+from django.utils.translation import gettext
+
 from cluster.rehearsal.result import RehearsalEnd, Rehearsed, RehearsedGroup, RehearsedPace
 from cluster.rehearsal.wire import HIDDEN
 from dashboard.wording import count_of, number, span
@@ -50,9 +52,9 @@ def pace_lines(result: Rehearsed) -> list[PaceLine]:
     for pace in result.paces:
         notes = []
         if pace in known and some_wait and not _without(pace):
-            notes.append("nobody waits")
+            notes.append(gettext("nobody waits"))
         if pace in known and len(known) > 1 and pace.lasts == min(spans) != sorted(spans)[1]:
-            notes.append("quickest")
+            notes.append(gettext("quickest"))
         lines.append(_line(pace, ", ".join(notes)))
     return lines
 
@@ -65,16 +67,29 @@ def _without(pace: RehearsedPace) -> int:
 def _line(pace: RehearsedPace, note: str) -> PaceLine:
     hurt, without = pace.lowest, _without(pace)
     below = [
-        f"{count_of(count, 'group')} {word}"
-        for count, word in ((pace.fall_below, "on the way"), (pace.end_below, "in the end"))
+        told
+        for count, told in (
+            (
+                pace.fall_below,
+                count_of(pace.fall_below, "{count} group on the way", "{count} groups on the way"),
+            ),
+            (
+                pace.end_below,
+                count_of(pace.end_below, "{count} group in the end", "{count} groups in the end"),
+            ),
+        )
         if count
     ]
     return PaceLine(
         at_once=pace.at_once,
-        word=f"{number(pace.at_once)} at a time" if pace.at_once else "all together",
+        word=gettext("{count} at a time").format(count=number(pace.at_once))
+        if pace.at_once
+        else gettext("all together"),
         note=note,
         is_cut=pace.ending in _CUT,
-        placed=f"{number(pace.placed)} of {number(pace.need_place)}",
+        placed=gettext("{count} of {wanted}").format(
+            count=number(pace.placed), wanted=number(pace.need_place)
+        ),
         waits=number(without) if without else "",
         moved_again=number(pace.moved_again) if pace.moved_again else "",
         lowest=_lowest(hurt) if hurt is not None else "",
@@ -85,5 +100,7 @@ def _line(pace: RehearsedPace, note: str) -> PaceLine:
 
 def _lowest(group: RehearsedGroup) -> str:
     is_hidden = group.job_id == HIDDEN
-    name = "a job you may not read" if is_hidden else f"{group.job_id}.{group.task_group}"
-    return f"{name} {number(group.lowest)} of {number(group.count)}"
+    name = gettext("a job you may not read") if is_hidden else f"{group.job_id}.{group.task_group}"
+    return gettext("{name} {count} of {wanted}").format(
+        name=name, count=number(group.lowest), wanted=number(group.count)
+    )

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.operations.errors import Conflict, NotFound, OperationRefused
 from cluster.operations.rehearsals import NOT_FOUND, cancel_rehearsal
@@ -48,7 +49,7 @@ def end_open_rehearsal(store: StoreAccess, rehearsal_id: str, *, by: Caller, now
     if row is None:
         raise NotFound(NOT_FOUND)
     if row.has_ended:
-        raise Conflict(f"it is {row.status.value} already")
+        raise Conflict(gettext("it is {status} already").format(status=row.status.value))
     cancel_rehearsal(store, rehearsal_id, by=by, now=now)
 
 
@@ -65,7 +66,12 @@ async def rehearse_act(
             ask_to_rehearse, [change], by=viewer.caller, now=viewer.now, ids=ids
         )
     except OperationRefused as refusal:
-        note_refusal(request, viewer.caller, refusal, act._replace(words=f"rehearse: {act.words}"))
-        messages.error(request, f"Not rehearsed: {refusal}")
+        note_refusal(
+            request,
+            viewer.caller,
+            refusal,
+            act._replace(words=f"rehearse: {act.words}"),
+        )
+        messages.error(request, gettext("Not rehearsed: {refusal}").format(refusal=refusal))
         return redirect(back)
     return redirect("rehearsal", asked.id)

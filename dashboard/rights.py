@@ -7,6 +7,7 @@ whether it may be in any namespace, then for the namespace of what was found (ac
 from collections.abc import Callable, Mapping
 
 import msgspec
+from django.utils.translation import gettext_noop
 
 from scheduler.access.access import EVERY_NAMESPACE, Access
 
@@ -66,60 +67,68 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 NODE_WRITE, NODE_READ = "node:write", "node:read"
 QUOTA_READ = "quota:read"
 
-EVERYBODY = Right(word="", told="open this page", holds=lambda _: True)
-LOOK = somewhere("look at jobs", "read-job")
-READ_NODES = Right(word=NODE_READ, told="look at nodes", holds=lambda access: access.reads("node"))
+EVERYBODY = Right(word="", told=gettext_noop("open this page"), holds=lambda _: True)
+LOOK = somewhere(gettext_noop("look at jobs"), "read-job")
+READ_NODES = Right(
+    word=NODE_READ, told=gettext_noop("look at nodes"), holds=lambda access: access.reads("node")
+)
 WRITE_NODES = Right(
-    word=NODE_WRITE, told="change nodes", holds=lambda access: access.writes("node")
+    word=NODE_WRITE, told=gettext_noop("change nodes"), holds=lambda access: access.writes("node")
 )
 LOOK_OR_NODES = Right(
     word="read-job",
-    told="look at the cluster",
+    told=gettext_noop("look at the cluster"),
     holds=lambda access: LOOK.holds(access) or READ_NODES.holds(access),
 )
 EVERYTHING = Right(
-    word="management", told="do everything", holds=lambda access: access.is_management
+    word="management",
+    told=gettext_noop("do everything"),
+    holds=lambda access: access.is_management,
 )
 #: A capsule holds every node and all work on them.
 WHOLE_RECORD = Right(
-    word="read-job and node:read everywhere",
-    told="take a capsule along",
+    word=gettext_noop("read-job and node:read everywhere"),
+    told=gettext_noop("take a capsule along"),
     holds=lambda access: reads_everywhere(access) and access.reads("node"),
 )
 
 
 #: Every job, evaluation and allocation there is.
 ALL_WORK = Right(
-    word="read-job in every namespace",
-    told="look at all work",
+    word=gettext_noop("read-job in every namespace"),
+    told=gettext_noop("look at all work"),
     holds=reads_everywhere,
 )
 #: Each path is asked for by itself.
 SOME_VARIABLES = Right(
-    word="a rule on variables",
-    told="look at variables",
+    word=gettext_noop("a rule on variables"),
+    told=gettext_noop("look at variables"),
     holds=lambda access: access.has_any_variable(EVERY_NAMESPACE),
 )
-LOOK_AT_VOLUMES = somewhere("look at volumes", "host-volume-read")
+LOOK_AT_VOLUMES = somewhere(gettext_noop("look at volumes"), "host-volume-read")
 READ_OPERATOR = Right(
-    word="operator:read", told="look inside", holds=lambda access: access.reads("operator")
+    word="operator:read",
+    told=gettext_noop("look inside"),
+    holds=lambda access: access.reads("operator"),
 )
 READ_QUOTAS = Right(
-    word=QUOTA_READ, told="look at quotas", holds=lambda access: access.reads("quota")
+    word=QUOTA_READ,
+    told=gettext_noop("look at quotas"),
+    holds=lambda access: access.reads("quota"),
 )
 WRITE_OPERATOR = Right(
     word="operator:write",
-    told="change the scheduler's settings",
+    told=gettext_noop("change the scheduler's settings"),
     holds=lambda access: access.writes("operator"),
 )
 ROTATE_KEYS = Right(
     word="keyring-rotate",
-    told="rotate the root key",
+    told=gettext_noop("rotate the root key"),
     holds=lambda access: access.allows_operator("keyring-rotate"),
 )
 ENTER_ADMIN = Right(
     word=NODE_WRITE,
-    told="enter the admin",
+    told=gettext_noop("enter the admin"),
     holds=lambda access: access.writes("node") or access.writes("operator"),
 )
 
@@ -164,12 +173,12 @@ ROUTES: Mapping[str, Right] = {
     "allocations": LOOK,
     "allocation": LOOK,
     "allocation-usage": LOOK,
-    "allocation-files": _button("read files", "files"),
-    "allocation-file": _button("read files", "files"),
-    "allocation-file-follow": _button("read files", "files"),
-    "allocation-terminal": _button("open terminals", "terminal"),
-    "allocation-logs": _button("read output", "output"),
-    "allocation-output": _button("read output", "output"),
+    "allocation-files": _button(gettext_noop("read files"), "files"),
+    "allocation-file": _button(gettext_noop("read files"), "files"),
+    "allocation-file-follow": _button(gettext_noop("read files"), "files"),
+    "allocation-terminal": _button(gettext_noop("open terminals"), "terminal"),
+    "allocation-logs": _button(gettext_noop("read output"), "output"),
+    "allocation-output": _button(gettext_noop("read output"), "output"),
     "nodes": READ_NODES,
     "node": READ_NODES,
     "node-usage": READ_NODES,
@@ -197,8 +206,8 @@ ROUTES: Mapping[str, Right] = {
     "variable-delete": SOME_VARIABLES,
     "volumes": LOOK_AT_VOLUMES,
     "volume": LOOK_AT_VOLUMES,
-    "volume-new": _button("make volumes", "create-volume"),
-    "volume-delete": _button("delete volumes", "delete-volume"),
+    "volume-new": _button(gettext_noop("make volumes"), "create-volume"),
+    "volume-delete": _button(gettext_noop("delete volumes"), "delete-volume"),
     "access": EVERYTHING,
     "access-policies": EVERYTHING,
     "access-policy": EVERYTHING,
@@ -225,26 +234,26 @@ ROUTES: Mapping[str, Right] = {
     "node-eligibility": WRITE_NODES,
     "drain-cancel": WRITE_NODES,
     "staged-drain-cancel": WRITE_NODES,
-    "job-new": _button("plan and submit jobs", "plan"),
-    "job-check": _button("check job files", "plan"),
-    "job-edit": _button("plan and submit jobs", "plan"),
-    "job-edit-named": _button("plan and submit jobs", "plan"),
-    "job-evaluate": _button("evaluate jobs", "evaluate"),
-    "job-purge": _button("purge jobs", "purge"),
-    "job-start": _button("start jobs", "run"),
-    "job-stop": _button("stop jobs", "stop"),
-    "job-launch": _button("launch periodic jobs", "launch"),
-    "job-dispatch": _button("dispatch jobs", "dispatch"),
-    "job-scale": _button("scale jobs", "scale"),
-    "job-revert": _button("go back to versions of jobs", "revert"),
-    "job-mark-stable": _button("mark versions of jobs as stable", "mark-stable"),
-    "job-tag": _button("tag versions of jobs", "tag"),
-    "job-untag": _button("take tags off versions of jobs", "tag"),
-    "allocation-restart": _button("restart allocations", "restart-allocation"),
-    "allocation-stop": _button("stop allocations", "stop-allocation"),
-    "deployment-fail": _button("fail rollouts", "fail"),
-    "deployment-pause": _button("pause rollouts", "pause"),
-    "deployment-promote": _button("promote canaries", "promote"),
+    "job-new": _button(gettext_noop("plan and submit jobs"), "plan"),
+    "job-check": _button(gettext_noop("check job files"), "plan"),
+    "job-edit": _button(gettext_noop("plan and submit jobs"), "plan"),
+    "job-edit-named": _button(gettext_noop("plan and submit jobs"), "plan"),
+    "job-evaluate": _button(gettext_noop("evaluate jobs"), "evaluate"),
+    "job-purge": _button(gettext_noop("purge jobs"), "purge"),
+    "job-start": _button(gettext_noop("start jobs"), "run"),
+    "job-stop": _button(gettext_noop("stop jobs"), "stop"),
+    "job-launch": _button(gettext_noop("launch periodic jobs"), "launch"),
+    "job-dispatch": _button(gettext_noop("dispatch jobs"), "dispatch"),
+    "job-scale": _button(gettext_noop("scale jobs"), "scale"),
+    "job-revert": _button(gettext_noop("go back to versions of jobs"), "revert"),
+    "job-mark-stable": _button(gettext_noop("mark versions of jobs as stable"), "mark-stable"),
+    "job-tag": _button(gettext_noop("tag versions of jobs"), "tag"),
+    "job-untag": _button(gettext_noop("take tags off versions of jobs"), "tag"),
+    "allocation-restart": _button(gettext_noop("restart allocations"), "restart-allocation"),
+    "allocation-stop": _button(gettext_noop("stop allocations"), "stop-allocation"),
+    "deployment-fail": _button(gettext_noop("fail rollouts"), "fail"),
+    "deployment-pause": _button(gettext_noop("pause rollouts"), "pause"),
+    "deployment-promote": _button(gettext_noop("promote canaries"), "promote"),
 }
 #: By the kind of a topic; of a namespace's things the namespace is asked for as well.
 TOPICS: Mapping[str, Right] = {
@@ -282,7 +291,7 @@ ADMIN_ACTIONS: Mapping[str, Right] = {
     "set_eligible": WRITE_NODES,
     "set_ineligible": WRITE_NODES,
     "purge_selected": WRITE_NODES,
-    "stop_selected": _button("stop jobs", "stop"),
+    "stop_selected": _button(gettext_noop("stop jobs"), "stop"),
     "test_selected": WRITE_OPERATOR,
 }
 #: Parts of the site beyond our own addresses.

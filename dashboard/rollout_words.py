@@ -5,6 +5,8 @@ In: how far deployments are, versions of their job. Out: words, made of counts. 
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext, gettext_noop, ngettext
+
 from dashboard.needs import is_stuck
 from dashboard.phases import at_a_time
 from dashboard.rollouts import RolloutProgress, of_wanted
@@ -17,7 +19,11 @@ from scheduler.structs.job import Job
 _NAMED = 3
 #: In this order in the list: what needs a person, what moves, what rests.
 _RANKS = ("stuck", "canary", "unhealthy", "running", "blocked", "pending", "paused")
-_WORDS = {"stuck": "stuck", "canary": "canaries wait", "unhealthy": "unhealthy"}
+_WORDS = {
+    "stuck": gettext_noop("stuck"),
+    "canary": gettext_noop("canaries wait"),
+    "unhealthy": gettext_noop("unhealthy"),
+}
 
 
 def standing_of(progress: RolloutProgress, now: int) -> str:
@@ -34,7 +40,7 @@ def standing_of(progress: RolloutProgress, now: int) -> str:
 
 def standing_word(standing: str) -> str:
     """What stands beside the icon, where the label's own word does not say it."""
-    return _WORDS.get(standing, "")
+    return gettext(_WORDS.get(standing, ""))
 
 
 def rank_of(standing: str) -> int:
@@ -45,17 +51,19 @@ def rank_of(standing: str) -> int:
 def where_told(progress: RolloutProgress, standing: str) -> str:
     """Where one of many stands, in the words of a cell."""
     healthy = progress.healthy
-    unhealthy = f", {number(progress.unhealthy_count)} unhealthy"
-    beside = unhealthy if progress.unhealthy_count else ""
     if standing == "canary":
-        return f"{canaries_told(progress)}; waits for promotion"
+        return gettext("{canaries}; waits for promotion").format(canaries=canaries_told(progress))
     if standing == "stuck":
-        return f"no progress: {healthy}{beside}"
-    if standing == "paused":
-        return f"paused: {healthy}{beside}"
-    if unpromoted(progress):
-        return f"{canaries_told(progress)}{beside}"
-    return f"{healthy}{beside}"
+        told = gettext("no progress: {healthy}").format(healthy=healthy)
+    elif standing == "paused":
+        told = gettext("paused: {healthy}").format(healthy=healthy)
+    else:
+        told = canaries_told(progress) if unpromoted(progress) else healthy
+    if not progress.unhealthy_count:
+        return told
+    return gettext("{told}, {count} unhealthy").format(
+        told=told, count=number(progress.unhealthy_count)
+    )
 
 
 def unpromoted(progress: RolloutProgress) -> bool:
@@ -74,7 +82,9 @@ def canaries_told(progress: RolloutProgress) -> str:
     ]
     wanted = sum(group.state.desired_canaries for group in groups)
     healthy = sum(group.canaries_healthy for group in groups)
-    return f"{number(healthy)} of {count_of(wanted, 'canary', 'canaries')} healthy"
+    return ngettext(
+        "{healthy} of {count} canary healthy", "{healthy} of {count} canaries healthy", wanted
+    ).format(healthy=number(healthy), count=number(wanted))
 
 
 def list_sentence(standings: Sequence[tuple[str, RolloutProgress]]) -> tuple[str, str]:
@@ -85,47 +95,56 @@ def list_sentence(standings: Sequence[tuple[str, RolloutProgress]]) -> tuple[str
     moving = len(others) - paused
     rests = []
     if moving:
-        rests.append(f"{number(moving)} {'goes' if moving == 1 else 'go'} on")
+        rests.append(count_of(moving, "{count} goes on", "{count} go on"))
     if paused:
-        rests.append(f"{number(paused)} {'is' if paused == 1 else 'are'} paused")
+        rests.append(count_of(paused, "{count} is paused", "{count} are paused"))
     if not standings:
-        return "No rollout is under way.", ""
+        return gettext("No rollout is under way."), ""
     if not needing:
-        many = count_of(len(standings), "rollout is", "rollouts are")
-        return f"{many} under way", f": {', '.join(rests)}."
-    verb = "rollout needs" if len(needing) == 1 else "rollouts need"
-    named = [
-        f"{item.deployment.job_id} v{item.deployment.job_version} "
-        + ("makes no progress" if word == "stuck" else "has healthy canaries to promote")
-        for word, item in needing[:_NAMED]
-    ]
+        many = count_of(
+            len(standings), "{count} rollout is under way", "{count} rollouts are under way"
+        )
+        return many, f": {', '.join(rests)}."
+    named = [_needing_told(word, item) for word, item in needing[:_NAMED]]
     left = len(needing) - _NAMED
-    named += [f"{number(left)} more"] if left > 0 else []
+    named += [count_of(left, "{count} more", "{count} more")] if left > 0 else []
     after = f" {one_of(rests, 'and')}." if rests else ""
-    return f"{number(len(needing))} {verb} a person", f": {', '.join(named)}.{after}"
+    strong = count_of(
+        len(needing), "{count} rollout needs a person", "{count} rollouts need a person"
+    )
+    return strong, f": {', '.join(named)}.{after}"
+
+
+def _needing_told(word: str, item: RolloutProgress) -> str:
+    told = (
+        gettext("{job} v{version} makes no progress")
+        if word == "stuck"
+        else gettext("{job} v{version} has healthy canaries to promote")
+    )
+    return told.format(job=item.deployment.job_id, version=item.deployment.job_version)
 
 
 def sentence_of(progress: RolloutProgress, standing: str) -> tuple[str, str]:
     """The head of one rollout's page: strong clause and rest."""
-    deployment = progress.deployment
-    description = deployment.status_description.rstrip(".")
-    unhealthy = count_of(progress.unhealthy_count, "allocation is", "allocations are")
-    bad = f"{unhealthy} unhealthy." if progress.unhealthy_count else ""
-    if not deployment.is_active:
-        strong = {DeploymentStatus.SUCCESSFUL: "Done", DeploymentStatus.FAILED: "Failed"}
-        word = strong.get(deployment.status, "Canceled")
-        if deployment.status is DeploymentStatus.SUCCESSFUL:
-            return f"{word}: {progress.healthy}.", ""
-        return f"{word}: {description}." if description else f"{word}.", f"{progress.healthy}."
-    left = sum(group.rest for group in progress.groups)
+    if not progress.deployment.is_active:
+        return _ended_sentence(progress)
+    healthy = progress.healthy
     if standing == "canary":
-        more = f"{count_of(left, 'more follows', 'more follow')} after it." if left else ""
-        rest = f"They wait for a promotion, as long as it takes. {more}".strip()
-        return f"{canaries_told(progress)}.", rest
+        left = sum(group.rest for group in progress.groups)
+        more = count_of(left, "{count} more follows after it.", "{count} more follow after it.")
+        rest = gettext("They wait for a promotion, as long as it takes.")
+        return f"{canaries_told(progress)}.", f"{rest} {more}" if left else rest
     if standing == "paused":
-        return f"Paused: {progress.healthy}.", "Nothing more is replaced until it goes on."
+        told = gettext("Paused: {healthy}.").format(healthy=healthy)
+        return told, gettext("Nothing more is replaced until it goes on.")
+    bad = count_of(
+        progress.unhealthy_count,
+        "{count} allocation is unhealthy.",
+        "{count} allocations are unhealthy.",
+    )
+    bad = bad if progress.unhealthy_count else ""
     if standing == "stuck":
-        return f"No progress: {progress.healthy}.", bad
+        return gettext("No progress: {healthy}.").format(healthy=healthy), bad
     if unpromoted(progress):
         waiting = [
             group.state
@@ -133,30 +152,59 @@ def sentence_of(progress: RolloutProgress, standing: str) -> tuple[str, str]:
             if group.state.desired_canaries and not group.state.promoted
         ]
         by_itself = all(state.auto_promote for state in waiting)
-        then = "promotes them" if not by_itself else ""
-        rest = f"A person {then} once all are." if then else "They promote themselves then."
+        rest = (
+            gettext("They promote themselves then.")
+            if by_itself
+            else gettext("A person promotes them once all are.")
+        )
         return f"{canaries_told(progress)}.", f"{bad} {rest}".strip()
-    return f"{progress.healthy}.", bad
+    return f"{healthy}.", bad
+
+
+def _ended_sentence(progress: RolloutProgress) -> tuple[str, str]:
+    deployment = progress.deployment
+    if deployment.status is DeploymentStatus.SUCCESSFUL:
+        return gettext("Done: {healthy}.").format(healthy=progress.healthy), ""
+    description = deployment.status_description.rstrip(".")
+    has_failed = deployment.status is DeploymentStatus.FAILED
+    if description:
+        told = gettext("Failed: {why}.") if has_failed else gettext("Canceled: {why}.")
+        return told.format(why=description), f"{progress.healthy}."
+    return gettext("Failed.") if has_failed else gettext("Canceled."), f"{progress.healthy}."
 
 
 def promote_told(progress: RolloutProgress, job: Job | None) -> str:
     """What promoting sets going."""
     groups = [group for group in progress.groups if group.name in progress.waiting]
-    parts = [f"{number(group.rest)} of {group.name}" for group in groups if group.rest]
+    parts = [
+        gettext("{count} of {group}").format(count=number(group.rest), group=group.name)
+        for group in groups
+        if group.rest
+    ]
     if not parts:
-        return "Nothing else has to be replaced: the canaries are all there is of their groups."
-    verb = "is" if sum(group.rest for group in groups) == 1 else "are"
+        return gettext(
+            "Nothing else has to be replaced: the canaries are all there is of their groups."
+        )
     pace = at_a_time(progress, job)
-    return f"{' and '.join(parts)} {verb} rolled out next{', ' + pace if pace else ''}."
+    rest = sum(group.rest for group in groups)
+    told = (
+        ngettext("{what} is rolled out next, {pace}.", "{what} are rolled out next, {pace}.", rest)
+        if pace
+        else ngettext("{what} is rolled out next.", "{what} are rolled out next.", rest)
+    )
+    return told.format(what=one_of(parts, "and"), pace=pace)
 
 
 def pause_told(progress: RolloutProgress) -> str:
     """What pausing holds."""
     left = max(progress.wanted_count - progress.healthy_count, 0)
-    told = (
-        f"{number(left)} of {number(progress.wanted_count)} are not healthy yet. " if left else ""
+    told = ngettext(
+        "{count} of {wanted} is not healthy yet.", "{count} of {wanted} are not healthy yet.", left
+    ).format(count=number(left), wanted=number(progress.wanted_count))
+    holds = gettext(
+        "Nothing more is replaced until somebody lets it go on, and no deadline passes."
     )
-    return f"{told}Nothing more is replaced until somebody lets it go on, and no deadline passes."
+    return f"{told} {holds}" if left else holds
 
 
 def goes_back_to(versions: Sequence[Job], deployment_version: int) -> Job | None:
@@ -171,21 +219,28 @@ def goes_back_to(versions: Sequence[Job], deployment_version: int) -> Job | None
 def fail_told(progress: RolloutProgress, versions: Sequence[Job]) -> str:
     """What failing leaves behind."""
     placed = sum(group.state.placed_allocs for group in progress.groups)
-    verb = "was" if placed == 1 else "were"
-    there = f"{count_of(placed, 'allocation')} of this version {verb} placed."
+    there = count_of(
+        placed,
+        "{count} allocation of this version was placed.",
+        "{count} allocations of this version were placed.",
+    )
     if not progress.reverts:
-        return f"{there} Nothing is brought back: what runs stays until the next version."
+        rest = gettext("Nothing is brought back: what runs stays until the next version.")
+        return f"{there} {rest}"
     target = goes_back_to(versions, progress.deployment.job_version)
     if target is None:
-        return f"{there} No other stable version is kept to go back to: what runs stays."
-    newest = versions[0].version
-    return f"{there} v{target.version} is stored again as v{newest + 1} and rolled out instead."
+        rest = gettext("No other stable version is kept to go back to: what runs stays.")
+        return f"{there} {rest}"
+    rest = gettext("v{version} is stored again as v{newest} and rolled out instead.")
+    return f"{there} {rest.format(version=target.version, newest=versions[0].version + 1)}"
 
 
 def ended_told(progress: RolloutProgress) -> str:
     """What happened, in the words of a cell."""
     deployment = progress.deployment
-    healthy = of_wanted(progress.healthy_count, progress.wanted_count, "became healthy")
+    healthy = of_wanted(progress.healthy_count, progress.wanted_count, gettext("became healthy"))
     if deployment.status is DeploymentStatus.SUCCESSFUL:
-        return f"{healthy} healthy" if progress.healthy_count <= progress.wanted_count else healthy
+        if progress.healthy_count > progress.wanted_count:
+            return healthy
+        return gettext("{healthy} healthy").format(healthy=healthy)
     return deployment.status_description or progress.healthy

@@ -5,6 +5,7 @@ In: a deployment. Out: its RolloutProgress. Only tells: promoting and failing ar
 """
 
 import msgspec
+from django.utils.translation import gettext
 
 from dashboard.wording import count_of, number
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
@@ -23,11 +24,20 @@ class GroupProgress(msgspec.Struct, frozen=True, kw_only=True):
         if not state.desired_canaries:
             return ""
         if state.promoted:
-            return f"{number(state.desired_canaries)}, promoted"
-        placed = f"{number(self.canaries_placed)} of {number(state.desired_canaries)} placed"
+            return gettext("{desired_canaries}, promoted").format(
+                desired_canaries=number(state.desired_canaries)
+            )
+        placed = gettext("{canaries_placed} of {desired_canaries} placed").format(
+            canaries_placed=number(self.canaries_placed),
+            desired_canaries=number(state.desired_canaries),
+        )
         if not self.waits_for_promotion:
             return placed
-        return f"{placed}, healthy: {'promoted by itself' if state.auto_promote else 'promote it'}"
+        return (
+            gettext("{placed}, healthy: promoted by itself")
+            if state.auto_promote
+            else gettext("{placed}, healthy: promote it")
+        ).format(placed=placed)
 
     @property
     def placed(self) -> str:
@@ -37,7 +47,9 @@ class GroupProgress(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def healthy(self) -> str:
         """How many became healthy, of how many wanted."""
-        return of_wanted(self.state.healthy_allocs, self.state.desired_total, "became healthy")
+        return of_wanted(
+            self.state.healthy_allocs, self.state.desired_total, gettext("became healthy")
+        )
 
     @property
     def deadline(self) -> int:
@@ -109,7 +121,7 @@ class RolloutProgress(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def healthy_of_wanted(self) -> str:
         """`2 of 5`, of all groups together."""
-        return of_wanted(self.healthy_count, self.wanted_count, "became healthy")
+        return of_wanted(self.healthy_count, self.wanted_count, gettext("became healthy"))
 
     @property
     def deadline(self) -> int:
@@ -142,7 +154,11 @@ class RolloutProgress(msgspec.Struct, frozen=True, kw_only=True):
     def healthy(self) -> str:
         """`2 of 5 healthy`, of all groups together."""
         told = self.healthy_of_wanted
-        return f"{told} healthy" if self.healthy_count <= self.wanted_count else told
+        return (
+            gettext("{told} healthy").format(told=told)
+            if self.healthy_count <= self.wanted_count
+            else told
+        )
 
     @property
     def reverts(self) -> bool:
@@ -154,10 +170,16 @@ class RolloutProgress(msgspec.Struct, frozen=True, kw_only=True):
         """What the head of the page says while it is under way; empty when it is over."""
         if not self.deployment.is_active:
             return ""
-        version = f"Version {self.deployment.job_version} rolls out"
+        version = gettext("Version {job_version} rolls out").format(
+            job_version=self.deployment.job_version
+        )
         if self.waiting:
-            wait = count_of(self.waiting_canaries, "healthy canary waits", "healthy canaries wait")
-            return f"{version}: {wait} to be promoted."
+            wait = count_of(
+                self.waiting_canaries,
+                "{count} healthy canary waits",
+                "{count} healthy canaries wait",
+            )
+            return gettext("{version}: {wait} to be promoted.").format(version=version, wait=wait)
         return f"{version}: {self.healthy}."
 
 
@@ -172,5 +194,7 @@ def progress_of(deployment: Deployment) -> RolloutProgress:
 def of_wanted(count: int, wanted: int, done: str) -> str:
     """`2 of 5`; of more than are wanted both are told: `6 placed, 2 wanted`."""
     if count <= wanted:
-        return f"{number(count)} of {number(wanted)}"
-    return f"{number(count)} {done}, {number(wanted)} wanted"
+        return gettext("{count} of {wanted}").format(count=number(count), wanted=number(wanted))
+    return gettext("{count} {done}, {wanted} wanted").format(
+        count=number(count), done=done, wanted=number(wanted)
+    )

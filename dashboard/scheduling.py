@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from cluster.store.leader_news import LeaderNews
 from dashboard.wording import age, count_of, number, one_of, span
@@ -23,10 +24,15 @@ LONG = 2.0
 _NAMED = 2
 #: From which step to which a phase lasts.
 _PHASES = (
-    ("Waits in the queue", "pending", Step.ENQUEUED, Step.DEQUEUED),
-    ("Thinks", "scheduling", Step.DEQUEUED, Step.PLAN_SUBMITTED),
-    ("Plan is checked and written", "applying", Step.PLAN_SUBMITTED, Step.PLAN_ANSWERED),
-    ("Ends", "complete", Step.PLAN_ANSWERED, Step.COMPLETE),
+    (gettext_noop("Waits in the queue"), "pending", Step.ENQUEUED, Step.DEQUEUED),
+    (gettext_noop("Thinks"), "scheduling", Step.DEQUEUED, Step.PLAN_SUBMITTED),
+    (
+        gettext_noop("Plan is checked and written"),
+        "applying",
+        Step.PLAN_SUBMITTED,
+        Step.PLAN_ANSWERED,
+    ),
+    (gettext_noop("Ends"), "complete", Step.PLAN_ANSWERED, Step.COMPLETE),
 )
 
 
@@ -90,31 +96,40 @@ def flow_of(news: LeaderNews | None, plans: Counter[str]) -> tuple[FlowCount, ..
             "delayed": broker.total_waiting, "hand": broker.total_unacked,
             "plans": news.stats.plan_queue_depth + news.stats.plans_taken,
         }  # fmt: skip
+    checked = gettext("plans that wait or are being checked")
     rows = (
-        ("waiting", "waiting", "pending", "pending", "for another evaluation of their job"),
-        ("ready", "ready", "pending", "pending", "for a worker"),
-        ("delayed", "delayed", "delayed", "delayed", "for their time, or after a failure"),
-        ("hand", "in hand", "scheduling", "scheduling", "of workers"),
-        ("plans", "plan queue", "applying", "applying", "plans that wait or are being checked"),
+        ("waiting", gettext("waiting"), "pending", gettext("for another evaluation of their job")),
+        ("ready", gettext("ready"), "pending", gettext("for a worker")),
+        ("delayed", gettext("delayed"), "delayed", gettext("for their time, or after a failure")),
+        ("hand", gettext("in hand"), "scheduling", gettext("of workers")),
+        ("plans", gettext("plan queue"), "applying", checked),
     )
     flow = [
         FlowCount(
-            key=key, word=word, tone=tone, icon=icon, what=what,
+            key=key, word=word, tone=tone, icon=tone, what=what,
             count=number(told[key]) if key in told else "",
         )
-        for key, word, tone, icon, what in rows
+        for key, word, tone, what in rows
     ]  # fmt: skip
     return (
         *flow,
         FlowCount(
-            key="applied", word="applied", tone="complete", icon="complete",
-            what="recent plans, whole", count=number(plans["whole"]),
+            key="applied",
+            word="applied",
+            tone="complete",
+            icon="complete",
+            what=gettext("recent plans, whole"),
+            count=number(plans["whole"]),
         ),
         FlowCount(
-            key="part", word="in part", tone="exhausted", icon="blocked",
-            what="recent plans of which nodes refused something", count=number(plans["part"]),
+            key="part",
+            word=gettext("in part"),
+            tone="exhausted",
+            icon="blocked",
+            what=gettext("recent plans of which nodes refused something"),
+            count=number(plans["part"]),
         ),
-    )  # fmt: skip
+    )
 
 
 def plans_of(steps: Iterable[LifecycleStep]) -> Counter[str]:
@@ -135,7 +150,7 @@ def phase_times(steps: Sequence[LifecycleStep]) -> tuple[PhaseTime, ...]:
         before = step
     return tuple(
         PhaseTime(
-            word=word, tone=tone, runs=len(spans[word]),
+            word=gettext(word), tone=tone, runs=len(spans[word]),
             median=_rank(spans[word], 50), p95=_rank(spans[word], 95),
         )
         for word, tone, *_ in _PHASES
@@ -182,9 +197,9 @@ def worker_lines(
 
 def _doing(step: LifecycleStep | None, seconds: float, *, begun: bool) -> tuple[str, str, str]:
     if step is not None and step.step is Step.PLAN_SUBMITTED:
-        return "waits for its plan", "applying", "applying"
+        return gettext("waits for its plan"), "applying", "applying"
     if seconds >= LONG:
-        return "thinks for long", "blocked", "blocked"
+        return gettext("thinks for long"), "blocked", "blocked"
     return ("thinks", "scheduling", "scheduling") if begun else ("begins", "pending", "pending")
 
 
@@ -206,16 +221,27 @@ def _waiting_line(
     trigger: str, found: Sequence[Evaluation], namespaces: frozenset[str] | None
 ) -> WaitingLine:
     low, high = min(item.priority for item in found), max(item.priority for item in found)
-    priorities = str(low) if low == high else f"{low} to {high}"
+    priorities = str(low) if low == high else gettext("{low} to {high}").format(low=low, high=high)
     seen = [item.job_id for item in found if namespaces is None or item.namespace in namespaces]
     jobs = list(dict.fromkeys(seen))
     left = len({item.job_key for item in found}) - min(len(jobs), _NAMED)
     named = jobs[:_NAMED]
-    more = [count_of(left, "more job" if named else "job")] if left > 0 else []
+    more = (
+        [
+            count_of(left, "{count} more job", "{count} more jobs")
+            if named
+            else count_of(left, "{count} job", "{count} jobs")
+        ]
+        if left > 0
+        else []
+    )
     return WaitingLine(
         trigger=trigger,
         count=len(found),
-        told=f"{count_of(len(found), 'evaluation')}, priority {priorities}",
+        told=gettext("{evaluation}, priority {priorities}").format(
+            evaluation=count_of(len(found), "{count} evaluation", "{count} evaluations"),
+            priorities=priorities,
+        ),
         jobs=one_of([*named, *more], "and"),
         oldest=min(item.create_time for item in found),
     )
@@ -226,43 +252,68 @@ def sentence_of_scheduler(
 ) -> tuple[str, str]:
     """Strong clause and rest."""
     pending = open_counts.get("pending", 0)
-    wait = count_of(pending, "evaluation waits", "evaluations wait")
+    wait = count_of(pending, "{count} evaluation waits", "{count} evaluations wait")
     blocked = open_counts.get("blocked", 0)
-    short = f"{number(blocked)} more {'waits' if blocked == 1 else 'wait'} for free capacity."
+    short = ngettext(
+        "{blocked} more waits for free capacity.",
+        "{blocked} more wait for free capacity.",
+        blocked,
+    ).format(blocked=number(blocked))
     rest = short if blocked else ""
     if settings.pause_eval_broker:
-        return "Paused: no evaluation is taken.", f"{wait} in the record. {rest}".strip()
+        return gettext("Paused: no evaluation is taken."), gettext(
+            "{wait} in the record. {rest}"
+        ).format(wait=wait, rest=rest).strip()
     if news is None:
         return (
-            "No leader answers.",
-            f"What its memory holds is not known; in the record {wait}. {rest}".strip(),
+            gettext("No leader answers."),
+            gettext("What its memory holds is not known; in the record {wait}. {rest}")
+            .format(wait=wait, rest=rest)
+            .strip(),
         )
     stats = news.stats
-    workers = count_of(stats.worker_processes, "worker")
+    workers = count_of(stats.worker_processes, "{count} worker", "{count} workers")
     at_work = stats.busy_worker_processes
     is_one = 1 in (at_work, stats.worker_processes)
-    busy = f"{number(at_work)} of {workers} {'works' if is_one else 'work'}."
-    stale = f" This is as of {age(news.at, now)} ago." if now - news.at > FRESH else ""
+    busy = (
+        gettext("{at_work} of {workers} works.")
+        if is_one
+        else gettext("{at_work} of {workers} work.")
+    ).format(at_work=number(at_work), workers=workers)
+    stale = (
+        gettext(" This is as of {at} ago.").format(at=age(news.at, now))
+        if now - news.at > FRESH
+        else ""
+    )
     queued = stats.broker.total_ready + stats.broker.total_pending
     if not stats.worker_processes:
         # Who has nothing to do sleeps, and is not heard of until the leader calls.
-        busy = "No worker has come for it yet." if queued else "The workers sleep."
+        busy = (
+            gettext("No worker has come for it yet.") if queued else gettext("The workers sleep.")
+        )
     if not queued and not stats.broker.total_unacked:
-        return "Nothing waits in the queue.", f"{busy} {rest}".strip() + stale
-    strong = f"{count_of(queued, 'evaluation waits', 'evaluations wait')} in the queue."
+        return gettext("Nothing waits in the queue."), f"{busy} {rest}".strip() + stale
+    strong = gettext("{evaluations} in the queue.").format(
+        evaluations=count_of(queued, "{count} evaluation waits", "{count} evaluations wait")
+    )
     return strong, f"{busy} {rest}".strip() + stale
 
 
 def pause_told(news: LeaderNews | None, open_counts: Mapping[str, int]) -> str:
     """What pausing does."""
     pending = open_counts.get("pending", 0)
-    wait = count_of(pending, "open evaluation waits", "open evaluations wait")
+    wait = count_of(pending, "{count} open evaluation waits", "{count} open evaluations wait")
     held = news.stats.broker.total_unacked if news is not None else 0
-    given_up = f" {number(held)} in hand {'is' if held == 1 else 'are'} given up and taken again."
-    return (
-        f"{wait}, and so does everything submitted from now on, until it goes on."
-        f"{given_up if held else ''} Tasks that run are not touched; what is lost is not replaced."
-    )
+    given_up = ngettext(
+        " {held} in hand is given up and taken again.",
+        " {held} in hand are given up and taken again.",
+        held,
+    ).format(held=number(held))
+    return gettext(
+        "{wait}, and so does everything submitted from now on, until it goes "
+        "on.{given_up} Tasks that run are not touched; what is lost is not "
+        "replaced."
+    ).format(wait=wait, given_up=given_up if held else "")
 
 
 def preemption_told(settings: SchedulerSettings) -> tuple[str, str]:
@@ -274,4 +325,6 @@ def preemption_told(settings: SchedulerSettings) -> tuple[str, str]:
     }  # fmt: skip
     may = [kind for kind, allowed in kinds.items() if allowed]
     not_for = [kind for kind, allowed in kinds.items() if not allowed]
-    return ", ".join(may) or "none", f"not {one_of(not_for, 'or')}" if not_for else "for all types"
+    return ", ".join(may) or "none", gettext("not {not_for}").format(
+        not_for=one_of(not_for, "or")
+    ) if not_for else gettext("for all types")

@@ -5,6 +5,8 @@ In: nothing. Out: the words themselves. A test holds them to the tables that the
 
 from django.utils.translation import gettext_noop
 
+from dashboard.texts import plural
+
 #: Of `labels`, `queries.list_kinds`, `stories.names` and the tabs of evaluations.
 TABLE_TEXTS = (
     gettext_noop(
@@ -210,4 +212,69 @@ TABLE_TEXTS = (
     gettext_noop("waits for its turn"),
     gettext_noop("warning"),
     gettext_noop("went back"),
+)
+#: What templates count with `counted`.
+COUNTED_TEXTS = (
+    plural("{count} allocation", "{count} allocations"),
+    plural("{count} byte", "{count} bytes"),
+    plural("{count} canary", "{count} canaries"),
+    plural("{count} change", "{count} changes"),
+    plural("{count} class", "{count} classes"),
+    plural("{count} evaluation", "{count} evaluations"),
+    plural("{count} evaluation waits", "{count} evaluations wait"),
+    plural("{count} event", "{count} events"),
+    plural("{count} group", "{count} groups"),
+    plural("{count} idle stretch", "{count} idle stretches"),
+    plural("{count} job", "{count} jobs"),
+    plural("{count} join token is open", "{count} join tokens are open"),
+    plural("{count} key", "{count} keys"),
+    plural("{count} more", "{count} more"),
+    plural("{count} more allocation", "{count} more allocations"),
+    plural("{count} more change", "{count} more changes"),
+    plural("{count} more evaluation", "{count} more evaluations"),
+    plural("{count} more node", "{count} more nodes"),
+    plural("{count} more placement", "{count} more placements"),
+    plural("{count} namespace", "{count} namespaces"),
+    plural("{count} node", "{count} nodes"),
+    plural("{count} older evaluation", "{count} older evaluations"),
+    plural("{count} older one", "{count} older ones"),
+    plural("{count} other", "{count} others"),
+    plural("{count} other thing", "{count} other things"),
+    plural("{count} plan", "{count} plans"),
+    plural("{count} policy", "{count} policies"),
+    plural("{count} problem", "{count} problems"),
+    plural("{count} rack", "{count} racks"),
+    plural("{count} rarer value", "{count} rarer values"),
+    plural("{count} role", "{count} roles"),
+    plural("{count} session", "{count} sessions"),
+    plural("{count} session is", "{count} sessions are"),
+    plural("{count} task", "{count} tasks"),
+    plural("{count} time", "{count} times"),
+    plural("{count} token", "{count} tokens"),
+    plural("{count} value", "{count} values"),
+    plural("{count} warning", "{count} warnings"),
+)
+#: Of the navigation.
+NAV_TEXTS = (
+    gettext_noop("Access"),
+    gettext_noop("Account"),
+    gettext_noop("Admin"),
+    gettext_noop("Allocations"),
+    gettext_noop("Audit"),
+    gettext_noop("Deployments"),
+    gettext_noop("Drains"),
+    gettext_noop("Evaluations"),
+    gettext_noop("Inside"),
+    gettext_noop("Jobs"),
+    gettext_noop("Namespaces"),
+    gettext_noop("Nodes"),
+    gettext_noop("Now"),
+    gettext_noop("Pools"),
+    gettext_noop("Quotas"),
+    gettext_noop("Scheduler"),
+    gettext_noop("States"),
+    gettext_noop("Topology"),
+    gettext_noop("Variables"),
+    gettext_noop("Volumes"),
+    gettext_noop("What if"),
 )

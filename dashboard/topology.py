@@ -8,82 +8,22 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 from django.conf import settings
+from django.utils.translation import gettext, ngettext
 
 from cluster.store.ports import NodePlace, NodeSum
 from dashboard.graphs.racks import HOLE, LIT, LOST, RING, SILENT, RackDrawing
+from dashboard.topology_view import MEASURES, TopologyView
 from dashboard.wording import NONE, count_of, natural, number
-from scheduler.structs.identity import JobKey
 from scheduler.structs.node import LOST as LOST_STATUSES
 from scheduler.structs.node import NodeEligibility, NodeStatus
 
-#: How nodes are put together: place, then rack in it.
-GROUPS = {
-    "rack": "datacenter, rack",
-    "class": "class, rack",
-    "pool": "pool, rack",
-    "datacenter": "datacenter, class",
-}
-#: What darkness means.
-MEASURES = {
-    "memory": "memory allocated",
-    "cpu": "CPU allocated",
-    "fullest": "the fuller of both",
-}
 #: A rack of more nodes is drawn in parts of so many.
 _LARGEST, _PART = 80, 40
 _NAMED = 3
 NO_SUM = NodeSum()
-
-
-class TopologyView(msgspec.Struct, frozen=True, kw_only=True):
-    """What the address asks for; "" means the default."""
-
-    group: str = ""
-    by: str = ""
-    #: Only nodes of this class.
-    node_class: str = ""
-    #: The job that is lit up.
-    namespace: str = ""
-    job: str = ""
-    #: Keys of what is selected: a rack, and a node in it.
-    rack: str = ""
-    node: str = ""
-    #: `table` instead of the map.
-    view: str = ""
-
-    @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> "TopologyView":
-        """From the address; a word that is no choice is as good as none."""
-        found = {name: query.get(name, "").strip()[:200] for name in cls.__struct_fields__}
-        found["group"] = found["group"] if found["group"] in GROUPS else ""
-        found["by"] = found["by"] if found["by"] in MEASURES else ""
-        found["view"] = found["view"] if found["view"] == "table" else ""
-        return cls(**found)
-
-    @classmethod
-    def from_text(cls, text: str) -> "TopologyView":
-        """From the key of a topic; the inverse of `text`."""
-        return cls.from_query(dict(parse_qsl(text)))
-
-    @property
-    def text(self) -> str:
-        """As an address and a topic say it."""
-        fields = msgspec.structs.asdict(self)
-        return urlencode({name: value for name, value in fields.items() if value})
-
-    def address(self, **changes: str) -> str:
-        """The page with these fields changed."""
-        text = msgspec.structs.replace(self, **changes).text
-        return f"/topology/?{text}" if text else "/topology/"
-
-    @property
-    def lit(self) -> JobKey | None:
-        """The job that is lit up."""
-        return JobKey(self.namespace, self.job) if self.job and self.namespace else None
 
 
 class MappedNodes(NamedTuple):
@@ -283,13 +223,13 @@ def _place(
     everything = [node for nodes in racks.values() for node in nodes]
     totals = totals_of(everything, fleet.sums)
     return MapPlace(
-        key=_key(name), name=name or "no class", racks=tuple(drawn), totals=totals,
+        key=_key(name), name=name or gettext("no class"), racks=tuple(drawn), totals=totals,
         told=_place_told(totals, len(drawn), view.by),
     )  # fmt: skip
 
 
 def _without(group: str) -> str:
-    return "no class" if group == "datacenter" else "no rack"
+    return gettext("no class") if group == "datacenter" else gettext("no rack")
 
 
 def _rack(
@@ -344,23 +284,40 @@ def _key(path: str) -> str:
 
 
 def _rack_label(name: str, place: str, totals: Totals, view: TopologyView, lit: int | None) -> str:
-    word = MEASURES[view.by or "memory"]
-    parts = [f"{name}, {place}" if place else name, count_of(totals.nodes, "node")]
+    word = gettext(MEASURES[view.by or "memory"])
+    parts = [
+        f"{name}, {place}" if place else name,
+        count_of(totals.nodes, "{count} node", "{count} nodes"),
+    ]
     parts += [f"{totals.share(view.by)} % {word}"] if totals.lost < totals.nodes else []
     parts += totals.apart
-    parts += [] if lit is None else [f"{number(lit)} of {view.job} there"]
+    parts += (
+        []
+        if lit is None
+        else [gettext("{lit} of {job} there").format(lit=number(lit), job=view.job)]
+    )
     return ", ".join(parts)
 
 
 def _place_told(totals: Totals, racks: int, by: str) -> str:
-    parts = [f"{count_of(racks, 'rack')}, {count_of(totals.nodes, 'node')}"]
-    parts += [f"{number(totals.lost)} lost"] if totals.lost else []
-    parts += [f"{number(totals.silent)} silent"] if totals.silent else []
+    parts = [
+        count_of(racks, "{count} rack", "{count} racks")
+        + ", "
+        + count_of(totals.nodes, "{count} node", "{count} nodes")
+    ]
+    parts += [gettext("{lost} lost").format(lost=number(totals.lost))] if totals.lost else []
+    parts += (
+        [gettext("{silent} silent").format(silent=number(totals.silent))] if totals.silent else []
+    )
     if totals.lost < totals.nodes:
-        of_rest = " of the rest" if totals.lost else ""
-        parts.append(f"{totals.share(by)} %{of_rest} {MEASURES[by or 'memory']}")
+        of_rest = gettext(" of the rest") if totals.lost else ""
+        parts.append(f"{totals.share(by)} %{of_rest} {gettext(MEASURES[by or 'memory'])}")
     if totals.hole is not None:
-        parts.append(f"largest hole {number(totals.hole_memory)} MiB on {totals.hole.name}")
+        parts.append(
+            gettext("largest hole {hole_memory} MiB on {hole}").format(
+                hole_memory=number(totals.hole_memory), hole=totals.hole.name
+            )
+        )
     return " · ".join(parts)
 
 
@@ -368,33 +325,61 @@ def _sentence(
     totals: Totals, places: Sequence[MapPlace], view: TopologyView, lit: Sequence[int]
 ) -> tuple[str, str]:
     if not totals.nodes:
-        return "No node has joined yet.", ""
-    ready = f"{number(totals.ready)} of {count_of(totals.nodes, 'node')}"
+        return gettext("No node has joined yet."), ""
+    ready = gettext("{ready} of {node}").format(
+        ready=number(totals.ready), node=count_of(totals.nodes, "{count} node", "{count} nodes")
+    )
     if view.job:
-        strong = f"{number(sum(lit))} of {view.job} on {count_of(len(lit), 'node')}."
-        parts = [f"{ready} {'takes' if totals.ready == 1 else 'take'} new work."]
+        strong = gettext("{lit} of {job} on {node}.").format(
+            lit=number(sum(lit)),
+            job=view.job,
+            node=count_of(len(lit), "{count} node", "{count} nodes"),
+        )
+        parts = [
+            ngettext("{ready} takes new work.", "{ready} take new work.", totals.ready).format(
+                ready=ready
+            )
+        ]
     else:
-        strong = f"{ready} {'takes' if totals.ready == 1 else 'take'} new work."
+        strong = ngettext(
+            "{ready} takes new work.", "{ready} take new work.", totals.ready
+        ).format(ready=ready)
         parts = []
     if totals.lost < totals.nodes:
         memory, cpu = totals.share("memory"), totals.share("cpu")
-        parts.append(f"Memory is {memory} % allocated and CPU {cpu} %")
+        parts.append(
+            gettext("Memory is {memory} % allocated and CPU {cpu} %").format(
+                memory=memory, cpu=cpu
+            )
+        )
         if totals.hole is not None:
-            parts[-1] += f"; the largest hole takes {number(totals.hole_memory)} MiB."
+            parts[-1] += gettext("; the largest hole takes {hole_memory} MiB.").format(
+                hole_memory=number(totals.hole_memory)
+            )
         else:
-            parts[-1] += "; no node takes new work." if not totals.ready else "."
+            parts[-1] += gettext("; no node takes new work.") if not totals.ready else "."
     lost = [rack.name for place in places for rack in place.racks if rack.drawing.state == "lost"]
     if lost:
         parts.append(_lost_told(lost))
     elif totals.lost:
-        parts.append(f"{count_of(totals.lost, 'node is', 'nodes are')} lost.")
+        parts.append(
+            gettext("{nodes} lost.").format(
+                nodes=count_of(totals.lost, "{count} node is", "{count} nodes are")
+            )
+        )
     if totals.silent:
-        parts.append(f"{count_of(totals.silent, 'node is', 'nodes are')} silent.")
+        parts.append(
+            gettext("{nodes} silent.").format(
+                nodes=count_of(totals.silent, "{count} node is", "{count} nodes are")
+            )
+        )
     return strong, " ".join(parts)
 
 
 def _lost_told(lost: Sequence[str]) -> str:
     named = ", ".join(lost[:_NAMED])
     more = len(lost) - _NAMED
-    rest = f" and {number(more)} more" if more > 0 else ""
-    return f"{named}{rest} {'is' if len(lost) == 1 else 'are'} lost as a whole."
+    rest = gettext(" and {more} more").format(more=number(more)) if more > 0 else ""
+    return ngettext(
+        "{named}{rest} is lost as a whole.", "{named}{rest} are lost as a whole.", len(lost)
+    ).format(named=named, rest=rest)

@@ -6,6 +6,8 @@ In: the number of a step, the pages that a person may open. Out: the step, with 
 from collections.abc import Collection
 from typing import NamedTuple
 
+from django.utils.translation import gettext, gettext_noop
+
 
 class TourStop(NamedTuple):
     """One page of the tour."""
@@ -32,57 +34,76 @@ STOPS = (
     TourStop(
         "now",
         "/",
-        "Now: the cluster at a glance",
-        "The first sentence says what matters most. The map below shows every evaluation by its"
-        " state and moves while the cluster works; a state leads to the list of what is there.",
+        gettext_noop("Now: the cluster at a glance"),
+        gettext_noop(
+            "The first sentence says what matters most. The map below shows every evaluation"
+            " by its"
+            " state and moves while the cluster works; a state leads to the list of what is there."
+        ),
     ),
     TourStop(
         "job-new",
         "/jobs/new/",
-        "Submit a job",
-        "Choose an example, then press Plan: the real scheduler says which node each allocation"
-        " would get and why, before anything runs. Run stores just what was planned.",
+        gettext_noop("Submit a job"),
+        gettext_noop(
+            "Choose an example, then press Plan: the real scheduler says which node each"
+            " allocation"
+            " would get and why, before anything runs. Run stores just what was planned."
+        ),
     ),
     TourStop(
         "jobs",
         "/jobs/",
-        "Jobs: what shall run",
-        "Each job has versions, groups, allocations and evaluations of its own. Its page rolls"
-        " out, scales, stops and goes back.",
+        gettext_noop("Jobs: what shall run"),
+        gettext_noop(
+            "Each job has versions, groups, allocations and evaluations of its own. Its page rolls"
+            " out, scales, stops and goes back."
+        ),
     ),
     TourStop(
         "evaluations",
         "/evaluations/",
-        "Evaluations: every time the scheduler thinks",
-        "Each row is one look at one job: what caused it, what it decided, how long it took. Open"
-        " one for its path step by step, and for why a node was not chosen.",
+        gettext_noop("Evaluations: every time the scheduler thinks"),
+        gettext_noop(
+            "Each row is one look at one job: what caused it, what it decided, how long it"
+            " took. Open"
+            " one for its path step by step, and for why a node was not chosen."
+        ),
     ),
     TourStop(
         "deployments",
         "/deployments/",
-        "Deployments: one version follows another",
-        "Canaries, promotion, batches: each step names the evaluation that made it. What waits for"
-        " a person stands first.",
+        gettext_noop("Deployments: one version follows another"),
+        gettext_noop(
+            "Canaries, promotion, batches: each step names the evaluation that made it. What"
+            " waits for"
+            " a person stands first."
+        ),
     ),
     TourStop(
         "topology",
         "/topology/",
-        "Topology: where everything is",
-        "Each square is a node in its rack; the darker, the fuller. Light up a job to see where it"
-        " runs.",
+        gettext_noop("Topology: where everything is"),
+        gettext_noop(
+            "Each square is a node in its rack; the darker, the fuller. Light up a job to see"
+            " where it"
+            " runs."
+        ),
     ),
     TourStop(
         "nodes",
         "/nodes/",
-        "Nodes: who does the work",
-        "What each machine has, holds and says of itself. A node is closed or drained from its"
-        " page and from the admin.",
+        gettext_noop("Nodes: who does the work"),
+        gettext_noop(
+            "What each machine has, holds and says of itself. A node is closed or drained from its"
+            " page and from the admin."
+        ),
     ),
     TourStop(
         "states",
         "/help/states/",
-        "The states, explained",
-        "Every state an evaluation can be in, and every way from one to another.",
+        gettext_noop("The states, explained"),
+        gettext_noop("Every state an evaluation can be in, and every way from one to another."),
     ),
 )
 
@@ -93,10 +114,11 @@ def step_of(asked: str, opens: Collection[str]) -> TourStep | None:
     number = int(asked) if asked.isdecimal() and len(asked) < 3 else 0
     if not 1 <= number <= len(stops):
         return None
+    stop = stops[number - 1]
     return TourStep(
         number=number,
         of=len(stops),
-        stop=stops[number - 1],
+        stop=stop._replace(title=gettext(stop.title), text=gettext(stop.text)),
         before=_address(stops, number - 1),
         after=_address(stops, number + 1),
     )

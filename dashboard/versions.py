@@ -5,6 +5,8 @@ In: versions of one job, their difference, the status of a deployment. Out: word
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from django.utils.translation import gettext, gettext_noop
+
 from cluster.jobspec.diff import diff_jobs
 from cluster.jobspec.diff_structs import (
     DiffType,
@@ -22,20 +24,20 @@ from scheduler.structs.job import Job, JobType
 _NAMED = 3
 _DIFFERS = frozenset({DiffType.ADDED.value, DiffType.DELETED.value, DiffType.EDITED.value})
 _BECAME = {DiffType.ADDED.value: "added", DiffType.DELETED.value: "removed"}
-NOTHING = "nothing its author says"
+NOTHING = gettext_noop("nothing its author says")
 
 
 def version_state(version: Job, current: Job, rollout: DeploymentStatus | None) -> tuple[str, str]:
     """How a version stands: a key of the labels of versions, and the words for it."""
     if version.stop:
-        return "stops", "stops the job"
+        return "stops", gettext("stops the job")
     if version.version == current.version:
-        return "current", "current, stable" if version.stable else "current"
+        return "current", gettext("current, stable") if version.stable else "current"
     if version.stable:
         return "stable", "stable"
     if rollout is DeploymentStatus.FAILED:
         return "failed", "failed"
-    return "older", "not stable" if version.type == JobType.SERVICE.value else "older"
+    return "older", gettext("not stable") if version.type == JobType.SERVICE.value else "older"
 
 
 def changes(diff: JobDiff) -> tuple[str, ...]:
@@ -47,11 +49,11 @@ def changes_told(diff: JobDiff) -> str:
     """The changes counted, and the first of them named: `2 changes: Priority, image of web`."""
     found = changes(diff)
     if not found:
-        return NOTHING
+        return gettext(NOTHING)
     named = ", ".join(found[:_NAMED])
     more = len(found) - _NAMED
-    rest = f" and {number(more)} more" if more > 0 else ""
-    return f"{count_of(len(found), 'change')}: {named}{rest}"
+    rest = gettext(" and {more} more").format(more=number(more)) if more > 0 else ""
+    return f"{count_of(len(found), '{count} change', '{count} changes')}: {named}{rest}"
 
 
 def going_back(current: Job, version: Job) -> str:
@@ -62,36 +64,50 @@ def going_back(current: Job, version: Job) -> str:
     after = {group.name: group for group in version.task_groups}
     before = {group.name: group for group in current.task_groups if not current.stop}
     parts = [
-        f"{name} goes from {number(before[name].count)} to {number(after[name].count)}"
+        gettext("{name} goes from {count} to {count2}").format(
+            name=name, count=number(before[name].count), count2=number(after[name].count)
+        )
         for name in before
         if name in after and before[name].count != after[name].count
     ]
-    parts += [f"{name} goes" for name in before if name not in after]
-    parts += [f"{name} comes" for name in after if name not in before]
+    parts += [gettext("{name} goes").format(name=name) for name in before if name not in after]
+    parts += [gettext("{name} comes").format(name=name) for name in after if name not in before]
     parts += _replaced(diff_jobs(current, version), {*before} & {*after})
     if not parts:
-        return "It asks for what is asked for now: nothing is replaced because of its groups."
+        return gettext(
+            "It asks for what is asked for now: nothing is replaced because of its groups."
+        )
     return f"{'; '.join(parts)}."
 
 
 def comparison_told(older: Job, newer: Job, diff: JobDiff) -> str:
     """The heading of a comparison says which; this says how much."""
     if older.version == newer.version:
-        return "the same version twice"
+        return gettext("the same version twice")
     count = len(changes(diff))
-    return "they say the same" if not count else count_of(count, "change")
+    return (
+        gettext("they say the same")
+        if not count
+        else count_of(count, "{count} change", "{count} changes")
+    )
 
 
 def kept_told(versions: Sequence[Job]) -> str:
     """How many there are to choose from, and of these the tagged ones."""
     tagged = sum(version.version_tag is not None for version in versions)
-    told = f"{count_of(len(versions), 'version')} kept"
-    return f"{told}, {number(tagged)} tagged" if tagged else told
+    told = gettext("{version} kept").format(
+        version=count_of(len(versions), "{count} version", "{count} versions")
+    )
+    return (
+        gettext("{told}, {tagged} tagged").format(told=told, tagged=number(tagged))
+        if tagged
+        else told
+    )
 
 
 def _replaced(diff: JobDiff, groups: set[str]) -> list[str]:
     changed = [
-        f"{task.name} of {group.name}"
+        gettext("{task} of {group}").format(task=task.name, group=group.name)
         for group in diff.task_groups
         if group.name in groups
         for task in group.tasks
@@ -101,18 +117,27 @@ def _replaced(diff: JobDiff, groups: set[str]) -> list[str]:
         return []
     named = ", ".join(changed[:_NAMED])
     more = len(changed) - _NAMED
-    return [f"changed: {named}{f' and {number(more)} more' if more > 0 else ''}"]
+    return [
+        gettext("changed: {named}{part}").format(
+            named=named,
+            part=gettext(" and {more} more").format(more=number(more)) if more > 0 else "",
+        )
+    ]
 
 
 def _of_groups(diff: JobDiff) -> Iterator[str]:
     for group in diff.task_groups:
         if group.type in _BECAME:
-            yield f"group {group.name} {_BECAME[group.type]}"
+            yield gettext("group {group} {became}").format(
+                group=group.name, became=_BECAME[group.type]
+            )
         elif group.type in _DIFFERS:
             yield from _within(group)
             for task in group.tasks:
                 if task.type in _BECAME:
-                    yield f"task {task.name} {_BECAME[task.type]}"
+                    yield gettext("task {task} {became}").format(
+                        task=task.name, became=_BECAME[task.type]
+                    )
                 elif task.type in _DIFFERS:
                     yield from _within(task)
 

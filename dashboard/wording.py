@@ -8,16 +8,24 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from dashboard.texts import gettext, gettext_noop, ngettext
+
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
-#: Dimensions whose stored word is not how people write it.
-_DIMENSIONS = {"cpu": "CPU"}
+#: Dimensions as sentences name them.
+_DIMENSIONS = {
+    "cpu": gettext_noop("CPU"),
+    "memory": gettext_noop("memory"),
+    "disk": gettext_noop("disk"),
+    "cores": gettext_noop("cores"),
+    "devices": gettext_noop("devices"),
+}
 #: Nodes that were refused because one that no check can tell from them was.
-_FILTERS = {"computed class ineligible": "what refused another node of their class"}
+_FILTERS = {"computed class ineligible": gettext_noop("what refused another node of their class")}
 _APPEARED = re.compile(r"capacity of class v1:\d+ appeared meanwhile")
 _OF_CLASS = re.compile(r"a node of class v1:\d+")
 _DIGITS = re.compile(r"(\d+)")
@@ -40,9 +48,12 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def one_of(names: Sequence[str], word: str = "or") -> str:
-    """`a`, `a or b`, `a, b or c`."""
+    """`a`, `a or b`, `a, b or c`; `and` in the place of `or` where that is the word."""
     *first, last = names
-    return f"{', '.join(first)} {word} {last}" if first else last
+    if not first:
+        return last
+    told = gettext("{names} and {last}") if word == "and" else gettext("{names} or {last}")
+    return told.format(names=", ".join(first), last=last)
 
 
 def short_id(value: str) -> str:
@@ -84,7 +95,9 @@ def age(instant: int, now: int) -> str:
     """How long ago, or `in ...` for an instant ahead; the dash when unset."""
     if not instant:
         return NONE
-    return span(now - instant) if instant <= now else f"in {span(instant - now)}"
+    if instant <= now:
+        return span(now - instant)
+    return gettext("in {time}").format(time=span(instant - now))
 
 
 def clock_time(instant: int, *, with_milliseconds: bool = False) -> str:
@@ -98,7 +111,9 @@ def clock_time(instant: int, *, with_milliseconds: bool = False) -> str:
 def full_time(instant: int) -> str:
     """`21 Nov 2026 14:18:31 UTC`, for titles."""
     moment = _moment(instant)
-    return f"{moment.day} {moment.strftime('%b %Y %H:%M:%S')} UTC" if instant else "not set"
+    return (
+        f"{moment.day} {moment.strftime('%b %Y %H:%M:%S')} UTC" if instant else gettext("not set")
+    )
 
 
 def has_seconds(instant: int) -> bool:
@@ -146,23 +161,26 @@ def data_size(size: int) -> str:
 
 def dimension_word(name: str) -> str:
     """A dimension of room as a sentence names it: `CPU` for `cpu`."""
-    return _DIMENSIONS.get(name, name)
+    return gettext(_DIMENSIONS[name]) if name in _DIMENSIONS else name
 
 
 def plain_reason(text: str) -> str:
     """The reason of a step without the numbers that stand for classes of nodes."""
-    text = _APPEARED.sub("room appeared meanwhile on a node that may fit", text)
-    return _OF_CLASS.sub("a node that may fit", text)
+    text = _APPEARED.sub(gettext("room appeared meanwhile on a node that may fit"), text)
+    return _OF_CLASS.sub(gettext("a node that may fit"), text)
 
 
 def filter_word(name: str) -> str:
     """Why nodes were filtered: the name of the check, where that is not a word for people."""
-    return _FILTERS.get(name, name)
+    return gettext(_FILTERS[name]) if name in _FILTERS else name
 
 
-def count_of(count: int, one: str, many: str = "") -> str:
-    """`1 node`, `12 nodes`."""
-    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+def count_of(count: int, one: str, many: str) -> str:
+    """`1 node`, `12 nodes`, of `{count} node` and `{count} nodes` as the translation has them.
+
+    `manage.py makemessages` finds both words where this is called with them.
+    """
+    return ngettext(one, many, count).format(count=number(count))
 
 
 def clipped(text: str, limit: int) -> str:

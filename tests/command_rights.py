@@ -36,6 +36,7 @@ ROWS = (
     CommandRow("simulate", NOTHING),
     CommandRow("evaluate", NOTHING),
     CommandRow("openapi", NOTHING),
+    CommandRow("makemessages", NOTHING),
     CommandRow("bench", "nothing of this record: each scenario makes a cluster of its own"),
     CommandRow("backup", RECORD),
     CommandRow("restore", RECORD),

@@ -6,6 +6,7 @@ In: rows. Out: lists and forms. No secret and no hash of one is among their colu
 from typing import Any
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy
 
 from dashboard.admin.rows import ListOnlyAdmin, ReadOnlyAdmin, SinceFilter
 from dashboard.wording import number
@@ -28,7 +29,7 @@ class JoinTokenAdmin(ListOnlyAdmin):
     search_fields = ("name",)
     ordering = ("created",)
 
-    @admin.display(description="Uses left", ordering="uses_left")
+    @admin.display(description=gettext_lazy("Uses left"), ordering="uses_left")
     def uses(self, row: Any) -> str:
         """How many nodes it still admits."""
         return "unlimited" if row.uses_left < 0 else number(row.uses_left)

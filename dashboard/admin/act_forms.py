@@ -1,6 +1,7 @@
 """Forms of the pages that stand between an action of the admin and its act."""
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 
 class ActForm(forms.Form):
@@ -52,6 +53,6 @@ class ReasonForm(ActForm):
     reason = forms.CharField(
         max_length=200,
         required=False,
-        help_text="Kept in the history.",
+        help_text=gettext_lazy("Kept in the history."),
         widget=forms.TextInput(attrs={"class": "vTextField"}),
     )

@@ -14,10 +14,10 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.template.defaultfilters import pluralize
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.store.access import the_store
@@ -29,6 +29,7 @@ from dashboard.operator_site import caller_of_request, may
 from dashboard.queries.rehearsals import rehearsal_context
 from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse
 from dashboard.rights import Right
+from dashboard.texts import plural
 from dashboard.wording import count_of, number
 from scheduler.errors import IllegalTransition
 
@@ -63,7 +64,7 @@ class AdminAct(msgspec.Struct, frozen=True, kw_only=True):
     is_of_table: bool = False
     #: The form before anything is answered.
     initial: Callable[[], dict[str, Any]] = dict
-    kept: str = "The reason is kept in the history of each"
+    kept: str = gettext_noop("The reason is kept in the history of each")
 
 
 class ActingAdmin(ChoosingAdmin):
@@ -72,6 +73,7 @@ class ActingAdmin(ChoosingAdmin):
     change_list_template = "admin/cluster/tools_list.html"
     acts: tuple[AdminAct, ...] = ()
     #: In a sentence.
+    words: tuple[str, str] = plural("{count} row", "{count} rows")
     word: str = "row"
     columns: tuple[str, ...] = ()
 
@@ -100,7 +102,7 @@ class ActingAdmin(ChoosingAdmin):
     ) -> HttpResponse:
         """With the ways to what is done to the whole table, for those who may."""
         tools = [
-            (reverse(f"admin:{self._name_of(act)}"), f"{act.title}…")
+            (reverse(f"admin:{self._name_of(act)}"), f"{gettext(act.title)}…")
             for act in self.acts
             if act.is_of_table and may(request, act.right)
         ]
@@ -111,7 +113,11 @@ class ActingAdmin(ChoosingAdmin):
         if not may(request, act.right):
             missing = NotAllowed(missing=act.right.word)
             note_refusal(request, caller_of_request(request), missing, Act(act.words))
-            raise PermissionDenied(f"To {act.right.told} you need {act.right.word}.")
+            raise PermissionDenied(
+                gettext("To {told} you need {word}.").format(
+                    told=gettext(act.right.told), word=act.right.word
+                )
+            )
         chosen = ChosenRows((), {}, 0) if act.is_of_table else self.chosen(request)
         names = act.form.base_fields.keys() & request.GET.keys()
         answered = act.initial() | {name: request.GET[name] for name in names}
@@ -134,8 +140,9 @@ class ActingAdmin(ChoosingAdmin):
         if chosen.is_too_many:
             form.add_error(
                 None,
-                f"At most {number(MOST_CHOSEN)} at once: these are {number(chosen.count)}."
-                " Narrow the list.",
+                gettext(
+                    "At most {most_chosen} at once: these are {count}. Narrow the list."
+                ).format(most_chosen=number(MOST_CHOSEN), count=number(chosen.count)),
             )
             return False
         seen = request.POST.get("chosen")
@@ -143,8 +150,10 @@ class ActingAdmin(ChoosingAdmin):
             return True
         form.add_error(
             None,
-            "The choice changed since you opened this page: it is"
-            f" {count_of(len(chosen.rows), self.word)} now. Nothing was done; look again.",
+            gettext(
+                "The choice changed since you opened this page: it is {count_of} now. "
+                "Nothing was done; look again."
+            ).format(count_of=count_of(len(chosen.rows), *self.words)),
         )
         return False
 
@@ -162,7 +171,7 @@ class ActingAdmin(ChoosingAdmin):
         except OperationRefused as refusal:
             told = Act(f"rehearse: {act.words}")
             note_refusal(request, caller_of_request(request), refusal, told)
-            messages.error(request, f"Not rehearsed: {refusal}")
+            messages.error(request, gettext("Not rehearsed: {refusal}").format(refusal=refusal))
             return self._act_page(request, act, chosen, form)
         answers = {**chosen.query, "rehearsal": asked.id} | form.as_query()
         return HttpResponseRedirect(f"{request.path}?{urlencode(answers)}")
@@ -172,16 +181,18 @@ class ActingAdmin(ChoosingAdmin):
     ) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": act.title,
+            "title": gettext(act.title),
+            "heading": gettext(act.heading),
             "opts": self.model._meta,
             "changelist": reverse(f"admin:cluster_{self.opts.model_name}_changelist"),
             "act": act,
+            "kept": gettext(act.kept),
             "form": form,
             "rehearses": act.changes is not None,
             "chosen": chosen,
             "told": act.told(request, chosen.rows, form) if chosen.rows or act.is_of_table else [],
-            "verb": act.verb.format(count_of(chosen.count, self.word)),
-            "counted": count_of(chosen.count, self.word),
+            "verb": gettext(act.verb).format(rows=count_of(chosen.count, *self.words)),
+            "counted": count_of(chosen.count, *self.words),
             "columns": self.columns,
             "lines": [self.cells(row) for row in chosen.rows[:_MOST_SHOWN]],
             "more": max(0, chosen.count - _MOST_SHOWN),
@@ -212,8 +223,9 @@ class ActingAdmin(ChoosingAdmin):
         if not changed:
             return []
         log_acts(request, changed, told)
-        be = "is" if len(changed) == 1 else "are"
-        words = f"{number(len(changed))} {self.word}{pluralize(len(changed))} {be} {done}"
+        words = ngettext("{rows} is {done}", "{rows} are {done}", len(changed)).format(
+            rows=count_of(len(changed), *self.words), done=done
+        )
         messages.success(request, format_html("{}: {}", words, self._links(changed, leads_to)))
         return changed
 
@@ -224,7 +236,8 @@ class ActingAdmin(ChoosingAdmin):
         named = ((leads_to.format(row.pk) or own, name) for row, (own, name, _) in ways)
         links = format_html_join(", ", '<a href="{}">{}</a>', named)
         more = len(rows) - _MOST_SHOWN
-        return format_html("{} and {} more", links, number(more)) if more > 0 else links
+        told = gettext("{links} and {count} more")
+        return format_html(told, links=links, count=number(more)) if more > 0 else links
 
 
 def log_acts(request: HttpRequest, rows: Rows, told: str) -> None:
@@ -251,6 +264,8 @@ def tried(request: HttpRequest, row: Any, change: Callable[[Any], object], word:
         by = caller_of_request(request)
         note_refusal(request, by, refusal, Act(f"change {word}", word, str(row.pk)))
         name = getattr(row, "name", "") or getattr(row, "job_id", "") or row.pk
-        messages.error(request, f"Not changed: {name}, {refusal}")
+        messages.error(
+            request, gettext("Not changed: {name}, {refusal}").format(name=name, refusal=refusal)
+        )
         return False
     return True

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, gettext_lazy
 
 from cluster.operations.nodes import DrainRequest
 from cluster.operations.staged_drains import MOST_NODES, StagedDrainRequest
@@ -40,44 +41,48 @@ class DrainForm(ActForm):
 
     reason = forms.CharField(
         max_length=200,
-        help_text="Kept with the drain and in the history.",
-        error_messages={"required": "Give a reason; it is kept with the drain."},
+        help_text=gettext_lazy("Kept with the drain and in the history."),
+        error_messages={"required": gettext_lazy("Give a reason; it is kept with the drain.")},
         widget=forms.TextInput(attrs={"class": "vTextField", "autofocus": True}),
     )
     deadline = forms.ChoiceField(
         choices=[
-            ("15m", "15 minutes"), ("1h", "1 hour"), (_NONE, "none: wait without limit"),
+            ("15m", gettext_lazy("15 minutes")),
+            ("1h", gettext_lazy("1 hour")),
+            (_NONE, gettext_lazy("none: wait without limit")),
             (_CUSTOM, "custom"),
         ],
         initial="1h",
-        help_text="Then what still runs there is stopped by force.",
-    )  # fmt: skip
+        help_text=gettext_lazy("Then what still runs there is stopped by force."),
+    )
     custom = forms.CharField(
         max_length=20,
         required=False,
-        label="Custom deadline",
-        help_text="Such as 90m or 1h30m. Used when the deadline is custom.",
+        label=gettext_lazy("Custom deadline"),
+        help_text=gettext_lazy("Such as 90m or 1h30m. Used when the deadline is custom."),
         widget=forms.TextInput(attrs={"size": 8, "placeholder": "90m"}),
     )
     ignore_system_jobs = forms.BooleanField(
-        required=False, label="Leave system jobs running", label_suffix=""
+        required=False, label=gettext_lazy("Leave system jobs running"), label_suffix=""
     )
     force = forms.BooleanField(
-        required=False, label="Stop everything now, without waiting for replacements",
+        required=False,
+        label=gettext_lazy("Stop everything now, without waiting for replacements"),
         label_suffix="",
-    )  # fmt: skip
+    )
 
     at_once = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_NODES,
-        label="Nodes at once",
-        help_text="Empty: all together. Else so many drain at a time: the next begins when one is"
-        " done.",
+        label=gettext_lazy("Nodes at once"),
+        help_text=gettext_lazy(
+            "Empty: all together. Else so many drain at a time: the next begins when one is done."
+        ),
         widget=forms.TextInput(attrs={"size": 8, "inputmode": "numeric"}),
     )
     close_first = forms.BooleanField(
-        required=False, label="Close nodes that wait for their turn", label_suffix=""
+        required=False, label=gettext_lazy("Close nodes that wait for their turn"), label_suffix=""
     )
 
     def for_count(self, count: int) -> "DrainForm":
@@ -100,7 +105,7 @@ class DrainForm(ActForm):
         if fields.get("deadline") == _CUSTOM and not fields.get("force"):
             seconds = duration_of(fields.get("custom", ""))
             if not 0 < seconds <= 30 * _UNITS["d"]:
-                self.add_error("custom", "Write a duration such as 90m, at most 30d.")
+                self.add_error("custom", gettext("Write a duration such as 90m, at most 30d."))
         return fields
 
     def request(self, user: str) -> DrainRequest:
@@ -152,7 +157,7 @@ class DrainForm(ActForm):
         )
 
     def told(self) -> str:
-        """For the history: every option and the reason."""
+        """For the history, which is kept in English: every option and the reason."""
         fields = self.cleaned_data
         chosen = fields["custom"] if fields["deadline"] == _CUSTOM else fields["deadline"]
         parts = ["by force, at once" if fields["force"] else f"deadline {chosen}"]
@@ -167,7 +172,10 @@ class CancelForm(ActForm):
     """The intermediate page of `Cancel drain`."""
 
     mark_eligible = forms.BooleanField(
-        required=False, initial=True, label="Set the nodes eligible again", label_suffix=""
+        required=False,
+        initial=True,
+        label=gettext_lazy("Set the nodes eligible again"),
+        label_suffix="",
     )
     reason = forms.CharField(
         max_length=200, required=False, widget=forms.TextInput(attrs={"class": "vTextField"})

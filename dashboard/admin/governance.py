@@ -14,6 +14,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.errors import OperationRefused
 from cluster.operations.namespaces import delete_namespace, put_namespace
@@ -41,7 +42,7 @@ class GovernanceAdmin(DescribedAdmin):
     word: str
     page: str
     #: The right that its forms ask for.
-    needs = "the policy of managers"
+    needs: str = gettext_noop("the policy of managers")
 
     def may_edit(self, access: Access, name: str) -> bool:
         """Whether the operation will let somebody; "": for a new one. Managers, if not said."""
@@ -50,8 +51,14 @@ class GovernanceAdmin(DescribedAdmin):
 
     def refusal(self, name: str) -> str:
         """Why somebody has no form for a name."""
-        what = f"the {self.word} {name}" if name else f"a new {self.word}"
-        return f"To write {what} you need {self.needs}."
+        what = (
+            gettext("the {word} {name}").format(word=gettext(self.word), name=name)
+            if name
+            else gettext("a new {word}").format(word=gettext(self.word))
+        )
+        return gettext("To write {what} you need {needs}.").format(
+            what=what, needs=gettext(self.needs)
+        )
 
     def get_urls(self) -> list[URLPattern]:
         """The form, beside what every table has."""
@@ -72,7 +79,7 @@ class GovernanceAdmin(DescribedAdmin):
             raise PermissionDenied(self.refusal(name))
         stored = the_store().read(lambda reader: reader.get(self.noun, name)) if name else None
         if name and stored is None:
-            raise Http404(f"no {self.word} {name}")
+            raise Http404(gettext("no {word} {name}").format(word=gettext(self.word), name=name))
         form = self.make_form(request.POST if request.method == "POST" else None, stored)
         if request.method == "POST" and "_delete" in request.POST and stored is not None:
             return self._deleted(request, name) or self._form_page(request, stored, form)
@@ -92,14 +99,23 @@ class GovernanceAdmin(DescribedAdmin):
         if there is not None and (
             stored is None or str(there.modify_index) != request.POST.get("seen")
         ):
-            told = "It was changed since you opened it: open it again to see how it stands."
+            told = gettext(
+                "It was changed since you opened it: open it again to see how it stands."
+            )
             if stored is None:
-                told = f"There is a {self.word} {wanted.name} already."
+                told = gettext("There is a {word} {wanted} already.").format(
+                    word=gettext(self.word), wanted=wanted.name
+                )
             form.add_error(None, told)
             return None
         if not self._tried(request, form, wanted.name, type(self).put, wanted):
             return None
-        messages.success(request, f"The {self.word} {wanted.name} is stored.")
+        messages.success(
+            request,
+            gettext("The {word} {wanted} is stored.").format(
+                word=gettext(self.word), wanted=wanted.name
+            ),
+        )
         return HttpResponseRedirect(self.address_of(wanted.name))
 
     def address_of(self, name: str) -> str:
@@ -114,7 +130,10 @@ class GovernanceAdmin(DescribedAdmin):
     def _deleted(self, request: HttpRequest, name: str) -> HttpResponse | None:
         if not self._tried(request, None, name, type(self).remove, name):
             return None
-        messages.success(request, f"The {self.word} {name} is deleted.")
+        messages.success(
+            request,
+            gettext("The {word} {name} is deleted.").format(word=gettext(self.word), name=name),
+        )
         return HttpResponseRedirect(reverse(f"admin:cluster_{self.opts.model_name}_changelist"))
 
     def _tried(
@@ -132,7 +151,7 @@ class GovernanceAdmin(DescribedAdmin):
             operation(the_store(), wanted, by=by, now=now)
         except OperationRefused as refusal:
             note_refusal(request, by, refusal, Act(f"change {self.word}", self.word, name))
-            told = f"Not changed: {str(refusal).strip()}"
+            told = gettext("Not changed: {refusal}").format(refusal=str(refusal).strip())
             if form is None:
                 messages.error(request, told)
             else:
@@ -144,7 +163,9 @@ class GovernanceAdmin(DescribedAdmin):
         name = stored.name if stored is not None else ""
         context = {
             **self.admin_site.each_context(request),
-            "title": f"Edit the {self.word} {name}" if name else f"New {self.word}",
+            "title": gettext("Edit the {word} {name}").format(word=gettext(self.word), name=name)
+            if name
+            else gettext("New {word}").format(word=gettext(self.word)),
             "opts": self.model._meta,
             "form": form,
             "stored": stored,
@@ -177,7 +198,7 @@ class NamespaceAdmin(GovernanceAdmin):
 class QuotaAdmin(GovernanceAdmin):
     """Quotas, for those who may write quotas."""
 
-    noun, form_class, word, page = QUOTAS, QuotaForm, "quota", "quotas"
+    noun, form_class, word, page = QUOTAS, QuotaForm, gettext_noop("quota"), "quotas"
     needs = "quota:write"
     put, remove = put_quota, delete_quota
 
@@ -189,8 +210,8 @@ class QuotaAdmin(GovernanceAdmin):
 class PoolAdmin(GovernanceAdmin):
     """Node pools, each for those who may write it; the built-in ones for nobody."""
 
-    noun, form_class, word, page = NODE_POOLS, PoolForm, "node pool", "pools"
-    needs = "write on the pool"
+    noun, form_class, word, page = NODE_POOLS, PoolForm, gettext_noop("node pool"), "pools"
+    needs = gettext_noop("write on the pool")
     put, remove = put_node_pool, delete_node_pool
 
     def may_edit(self, access: Access, name: str) -> bool:
@@ -200,5 +221,5 @@ class PoolAdmin(GovernanceAdmin):
 
     def refusal(self, name: str) -> str:
         if name in BUILT_IN_POOLS:
-            return f"The node pool {name} is built in: it has no form."
+            return gettext("The node pool {name} is built in: it has no form.").format(name=name)
         return super().refusal(name)

@@ -5,15 +5,19 @@ does not show stays as it was. Whether it may be stored is the operation's word.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from django import forms
+from django.utils.translation import gettext, gettext_lazy
 from msgspec.structs import replace
 
 from scheduler.structs.job import Namespace, NamespaceCapabilities, NamespacePoolRules
 from scheduler.structs.node import NodePool, NodePoolSchedulerConfiguration
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 _MODES = {"": None, "yes": True, "no": False}
 _LIMITS = QuotaAmounts.__struct_fields__
@@ -33,9 +37,15 @@ class PairsField(forms.CharField):
             if not line.strip():
                 continue
             if not sign or not key.strip():
-                raise forms.ValidationError(f"Line {number}: write key = value.")
+                raise forms.ValidationError(
+                    gettext("Line {number}: write key = value.").format(number=number)
+                )
             if key.strip() in pairs:
-                raise forms.ValidationError(f"Line {number}: {key.strip()} is there already.")
+                raise forms.ValidationError(
+                    gettext("Line {number}: {key} is there already.").format(
+                        number=number, key=key.strip()
+                    )
+                )
             pairs[key.strip()] = told.strip()
         return pairs
 
@@ -90,27 +100,37 @@ class NamespaceForm(GovernanceForm):
     """A namespace: its quota, what its jobs may use and where they may run, its meta."""
 
     empty = Namespace()
-    quota = forms.ChoiceField(required=False, help_text="Limits what its allocations take.")
-    enabled_task_drivers = NamesField(
-        required=False, label="Drivers allowed", help_text="Empty: all that are not forbidden."
+    quota = forms.ChoiceField(
+        required=False, help_text=gettext_lazy("Limits what its allocations take.")
     )
-    disabled_task_drivers = NamesField(required=False, label="Drivers forbidden")
+    enabled_task_drivers = NamesField(
+        required=False,
+        label=gettext_lazy("Drivers allowed"),
+        help_text=gettext_lazy("Empty: all that are not forbidden."),
+    )
+    disabled_task_drivers = NamesField(required=False, label=gettext_lazy("Drivers forbidden"))
     enabled_network_modes = NamesField(
         required=False,
-        label="Network modes allowed",
-        help_text="Empty: all that are not forbidden.",
+        label=gettext_lazy("Network modes allowed"),
+        help_text=gettext_lazy("Empty: all that are not forbidden."),
     )
-    disabled_network_modes = NamesField(required=False, label="Network modes forbidden")
+    disabled_network_modes = NamesField(
+        required=False, label=gettext_lazy("Network modes forbidden")
+    )
     default_pool = forms.CharField(
-        required=False, label="Node pool", help_text="Of jobs that name none. Empty: default."
+        required=False,
+        label=gettext_lazy("Node pool"),
+        help_text=gettext_lazy("Of jobs that name none. Empty: default."),
     )
     allowed_pools = NamesField(
         required=False,
-        label="Node pools allowed",
-        help_text="Beside that one; * stands for any text. Empty: all that are not forbidden.",
+        label=gettext_lazy("Node pools allowed"),
+        help_text=gettext_lazy(
+            "Beside that one; * stands for any text. Empty: all that are not forbidden."
+        ),
     )
-    denied_pools = NamesField(required=False, label="Node pools forbidden")
-    meta = PairsField(required=False, help_text="One key = value a line.")
+    denied_pools = NamesField(required=False, label=gettext_lazy("Node pools forbidden"))
+    meta = PairsField(required=False, help_text=gettext_lazy("One key = value a line."))
 
     def choose_from(self, quotas: Iterable[str]) -> None:
         """The quotas that there are."""
@@ -161,7 +181,7 @@ class NamespaceForm(GovernanceForm):
         return rules if rules != NamespacePoolRules() else None
 
 
-def _limit_field(label: str, help_text: str = "") -> forms.IntegerField:
+def _limit_field(label: "StrOrPromise", help_text: "StrOrPromise" = "") -> forms.IntegerField:
     return forms.IntegerField(
         required=False,
         min_value=-_LARGEST,
@@ -175,11 +195,15 @@ class QuotaForm(GovernanceForm):
     """A quota: its limits; 0 is no limit."""
 
     empty = QuotaSpec()
-    cpu = _limit_field("CPU, MHz", "0: no limit. Less than 0: nothing at all.")
-    cores = _limit_field("Whole cores")
-    memory_mb = _limit_field("Memory, MiB")
-    memory_max_mb = _limit_field("Memory at most, MiB", "With what tasks may use beyond it.")
-    disk_mb = _limit_field("Disk, MiB")
+    cpu = _limit_field(
+        gettext_lazy("CPU, MHz"), gettext_lazy("0: no limit. Less than 0: nothing at all.")
+    )
+    cores = _limit_field(gettext_lazy("Whole cores"))
+    memory_mb = _limit_field(gettext_lazy("Memory, MiB"))
+    memory_max_mb = _limit_field(
+        gettext_lazy("Memory at most, MiB"), gettext_lazy("With what tasks may use beyond it.")
+    )
+    disk_mb = _limit_field(gettext_lazy("Disk, MiB"))
     allocations = _limit_field("Allocations")
 
     def said(self, stored: QuotaSpec) -> dict[str, Any]:
@@ -196,12 +220,16 @@ class PoolForm(GovernanceForm):
     empty = NodePool()
     scheduler_algorithm = forms.ChoiceField(
         required=False,
-        choices=[("", "the cluster's"), ("binpack", "binpack"), ("spread", "spread")],
+        choices=[
+            ("", gettext_lazy("the cluster's")),
+            ("binpack", "binpack"),
+            ("spread", "spread"),
+        ],
     )
     memory_oversubscription = forms.ChoiceField(
-        required=False, choices=[("", "the cluster's"), ("yes", "on"), ("no", "off")]
+        required=False, choices=[("", gettext_lazy("the cluster's")), ("yes", "on"), ("no", "off")]
     )
-    meta = PairsField(required=False, help_text="One key = value a line.")
+    meta = PairsField(required=False, help_text=gettext_lazy("One key = value a line."))
 
     def said(self, stored: NodePool) -> dict[str, Any]:
         own = stored.scheduler_configuration or NodePoolSchedulerConfiguration()

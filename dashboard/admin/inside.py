@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from django.contrib import admin
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
 
 from cluster.store import frame_codec
 from dashboard.admin.rows import ReadOnlyAdmin, SinceFilter, date
@@ -51,7 +52,7 @@ class RehearsalAdmin(ReadOnlyAdmin):
     def told(self, row: Any) -> object:
         """All but what was found, which the API tells."""
         value = msgspec.to_builtins(row.value)
-        return value | {"Packed": f"{len(row.value.packed)} bytes"}
+        return value | {"Packed": gettext("{packed} bytes").format(packed=len(row.value.packed))}
 
 
 class StagedDrainAdmin(ReadOnlyAdmin):
@@ -66,9 +67,11 @@ class StagedDrainAdmin(ReadOnlyAdmin):
     @admin.display(description="Nodes")
     def nodes(self, row: Any) -> str:
         """How many, and how many at once."""
-        return f"{number(len(row.value.node_ids))}, {number(row.value.at_once)} at a time"
+        return gettext("{node_ids}, {at_once} at a time").format(
+            node_ids=number(len(row.value.node_ids)), at_once=number(row.value.at_once)
+        )
 
-    @admin.display(description="Had their turn")
+    @admin.display(description=gettext_lazy("Had their turn"))
     def begun(self, row: Any) -> str:
         """How many of its nodes have begun, the done ones included."""
         return number(row.value.begun)
@@ -87,7 +90,7 @@ class BeatAdmin(ReadOnlyAdmin):
     search_fields = ("node_id__startswith",)
     ordering = ("node_id",)
 
-    @admin.display(description="Next within", ordering="ttl")
+    @admin.display(description=gettext_lazy("Next within"), ordering="ttl")
     def within(self, row: Any) -> str:
         """How long the node may be silent."""
         return span(row.ttl)
@@ -131,12 +134,12 @@ class NodeUseAdmin(ReadOnlyAdmin):
         """Those that are wanted there."""
         return str(row.value.planned.alloc_count)
 
-    @admin.display(description="CPU taken")
+    @admin.display(description=gettext_lazy("CPU taken"))
     def cpu(self, row: Any) -> str:
         """By what has not ended there."""
         return amount(row.value.held.cpu, "MHz")
 
-    @admin.display(description="Memory taken")
+    @admin.display(description=gettext_lazy("Memory taken"))
     def memory(self, row: Any) -> str:
         """By what has not ended there."""
         return amount(row.value.held.memory_mb, "MiB")
@@ -155,17 +158,17 @@ class NamespaceUseAdmin(ReadOnlyAdmin):
         """Those that their nodes are not done with."""
         return number(row.value.used.allocations)
 
-    @admin.display(description="CPU taken")
+    @admin.display(description=gettext_lazy("CPU taken"))
     def cpu(self, row: Any) -> str:
         """By what has not ended in it."""
         return amount(row.value.used.cpu, "MHz")
 
-    @admin.display(description="Memory taken")
+    @admin.display(description=gettext_lazy("Memory taken"))
     def memory(self, row: Any) -> str:
         """By what has not ended in it."""
         return amount(row.value.used.memory_mb, "MiB")
 
-    @admin.display(description="Disk taken")
+    @admin.display(description=gettext_lazy("Disk taken"))
     def disk(self, row: Any) -> str:
         """By what has not ended in it."""
         return amount(row.value.used.disk_mb, "MiB")
@@ -206,7 +209,7 @@ class CollectionAdmin(NamedAdmin):
         """A dash while it runs."""
         return date(row.value.ended_at)
 
-    @admin.display(description="Rows deleted")
+    @admin.display(description=gettext_lazy("Rows deleted"))
     def deleted(self, row: Any) -> str:
         """Of every kind together."""
         run = row.value

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from cluster.models import JobRow, JobSummaryRow
 from cluster.operations.jobs import deregister_job
@@ -23,6 +24,7 @@ from dashboard.admin.rows import badge
 from dashboard.operator_site import may
 from dashboard.rehearsed_acts import stop_change
 from dashboard.rights import ADMIN_ACTIONS
+from dashboard.texts import plural
 from dashboard.wording import count_of, number
 from scheduler.structs.identity import JobKey
 
@@ -31,6 +33,7 @@ class JobAdmin(ActingAdmin):
     """Current versions of jobs."""
 
     word = "job"
+    words = plural("{count} job", "{count} jobs")
     columns = ("Namespace", "Status", "Count")
     list_display = (
         "job_id", "namespace", "type", "state", "wanted_count", "priority", "submitted_at",
@@ -45,12 +48,19 @@ class JobAdmin(ActingAdmin):
         """The page that asks before jobs stop."""
         return (
             AdminAct(
-                name="stop", title="Stop jobs", verb="Stop {}", words="stop job",
-                right=ADMIN_ACTIONS["stop_selected"], form=ReasonForm, heading="Why",
-                told=stop_told, carry_out=self.stop, ends=True,
+                name="stop",
+                title=gettext_noop("Stop jobs"),
+                verb=gettext_noop("Stop {rows}"),
+                words="stop job",
+                right=ADMIN_ACTIONS["stop_selected"],
+                form=ReasonForm,
+                heading=gettext_noop("Why"),
+                told=stop_told,
+                carry_out=self.stop,
+                ends=True,
                 changes=lambda rows, _form: [stop_change(key_of(row)) for row in rows],
             ),
-        )  # fmt: skip
+        )
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Those that whoever asks has the right to."""
@@ -65,7 +75,7 @@ class JobAdmin(ActingAdmin):
         count = number(row.wanted_count)
         return job_url(key_of(row)), row.job_id, (row.namespace, self.state(row), count)
 
-    @admin.action(description="Stop selected jobs…")
+    @admin.action(description=gettext_lazy("Stop selected jobs…"))
     def stop_selected(self, request: HttpRequest, rows: QuerySet[JobRow]) -> HttpResponse:
         """Say what is stopped by it first."""
         return self.ask(request, "admin:cluster_jobrow_stop", rows)
@@ -77,7 +87,7 @@ class JobAdmin(ActingAdmin):
             deregister_job(the_store(), key_of(row), **moment_of(request))
 
         told = f"Stopped. {form.why()}".strip()
-        self.change_all(request, rows, change, told=told, done="being stopped")
+        self.change_all(request, rows, change, told=told, done=gettext("being stopped"))
         return HttpResponseRedirect(reverse("admin:cluster_jobrow_changelist"))
 
     @admin.display(description="Status", ordering="status")
@@ -101,9 +111,17 @@ def stop_told(_request: HttpRequest, rows: Sequence[Any], _form: Any) -> list[st
             groups = summary.value.summary.values()
             running += sum(group.running + group.starting for group in groups)
     stopped = sum(row.is_stopped for row in rows)
-    stay = "The jobs and their versions stay; they can be started again."
-    told = [f"{count_of(running, 'allocation')} will be stopped. {stay}"]
+    stay = gettext("The jobs and their versions stay; they can be started again.")
+    told = [
+        gettext("{allocation} will be stopped. {stay}").format(
+            allocation=count_of(running, "{count} allocation", "{count} allocations"), stay=stay
+        )
+    ]
     if stopped:
         be = "is" if stopped == 1 else "are"
-        told.append(f"{number(stopped)} of them {be} stopped already.")
+        told.append(
+            gettext("{stopped} of them {be} stopped already.").format(
+                stopped=number(stopped), be=be
+            )
+        )
     return told

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.operations.keyring import rotate_root_key, signing_key
@@ -44,14 +45,18 @@ class RootKeyAdmin(ReadOnlyAdmin):
     def rotate_view(self, request: HttpRequest) -> HttpResponse:
         """GET and POST .../rotate/."""
         if not may(request, ROTATE_KEYS):
-            raise PermissionDenied(f"To {ROTATE_KEYS.told} you need {ROTATE_KEYS.word}.")
+            raise PermissionDenied(
+                gettext("To {told} you need {word}.").format(
+                    told=gettext(ROTATE_KEYS.told), word=ROTATE_KEYS.word
+                )
+            )
         changelist = reverse("admin:cluster_rootkeyrow_changelist")
         if request.method == "POST":
             self._rotate(request)
             return HttpResponseRedirect(changelist)
         context = {
             **self.admin_site.each_context(request),
-            "title": "Rotate the root key",
+            "title": gettext("Rotate the root key"),
             "opts": self.model._meta,
             "signing": the_store().read(signing_key),
         }
@@ -67,9 +72,12 @@ class RootKeyAdmin(ReadOnlyAdmin):
             _, key = rotate_root_key(the_store(), full="full" in request.POST, by=by, **moment)
         except OperationRefused as refusal:
             note_refusal(request, by, refusal, Act("rotate root key", "root key"))
-            messages.error(request, f"Not rotated: {refusal}")
+            messages.error(request, gettext("Not rotated: {refusal}").format(refusal=refusal))
         else:
-            messages.success(request, f"The root key {key.key_id} signs from now on.")
+            messages.success(
+                request,
+                gettext("The root key {key_id} signs from now on.").format(key_id=key.key_id),
+            )
 
 
 class VariableAdmin(ReadOnlyAdmin):

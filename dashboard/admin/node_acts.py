@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop, ngettext
 from msgspec.structs import replace
 
 from cluster.models import NodeRow
@@ -50,7 +51,9 @@ def use_of(row: Any) -> NodeUse:
 
 
 def _held(rows: Nodes) -> str:
-    return f"{count_of(_count(rows), 'allocation is', 'allocations are')} wanted there"
+    return gettext("{allocations} wanted there").format(
+        allocations=count_of(_count(rows), "{count} allocation is", "{count} allocations are")
+    )
 
 
 def _count(rows: Nodes) -> int:
@@ -63,12 +66,20 @@ def drain_told(_request: HttpRequest, rows: Nodes, _form: Any) -> list[str]:
     draining = sum(row.is_draining for row in rows)
     if draining:
         verb = "drains" if draining == 1 else "drain"
-        told.append(f"{number(draining)} of them {verb} already: deadline and options change.")
+        told.append(
+            gettext("{draining} of them {verb} already: deadline and options change.").format(
+                draining=number(draining), verb=verb
+            )
+        )
     if len(rows) > 1:
         told.append(
-            "Drained all together they become ineligible first, so that nothing moves from one to"
-            " the other. A few at a time, those that wait take what leaves others, unless they are"
-            " closed; each stays closed when it is done."
+            gettext(
+                "Drained all together they become ineligible first, so that nothing moves"
+                " from one to"
+                " the other. A few at a time, those that wait take what leaves others, unless"
+                " they are"
+                " closed; each stays closed when it is done."
+            )
         )
     return told
 
@@ -77,28 +88,52 @@ def cancel_told(_request: HttpRequest, rows: Nodes, _form: Any) -> list[str]:
     """What canceling these drains concerns."""
     draining = sum(row.is_draining for row in rows)
     verb = "drains" if draining == 1 else "drain"
-    of = f"{number(draining)} of {count_of(len(rows), 'node')} {verb} now"
-    return [f"{of}; {_held(rows)}. What has moved stays where it is."]
+    of = gettext("{draining} of {node} {verb} now").format(
+        draining=number(draining),
+        node=count_of(len(rows), "{count} node", "{count} nodes"),
+        verb=verb,
+    )
+    return [
+        gettext("{of}; {held}. What has moved stays where it is.").format(of=of, held=_held(rows))
+    ]
 
 
 def close_told(_request: HttpRequest, rows: Nodes, _form: Any) -> list[str]:
     """What closing these nodes concerns."""
     closed = sum(row.eligibility == NodeEligibility.INELIGIBLE.value for row in rows)
     verb = "stays" if _count(rows) == 1 else "stay"
-    told = [f"{_held(rows)} and {verb}; nothing new is placed there until it is opened again."]
+    told = [
+        gettext("{held} and {verb}; nothing new is placed there until it is opened again.").format(
+            held=_held(rows), verb=verb
+        )
+    ]
     if closed:
-        told.append(f"{number(closed)} of them {'is' if closed == 1 else 'are'} closed already.")
+        told.append(
+            ngettext(
+                "{closed} of them is closed already.",
+                "{closed} of them are closed already.",
+                closed,
+            ).format(closed=number(closed))
+        )
     return told
 
 
 def purge_told(_request: HttpRequest, rows: Nodes, _form: Any) -> list[str]:
     """What purging these nodes concerns."""
-    gone = count_of(len(rows), "node is", "nodes are")
-    lost = "What runs there is lost, and replaced elsewhere where there is room."
-    told = [f"{gone} forgotten, history included. {_held(rows)}. {lost}"]
+    gone = count_of(len(rows), "{count} node is", "{count} nodes are")
+    lost = gettext("What runs there is lost, and replaced elsewhere where there is room.")
+    told = [
+        gettext("{gone} forgotten, history included. {held}. {lost}").format(
+            gone=gone, held=_held(rows), lost=lost
+        )
+    ]
     ready = sum(row.status == NodeStatus.READY.value for row in rows)
     if ready:
-        told.append(f"{number(ready)} of them {'is' if ready == 1 else 'are'} ready now.")
+        told.append(
+            ngettext(
+                "{ready} of them is ready now.", "{ready} of them are ready now.", ready
+            ).format(ready=number(ready))
+        )
     return told
 
 
@@ -137,12 +172,15 @@ class NodeActs(_Acting):
         except OperationRefused as refusal:
             act = Act("drain nodes in stages")
             note_refusal(request, caller_of_request(request), refusal, act)
-            form.add_error(None, f"Not drained: {refusal}.")
+            form.add_error(None, gettext("Not drained: {refusal}.").format(refusal=refusal))
             return None
         log_acts(request, rows, form.told())
         messages.success(
             request,
-            f"{count_of(len(rows), 'node')} drain, {number(staged.at_once)} at a time.",
+            gettext("{node} drain, {at_once} at a time.").format(
+                node=count_of(len(rows), "{count} node", "{count} nodes"),
+                at_once=number(staged.at_once),
+            ),
         )
         return HttpResponseRedirect(reverse("staged-drain", args=[drain.id]))
 
@@ -160,9 +198,13 @@ class NodeActs(_Acting):
 
         told = "Drain canceled" + (", set eligible" if fields["mark_eligible"] else "")
         self.change_all(
-            request, rows, change, told=f"{told}. {form.why()}", done="no longer draining",
+            request,
+            rows,
+            change,
+            told=f"{told}. {form.why()}",
+            done=gettext("no longer draining"),
             leads_to="/drains/{}/",
-        )  # fmt: skip
+        )
         return _after_drain(rows)
 
     def close(self, request: HttpRequest, rows: Nodes, form: ReasonForm) -> HttpResponse:
@@ -173,7 +215,7 @@ class NodeActs(_Acting):
             set_node_eligibility(the_store(), row.pk, wanted, **moment_of(request))
 
         told = f"Set ineligible. {form.why()}".strip()
-        self.change_all(request, rows, change, told=told, done="ineligible now")
+        self.change_all(request, rows, change, told=told, done=gettext("ineligible now"))
         return HttpResponseRedirect(reverse(_LIST))
 
     def purge(self, request: HttpRequest, rows: Nodes, form: ReasonForm) -> HttpResponse:
@@ -191,32 +233,57 @@ def node_acts(table: NodeActs) -> tuple[AdminAct, ...]:
     """The pages of the acts."""
     return (
         AdminAct(
-            name="drain", title="Drain nodes", verb="Drain {}", words="drain node",
-            right=WRITE_NODES, form=DrainForm, heading="How", told=drain_told,
+            name="drain",
+            title=gettext_noop("Drain nodes"),
+            verb=gettext_noop("Drain {rows}"),
+            words="drain node",
+            right=WRITE_NODES,
+            form=DrainForm,
+            heading=gettext_noop("How"),
+            told=drain_told,
             carry_out=table.drain,
             changes=lambda rows, form: [form.change([row.pk for row in rows])],
-            kept="Options and reason are kept in the history of each node",
+            kept=gettext_noop("Options and reason are kept in the history of each node"),
         ),
         AdminAct(
-            name="cancel-drain", title="Cancel drain", verb="Cancel the drain of {}",
-            words="cancel drain", right=WRITE_NODES, form=CancelForm,
-            heading="What becomes of them", told=cancel_told, carry_out=table.cancel,
+            name="cancel-drain",
+            title=gettext_noop("Cancel drain"),
+            verb=gettext_noop("Cancel the drain of {rows}"),
+            words="cancel drain",
+            right=WRITE_NODES,
+            form=CancelForm,
+            heading=gettext_noop("What becomes of them"),
+            told=cancel_told,
+            carry_out=table.cancel,
         ),
         AdminAct(
-            name="close", title="Set nodes ineligible", verb="Set {} ineligible",
-            words="open or close node", right=WRITE_NODES, form=ReasonForm, heading="Why",
-            told=close_told, carry_out=table.close,
+            name="close",
+            title=gettext_noop("Set nodes ineligible"),
+            verb=gettext_noop("Set {rows} ineligible"),
+            words="open or close node",
+            right=WRITE_NODES,
+            form=ReasonForm,
+            heading=gettext_noop("Why"),
+            told=close_told,
+            carry_out=table.close,
             changes=lambda rows, _form: [
                 eligibility_change([row.pk for row in rows], NodeEligibility.INELIGIBLE.value)
             ],
         ),
         AdminAct(
-            name="purge", title="Purge nodes", verb="Purge {}", words="purge node",
-            right=WRITE_NODES, form=ReasonForm, heading="Why", told=purge_told,
-            carry_out=table.purge, ends=True,
+            name="purge",
+            title=gettext_noop("Purge nodes"),
+            verb=gettext_noop("Purge {rows}"),
+            words="purge node",
+            right=WRITE_NODES,
+            form=ReasonForm,
+            heading=gettext_noop("Why"),
+            told=purge_told,
+            carry_out=table.purge,
+            ends=True,
             changes=lambda rows, _form: [purge_change([row.pk for row in rows])],
         ),
-    )  # fmt: skip
+    )
 
 
 def _after_drain(rows: Nodes) -> HttpResponse:

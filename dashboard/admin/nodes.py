@@ -10,6 +10,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
 
 from cluster.models import NodeBeatRow, NodeRow, NodeUseRow
 from cluster.operations.nodes import set_node_eligibility
@@ -22,6 +23,7 @@ from dashboard.operator_site import may
 from dashboard.queries.nodes import node_state
 from dashboard.rights import ADMIN_ACTIONS
 from dashboard.templatetags.cluster_tags import at
+from dashboard.texts import plural
 from dashboard.wording import number
 from scheduler.structs.node import NodeEligibility
 
@@ -38,6 +40,7 @@ class NodeAdmin(NodeActs, ActingAdmin):
     """Nodes: to read, to open and close, to drain and to purge."""
 
     word = "node"
+    words = plural("{count} node", "{count} nodes")
     columns = ("State", "Allocations")
     list_reads_bodies = True
     list_display = ("name", "state", "allocations", "cpu", "memory", "heard", "place", "board")
@@ -76,17 +79,17 @@ class NodeAdmin(NodeActs, ActingAdmin):
         """Its page, its name, state and allocations."""
         return f"/nodes/{row.pk}/", row.name, (self.state(row), self.allocations(row))
 
-    @admin.action(description="Drain selected nodes…")
+    @admin.action(description=gettext_lazy("Drain selected nodes…"))
     def drain_selected(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> HttpResponse:
         """Ask how first."""
         return self.ask(request, "admin:cluster_noderow_drain", rows)
 
-    @admin.action(description="Cancel drain…")
+    @admin.action(description=gettext_lazy("Cancel drain…"))
     def cancel_selected(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> HttpResponse:
         """Ask what becomes of the nodes first."""
         return self.ask(request, "admin:cluster_noderow_cancel_drain", rows)
 
-    @admin.action(description="Set eligible")
+    @admin.action(description=gettext_lazy("Set eligible"))
     def set_eligible(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> None:
         """Open the nodes for new allocations."""
 
@@ -95,15 +98,19 @@ class NodeAdmin(NodeActs, ActingAdmin):
             set_node_eligibility(the_store(), row.pk, wanted, **moment_of(request))
 
         self.change_all(
-            request, list(rows[:MOST_CHOSEN]), change, told="Set eligible", done="eligible now"
+            request,
+            list(rows[:MOST_CHOSEN]),
+            change,
+            told="Set eligible",
+            done=gettext("eligible now"),
         )
 
-    @admin.action(description="Set ineligible…")
+    @admin.action(description=gettext_lazy("Set ineligible…"))
     def set_ineligible(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> HttpResponse:
         """Say what stays and what no longer comes first."""
         return self.ask(request, "admin:cluster_noderow_close", rows)
 
-    @admin.action(description="Purge selected nodes…")
+    @admin.action(description=gettext_lazy("Purge selected nodes…"))
     def purge_selected(self, request: HttpRequest, rows: QuerySet[NodeRow]) -> HttpResponse:
         """Say what is lost by it first."""
         return self.ask(request, "admin:cluster_noderow_purge", rows)
@@ -118,19 +125,23 @@ class NodeAdmin(NodeActs, ActingAdmin):
         """Those that are wanted there."""
         return number(use_of(row).planned.alloc_count)
 
-    @admin.display(description="CPU free, MHz")
+    @admin.display(description=gettext_lazy("CPU free, MHz"))
     def cpu(self, row: Any) -> str:
         """What a new allocation could get."""
         free = max(row.cpu_mhz - use_of(row).held.cpu, 0)
-        return f"{number(free)} of {number(row.cpu_mhz)}"
+        return gettext("{free} of {cpu_mhz}").format(
+            free=number(free), cpu_mhz=number(row.cpu_mhz)
+        )
 
-    @admin.display(description="Memory free, MiB")
+    @admin.display(description=gettext_lazy("Memory free, MiB"))
     def memory(self, row: Any) -> str:
         """What a new allocation could get."""
         free = max(row.memory_mb - use_of(row).held.memory_mb, 0)
-        return f"{number(free)} of {number(row.memory_mb)}"
+        return gettext("{free} of {memory_mb}").format(
+            free=number(free), memory_mb=number(row.memory_mb)
+        )
 
-    @admin.display(description="Last heartbeat")
+    @admin.display(description=gettext_lazy("Last heartbeat"))
     def heard(self, row: Any) -> SafeString:
         """At which moment."""
         return at(row.beat or 0)

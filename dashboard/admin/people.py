@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
 
 from cluster.models import AclPolicyRow
 from dashboard.admin.watched import Watched, watched
@@ -75,7 +76,7 @@ class GroupForm(_GroupForm):
     policies = forms.MultipleChoiceField(
         required=False,
         widget=_BOXES,
-        help_text="What the people of this group may do, from their next action on.",
+        help_text=gettext_lazy("What the people of this group may do, from their next action on."),
     )
 
     class Meta:
@@ -99,9 +100,11 @@ def _choices(held: list[str]) -> list[tuple[str, str]]:
             for each in stored]  # fmt: skip
     known = {each.name for each in stored} | {MANAGEMENT}
     gone = [
-        (name, f"{name}: not in the record, grants nothing") for name in held if name not in known
+        (name, gettext("{name}: not in the record, grants nothing").format(name=name))
+        for name in held
+        if name not in known
     ]
-    return [(MANAGEMENT, "Everything: management, without any policy"), *told, *gone]
+    return [(MANAGEMENT, gettext("Everything: management, without any policy")), *told, *gone]
 
 
 class GroupAdmin(Watched, ByRight, _GroupAdmin):
@@ -139,9 +142,9 @@ class GroupAdmin(Watched, ByRight, _GroupAdmin):
     @admin.display(description="People", ordering="people_count")
     def people(self, group: Any) -> str:
         """How many accounts are in it."""
-        return count_of(group.people_count, "account")
+        return count_of(group.people_count, "{count} account", "{count} accounts")
 
-    @admin.display(description="People in it")
+    @admin.display(description=gettext_lazy("People in it"))
     def members(self, group: Group) -> SafeString | str:
         """Each with a link to the account, where groups are chosen."""
         users = User.objects.filter(groups=group).order_by("username") if group.pk else ()
@@ -149,13 +152,15 @@ class GroupAdmin(Watched, ByRight, _GroupAdmin):
             ", ",
             '<a href="/admin/auth/user/{}/change/">{}</a>',
             ((user.pk, user.get_username()) for user in users),
-        ) or format_html("<span>{}</span>", "nobody: choose groups on the page of an account")
+        ) or format_html(
+            "<span>{}</span>", gettext("nobody: choose groups on the page of an account")
+        )
 
-    @admin.display(description="What that adds up to")
+    @admin.display(description=gettext_lazy("What that adds up to"))
     def rights(self, group: Group) -> SafeString | str:
         """The same table as on everybody's own page."""
         if not group.pk:
-            return "Save the group first."
+            return gettext("Save the group first.")
         person = person_with(grants_of(Group.objects.filter(pk=group.pk)))
         return SafeString(
             render_to_string("dashboard/partials/_rights.html", rights_table(person))
@@ -175,8 +180,10 @@ class UserAdmin(Watched, ByRight, _UserAdmin):
             "Rights",
             {
                 "fields": ("is_active", "groups", "is_superuser"),
-                "description": "Rights come from the policies of groups. A superuser may do"
-                " everything without any group.",
+                "description": gettext_lazy(
+                    "Rights come from the policies of groups. A superuser may do"
+                    " everything without any group."
+                ),
             },
         ),
         ("Dates", {"fields": ("last_login", "date_joined")}),
@@ -198,7 +205,7 @@ class UserAdmin(Watched, ByRight, _UserAdmin):
         page = super().user_change_password
         return watched(request, lambda: page(request, *args, **kwargs))
 
-    @admin.display(description="May sign in", ordering="is_active")
+    @admin.display(description=gettext_lazy("May sign in"), ordering="is_active")
     def signs_in(self, user: User) -> str:
         """Whether the account is open."""
         return "yes" if user.is_active else "no"

@@ -19,6 +19,7 @@ from django.template.loader import render_to_string
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
 
 from cluster.models.fields import NanosecondsField
 from dashboard import wording
@@ -122,7 +123,7 @@ class ReadOnlyAdmin(_ModelAdmin):
         """In the same order."""
         return tuple(self.get_readonly_fields(request, obj))
 
-    @admin.display(description="Live page")
+    @admin.display(description=gettext_lazy("Live page"))
     def live_page(self, row: Any) -> SafeString:
         """A link out of the admin."""
         address = row.get_absolute_url()
@@ -134,7 +135,9 @@ class ReadOnlyAdmin(_ModelAdmin):
         told = _without_secrets(msgspec.to_builtins(self.told(row)))
         text = msgspec.json.format(msgspec.json.encode(told), indent=2).decode()
         if len(text) > _LONGEST:
-            text = f"{text[:_LONGEST]}\n... {wording.number(len(text) - _LONGEST)} more characters"
+            text = gettext("{text}\n... {text2} more characters").format(
+                text=text[:_LONGEST], text2=wording.number(len(text) - _LONGEST)
+            )
         return format_html('<pre class="record" tabindex="0">{}</pre>', text)
 
     def told(self, row: Any) -> object:
@@ -192,9 +195,9 @@ class SinceFilter(admin.FieldListFilter):
     """Rows by the age of an instant that is kept in ns."""
 
     _AGES = (
-        ("hour", "Past hour", 3600),
-        ("day", "Past day", 86_400),
-        ("week", "Past 7 days", 604_800),
+        ("hour", gettext_lazy("Past hour"), 3600),
+        ("day", gettext_lazy("Past day"), 86_400),
+        ("week", gettext_lazy("Past 7 days"), 604_800),
     )
 
     def __init__(self, field: Any, request: HttpRequest, *given: Any, **named: Any) -> None:
@@ -210,7 +213,7 @@ class SinceFilter(admin.FieldListFilter):
 
     def choices(self, changelist: Any) -> Any:
         """Any time, and each age."""
-        for word, text, _ in (("", "Any time", 0), *self._AGES):
+        for word, text, _ in (("", gettext("Any time"), 0), *self._AGES):
             yield {
                 "selected": self._chosen == word,
                 "query_string": changelist.get_query_string({self._name: word or None}),

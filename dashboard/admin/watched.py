@@ -13,6 +13,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_noop
 
 from dashboard.acts import note_account_kept, note_admin_act
 from dashboard.models import MANAGEMENT
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 else:
     _Admin = object
 
-_NOBODY_LEFT = (
+_NOBODY_LEFT = gettext_noop(
     "Nothing was changed: nobody would be left who may do everything. Give somebody else the group"
     " of administrators first."
 )
@@ -74,7 +75,7 @@ def watched(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpRespo
         note_account_kept(request, "nobody would be left who may do everything")
         # Reading them forgets what was said of a success.
         list(messages.get_messages(request))
-        messages.error(request, _NOBODY_LEFT)
+        messages.error(request, gettext(_NOBODY_LEFT))
         return HttpResponseRedirect(request.path)
     after = _known()
     for key in sorted({*before, *after}):

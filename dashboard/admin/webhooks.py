@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
 from msgspec.structs import replace
 
 from cluster.models import WebhookRow
@@ -50,36 +51,40 @@ class WebhookForm(GovernanceForm):
     )
     secret = forms.CharField(
         required=False,
-        label="Signed with",
+        label=gettext_lazy("Signed with"),
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     kinds = forms.MultipleChoiceField(
         required=False,
         choices=[(kind.value, kind.value.replace("-", " ")) for kind in NoticeKind],
-        label="Told of",
-        help_text="None: of everything.",
+        label=gettext_lazy("Told of"),
+        help_text=gettext_lazy("None: of everything."),
         widget=forms.CheckboxSelectMultiple,
     )
     blocked_after = forms.CharField(
         initial="5m",
-        label="Waits for room",
-        help_text="So long, such as 10m or 1h30m, before that is told.",
+        label=gettext_lazy("Waits for room"),
+        help_text=gettext_lazy("So long, such as 10m or 1h30m, before that is told."),
         widget=forms.TextInput(attrs={"size": 8}),
     )
     is_paused = forms.BooleanField(
-        required=False, label="Paused: nothing is sent, what waits goes on waiting"
+        required=False, label=gettext_lazy("Paused: nothing is sent, what waits goes on waiting")
     )
 
     def __init__(self, data: Any = None, *, stored: Any = None) -> None:
         super().__init__(data, stored=stored)
         if stored is None:
             self.fields["url"].required = True
-            self.fields["url"].help_text = "Kept sealed; lists show its host."
-            self.fields["secret"].help_text = "Kept sealed, shown nowhere. Empty: not signed."
+            self.fields["url"].help_text = gettext("Kept sealed; lists show its host.")
+            self.fields["secret"].help_text = gettext(
+                "Kept sealed, shown nowhere. Empty: not signed."
+            )
         else:
-            self.fields["url"].help_text = f"Empty: it stays, at {stored.host}."
-            signed = "it stays" if stored.sealed_secret else "still not signed"
-            self.fields["secret"].help_text = f"Empty: {signed}."
+            self.fields["url"].help_text = gettext("Empty: it stays, at {host}.").format(
+                host=stored.host
+            )
+            signed = gettext("it stays") if stored.sealed_secret else gettext("still not signed")
+            self.fields["secret"].help_text = gettext("Empty: {signed}.").format(signed=signed)
 
     def said(self, stored: Webhook) -> dict[str, Any]:
         return {
@@ -96,7 +101,7 @@ class WebhookForm(GovernanceForm):
             return int(self.stored.blocked_after)
         seconds = duration_of(text)
         if not seconds:
-            raise forms.ValidationError("Write a duration such as 10m.")
+            raise forms.ValidationError(gettext("Write a duration such as 10m."))
         return seconds * _SECOND
 
     def laid_over(self, before: Webhook) -> Webhook:
@@ -153,7 +158,11 @@ class WebhookAdmin(GovernanceAdmin):
     ) -> HttpResponse:
         """With the way to a new one, for those who may."""
         may_edit = self.may_edit(caller_of_request(request).access, "")
-        tools = [(reverse("admin:cluster_webhookrow_edit"), "New webhook…")] if may_edit else []
+        tools = (
+            [(reverse("admin:cluster_webhookrow_edit"), gettext("New webhook…"))]
+            if may_edit
+            else []
+        )
         return super().changelist_view(request, {"tools": tools, **(extra_context or {})})
 
     needs = "operator:write"
@@ -191,7 +200,7 @@ class WebhookAdmin(GovernanceAdmin):
         """Of the address what may be shown."""
         return str(row.value.host)
 
-    @admin.display(description="Told of")
+    @admin.display(description=gettext_lazy("Told of"))
     def told_of(self, row: Any) -> str:
         """The kinds that it asked for."""
         return ", ".join(row.value.kinds) or "everything"
@@ -205,7 +214,7 @@ class WebhookAdmin(GovernanceAdmin):
         """Who may try one."""
         return may(request, WRITE_OPERATOR)
 
-    @admin.action(description="Send a test", permissions=["test"])
+    @admin.action(description=gettext_lazy("Send a test"), permissions=["test"])
     def test_selected(self, request: HttpRequest, rows: QuerySet[WebhookRow]) -> None:
         """Have each told a word within seconds; what becomes of it stands among the deliveries."""
         for row in rows:
@@ -223,7 +232,7 @@ class WebhookAdmin(GovernanceAdmin):
             note_refusal(request, by, refusal, Act("test webhook", "webhook", name))
             messages.error(request, f"{name}: {refusal}")
         else:
-            messages.success(request, f"A test of {name} is on its way.")
+            messages.success(request, gettext("A test of {name} is on its way.").format(name=name))
 
 
 class WebhookDeliveryAdmin(ReadOnlyAdmin):
@@ -240,10 +249,10 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         """How often it was sent."""
         return number(row.value.attempts)
 
-    @admin.display(description="Newest result")
+    @admin.display(description=gettext_lazy("Newest result"))
     def result(self, row: Any) -> str:
         """What came of the newest attempt."""
-        return str(row.value.result or "not sent yet")
+        return str(row.value.result or gettext("not sent yet"))
 
     @admin.display(description="Says")
     def first_line(self, row: Any) -> str:

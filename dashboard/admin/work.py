@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
 
 from dashboard.admin.rows import ReadOnlyAdmin, ValuesFilter, badge
 from dashboard.wording import NONE, clipped, number, short_id
@@ -43,7 +44,7 @@ class JobSummaryAdmin(ReadOnlyAdmin):
         """Wanted ones without a place, and those that are starting."""
         return number(sum(group.queued + group.starting for group in row.value.summary.values()))
 
-    @admin.display(description="Failed or lost")
+    @admin.display(description=gettext_lazy("Failed or lost"))
     def ended(self, row: Any) -> str:
         """Allocations that ended badly."""
         return number(sum(group.failed + group.lost for group in row.value.summary.values()))
@@ -205,7 +206,9 @@ class ScalingEventAdmin(ReadOnlyAdmin):
         event = row.value
         if event.count is None:
             return NONE
-        return f"{number(event.previous_count)} to {number(event.count)}"
+        return gettext("{previous_count} to {count}").format(
+            previous_count=number(event.previous_count), count=number(event.count)
+        )
 
     @admin.display(description="Message")
     def message(self, row: Any) -> str:

@@ -13,7 +13,8 @@ from dashboard.feeds.pieces import Html, Piece
 from dashboard.graphs.racks import rack_html
 from dashboard.queries.topology import read_fleet, selected_parts, shown_map
 from dashboard.subscription import Subscription
-from dashboard.topology import MappedNodes, TopologyView, rack_keys, rack_label
+from dashboard.topology import MappedNodes, rack_keys, rack_label
+from dashboard.topology_view import TopologyView
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.node_use import NodeUse
 from scheduler.structs.allocation import Allocation

@@ -14,7 +14,8 @@ from dashboard.graphs.geometry import (
     circle_lines,
     stadium_lines,
 )
-from dashboard.wording import clipped, number, short_id
+from dashboard.texts import gettext
+from dashboard.wording import clipped, count_of, number, short_id
 
 SIZE = WIDTH, HEIGHT = (196.0, 50.0)
 COLUMN, LANE = 282.0, 68.0
@@ -46,7 +47,7 @@ class ChainLayout(ChainPlaces):
         bottom = max([bottom, *(node.y + RADIUS for node in events)])
         return Graph(
             key=self.key,
-            title="Chain of evaluations",
+            title=gettext("Chain of evaluations"),
             description=self._described(),
             view=(0, 0, right + 24, bottom + BELOW),
             nodes=(*events, *sorted(nodes, key=lambda node: (node.x, node.y))),
@@ -56,9 +57,15 @@ class ChainLayout(ChainPlaces):
     def _described(self) -> str:
         stubs = sum(member.is_tombstone for member in self.members.values())
         folded = len(self.folded_into)
-        told = f"{number(len(self.members))} evaluations"
-        told += f", {number(folded)} of them folded" if folded else ""
-        return told + (f", {number(stubs)} collected" if stubs else "") + "."
+        told = gettext("{members} evaluations").format(members=number(len(self.members)))
+        told += (
+            gettext(", {folded} of them folded").format(folded=number(folded)) if folded else ""
+        )
+        return (
+            told
+            + (gettext(", {stubs} collected").format(stubs=number(stubs)) if stubs else "")
+            + "."
+        )
 
     def _corner(self, key: str) -> tuple[float, float]:
         spot = self.spots[key]
@@ -71,8 +78,14 @@ class ChainLayout(ChainPlaces):
             key=member.id,
             state=member.state,
             name=", ".join(
-                part for part in (f"evaluation {short_id(member.id)}", member.job, member.state,
-                told) if part
+                part
+                for part in (
+                    gettext("evaluation {member}").format(member=short_id(member.id)),
+                    member.job,
+                    member.state,
+                    told,
+                )
+                if part
             ),
             x=x,
             y=y,
@@ -85,10 +98,13 @@ class ChainLayout(ChainPlaces):
             is_current=member.state in ("scheduling", "applying"),
             href=member.href,
             lines=stadium_lines(
-                (x, y), SIZE, clipped(member.job, 12), sub=clipped(told, 24),
+                (x, y),
+                SIZE,
+                clipped(member.job, 12),
+                sub=clipped(told, 24),
                 right=("id", short_id(member.id)),
             ),
-        )  # fmt: skip
+        )
 
     def _missing_nodes(self) -> list[GraphNode]:
         """Evaluations that a member names and nobody knows: shown, never skipped."""
@@ -101,10 +117,10 @@ class ChainLayout(ChainPlaces):
             nodes.append(
                 GraphNode(
                     key=key, state="deleted",
-                    name=f"evaluation {short_id(key)}, not in the record",
+                    name=gettext("evaluation {key}, not in the record").format(key=short_id(key)),
                     x=x, y=y, width=WIDTH, height=HEIGHT, icon="deleted", is_tombstone=True,
                     lines=stadium_lines(
-                        (x, y), SIZE, "unknown", sub="not in the record",
+                        (x, y), SIZE, "unknown", sub=gettext("not in the record"),
                         right=("id", short_id(key)),
                     ),
                 )
@@ -118,7 +134,11 @@ class ChainLayout(ChainPlaces):
             first = group[0]
             x, y = self._corner(key)
             jobs = len({item.job for item in group})
-            title = f"{number(jobs)} more jobs" if jobs > 1 else f"{number(len(group))} more"
+            title = (
+                gettext("{jobs} more jobs").format(jobs=number(jobs))
+                if jobs > 1
+                else count_of(len(group), "{count} more", "{count} more")
+            )
             told = ", ".join(part for part in (first.trigger, first.outcome) if part)
             nodes.append(
                 GraphNode(
@@ -136,14 +156,22 @@ class ChainLayout(ChainPlaces):
             x, y = LEFT + COLUMN * spot.column, TOP + LANE * spot.lane
             nodes.append(
                 GraphNode(
-                    key=f"next:{member.id}", state="possible", is_quasi=True, icon="scheduling",
-                    name=f"may come next: {member.job} {member.expects}", x=x, y=y, width=WIDTH,
+                    key=f"next:{member.id}",
+                    state="possible",
+                    is_quasi=True,
+                    icon="scheduling",
+                    name=gettext("may come next: {job} {expects}").format(
+                        job=member.job, expects=member.expects
+                    ),
+                    x=x,
+                    y=y,
+                    width=WIDTH,
                     height=HEIGHT,
                     lines=stadium_lines(
                         (x, y), SIZE, clipped(member.job, 15), sub=clipped(member.expects, 24)
                     ),
                 )
-            )  # fmt: skip
+            )
         return nodes
 
     def _expecting(self) -> list[ChainMember]:
@@ -182,7 +210,7 @@ class ChainLayout(ChainPlaces):
             nodes.append(
                 GraphNode(
                     key=f"event:{event}", state="event", shape=CIRCLE,
-                    name=f"Event: {' '.join(lines)}",
+                    name=gettext("Event: {lines}").format(lines=" ".join(lines)),
                     x=52, y=y, width=2 * RADIUS, height=2 * RADIUS,
                     lines=circle_lines(
                         52, y, tuple(clipped(line, 13) for line in lines[:2]),

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from dashboard.texts import gettext
+
 #: Leaf siblings with one trigger and outcome beyond this many are drawn as one folded node.
 FOLD_ABOVE = 6
 KEEP_WHEN_FOLDED = 3
@@ -111,7 +113,9 @@ class ChainPlaces:
         groups: dict[tuple[str, str, str, str], list[ChainMember]] = {}
         for item in waiting:
             if item.id not in parents and item.id != self.selected and not item.expects:
-                origin = self.parent_of(item) or f"event {item.event_key}"
+                origin = self.parent_of(item) or gettext("event {event_key}").format(
+                    event_key=item.event_key
+                )
                 groups.setdefault((origin, item.trigger, item.state, item.outcome), []).append(
                     item
                 )

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from dashboard.graphs.chain import ChainLayout
 from dashboard.graphs.chain_places import ChainMember
+from dashboard.texts import gettext
 
 #: Steps in from the left; what follows deeper down stands below each other, in the order it came.
 DEEPEST = 16
@@ -42,7 +43,7 @@ def chain_tree(layout: ChainLayout) -> tuple[Branch, ...]:
 
 def _event_branch(key: str, children: dict[str, list[ChainMember]]) -> Branch:
     first = children[key][0]
-    lines = first.event_lines or ("earlier", "not in the record")
+    lines = first.event_lines or ("earlier", gettext("not in the record"))
     return Branch(
         title=" ".join(lines[:2]),
         sub=lines[2] if len(lines) > 2 else "",

@@ -16,6 +16,7 @@ from dashboard.graphs.placement import (
     reach_below,
     score_columns,
 )
+from dashboard.texts import gettext
 from dashboard.wording import amount, count_of, dimension_word, number, short_id
 from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
 
@@ -172,22 +173,24 @@ def _sentence(found: GroupExplanation) -> str:
     told = _nodes_told(found)
     if not found.quota_exhausted:
         return told
-    return f"Quota reached: {'; '.join(found.quota_exhausted)}. {told}"
+    return gettext("Quota reached: {quota_exhausted}. {told}").format(
+        quota_exhausted="; ".join(found.quota_exhausted), told=told
+    )
 
 
 def _nodes_told(found: GroupExplanation) -> str:
     if not found.candidates:
-        return "No node was looked at."
+        return gettext("No node was looked at.")
     parts = [
         f"{number(count)} {word}"
         for count, word in (
             (sum(item.count for item in found.exhausted), "exhausted"),
             (sum(item.count for item in found.refused), "filtered"),
-            (found.with_room, "with room for one more"),
+            (found.with_room, gettext("with room for one more")),
         )
         if count
     ]
-    return f"{count_of(found.candidates, 'node')}: {', '.join(parts)}."
+    return f"{count_of(found.candidates, '{count} node', '{count} nodes')}: {', '.join(parts)}."
 
 
 def _capital(text: str) -> str:

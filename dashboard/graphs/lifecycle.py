@@ -20,6 +20,7 @@ from dashboard.graphs.geometry import (
     circle_lines,
     stadium_lines,
 )
+from dashboard.texts import gettext
 from dashboard.wording import clipped, count_of, plain_reason, short_id, span
 from scheduler.structs.evaluation import LifecycleStep, Step
 
@@ -101,7 +102,7 @@ def life_rows(life: EvaluationLife) -> tuple[LifeRow, ...]:
     newest = {step.step: step for step, _ in steps}
     for step, state in steps:
         if step.step is Step.NACKED:
-            handed_back = step.reason or "handed back"
+            handed_back = step.reason or gettext("handed back")
             continue
         told = plain_reason(step.reason) or _derived(
             step, life, is_newest=newest[step.step] is step
@@ -133,7 +134,13 @@ def _derived(step: LifecycleStep, life: EvaluationLife, *, is_newest: bool) -> s
     """What a step did that gives no reason, from what else is recorded."""
     if step.step is Step.PLAN_ANSWERED:
         rejected = len(step.nodes)
-        return f"{count_of(rejected, 'node')} rejected" if rejected else "committed"
+        return (
+            gettext("{node} rejected").format(
+                node=count_of(rejected, "{count} node", "{count} nodes")
+            )
+            if rejected
+            else "committed"
+        )
     return life.told.get(step.step, "") if is_newest else ""
 
 
@@ -216,7 +223,7 @@ def lifecycle_graph(life: EvaluationLife) -> Graph:
     ]
     return Graph(
         key=f"life-{life.eval_id}",
-        title=f"Lifecycle of evaluation {short_id(life.eval_id)}",
+        title=gettext("Lifecycle of evaluation {eval_id}").format(eval_id=short_id(life.eval_id)),
         description=_described(rows, life),
         view=machine.VIEW,
         nodes=tuple(nodes),
@@ -271,7 +278,9 @@ def _in_lines(trigger: str) -> tuple[str, ...]:
 def _state_node(
     state: str, place: machine.StatePlace, *, reached: bool, current: bool
 ) -> GraphNode:
-    told = "current" if current else "passed" if reached else "not reached"
+    told = (
+        gettext("current") if current else gettext("passed") if reached else gettext("not reached")
+    )
     return GraphNode(
         key=state,
         state=state if reached else "possible",
@@ -302,7 +311,7 @@ def _path_edge(
         path=path,
         line=arrow.line,
         labels=_path_labels(arrow, [rows[place - 1] for place in steps or ()]),
-        text=", ".join(arrow.words) or arrow.meaning,
+        text=", ".join(map(gettext, arrow.words)) or gettext(arrow.meaning),
     )
 
 
@@ -312,16 +321,20 @@ def _path_labels(arrow: machine.Arrow, rows: list[LifeRow]) -> tuple[ArrowLabel,
         return ()
     words: tuple[str, ...]
     if arrow.kind == "new":
-        words = (rows[0].trigger, f"makes {short_id(rows[0].made)}" if len(rows) == 1 else "")
+        words = (
+            rows[0].trigger,
+            gettext("makes {made}").format(made=short_id(rows[0].made)) if len(rows) == 1 else "",
+        )
     elif arrow.key == "scheduling-applying":
-        words = (f"{len(rows)} plan" + ("s" if len(rows) > 1 else ""),)
+        words = (count_of(len(rows), "{count} plan", "{count} plans"),)
     elif arrow.key == "applying-scheduling":
         refused = len({node for row in rows for node in row.nodes})
-        words = (f"{refused} node{'s' if refused > 1 else ''} rejected",) if refused else ()
+        told = count_of(refused, "{count} node rejected", "{count} nodes rejected")
+        words = (told,) if refused else ()
         spot = machine.LabelSpot(arrow.spot.x, 266)
         return tuple(ArrowLabel(x=spot.x, y=spot.y, text=text) for text in words)
     else:
-        words = arrow.words
+        words = tuple(map(gettext, arrow.words))
     spot = arrow.spot
     return tuple(
         ArrowLabel(x=spot.x, y=spot.y + 14 * line, text=text, anchor=spot.anchor)
@@ -344,9 +357,21 @@ def _described(rows: Sequence[LifeRow], life: EvaluationLife) -> str:
     told = []
     for row in rows:
         if row.made:
-            told.append(f"made evaluation {short_id(row.made)} ({row.trigger})")
+            told.append(
+                gettext("made evaluation {made} ({trigger})").format(
+                    made=short_id(row.made), trigger=row.trigger
+                )
+            )
         else:
-            told.append(row.state + (f" for {span(row.duration_ns)}" if row.duration_ns else ""))
-    return (
-        f"Created by {life.trigger or 'an event'}: {', then '.join(told) or 'no steps recorded'}."
+            told.append(
+                row.state
+                + (
+                    gettext(" for {duration_ns}").format(duration_ns=span(row.duration_ns))
+                    if row.duration_ns
+                    else ""
+                )
+            )
+    return gettext("Created by {trigger}: {told}.").format(
+        trigger=life.trigger or gettext("an event"),
+        told=gettext(", then ").join(told) or gettext("no steps recorded"),
     )

@@ -16,6 +16,7 @@ from dashboard.graphs.geometry import (
     circle_lines,
     stadium_lines,
 )
+from dashboard.texts import gettext
 from dashboard.wording import number
 
 #: Moves in the window from which an arrow is drawn strong.
@@ -23,16 +24,23 @@ HOT = 20
 
 
 def lifecycle_map(
-    counts: Mapping[str, int], flows: Mapping[str, int], *, window: str = "last minute"
+    counts: Mapping[str, int], flows: Mapping[str, int], *, window: str = ""
 ) -> Graph:
     """Where every evaluation is, and how many moved along each arrow (keys of `machine`)."""
     x, y, radius = machine.EVENT_PLACE
     nodes = [
         GraphNode(
-            key=machine.EVENT, state="event", name="Cluster event", shape=CIRCLE, x=x, y=y,
-            width=2 * radius, height=2 * radius, lines=circle_lines(x, y, ("Cluster", "event")),
+            key=machine.EVENT,
+            state="event",
+            name=gettext("Cluster event"),
+            shape=CIRCLE,
+            x=x,
+            y=y,
+            width=2 * radius,
+            height=2 * radius,
+            lines=circle_lines(x, y, (gettext("Cluster"), gettext("event"))),
         )
-    ]  # fmt: skip
+    ]
     for state, place in machine.PLACES.items():
         nodes.append(_counted_node(state, place, counts.get(state)))
     edges = tuple(
@@ -42,13 +50,15 @@ def lifecycle_map(
     )
     return Graph(
         key="map",
-        title="Lifecycle map",
-        description="Every evaluation state with the number of evaluations in it now, "
-        f"and how many moved along each arrow in the {window}.",
+        title=gettext("Lifecycle map"),
+        description=gettext(
+            "Every evaluation state with the number of evaluations in it now, and "
+            "how many moved along each arrow in the {window}."
+        ).format(window=window or gettext("last minute")),
         view=machine.VIEW,
         nodes=tuple(nodes),
         edges=edges,
-        labels=(ArrowLabel(x=machine.BUS.x, y=machine.BUS.y, text="new evaluation"),),
+        labels=(ArrowLabel(x=machine.BUS.x, y=machine.BUS.y, text=gettext("new evaluation")),),
     )
 
 
@@ -57,7 +67,9 @@ def _counted_node(state: str, place: machine.StatePlace, count: int | None) -> G
     return GraphNode(
         key=state,
         state=state,
-        name=f"{state}: {told} evaluations" if told else state,
+        name=gettext("{state}: {told} evaluations").format(state=state, told=told)
+        if told
+        else state,
         x=place.x,
         y=place.y,
         width=place.width,
@@ -75,7 +87,7 @@ def _counted_node(state: str, place: machine.StatePlace, count: int | None) -> G
 def _flow_edge(arrow: machine.Arrow, moved: int) -> GraphEdge:
     spot = arrow.spot
     flow = number(moved) if moved else ""
-    words = arrow.words or (("",) if flow else ())
+    words = tuple(map(gettext, arrow.words)) or (("",) if flow else ())
     labels = tuple(
         ArrowLabel(
             x=spot.x, y=spot.y + 14 * line, text=text, anchor=spot.anchor,
@@ -91,5 +103,5 @@ def _flow_edge(arrow: machine.Arrow, moved: int) -> GraphEdge:
         path="hot" if moved >= HOT else "",
         line=arrow.line,
         labels=labels,
-        text=", ".join(arrow.words) or arrow.meaning,
+        text=", ".join(map(gettext, arrow.words)) or gettext(arrow.meaning),
     )

@@ -68,7 +68,9 @@ def _flowchart(graph: Graph, kept: list[GraphNode], *, says_states: bool) -> str
         if edge.source in names and edge.target in names:
             lines.append(_arrow(edge, names))
     if rest:
-        lines.append(f'more["{escaped(count_of(rest, "more node"))}"]')
+        lines.append(
+            f'more["{escaped(count_of(rest, "{count} more node", "{count} more nodes"))}"]'
+        )
     lines += _CLASSES
     for name, members in _by_class(kept, names).items():
         lines.append(f"class {','.join(members)} {name}")
@@ -121,7 +123,9 @@ def placement_mermaid(view: PlacementView, title: str) -> str:
     place = 1
     for refusal in (view.filtered + view.exhausted)[:MAX_EDGES]:
         place += 1
-        lines.append(f'e{place}["{escaped(count_of(refusal.count, "node"))}"]')
+        lines.append(
+            f'e{place}["{escaped(count_of(refusal.count, "{count} node", "{count} nodes"))}"]'
+        )
         lines.append(f'e1 -.->|"{escaped(refusal.kind)}: {escaped(refusal.reason)}"| e{place}')
         classes["idle"].append(f"e{place}")
     for candidate in view.candidates:

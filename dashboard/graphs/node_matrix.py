@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from dashboard.wording import MINUS, NONE, amount, dimension_word, number, short_id
+from dashboard.graphs.matrix_words import (
+    ALL_OF_IT,
+    Obstacle,
+    now_of_group,
+    now_of_node,
+    obstacle,
+    short_told,
+)
+from dashboard.texts import gettext, gettext_noop
+from dashboard.wording import number, short_id
 from scheduler.structs.explanation import (
     AskedAmounts,
     GroupExplanation,
@@ -22,19 +31,21 @@ MOST_NAMED = 60
 #: More nodes than this are grouped unless each is asked for; then so many rows are shown.
 GROUPED_ABOVE = 200
 MOST_ROWS = 500
-UNITS = {"cpu": "MHz", "memory": "MiB", "disk": "MiB"}
 #: A column, and the checks it stands for.
 _COLUMNS = (
-    ("DC, pool", ("pool", "datacenter")),
-    ("Ready", ("ready",)),
-    ("Constraints", ("job constraints", "constraints")),
-    ("Driver", ("drivers", "secrets providers")),
-    ("Devices", ("devices",)),
-    ("Network, volumes", ("networks", "host volumes", "CSI volumes")),
-    ("Others there", ("distinct", "max allocation exceeded")),
+    (gettext_noop("DC, pool"), ("pool", "datacenter")),
+    (gettext_noop("Ready"), ("ready",)),
+    (gettext_noop("Constraints"), ("job constraints", "constraints")),
+    (gettext_noop("Driver"), ("drivers", "secrets providers")),
+    (gettext_noop("Devices"), ("devices",)),
+    (
+        gettext_noop("Network, volumes"),
+        ("networks", "host volumes", "CSI volumes"),
+    ),
+    (gettext_noop("Others there"), ("distinct", "max allocation exceeded")),
     ("CPU", ("cpu",)),
-    ("Memory", ("memory",)),
-    ("Disk", ("disk",)),
+    (gettext_noop("Memory"), ("memory",)),
+    (gettext_noop("Disk"), ("disk",)),
 )
 #: The order of the engine. What it does not name comes after the checks, before the amounts.
 _ORDER = (
@@ -43,10 +54,18 @@ _ORDER = (
     "max allocation exceeded", "cpu", "memory", "disk",
 )  # fmt: skip
 _SECTIONS = (
-    (VerdictKind.EXHAUSTED, "No room now", "asks again when some is free"),
-    (VerdictKind.REFUSED, "Could never run it", "as it asks, and as they are"),
-    (VerdictKind.NOT_ASKED, "Not asked", "no candidates"),
-    (VerdictKind.ROOM, "Room for one more", "they would take it"),
+    (
+        VerdictKind.EXHAUSTED,
+        gettext_noop("No room now"),
+        gettext_noop("asks again when some is free"),
+    ),
+    (
+        VerdictKind.REFUSED,
+        gettext_noop("Could never run it"),
+        gettext_noop("as it asks, and as they are"),
+    ),
+    (VerdictKind.NOT_ASKED, gettext_noop("Not asked"), gettext_noop("no candidates")),
+    (VerdictKind.ROOM, gettext_noop("Room for one more"), gettext_noop("they would take it")),
 )
 #: For runs that kept reasons without the names of checks.
 _CHECK_OF_REASON = {
@@ -56,9 +75,7 @@ _CHECK_OF_REASON = {
     "missing secrets provider": "secrets providers",
     "distinct_hosts": "distinct",
 }
-#: Characters of a reason that has room in its check's cell.
-_LONGEST_IN_CELL = 16
-_HALF, _PART, _ALL = "half", "part", "all"
+_HALF, _PART = "half", "part"
 
 
 class MatrixNode(NamedTuple):
@@ -120,16 +137,6 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         return " + ".join(number(section.nodes) for section in self.sections if section.nodes)
 
 
-class Obstacle(NamedTuple):
-    """What a row stands for."""
-
-    kind: VerdictKind
-    check: str = ""
-    reason: str = ""
-    #: How much of the ask is missing; or the id of the one node that lacks least.
-    band: str = ""
-
-
 class _Held:
     """The nodes of one obstacle on one side, and what each lacks; not all need be listed."""
 
@@ -165,9 +172,9 @@ def grouped_matrix(
             rows.append(row)
             continue
         if best and key.band == best:
-            told = _now_of_node(verdict_of.get(best), key, held.missing[0])
+            told = now_of_node(verdict_of.get(best), key, held.missing[0])
         else:
-            told = _now_of_group(held.count, today.get(key, _NONE_HELD).count)
+            told = now_of_group(held.count, today.get(key, _NONE_HELD).count)
         rows.append(msgspec.structs.replace(row, now=told[0], delta=told[1]))
     return _matrix(rows, found.asks, is_grouped=True, has_now=now is not None)
 
@@ -185,7 +192,7 @@ def node_matrix(
             one.add(node_id, missing)
             row = _row(key, one, one.listed, names, verdict_of.get(node_id))
             if now is not None:
-                told, delta = _now_of_node(verdict_of.get(node_id), key, missing)
+                told, delta = now_of_node(verdict_of.get(node_id), key, missing)
                 row = msgspec.structs.replace(row, now=told, delta=delta)
             rows.append(row)
         if held.count > len(held.listed):
@@ -243,13 +250,13 @@ def _short_of(dimension: str, missing: int, asks: AskedAmounts, best: str = "") 
     asked = {"cpu": asks.cpu, "memory": asks.memory_mb, "disk": asks.disk_mb}.get(dimension, 0)
     band = ""
     if missing and asked:
-        band = _ALL if missing >= asked else _PART if missing * 2 > asked else _HALF
+        band = ALL_OF_IT if missing >= asked else _PART if missing * 2 > asked else _HALF
     return Obstacle(VerdictKind.EXHAUSTED, dimension, dimension, best or band)
 
 
 def _place(key: Obstacle) -> tuple[object, ...]:
     section = [kind for kind, _, _ in _SECTIONS].index(key.kind)
-    bands = {_HALF: 1, _PART: 2, _ALL: 3, "": 4}
+    bands = {_HALF: 1, _PART: 2, ALL_OF_IT: 3, "": 4}
     return section, bands.get(key.band, 0), -_rank(key.check), key.reason
 
 
@@ -288,8 +295,8 @@ def _row(
         count=held.count,
         nodes=tuple(nodes),
         cells=_cells(key, missing, verdict),
-        obstacle=_obstacle(key, missing),
-        is_best=key.band not in {"", _HALF, _PART, _ALL},
+        obstacle=obstacle(key, missing),
+        is_best=key.band not in {"", _HALF, _PART, ALL_OF_IT},
     )
 
 
@@ -300,7 +307,7 @@ def _cells(key: Obstacle, missing: Sequence[int], verdict: NodeVerdict | None) -
     cells = []
     for name, checks in _COLUMNS:
         if name == where:
-            cells.append(Cell("fail", _short_told(key, missing)))
+            cells.append(Cell("fail", short_told(key, missing)))
         elif all(_rank(check) < failed for check in checks):
             free = _free_told(name, verdict)
             cells.append(Cell("room", free) if free else Cell("pass"))
@@ -317,69 +324,15 @@ def _free_told(column: str, verdict: NodeVerdict | None) -> str:
     return number(amounts[column]) if column in amounts else ""
 
 
-def _short_told(key: Obstacle, missing: Sequence[int]) -> str:
-    """What stands in the cell of the check that failed."""
-    if any(missing):
-        if key.band == _ALL:
-            return "all used"
-        least, most = min(missing), max(missing)
-        return f"short {number(least)}" + (f" to {number(most)}" if most != least else "")
-    if key.check in {"pool", "datacenter"}:
-        return f"another {'pool' if key.check == 'pool' else 'DC'}"
-    # What is long stands beside it, under the first obstacle.
-    return dimension_word(key.reason) if len(key.reason) <= _LONGEST_IN_CELL else ""
-
-
-def _obstacle(key: Obstacle, missing: Sequence[int]) -> str:
-    """The first obstacle in words."""
-    if key.kind is VerdictKind.ROOM:
-        return "none"
-    if not any(missing):
-        return dimension_word(key.reason)
-    word, unit = dimension_word(key.check), UNITS.get(key.check, "")
-    if key.band == _ALL:
-        return f"{word}: nothing free"
-    upto = "" if max(missing) == min(missing) else "up to "
-    return f"{word}: short by {upto}{amount(max(missing), unit)}"
-
-
-def _now_of_group(then: int, today: int) -> tuple[str, str]:
-    return number(today), "same" if today == then else _signed(today - then)
-
-
-def _now_of_node(verdict: NodeVerdict | None, key: Obstacle, missing: int) -> tuple[str, str]:
-    """How a node is now, and what is different of it."""
-    if verdict is None:
-        return "gone", "no longer a node"
-    if verdict.kind is VerdictKind.ROOM:
-        return "has room", "" if key.kind is VerdictKind.ROOM else "takes one more"
-    if verdict.kind is VerdictKind.EXHAUSTED and verdict.missing:
-        word = "" if verdict.check == key.check else f"{dimension_word(verdict.check)}: "
-        told = f"{word}short {number(verdict.missing)}"
-        if verdict.check != key.check:
-            return told, ""
-        if verdict.missing == missing:
-            return told, "same"
-        less = missing - verdict.missing
-        return told, f"{number(abs(less))} {'less' if less > 0 else 'more'}"
-    if (verdict.kind, verdict.check, verdict.reason) == (key.kind, key.check, key.reason):
-        return "", "same"
-    return dimension_word(verdict.reason), ""
-
-
-def _signed(value: int) -> str:
-    return f"+{number(value)}" if value > 0 else f"{MINUS}{number(-value)}" if value else NONE
-
-
 def _matrix(
     rows: Sequence[MatrixRow], asks: AskedAmounts, *, is_grouped: bool, has_now: bool
 ) -> Matrix:
     shown = rows[:MOST_ROWS]
     sections = [
         Section(
-            title,
+            gettext(title),
             sum(row.count for row in rows if row.kind is kind),
-            told,
+            gettext(told),
             tuple(row for row in shown if row.kind is kind),
         )
         for kind, title, told in _SECTIONS
@@ -387,7 +340,12 @@ def _matrix(
     asked = {"CPU": asks.cpu, "Memory": asks.memory_mb, "Disk": asks.disk_mb}
     return Matrix(
         columns=tuple(
-            (name, f"asks {number(asked[name])}" if asked.get(name) else "")
+            (
+                gettext(name),
+                gettext("asks {asked}").format(asked=number(asked[name]))
+                if asked.get(name)
+                else "",
+            )
             for name, _ in _COLUMNS
         ),
         sections=tuple(section for section in sections if section.rows),

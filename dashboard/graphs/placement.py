@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from dashboard.texts import gettext
 from dashboard.wording import TIMES, count_of, dimension_word, filter_word, number, short_id
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 
@@ -201,21 +202,33 @@ def _sentence(metric: AllocMetric) -> str:
     parts = []
     if metric.nodes_exhausted:
         parts.append(
-            f"{number(metric.nodes_exhausted)} exhausted{_listed(_exhaust_reasons(metric))}"
+            gettext("{nodes_exhausted} exhausted{listed}").format(
+                nodes_exhausted=number(metric.nodes_exhausted),
+                listed=_listed(_exhaust_reasons(metric)),
+            )
         )
     if metric.nodes_filtered:
-        parts.append(f"{number(metric.nodes_filtered)} filtered{_listed(_filter_reasons(metric))}")
+        parts.append(
+            gettext("{nodes_filtered} filtered{listed}").format(
+                nodes_filtered=number(metric.nodes_filtered),
+                listed=_listed(_filter_reasons(metric)),
+            )
+        )
     room = metric.nodes_evaluated - metric.nodes_exhausted - metric.nodes_filtered
     if room > 0:
-        parts.append(f"{number(room)} had room")
+        parts.append(gettext("{room} had room").format(room=number(room)))
     if metric.quota_exhausted:
-        parts.append(f"quota reached: {', '.join(metric.quota_exhausted)}")
-    nodes = count_of(metric.nodes_evaluated, "node")
+        parts.append(
+            gettext("quota reached: {quota_exhausted}").format(
+                quota_exhausted=", ".join(metric.quota_exhausted)
+            )
+        )
+    nodes = count_of(metric.nodes_evaluated, "{count} node", "{count} nodes")
     if not parts:
         return (
-            f"{nodes} looked at."
+            gettext("{nodes} looked at.").format(nodes=nodes)
             if metric.nodes_evaluated
-            else "No node was looked at: none is ready."
+            else gettext("No node was looked at: none is ready.")
         )
     return f"{nodes}: {', '.join(parts)}."
 

@@ -23,7 +23,9 @@ from dashboard.graphs.geometry import (
     stadium_lines,
 )
 from dashboard.graphs.story_lanes import LaneEvent, LaneShape, Rows, StoryLane, joined, shapes_in
+from dashboard.texts import gettext
 from dashboard.wording import clipped, count_of, number, short_id
+from dashboard.work_words import done_told
 
 SIZE = WIDTH, HEIGHT = (196.0, 50.0)
 GUTTER = 160.0
@@ -208,12 +210,10 @@ class _Sheet:
         told = ", ".join(part for part in (first.trigger, first.outcome) if part)
         # One that was rehearsed has no page, and an id that leads nowhere is not told.
         shown = short_id(first.id) if first.href or first.is_tombstone else ""
+        said = gettext("evaluation {id}").format(id=shown).rstrip()
         return GraphNode(
             key=first.id, state=first.state,
-            name=", ".join(
-                part for part in (f"evaluation {shown}".rstrip(), first.job, first.state, told)
-                if part
-            ),
+            name=", ".join(part for part in (said, first.job, first.state, told) if part),
             x=place.x, y=place.y, width=WIDTH, height=HEIGHT, icon=first.icon or first.state,
             is_quasi=first.is_quasi, is_tombstone=first.is_tombstone,
             is_selected=first.id == self.drawing.selected,
@@ -228,18 +228,23 @@ class _Sheet:
         shape, first, worst = place.shape, place.shape.first, place.shape.worst
         told = _alike(shape.members)
         count = len(shape.members)
+        counted = count_of(count, "{count} evaluation", "{count} evaluations")
+        folded = gettext("folded")
         # A job that is alone in its row is named, and how many of its evaluations these are.
         if shape.jobs > 1:
-            title, right = f"{number(shape.jobs)} jobs", f"{TIMES}{number(count)}"
+            title, right = (
+                count_of(shape.jobs, "{count} job", "{count} jobs"),
+                f"{TIMES}{number(count)}",
+            )
         else:
-            title, right = count_of(count, "evaluation"), ""
+            title, right = counted, ""
         if shape.jobs == 1 and any(band.lane.is_by_job for band in self.bands):
             title, right = clipped(first.job, 12), f"{TIMES}{number(count)}"
         return GraphNode(
             key=shape.key, state=worst.state,
             name=", ".join(
                 part
-                for part in (count_of(count, "evaluation"), title, worst.state, told, "folded")
+                for part in (counted, title, worst.state, told, folded)
                 if part
             ),
             x=place.x, y=place.y, width=WIDTH, height=HEIGHT, icon=worst.icon or worst.state,
@@ -336,9 +341,10 @@ def _next_after(row: Sequence[_Place]) -> GraphNode | None:
 
 
 def _possible(key: str, x: float, y: float, title: str, words: str) -> GraphNode:
+    name = gettext("may come next: {title}, {words}").format(title=title, words=words)
     return GraphNode(
         key=key, state="possible", is_quasi=True, icon="scheduling",
-        name=f"may come next: {title}, {words}", x=x, y=y, width=WIDTH, height=HEIGHT,
+        name=name, x=x, y=y, width=WIDTH, height=HEIGHT,
         lines=stadium_lines((x, y), SIZE, clipped(title, 18), sub=clipped(words, 24)),
     )  # fmt: skip
 
@@ -383,7 +389,7 @@ def _alike(members: Sequence[ChainMember]) -> str:
     for member in members:
         done.update(member.work)
     if done:
-        return ", ".join(f"{number(count)} {word}" for word, count in done.most_common(2))
+        return done_told(dict(done.most_common(2)))
     triggers = {member.trigger for member in members}
     outcomes = {member.outcome for member in members}
     parts = [next(iter(each)) for each in (triggers, outcomes) if len(each) == 1]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from dashboard.graphs.chain_places import ChainMember
+from dashboard.texts import gettext
 
 #: With an event or two and what may come next a drawing stays below 60.
 MOST_SHAPES = 52
@@ -110,7 +111,7 @@ def joined(lanes: Sequence[StoryLane]) -> list[StoryLane]:
         *kept,
         StoryLane(
             key="more",
-            title=f"{len(rest)} more",
+            title=gettext("{rest} more").format(rest=len(rest)),
             subs=tuple(dict.fromkeys(lane.title for lane in rest))[:2],
             members=tuple(sorted(members, key=_age)),
             is_by_job=rest[0].is_by_job,
@@ -155,7 +156,15 @@ def _joined_rows(
             members = [member for job in rest for member in by_job[job]]
             # As many other jobs may be alike in another way.
             likeness = " ".join(f"{state}.{trigger}" for state, trigger in signature)
-            yield tuple(_shapes(lane, f"{len(rest)} jobs {likeness}", members, 2, selected))
+            yield tuple(
+                _shapes(
+                    lane,
+                    gettext("{rest} jobs {likeness}").format(rest=len(rest), likeness=likeness),
+                    members,
+                    2,
+                    selected,
+                )
+            )
 
 
 def _signature(members: Iterable[ChainMember]) -> tuple[tuple[str, str], ...]:

@@ -6,6 +6,8 @@ In: a reader, who looks, and the session that asks. Out: the context of `account
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext
+
 from cluster.store.ports import RecordReader
 from dashboard.notices import WORDS, choice_of
 from dashboard.own_tokens import accessors_of
@@ -47,7 +49,7 @@ def _notices(user_id: int) -> dict[str, Any]:
     choice = choice_of(user_id)
     return {
         "notice_kinds": [
-            {"value": kind.value, "told": told, "is_chosen": kind in choice.kinds}
+            {"value": kind.value, "told": gettext(told), "is_chosen": kind in choice.kinds}
             for kind, (told, _) in WORDS.items()
         ],
         "notice_minutes": choice.blocked_after // 60,

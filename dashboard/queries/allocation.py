@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
@@ -15,7 +16,7 @@ from dashboard.graphs.placement import placement_view
 from dashboard.queries.allocations import index_of, note_of, state_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, short_id
+from dashboard.wording import count_of, number, short_id
 from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
 from scheduler.structs.job import Job
 from scheduler.structs.task_group import Task
@@ -115,19 +116,29 @@ def _sentence(alloc: Allocation, tasks: tuple[TaskLine, ...]) -> tuple[str, str]
     told = _sentence_of(note)
     if state == "running":
         restarts = sum(task.state.restarts for task in tasks)
-        again = f"Restarted {count_of(restarts, 'time')}." if restarts else ""
-        return f"{running} of {count_of(len(tasks), 'task')} running.", again
+        again = (
+            gettext("Restarted {time}.").format(
+                time=count_of(restarts, "{count} time", "{count} times")
+            )
+            if restarts
+            else ""
+        )
+        return gettext("{running} of {task} running.").format(
+            running=running, task=count_of(len(tasks), "{count} task", "{count} tasks")
+        ), again
     if state == "pending":
         return _starting(tasks)
     if state == "stopping":
         return "Stopping.", told
     if state == "lost":
-        return "Lost: its node does not answer.", told
+        return gettext("Lost: its node does not answer."), told
     follow = ""
     if alloc.next_allocation:
-        follow = f" Replaced by {short_id(alloc.next_allocation)}."
+        follow = gettext(" Replaced by {next_allocation}.").format(
+            next_allocation=short_id(alloc.next_allocation)
+        )
     elif alloc.followup_eval_id:
-        follow = " A replacement is due later."
+        follow = gettext(" A replacement is due later.")
     return f"{state.capitalize()}.", (told + follow).strip()
 
 
@@ -135,7 +146,7 @@ def _starting(tasks: tuple[TaskLine, ...]) -> tuple[str, str]:
     """Of one that does not run yet, or not again: which task is where, as its node says."""
     begun = [task for task in tasks if task.events]
     if not begun:
-        return "Placed; its node has not started it yet.", ""
+        return gettext("Placed; its node has not started it yet."), ""
     backing_off = [
         task
         for task in begun
@@ -145,12 +156,15 @@ def _starting(tasks: tuple[TaskLine, ...]) -> tuple[str, str]:
         return "Starting.", ""
     task = backing_off[0]
     more = len(backing_off) - 1
-    who = f"Task {task.name}" + (f" and {count_of(more, 'more')}" if more else "")
     told = _sentence_of(task.events[0].display_message or task.events[0].message)
-    times = count_of(task.state.restarts, "restart")
-    counted = f"{times} so far." if task.state.restarts else ""
-    verb = "wait" if more else "waits"
-    return f"{who} ended and {verb} to be started again.", f"{told} {counted}".strip()
+    times = count_of(task.state.restarts, "{count} restart", "{count} restarts")
+    counted = gettext("{times} so far.").format(times=times) if task.state.restarts else ""
+    who = (
+        gettext("Task {task} and {count} more ended and wait to be started again.")
+        if more
+        else gettext("Task {task} ended and waits to be started again.")
+    )
+    return who.format(task=task.name, count=number(more)), f"{told} {counted}".strip()
 
 
 def _sentence_of(text: str) -> str:

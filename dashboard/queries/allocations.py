@@ -6,6 +6,8 @@ are two statuses; people are told the one that matters now.
 
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
+
 from cluster.store.ports import RecordReader
 from dashboard.labels import label_for
 from dashboard.wording import count_of
@@ -40,27 +42,37 @@ def note_of(alloc: Allocation) -> str:
         return alloc.client_description
     if alloc.is_server_terminal and alloc.desired_description:
         return stop_words(alloc)
-    times = "once" if restarts == 1 else count_of(restarts, "time")
-    return f"restarted {times}" if restarts else ""
+    times = "once" if restarts == 1 else count_of(restarts, "{count} time", "{count} times")
+    return gettext("restarted {times}").format(times=times) if restarts else ""
 
 
 #: Why the server wants an allocation gone: while it stops, once it has.
 _STOP_WORDS = {
-    "alloc is being migrated": ("moves to another node", "moved to another node"),
+    "alloc is being migrated": (
+        gettext_noop("moves to another node"),
+        gettext_noop("moved to another node"),
+    ),
     "alloc is being updated due to job update": (
-        "makes room for a changed version", "made room for a changed version",
+        gettext_noop("makes room for a changed version"),
+        gettext_noop("made room for a changed version"),
     ),
     "alloc not needed due to job update": (
-        "the job does not want it any more", "the job did not want it any more",
+        gettext_noop("the job does not want it any more"),
+        gettext_noop("the job did not want it any more"),
     ),
     "alloc was rescheduled because it failed": (
-        "failed; another one is placed for it", "failed; another one was placed for it",
+        gettext_noop("failed; another one is placed for it"),
+        gettext_noop("failed; another one was placed for it"),
     ),
     "alloc not needed as node is tainted": (
-        "its node is closed or gone", "its node was closed or gone",
+        gettext_noop("its node is closed or gone"),
+        gettext_noop("its node was closed or gone"),
     ),
-    "alloc is lost since its node is down": ("its node is down", "its node was down"),
-}  # fmt: skip
+    "alloc is lost since its node is down": (
+        gettext_noop("its node is down"),
+        gettext_noop("its node was down"),
+    ),
+}
 
 
 def stop_words(alloc: Allocation) -> str:
@@ -69,8 +81,12 @@ def stop_words(alloc: Allocation) -> str:
     is_batch = alloc.job_type in (JobType.BATCH, JobType.SYSBATCH)
     if alloc.desired_description == "alloc is being migrated" and is_batch:
         # Whether one is placed instead depends on what had it stopped.
-        return "leaves its node" if not alloc.is_client_terminal else "left its node"
-    return then if alloc.is_client_terminal else now
+        return (
+            gettext("leaves its node")
+            if not alloc.is_client_terminal
+            else gettext("left its node")
+        )
+    return gettext(then if alloc.is_client_terminal else now)
 
 
 def row_context(alloc: Allocation, now: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from cluster.page_addresses import job_url
 from cluster.store.audit import AuditFilter, AuditPage, AuditSums
@@ -23,17 +24,17 @@ _S = 1_000_000_000
 HOUR = 3600 * _S
 #: When, by its word in the address: what people read, and how long ago it began, s.
 TIMES = {
-    "hour": ("last hour", 3600),
-    "day": ("last 24 hours", 86_400),
-    "week": ("last 7 days", 604_800),
+    "hour": (gettext_noop("last hour"), 3600),
+    "day": (gettext_noop("last 24 hours"), 86_400),
+    "week": (gettext_noop("last 7 days"), 604_800),
 }
 BETWEEN = "between"
 WHO = {
-    "person": "people",
-    "token": "tokens",
-    "agent": "agents",
-    "command": "commands",
-    "nobody": "unknown callers",
+    "person": gettext_noop("people"),
+    "token": gettext_noop("tokens"),
+    "agent": gettext_noop("agents"),
+    "command": gettext_noop("commands"),
+    "nobody": gettext_noop("unknown callers"),
 }
 DOOR_WORDS = {**dict(zip(DOORS, DOORS, strict=True)), "api": "API"}
 #: What is offered to be looked for; any other beginning of an act can be typed.
@@ -121,10 +122,11 @@ def audit_context(
         "refused_url": AuditQuestion(result=REFUSED, when="hour").address(),
         "failed_url": AuditQuestion(result=FAILED, when="hour").address(),
         "hour_url": AuditQuestion(when="hour").address(),
-        "people": _choices(WHO, asked.who),
+        "people": _choices({key: gettext(word) for key, word in WHO.items()}, asked.who),
         "results": [(word, label_for("result", word).word) for word in RESULTS],
         "doors": DOOR_WORDS,
-        "times": {word: told for word, (told, _) in TIMES.items()} | {BETWEEN: "between…"},
+        "times": {word: gettext(told) for word, (told, _) in TIMES.items()}
+        | {BETWEEN: gettext("between…")},
         "acts": ACTS,
         **_told(sums, keep_days, now),
     }
@@ -151,23 +153,36 @@ def _told(sums: AuditSums, keep_days: float, now: int) -> dict[str, Any]:
     refused, failed = sums.by_result.get(REFUSED, 0), sums.by_result.get(FAILED, 0)
     total = sum(sums.by_result.values())
     address, times = sums.loudest
-    where = f", {number(times)} of them from {address}" if address and 1 < times <= refused else ""
+    where = (
+        gettext(", {times} of them from {address}").format(times=number(times), address=address)
+        if address and 1 < times <= refused
+        else ""
+    )
     if not total:
-        sentence = "Nothing was asked for in the last hour"
+        sentence = gettext("Nothing was asked for in the last hour")
     elif not refused:
-        acts = count_of(total, "act")
-        sentence = f"None of {acts} in the last hour was refused"
+        acts = count_of(total, "{count} act", "{count} acts")
+        sentence = gettext("None of {acts} in the last hour was refused").format(acts=acts)
     else:
-        was = "was" if refused == 1 else "were"
-        sentence = f"{number(refused)} of {count_of(total, 'act')} in the last hour {was} refused"
+        sentence = ngettext(
+            "{refused} of {acts} in the last hour was refused",
+            "{refused} of {acts} in the last hour were refused",
+            refused,
+        ).format(refused=number(refused), acts=count_of(total, "{count} act", "{count} acts"))
     return {
         "sentence": sentence if where else f"{sentence}.",
         "rest": f"{where}." if where else "",
-        "failed_told": f"{count_of(failed, 'act')} could not be done." if failed else "",
+        "failed_told": gettext("{act} could not be done.").format(
+            act=count_of(failed, "{count} act", "{count} acts")
+        )
+        if failed
+        else "",
         "total": number(total),
         "refused": number(refused),
         "failed": number(failed),
-        "loudest": f"{number(times)} from {address}" if address and refused else "",
+        "loudest": gettext("{times} from {address}").format(times=number(times), address=address)
+        if address and refused
+        else "",
         "keep_days": f"{keep_days:g}",
         "oldest": sums.oldest,
         "now": now,
@@ -178,9 +193,15 @@ def _more(entry: AuditEntry) -> str:
     """The line below an act: why not, how often, at which index."""
     parts = [
         entry.reason,
-        f"needs {entry.missing_right}" if entry.missing_right else "",
-        f"{number(entry.count - 1)} more within a minute" if entry.count > 1 else "",
-        f"index {number(entry.made_index)}" if entry.made_index else "",
+        gettext("needs {missing_right}").format(missing_right=entry.missing_right)
+        if entry.missing_right
+        else "",
+        gettext("{count} more within a minute").format(count=number(entry.count - 1))
+        if entry.count > 1
+        else "",
+        gettext("index {made_index}").format(made_index=number(entry.made_index))
+        if entry.made_index
+        else "",
     ]
     return "; ".join(part for part in parts if part)
 

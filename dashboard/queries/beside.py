@@ -6,6 +6,7 @@ In: a reader, an evaluation, one of its groups, and the other one. Out: lines of
 from typing import NamedTuple
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import RecordReader
 from dashboard.wording import NONE, clock_time, number, short_id
@@ -15,11 +16,11 @@ from scheduler.structs.explanation import ExplainedRun, GroupExplanation, RunEnd
 #: Words, the field of an explanation, and whether more of it is better.
 _COUNTS = (
     ("Version", "job_version", 0),
-    ("Not placed", "failed", -1),
-    ("Nodes with room", "with_room", 1),
-    ("No room", "exhausted", 0),
-    ("Could never", "refused", 0),
-    ("Not asked", "not_asked", 0),
+    (gettext_noop("Not placed"), "failed", -1),
+    (gettext_noop("Nodes with room"), "with_room", 1),
+    (gettext_noop("No room"), "exhausted", 0),
+    (gettext_noop("Could never"), "refused", 0),
+    (gettext_noop("Not asked"), "not_asked", 0),
 )
 
 
@@ -89,9 +90,15 @@ def _other(
 
 
 def _choice_told(run: ExplainedRun, row: Evaluation | None) -> str:
-    ended = {RunEnd.FAILED: "failed", RunEnd.WAITS: "something waited", RunEnd.PLACED: "placed"}
+    ended = {
+        RunEnd.FAILED: "failed",
+        RunEnd.WAITS: gettext("something waited"),
+        RunEnd.PLACED: "placed",
+    }
     at = f", {clock_time(row.create_time)}" if row else ""
-    return f"{short_id(run.eval_id)}{at}, version {run.job_version}, {ended[run.ended]}"
+    return gettext("{eval_id}{at}, version {job_version}, {ended}").format(
+        eval_id=short_id(run.eval_id), at=at, job_version=run.job_version, ended=ended[run.ended]
+    )
 
 
 def _side(reader: RecordReader, evaluation: Evaluation, group: str) -> _Side:
@@ -116,11 +123,13 @@ def _lines(left: _Side, right: _Side) -> list[BesideLine]:
         BesideLine("Trigger", one.triggered_by, two.triggered_by),
         BesideLine("Status", one.status.value, two.status.value),
         _numbers("Placed", (left.placed, right.placed), 1),
-        _numbers("Plans refused by nodes", (left.refused_plans, right.refused_plans), -1),
+        _numbers(gettext("Plans refused by nodes"), (left.refused_plans, right.refused_plans), -1),
     ]
     for word, field, more_is in _COUNTS:
         lines.append(
-            _numbers(word, (_count(left.found, field), _count(right.found, field)), more_is)
+            _numbers(
+                gettext(word), (_count(left.found, field), _count(right.found, field)), more_is
+            )
         )
     return [*lines, _scores(left.found, right.found)]
 
@@ -148,7 +157,7 @@ def _scores(one: GroupExplanation | None, two: GroupExplanation | None) -> Besid
     better = ""
     if best[0] is not None and best[1] is not None and best[0] != best[1]:
         better = "left" if best[0] > best[1] else "right"
-    return BesideLine("Best score", told[0], told[1], better)
+    return BesideLine(gettext("Best score"), told[0], told[1], better)
 
 
 def _sums(one: GroupExplanation | None, two: GroupExplanation | None) -> str:

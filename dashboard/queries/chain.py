@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.store.ports import RecordReader
 from dashboard.chains import Chain, chain_of, members_of, newest_steps
@@ -136,8 +137,10 @@ def _told(reader: RecordReader, chain: Chain, layout: ChainLayout, eval_id: str)
         "start": chain.evaluations.get(eval_id) or chain.stubs.get(eval_id),
         "rows": rows,
         "hidden": max(len(everyone) - MAX_ROWS, 0),
-        "strong": f"{count_of(len(everyone), 'evaluation')} for "
-        f"{count_of(len({item.job_key for item in everyone}), 'job')}.",
+        "strong": gettext("{evaluation} for {job}.").format(
+            evaluation=count_of(len(everyone), "{count} evaluation", "{count} evaluations"),
+            job=count_of(len({item.job_key for item in everyone}), "{count} job", "{count} jobs"),
+        ),
         "rest": _states(layout),
         "began": everyone[0].create_time if everyone else 0,
         "ended": 0

@@ -6,6 +6,9 @@ In: the newest run of each core job, and the settings. Out: lines of a table.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from django.utils.translation import gettext
+
+from dashboard.texts import plural
 from dashboard.wording import NONE, age, count_of, span
 from scheduler.ports import StateReader
 from scheduler.state.collection_noun import COLLECTIONS
@@ -13,12 +16,12 @@ from scheduler.structs.collection import Collection, CollectionSettings, CoreJob
 
 _SECOND = 1_000_000_000
 _COUNTED = (
-    ("evaluations", "evaluation"),
-    ("allocations", "allocation"),
-    ("jobs", "job"),
-    ("deployments", "deployment"),
-    ("nodes", "node"),
-    ("tokens", "token"),
+    ("evaluations", *plural("{count} evaluation", "{count} evaluations")),
+    ("allocations", *plural("{count} allocation", "{count} allocations")),
+    ("jobs", *plural("{count} job", "{count} jobs")),
+    ("deployments", *plural("{count} deployment", "{count} deployments")),
+    ("nodes", *plural("{count} node", "{count} nodes")),
+    ("tokens", *plural("{count} token", "{count} tokens")),
 )
 
 
@@ -48,31 +51,40 @@ def collection_lines(
     told = (
         (
             CoreJob.EVALUATIONS,
-            "Ended evaluations, with their allocations",
-            f"{hours['evaluation_age']} ({of_batch} of batch jobs) after the last change",
+            gettext("Ended evaluations, with their allocations"),
+            gettext("{evaluation_age} ({of_batch} of batch jobs) after the last change").format(
+                evaluation_age=hours["evaluation_age"], of_batch=of_batch
+            ),
         ),
         (
             CoreJob.JOBS,
-            "Dead jobs, with all that is theirs",
-            f"{hours['job_age']} after they were submitted; tagged ones for ever",
+            gettext("Dead jobs, with all that is theirs"),
+            gettext("{job_age} after they were submitted; tagged ones for ever").format(
+                job_age=hours["job_age"]
+            ),
         ),
         (
             CoreJob.DEPLOYMENTS,
-            "Ended deployments",
-            f"{hours['deployment_age']} after the last change",
+            gettext("Ended deployments"),
+            gettext("{deployment_age} after the last change").format(
+                deployment_age=hours["deployment_age"]
+            ),
         ),
         (
             CoreJob.NODES,
-            "Nodes that are down and empty",
-            f"{hours['node_age']} after they went down",
+            gettext("Nodes that are down and empty"),
+            gettext("{node_age} after they went down").format(node_age=hours["node_age"]),
         ),
         *(
             (
                 core_job,
-                f"Expired {word}API tokens",
-                f"{hours['token_age']} after they expired",
+                gettext("Expired {word}API tokens").format(word=word),
+                gettext("{token_age} after they expired").format(token_age=hours["token_age"]),
             )
-            for core_job, word in ((CoreJob.LOCAL_TOKENS, ""), (CoreJob.GLOBAL_TOKENS, "global "))
+            for core_job, word in (
+                (CoreJob.LOCAL_TOKENS, ""),
+                (CoreJob.GLOBAL_TOKENS, gettext("global ")),
+            )
         ),
     )
     lines = [
@@ -80,9 +92,13 @@ def collection_lines(
         for core_job, what, kept in told
     ]
     forced = stored.get(CoreJob.FORCED, Collection(name=CoreJob.FORCED))
-    awaited = f"asked for {age(forced.demanded_at, now)} ago" if forced.is_awaited else NONE
-    what = "All of these, on demand"
-    return [*lines, _line(stored, CoreJob.FORCED, what, "However young it is.", awaited)]
+    awaited = (
+        gettext("asked for {demanded_at} ago").format(demanded_at=age(forced.demanded_at, now))
+        if forced.is_awaited
+        else NONE
+    )
+    what = gettext("All of these, on demand")
+    return [*lines, _line(stored, CoreJob.FORCED, what, gettext("However young it is."), awaited)]
 
 
 def read_collections(reader: StateReader) -> dict[str, Collection]:
@@ -103,14 +119,18 @@ def _line(
 
 def _last(row: Collection) -> str:
     if not row.started_at:
-        return "never yet"
+        return gettext("never yet")
     counts = [
-        count_of(getattr(row, field), word) for field, word in _COUNTED if getattr(row, field)
+        count_of(count, one, many)
+        for field, one, many in _COUNTED
+        if (count := getattr(row, field))
     ]
     told = ", ".join(counts) or "nothing"
     if not row.ended_at:
-        return f"{told}, and it goes on"
-    return f"{told}, in {span(row.ended_at - row.started_at)}"
+        return gettext("{told}, and it goes on").format(told=told)
+    return gettext("{told}, in {ended_at}").format(
+        told=told, ended_at=span(row.ended_at - row.started_at)
+    )
 
 
 def _upcoming(
@@ -120,4 +140,8 @@ def _upcoming(
     row = stored.get(core_job)
     due = row.started_at + interval if row else 0
     # A leader that took over since began its intervals anew.
-    return f"runs {age(due, now)}" if due > now else f"runs within {span(interval)}"
+    return (
+        gettext("runs {due}").format(due=age(due, now))
+        if due > now
+        else gettext("runs within {interval}").format(interval=span(interval))
+    )

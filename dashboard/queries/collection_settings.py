@@ -7,6 +7,7 @@ type them. Out: overrides, or what is wrong with each text; lines of the form.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from django.utils.translation import gettext, gettext_noop
 from msgspec.structs import replace
 
 from cluster.jobspec.durations import duration_text, read_duration
@@ -16,17 +17,17 @@ from scheduler.structs.collection import CollectionOverrides, CollectionSettings
 
 _SECOND = 1_000_000_000
 _LABELS = {
-    "evaluation_interval": "Evaluations, interval",
-    "evaluation_age": "Evaluations, threshold",
-    "batch_evaluation_age": "Evaluations of batch jobs, threshold",
-    "job_interval": "Jobs, interval",
-    "job_age": "Jobs, threshold",
-    "deployment_interval": "Deployments, interval",
-    "deployment_age": "Deployments, threshold",
-    "node_interval": "Nodes, interval",
-    "node_age": "Nodes, threshold",
-    "token_interval": "API tokens, interval",
-    "token_age": "API tokens, threshold since they expired",
+    "evaluation_interval": gettext_noop("Evaluations, interval"),
+    "evaluation_age": gettext_noop("Evaluations, threshold"),
+    "batch_evaluation_age": gettext_noop("Evaluations of batch jobs, threshold"),
+    "job_interval": gettext_noop("Jobs, interval"),
+    "job_age": gettext_noop("Jobs, threshold"),
+    "deployment_interval": gettext_noop("Deployments, interval"),
+    "deployment_age": gettext_noop("Deployments, threshold"),
+    "node_interval": gettext_noop("Nodes, interval"),
+    "node_age": gettext_noop("Nodes, threshold"),
+    "token_interval": gettext_noop("API tokens, interval"),
+    "token_age": gettext_noop("API tokens, threshold since they expired"),
 }
 
 
@@ -68,12 +69,12 @@ def read_typed(fields: Mapping[str, str]) -> TypedSettings:
             continue
         read = read_duration(text)
         if read is None:
-            errors[field] = "Not a duration: write 30m, 4h or 1h30m."
+            errors[field] = gettext("Not a duration: write 30m, 4h or 1h30m.")
         else:
             values[field] = read / _SECOND
     overrides = replace(CollectionOverrides(), **values)
     for field in overrides.out_of_bounds:
-        errors[field] = f"Must be {_bounds(field)}."
+        errors[field] = gettext("Must be {bounds}.").format(bounds=_bounds(field))
     return TypedSettings(overrides, texts, errors)
 
 
@@ -87,7 +88,7 @@ def setting_lines(
     return [
         SettingLine(
             field=field,
-            label=_LABELS[field],
+            label=gettext(_LABELS[field]),
             stands=span(round(getattr(now, field) * _SECOND)),
             is_by_page=field in by_page,
             variable=variable,
@@ -102,12 +103,14 @@ def setting_lines(
 
 def error_told(typed: TypedSettings) -> str:
     """Every wrong field, in one sentence."""
-    return f"Wrong: {'; '.join(_LABELS[field] for field in VARIABLES if field in typed.errors)}."
+    return gettext("Wrong: {labels}.").format(
+        labels="; ".join(gettext(_LABELS[field]) for field in VARIABLES if field in typed.errors)
+    )
 
 
 def _bounds(field: str) -> str:
     least, most = bounds_of(field)
-    return f"from {_text(least)} to {_text(most)}"
+    return gettext("from {text} to {text2}").format(text=_text(least), text2=_text(most))
 
 
 def _text(seconds: float) -> str:

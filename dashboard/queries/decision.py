@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import RecordReader
 from dashboard.graphs.explanation import (
@@ -258,14 +259,14 @@ def _placed_whole(
 _UPDATE_WORDS = (
     ("place", "place"),
     ("stop", "stop"),
-    ("in_place_update", "update in place"),
+    ("in_place_update", gettext_noop("update in place")),
     ("destructive_update", "replace"),
     ("migrate", "migrate"),
     ("canary", "canary"),
     ("preemptions", "preempt"),
-    ("reschedule_now", "reschedule now"),
-    ("reschedule_later", "reschedule later"),
-    ("disconnect", "leave disconnected"),
+    ("reschedule_now", gettext_noop("reschedule now")),
+    ("reschedule_later", gettext_noop("reschedule later")),
+    ("disconnect", gettext_noop("leave disconnected")),
     ("reconnect", "reconnect"),
     ("ignore", "leave"),
 )
@@ -278,9 +279,9 @@ def _updates(evaluation: Evaluation) -> list[tuple[str, str]]:
     told = []
     for group, updates in sorted(evaluation.plan_annotations.desired_updates.items()):
         parts = [
-            f"{word} {count}"
+            f"{gettext(word)} {count}"
             for field, word in _UPDATE_WORDS
             if (count := getattr(updates, field))
         ]
-        told.append((group, ", ".join(parts) or "nothing to change"))
+        told.append((group, ", ".join(parts) or gettext("nothing to change")))
     return told

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.jobspec.diff import diff_jobs
 from cluster.page_addresses import job_url
@@ -158,8 +159,16 @@ def _evaluations(
 def _steps_told(evaluations: Sequence[Evaluation]) -> str:
     shown = min(len(evaluations), MAX_EVALUATIONS)
     if shown < len(evaluations):
-        return f"the newest {number(shown)} of {number(len(evaluations))}"
-    return f"{count_of(shown, 'evaluation')}, newest first" if shown else ""
+        return gettext("the newest {shown} of {evaluations}").format(
+            shown=number(shown), evaluations=number(len(evaluations))
+        )
+    return (
+        gettext("{evaluation}, newest first").format(
+            evaluation=count_of(shown, "{count} evaluation", "{count} evaluations")
+        )
+        if shown
+        else ""
+    )
 
 
 def _group_line(
@@ -208,14 +217,17 @@ def _cell(alloc: Allocation, *, is_canary: bool) -> dict[str, Any]:
     word = label.word
     health = alloc.deployment_status
     if _is_unhealthy(alloc):
-        label, word = label_for("allocation", "failed"), f"unhealthy, {word}"
+        label, word = (
+            label_for("allocation", "failed"),
+            gettext("unhealthy, {word}").format(word=word),
+        )
     elif health is not None and health.healthy:
-        word = f"healthy, {word}"
+        word = gettext("healthy, {word}").format(word=word)
         label = label_for("deployment", "canary") if not alloc.is_terminal else label
     return {
         "alloc": alloc,
         "label": label,
-        "word": f"canary, {word}" if is_canary else word,
+        "word": gettext("canary, {word}").format(word=word) if is_canary else word,
         "place": index_of(alloc),
     }
 
@@ -228,12 +240,17 @@ def _step_line(
 ) -> StepLine:
     placed = [alloc for alloc in allocs if alloc.eval_id == evaluation.id]
     groups = Counter(alloc.task_group for alloc in placed)
-    told = ", ".join(f"{number(count)} of {name}" for name, count in sorted(groups.items()))
+    told = ", ".join(
+        gettext("{count} of {name}").format(count=number(count), name=name)
+        for name, count in sorted(groups.items())
+    )
     outcome = short_outcome(evaluation)
     return StepLine(
         evaluation=evaluation,
         state=evaluation_state(evaluation, newest, now),
-        told=f"{outcome} ({told} for this rollout)" if told else outcome,
+        told=gettext("{outcome} ({told} for this rollout)").format(outcome=outcome, told=told)
+        if told
+        else outcome,
         why=evaluation.cause.text if evaluation.cause is not None else "",
         took=took(evaluation, newest),
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.store.ports import Listing, RecordReader
 from dashboard.queries.list_wish import narrowed, space_of
@@ -88,10 +89,16 @@ def _running(reader: RecordReader, namespaces: frozenset[str] | None, now: int) 
         "running_count": len(standings),
         "has_more_running": has_more,
         "hidden_running": max(len(standings) - MAX_SHOWN, 0),
-        "strong": f"More than {count_of(MAX_ACTIVE, 'rollout')} are under way"
+        "strong": gettext("More than {rollout} are under way").format(
+            rollout=count_of(MAX_ACTIVE, "{count} rollout", "{count} rollouts")
+        )
         if has_more
         else strong,
-        "rest": f". Of the newest, {strong[:1].lower()}{strong[1:]}{rest}" if has_more else rest,
+        "rest": gettext(". Of the newest, {strong}{strong2}{rest}").format(
+            strong=strong[:1].lower(), strong2=strong[1:], rest=rest
+        )
+        if has_more
+        else rest,
     }
 
 

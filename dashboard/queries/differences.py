@@ -6,6 +6,7 @@ In: a JobDiff. Out: lines with depth; unchanged fields are left out, their block
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.jobspec.diff_structs import (
     DiffType,
@@ -33,7 +34,10 @@ def diff_lines(diff: JobDiff) -> tuple[DiffLine, ...]:
     lines = [*_fields(diff.fields, 0), *_objects(diff.objects, 0), *_groups(diff.task_groups)]
     if len(lines) > MAX_LINES:
         more = len(lines) - MAX_LINES
-        return (*lines[:MAX_LINES], DiffLine(_QUIET, f"  and {more} more lines"))
+        return (
+            *lines[:MAX_LINES],
+            DiffLine(_QUIET, gettext("  and {more} more lines").format(more=more)),
+        )
     return tuple(lines)
 
 
@@ -41,7 +45,7 @@ def _groups(groups: Iterable[TaskGroupDiff]) -> Iterator[DiffLine]:
     for group in groups:
         if group.type == DiffType.NONE.value:
             continue
-        yield _head(group.type, f'group "{group.name}"', 0)
+        yield _head(group.type, gettext('group "{group}"').format(group=group.name), 0)
         yield from _fields(group.fields, 1)
         yield from _objects(group.objects, 1)
         yield from _tasks(group.tasks)
@@ -52,7 +56,9 @@ def _tasks(tasks: Iterable[TaskDiff]) -> Iterator[DiffLine]:
         if task.type == DiffType.NONE.value:
             continue
         forced = f"  ({', '.join(task.annotations)})" if task.annotations else ""
-        yield _head(task.type, f'task "{task.name}"{forced}', 1)
+        yield _head(
+            task.type, gettext('task "{task}"{forced}').format(task=task.name, forced=forced), 1
+        )
         yield from _fields(task.fields, 2)
         yield from _objects(task.objects, 2)
 

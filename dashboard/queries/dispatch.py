@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.operations.job_dispatch import MAX_PAYLOAD
 from cluster.store.ports import RecordReader
@@ -106,7 +107,7 @@ def dispatch_panel(
 def _files(job: Job) -> list[str]:
     """Where tasks find the payload, by the block that asks for it."""
     return [
-        f"local/{task.dispatch_payload.file} of {task.name}"
+        gettext("local/{file} of {task}").format(file=task.dispatch_payload.file, task=task.name)
         for group in job.task_groups
         for task in group.tasks
         if task.dispatch_payload is not None

@@ -7,17 +7,18 @@ counts as drained only when its node has stopped it; replaced only when its succ
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import RecordReader
 from dashboard.outcomes import why_waiting
 from dashboard.queries.allocations import state_of
+from dashboard.queries.drain_words import Card, deadline_words, milestones, sentence
 from dashboard.queries.node_events import told_event
 from dashboard.queries.staged_drains import staged_lines, turn_of
 from dashboard.queries.stories import seen_namespaces, strip_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import age, clock_time, count_of, natural, number, span
+from dashboard.wording import count_of, natural, span
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
@@ -32,31 +33,17 @@ MAX_ENDED = 20
 MAX_CARDS = 40
 
 COLUMNS = (
-    ("waiting", "Not marked yet"),
+    ("waiting", gettext_noop("Not marked yet")),
     ("marked", "Marked"),
     ("stopping", "Stopping"),
     ("stopped", "Stopped"),
-    ("placed", "Replacement placed"),
-    ("running", "Replacement running"),
+    ("placed", gettext_noop("Replacement placed")),
+    ("running", gettext_noop("Replacement running")),
 )
 _ICONS = {
     "waiting": "pending", "marked": "pending", "stopping": "stop", "stopped": "stop",
     "placed": "applying", "running": "running",
 }  # fmt: skip
-
-
-class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """One allocation on the board."""
-
-    alloc: Allocation
-    column: str
-    icon: str
-    tone: str
-    strong: str
-    text: str = ""
-    replacement: Allocation | None = None
-    #: What keeps its job from going on, and with it this allocation.
-    blocker: Evaluation | None = None
 
 
 def drains_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
@@ -88,11 +75,13 @@ def drains_parts(reader: RecordReader, now: int) -> dict[str, Any]:
     )
     reader.preload(nodes=[node.id for node in running])
     names = reader.token_names(_accessors([*running, *ended[:MAX_ENDED]]))
-    draining = f"{count_of(len(running), 'node drains', 'nodes drain')} now."
+    draining = gettext("{nodes} now.").format(
+        nodes=count_of(len(running), "{count} node drains", "{count} nodes drain")
+    )
     return {
         "running": [_line(reader, node, names, now) for node in running],
         "ended": [_line(reader, node, names, now) for node in ended[:MAX_ENDED]],
-        "strong": draining if running else "No node drains now.",
+        "strong": draining if running else gettext("No node drains now."),
         "staged": staged_lines(reader),
     }
 
@@ -111,7 +100,7 @@ def _line(reader: RecordReader, node: Node, names: Mapping[str, str], now: int) 
         "status": "draining" if node.drain_strategy else last.status or "complete",
         "last": last,
         "left": left,
-        "deadline": _deadline_words(node, now),
+        "deadline": deadline_words(node, now),
         "reason": last.meta.get("message") or last.meta.get("reason", ""),
         "by": drained_by(last, names),
     }
@@ -125,8 +114,10 @@ def drained_by(last: LastDrain, names: Mapping[str, str]) -> str:
         return ""
     name = names.get(last.accessor_id)
     if name is None:
-        return "a token that is gone"
-    return f"token “{name}”" if name else "a token without a name"
+        return gettext("a token that is gone")
+    return (
+        gettext("token “{name}”").format(name=name) if name else gettext("a token without a name")
+    )
 
 
 def drain_page(reader: RecordReader, viewer: Viewer, *, node_id: str) -> dict[str, Any]:
@@ -177,9 +168,9 @@ def drain_parts(
         "columns": _columns(shown),
         "total": len(cards),
         "redacted": len(cards) - len(shown),
-        **_milestones(cards),
-        **_sentence(node, last, cards, shown),
-        "deadline": _deadline_words(node, now),
+        **milestones(cards),
+        **sentence(node, last, cards, shown),
+        "deadline": deadline_words(node, now),
         "deadline_at": node.drain_strategy.force_deadline if node.drain_strategy else 0,
         "is_forced": bool(node.drain_strategy and node.drain_strategy.deadline < 0),
         "ignores_system": bool(node.drain_strategy and node.drain_strategy.ignore_system_jobs),
@@ -222,12 +213,12 @@ def _card(reader: RecordReader, node: Node, alloc: Allocation, blocker: Evaluati
     if blocker is None or not may_be_held_up(alloc):
         blocker = None
     elif column == "stopped":
-        text = "its replacement waits for room:"
+        text = gettext("its replacement waits for room:")
     elif column == "waiting" and node.drain_strategy is not None:
         # Whoever only waits for a turn is held up by nothing.
         why = why_waiting(blocker.failed_task_groups.values())
-        tone, strong = "blocked", "held up"
-        text = f"its job waits for room{': ' + why if why else ''}"
+        tone, strong = "blocked", gettext("held up")
+        text = gettext("its job waits for room{part}").format(part=": " + why if why else "")
     else:
         blocker = None
     return Card(
@@ -239,40 +230,64 @@ def _card(reader: RecordReader, node: Node, alloc: Allocation, blocker: Evaluati
 def _place(node: Node, alloc: Allocation, after: Allocation | None) -> tuple[str, str, str, str]:
     """Column, tone, what is said, and why."""
     if after is not None and alloc.is_client_terminal:
-        where = f"on {after.node_name or after.node_id[:8]}"
+        where = gettext("on {node_name}").format(node_name=after.node_name or after.node_id[:8])
         if after.client_status is ClientStatus.PENDING:
-            return "placed", "placed", where, "not running yet"
+            return "placed", "placed", where, gettext("not running yet")
         if after.client_status is ClientStatus.RUNNING:
-            return "running", "running", where, f"after {span(_until_running(after))}"
-        return "running", "finished", where, f"has ended since: {after.client_status.value}"
+            return (
+                "running",
+                "running",
+                where,
+                gettext("after {until_running}").format(until_running=span(_until_running(after))),
+            )
+        return (
+            "running",
+            "finished",
+            where,
+            gettext("has ended since: {client_status}").format(
+                client_status=after.client_status.value
+            ),
+        )
     if alloc.is_client_terminal:
         return "stopped", "stopped", state_of(alloc), _why_no_replacement(alloc)
     if alloc.is_server_terminal:
-        text = f"its replacement is placed on {after.node_name}" if after else "told to stop"
+        text = (
+            gettext("its replacement is placed on {node_name}").format(node_name=after.node_name)
+            if after
+            else gettext("told to stop")
+        )
         return "stopping", "stopping", "stopping", text
     if alloc.desired_transition.migrate:
-        return "marked", "marked", "marked", "an evaluation of its job moves it next"
+        return "marked", "marked", "marked", gettext("an evaluation of its job moves it next")
     if node.drain_strategy is None:
-        return "waiting", "canceled", "stays", "the drain ended before it was moved"
+        return "waiting", "canceled", "stays", gettext("the drain ended before it was moved")
     return ("waiting", *_why_here(node, alloc))
 
 
 def _why_no_replacement(alloc: Allocation) -> str:
     return {
-        JobType.SERVICE: "no replacement placed yet",
-        JobType.SYSTEM: "system: runs once on each node, so not elsewhere",
-    }.get(JobType(alloc.job_type), "batch: not begun anew elsewhere")
+        JobType.SERVICE: gettext("no replacement placed yet"),
+        JobType.SYSTEM: gettext("system: runs once on each node, so not elsewhere"),
+    }.get(JobType(alloc.job_type), gettext("batch: not begun anew elsewhere"))
 
 
 def _why_here(node: Node, alloc: Allocation) -> tuple[str, str, str]:
     strategy = node.drain_strategy
     if alloc.job_type == JobType.SYSTEM:
         ignored = strategy is not None and strategy.ignore_system_jobs
-        text = "system jobs are left running" if ignored else "system: stays until others left"
+        text = (
+            gettext("system jobs are left running")
+            if ignored
+            else gettext("system: stays until others left")
+        )
         return "canceled" if ignored else "marked", "last", text
     if alloc.job_type in (JobType.BATCH, JobType.SYSBATCH):
-        return "delayed", "left to finish", "batch: stopped only at the deadline"
-    return "marked", "waits for its turn", "so many of its group move at a time: max_parallel"
+        return "delayed", gettext("left to finish"), gettext("batch: stopped only at the deadline")
+    return (
+        "marked",
+        gettext("waits for its turn"),
+        gettext("so many of its group move at a time: max_parallel"),
+    )
 
 
 def _until_running(after: Allocation) -> int:
@@ -295,70 +310,3 @@ def _columns(cards: Sequence[Card]) -> list[dict[str, Any]]:
             }
         )  # fmt: skip
     return columns
-
-
-def _milestones(cards: Sequence[Card]) -> dict[str, Any]:
-    moves = [card for card in cards if card.alloc.job_type == JobType.SERVICE]
-    return {
-        "replaced": sum(card.column == "running" for card in moves),
-        "replaced_soon": sum(card.column == "placed" for card in moves),
-        "to_replace": len(moves),
-        "drained": sum(card.alloc.is_client_terminal for card in cards),
-        "to_drain": len(cards),
-    }
-
-
-def _sentence(
-    node: Node, last: LastDrain, cards: Sequence[Card], shown: Sequence[Card]
-) -> dict[str, str]:
-    """Counts are of all; only what the viewer may see is named."""
-    counts = _counts(cards)
-    if node.drain_strategy is None:
-        if node.last_drain is None:
-            return {"strong": "This node has never been drained.", "rest": ""}
-        if last.status == "canceled":
-            return {"strong": f"Canceled at {clock_time(last.updated_at)}.", "rest": counts}
-        return {"strong": f"Complete since {clock_time(last.updated_at)}.", "rest": counts}
-    if not cards:
-        return {"strong": "Nothing to move:", "rest": "the node is empty."}
-    return {"strong": _held_up(shown) or "Moving.", "rest": counts}
-
-
-def _counts(cards: Sequence[Card]) -> str:
-    done = _milestones(cards)
-    moving = done["to_replace"]
-    parts = [
-        f"{number(there)} of {count_of(wanted, one)} {verb}"
-        for there, wanted, one, verb in (
-            (done["replaced"], moving, "replacement", "runs" if moving == 1 else "run"),
-            (done["drained"], done["to_drain"], "allocation", "stopped"),
-        )
-        if wanted
-    ]
-    return f"{', '.join(parts)}." if parts else "Nothing had to move."
-
-
-def _held_up(cards: Iterable[Card]) -> str:
-    """The first of those that cannot go on, and how many wait for the same; "" without any."""
-    held = [card for card in cards if card.tone == "blocked"]
-    if not held:
-        return ""
-    first = held[0]
-    more = sum(card.blocker == first.blocker for card in held) - 1
-    who = (
-        f"{first.alloc.name} and {number(more)} more wait" if more else f"{first.alloc.name} waits"
-    )
-    return f"{who}: {'their' if more else 'its'} job waits for room."
-
-
-def _deadline_words(node: Node, now: int) -> str:
-    strategy = node.drain_strategy
-    if strategy is None:
-        return ""
-    if strategy.deadline < 0:
-        return "at once, by force"
-    if not strategy.force_deadline:
-        return "none: it waits without limit"
-    if strategy.force_deadline <= now:
-        return f"passed at {clock_time(strategy.force_deadline)}: what is left is stopped"
-    return f"{age(strategy.force_deadline, now).removeprefix('in ')} left"

@@ -6,6 +6,8 @@ In: evaluations, a reader. Out: rows with state, outcome and the time it took.
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext
+
 from cluster.store.ports import RecordReader
 from dashboard.outcomes import short_outcome
 from dashboard.queries.progress import state_of, took
@@ -20,7 +22,7 @@ STATES = ("pending", *QUASI, "blocked", "complete", "failed", "canceled", COLLEC
 
 def evaluation_tabs(current: str) -> list[dict[str, Any]]:
     """What is told by its cause, and every evaluation by itself."""
-    views = (("/stories/", "Stories"), ("/evaluations/", "Every evaluation"))
+    views = (("/stories/", "Stories"), ("/evaluations/", gettext("Every evaluation")))
     return [{"word": word, "url": url, "is_current": url == current} for url, word in views]
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.errors import NotFound
 from cluster.operations.explain_now import FoundNow, explain_now
@@ -49,7 +50,7 @@ from scheduler.structs.explanation import GroupExplanation
 #: How many may ask the engine at once in one process, and how long others wait for their turn.
 _TURNS = BoundedSemaphore(2)
 _PATIENCE_S = 5.0
-_BUSY = "Others are asking at this moment. Ask again in a few seconds."
+_BUSY = gettext_noop("Others are asking at this moment. Ask again in a few seconds.")
 
 
 class ExplainAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,9 +165,12 @@ def _unblocking(
                 is_late=lambda: clock.now() > until,
             )
     except NotFound as gone:
-        return {"unblocking": None, "unblock_problem": f"It cannot be asked: {gone}."}
+        return {
+            "unblocking": None,
+            "unblock_problem": gettext("It cannot be asked: {gone}.").format(gone=gone),
+        }
     except Busy:
-        return {"unblocking": None, "unblock_problem": _BUSY}
+        return {"unblocking": None, "unblock_problem": gettext(_BUSY)}
     told = unblock_view(reader, viewer, evaluation, asked.group, found)
     return {"unblocking": told, "unblock_problem": ""}
 
@@ -208,9 +212,9 @@ def _asked_now(
             key = evaluation.job_key
             return explain_now(reader, key, asked.group, now=viewer.now, node_id=node_id), ""
     except NotFound as gone:
-        return None, f"Now cannot be asked: {gone}."
+        return None, gettext("Now cannot be asked: {gone}.").format(gone=gone)
     except Busy:
-        return None, _BUSY
+        return None, gettext(_BUSY)
 
 
 def _told(
@@ -307,7 +311,7 @@ def _choices(
                 "url": asked.url(eval_id, rows=rows),
                 "is_current": asked.rows == rows,
             }
-            for word, rows in (("Grouped", "grouped"), ("Every node", "each"))
+            for word, rows in (("Grouped", "grouped"), (gettext("Every node"), "each"))
         ],
         "group_choices": [
             {

@@ -5,8 +5,11 @@ In: an explanation and names of nodes. Out: words. Counts add up as the explanat
 
 from collections.abc import Mapping
 
+from django.utils.translation import gettext, ngettext
+
 from cluster.store.ports import RecordReader
-from dashboard.graphs.node_matrix import UNITS, nearest_node
+from dashboard.graphs.matrix_words import UNITS
+from dashboard.graphs.node_matrix import nearest_node
 from dashboard.outcomes import OutcomeSentence
 from dashboard.queries.woken import WokenEvaluation, woken_of
 from dashboard.wording import (
@@ -28,24 +31,35 @@ _WAITING = frozenset({EvalTrigger.QUEUED_ALLOCS, EvalTrigger.MAX_PLAN_ATTEMPTS})
 
 def explain_title(job_id: str, *, waits: int) -> str:
     """What the page answers."""
-    return f"Why does {job_id} wait?" if waits else f"Where could {job_id} run?"
+    return (
+        gettext("Why does {job_id} wait?").format(job_id=job_id)
+        if waits
+        else gettext("Where could {job_id} run?").format(job_id=job_id)
+    )
 
 
 def found_sentence(
     found: GroupExplanation | None, waits: int, names: Mapping[str, str]
 ) -> OutcomeSentence:
     """What kept the group waiting, how many nodes each kind of reason kept out, who came near."""
-    told = f"{count_of(waits, 'allocation')} {'waits' if waits == 1 else 'wait'}"
+    told = count_of(waits, "{count} allocation waits", "{count} allocations wait")
     if found is None:
-        strong = f"{told}." if waits else "Nothing of it waits."
-        return OutcomeSentence(strong=strong, rest="Which node failed which check was not kept.")
+        strong = f"{told}." if waits else gettext("Nothing of it waits.")
+        return OutcomeSentence(
+            strong=strong, rest=gettext("Which node failed which check was not kept.")
+        )
     if found.quota_exhausted:
-        strong = f"The quota is reached, whatever the node: {'; '.join(found.quota_exhausted)}"
+        strong = gettext("The quota is reached, whatever the node: {quota_exhausted}").format(
+            quota_exhausted="; ".join(found.quota_exhausted)
+        )
     elif not found.with_room:
-        strong = "No node has room for one more"
+        strong = gettext("No node has room for one more")
     else:
-        have = "has" if found.with_room == 1 else "have"
-        strong = f"{count_of(found.with_room, 'node')} {have} room for one more"
+        strong = count_of(
+            found.with_room,
+            "{count} node has room for one more",
+            "{count} nodes have room for one more",
+        )
     rest = " ".join(part for part in (_counts(found), _nearest(found, names)) if part)
     return OutcomeSentence(strong=f"{strong}{f': {told}' if waits else ''}.", rest=rest)
 
@@ -69,7 +83,9 @@ def unblocked_told(woken: WokenEvaluation | None) -> str:
     """When and why, as a sentence; "" for nothing."""
     if woken is None:
         return ""
-    return f"Looked again at {clock_time(woken.at)}: {plain_reason(woken.reason)}."
+    return gettext("Looked again at {at}: {reason}.").format(
+        at=clock_time(woken.at), reason=plain_reason(woken.reason)
+    )
 
 
 def _counts(found: GroupExplanation) -> str:
@@ -78,18 +94,33 @@ def _counts(found: GroupExplanation) -> str:
     not_asked = sum(item.count for item in found.not_asked)
     total = found.candidates + not_asked
     if not total:
-        return "There is no node."
+        return gettext("There is no node.")
     parts = [
         text
         for count, text in (
-            (exhausted, f"{number(exhausted)} {'has' if exhausted == 1 else 'have'} no room"),
-            (refused, f"{number(refused)} could never run it"),
-            (not_asked, f"{number(not_asked)} {'was' if not_asked == 1 else 'were'} not asked"),
-            (found.with_room, f"{number(found.with_room)} with room"),
+            (
+                exhausted,
+                ngettext("{exhausted} has no room", "{exhausted} have no room", exhausted).format(
+                    exhausted=number(exhausted)
+                ),
+            ),
+            (refused, gettext("{refused} could never run it").format(refused=number(refused))),
+            (
+                not_asked,
+                ngettext(
+                    "{not_asked} was not asked", "{not_asked} were not asked", not_asked
+                ).format(not_asked=number(not_asked)),
+            ),
+            (
+                found.with_room,
+                gettext("{with_room} with room").format(with_room=number(found.with_room)),
+            ),
         )
         if count
     ]
-    return f"Of {count_of(total, 'node')} {', '.join(parts)}."
+    return gettext("Of {node} {parts}.").format(
+        node=count_of(total, "{count} node", "{count} nodes"), parts=", ".join(parts)
+    )
 
 
 def _nearest(found: GroupExplanation, names: Mapping[str, str]) -> str:
@@ -101,4 +132,6 @@ def _nearest(found: GroupExplanation, names: Mapping[str, str]) -> str:
     node_id = nearest_node(found) or short.node_ids[0]
     lacks = amount(short.missing[0], UNITS.get(short.dimension, ""))
     word = dimension_word(short.dimension)
-    return f"The nearest, {names.get(node_id) or short_id(node_id)}, lacked {lacks} of {word}."
+    return gettext("The nearest, {names}, lacked {lacks} of {word}.").format(
+        names=names.get(node_id) or short_id(node_id), lacks=lacks, word=word
+    )

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
@@ -94,7 +95,7 @@ def files_page(
         "left_out": max(0, len(lines) - MOST_ENTRIES),
         "file": file,
         "part": "" if file is None else told_part(file),
-        "told": count_of(len(lines), "entry", "entries"),
+        "told": count_of(len(lines), "{count} entry", "{count} entries"),
     }
 
 
@@ -118,7 +119,7 @@ def address_of(base: str, path: str, **query: str | int) -> str:
 def _places(address: str, folder: str) -> list[dict[str, str]]:
     parts = [part for part in folder.split("/") if part]
     return [
-        {"word": "alloc dir", "url": address_of(address, "/")},
+        {"word": gettext("alloc dir"), "url": address_of(address, "/")},
         *(
             {"word": part, "url": address_of(address, "/" + "/".join(parts[: number + 1]))}
             for number, part in enumerate(parts)
@@ -175,4 +176,6 @@ def told_part(file: FileText) -> str:
     """Which part is shown, in words."""
     if file.is_whole:
         return data_size(file.size)
-    return f"bytes {number(file.begin)} to {number(file.end)} of {number(file.size)}"
+    return gettext("bytes {begin} to {end} of {size}").format(
+        begin=number(file.begin), end=number(file.end), size=number(file.size)
+    )

@@ -7,6 +7,8 @@ In: sizes of the record, of log files and of the disk, and the settings. Out: th
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext
+
 from cluster.store.sizes import RecordSizes
 from dashboard.wording import age, count_of, data_size, number
 
@@ -58,8 +60,9 @@ def inside_context(
     """The context of the page."""
     is_little = disk.total > 0 and disk.free < _LITTLE * disk.total
     return {
-        "strong": f"{data_size(disk.free)} of {data_size(disk.total)} are free on the disk of the"
-        " data directory.",
+        "strong": gettext("{free} of {total} are free on the disk of the data directory.").format(
+            free=data_size(disk.free), total=data_size(disk.total)
+        ),
         "is_little": is_little,
         "database": _DATABASES.get(sizes.database, sizes.database),
         "size": data_size(sizes.size),
@@ -69,63 +72,77 @@ def inside_context(
         "rows": [(name.replace("_", " "), count) for name, count in sizes.rows.items() if count],
         "logs": [(name, data_size(size)) for name, size in logs],
         "logs_total": data_size(sum(size for _, size in logs)),
-        "logs_kept": f"each up to {data_size(bounds.log_bytes)},"
-        f" {count_of(bounds.log_files, 'older part')} beside it",
+        "logs_kept": gettext("each up to {log_bytes}, {older} beside it").format(
+            log_bytes=data_size(bounds.log_bytes),
+            older=count_of(bounds.log_files, "{count} older part", "{count} older parts"),
+        ),
     }
+
+
+_STUB_SETTINGS = ("BIVOUAC_STUB_DAYS", "BIVOUAC_STUB_COUNT")
 
 
 def _growing(sizes: RecordSizes, bounds: Bounds, now: int) -> list[Growing]:
     rows = sizes.rows
-    stubs = f"{_days(bounds.stub_days)}, at most {number(bounds.stub_count)}"
-    stub_settings = ("BIVOUAC_STUB_DAYS", "BIVOUAC_STUB_COUNT")
-    events = f"{count_of(sizes.event_count, 'write')}, {data_size(sizes.event_size)}"
+    stubs = gettext("{days}, at most {stub_count}").format(
+        days=_days(bounds.stub_days), stub_count=number(bounds.stub_count)
+    )
+    writes = count_of(sizes.event_count, "{count} write", "{count} writes")
+    runs = count_of(sizes.explained_count, "{count} run", "{count} runs")
+    events = f"{writes}, {data_size(sizes.event_size)}"
     if sizes.oldest_event_at:
-        events += f", the oldest {age(sizes.oldest_event_at, now)} ago"
-    sessions = count_of(sizes.session_count, "session")
+        told = gettext("{events}, the oldest {time} ago")
+        events = told.format(events=events, time=age(sizes.oldest_event_at, now))
+    sessions = count_of(sizes.session_count, "{count} session", "{count} sessions")
     if sizes.ended_session_count:
-        sessions += f", {number(sizes.ended_session_count)} of them ended"
+        told = gettext("{sessions}, {count} of them ended")
+        sessions = told.format(sessions=sessions, count=number(sizes.ended_session_count))
     return [
         Growing(
-            "Event log",
+            gettext("Event log"),
             events,
-            f"{bounds.event_hours:g} h, at most {data_size(bounds.event_bytes)}",
+            gettext("{event_hours:g} h, at most {event_bytes}").format(
+                event_hours=bounds.event_hours, event_bytes=data_size(bounds.event_bytes)
+            ),
             ("BIVOUAC_EVENT_HOURS", "BIVOUAC_EVENT_BYTES"),
             "eventrow",
         ),
         Growing(
-            "Explanations, node by node",
-            f"{count_of(sizes.explained_count, 'run')}, {data_size(sizes.explained_size)}",
-            f"of each job {count_of(bounds.explained_runs, 'run')}, at most "
-            f"{data_size(bounds.explained_bytes)}: in turns those that failed, that wait, "
-            "the first of each version and the newest; the newest always",
+            gettext("Explanations, node by node"),
+            f"{runs}, {data_size(sizes.explained_size)}",
+            gettext(
+                "of each job {run}, at most {explained_bytes}: in turns those that "
+                "failed, that wait, the first of each version and the newest; the newest "
+                "always"
+            ).format(
+                run=count_of(bounds.explained_runs, "{count} run", "{count} runs"),
+                explained_bytes=data_size(bounds.explained_bytes),
+            ),
             ("BIVOUAC_EXPLAINED_RUNS", "BIVOUAC_EXPLAINED_BYTES"),
             "explanationrow",
         ),
         Growing(
-            "Left of collected evaluations",
-            number(rows.get("evaluation_stub", 0)),
-            stubs,
-            stub_settings,
-            "evaluationstubrow",
+            gettext("Left of collected evaluations"), number(rows.get("evaluation_stub", 0)),
+            stubs, _STUB_SETTINGS, "evaluationstubrow",
         ),
         Growing(
-            "Left of purged jobs",
-            number(rows.get("job_stub", 0)),
-            stubs,
-            stub_settings,
-            "jobstubrow",
+            gettext("Left of purged jobs"), number(rows.get("job_stub", 0)),
+            stubs, _STUB_SETTINGS, "jobstubrow",
         ),
         Growing(
             "Audit",
-            count_of(rows.get("audit", 0), "entry", "entries"),
+            count_of(rows.get("audit", 0), "{count} entry", "{count} entries"),
             _days(bounds.audit_days),
             ("BIVOUAC_AUDIT_KEEP",),
         ),
         Growing(
-            "Signed-in browsers", sessions, _days(bounds.session_days), ("BIVOUAC_SESSION_DAYS",)
+            gettext("Signed-in browsers"),
+            sessions,
+            _days(bounds.session_days),
+            ("BIVOUAC_SESSION_DAYS",),
         ),
-    ]
+    ]  # fmt: skip
 
 
 def _days(days: float) -> str:
-    return "1 day" if days == 1 else f"{days:g} days"
+    return gettext("1 day") if days == 1 else gettext("{days:g} days").format(days=days)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.jobspec.left_out import left_out_warnings
 from cluster.page_addresses import job_url, job_usage_url
@@ -235,28 +236,46 @@ def _launching_sentence(reader: RecordReader, job: Job, now: int) -> tuple[str, 
 def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str, str]:
     if job.stop:
         left = counts.running + counts.starting
-        return ("Stopped.", f"{count_of(left, 'allocation')} still ending." if left else "")
+        return (
+            "Stopped.",
+            gettext("{allocation} still ending.").format(
+                allocation=count_of(left, "{count} allocation", "{count} allocations")
+            )
+            if left
+            else "",
+        )
     parts = []
     if job.type == JobType.SERVICE.value and counts.running > counts.wanted:
-        parts.append(f"{counts.running - counts.wanted} more while its version changes")
+        parts.append(
+            gettext("{running} more while its version changes").format(
+                running=counts.running - counts.wanted
+            )
+        )
     if counts.starting:
-        parts.append(f"{counts.starting} starting")
+        parts.append(gettext("{starting} starting").format(starting=counts.starting))
     if counts.queued and waiting is not None:
         reason = why_waiting(waiting.failed_task_groups.values())
-        parts.append(f"{counts.queued} waiting" + (f": {reason}" if reason else ""))
+        parts.append(
+            gettext("{queued} waiting").format(queued=counts.queued)
+            + (f": {reason}" if reason else "")
+        )
     elif counts.queued:
-        parts.append(f"{counts.queued} waiting")
+        parts.append(gettext("{queued} waiting").format(queued=counts.queued))
     if counts.failed:
-        parts.append(f"{counts.failed} failed so far")
+        parts.append(gettext("{failed} failed so far").format(failed=counts.failed))
     rest = ", ".join(parts)
     if job.type == JobType.BATCH.value and counts.complete:
         # Those of earlier versions are counted too.
         told = of_wanted(counts.complete, counts.wanted, "completed")
-        strong = f"{told}{' complete' if counts.complete <= counts.wanted else ''}."
+        strong = f"{told}{(gettext(' complete') if counts.complete <= counts.wanted else '')}."
     elif job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value}:
-        strong = f"Running on {count_of(counts.running, 'node')}."
+        strong = gettext("Running on {node}.").format(
+            node=count_of(counts.running, "{count} node", "{count} nodes")
+        )
     else:
-        strong = f"{min(counts.running, counts.wanted)} of {counts.wanted} running."
+        strong = gettext("{running} of {wanted} running.").format(
+            running=min(counts.running, counts.wanted), wanted=counts.wanted
+        )
     return strong, (rest[:1].upper() + rest[1:] + "." if rest else "")
 
 

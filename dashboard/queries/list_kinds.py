@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.store.ports import Listing, RecordReader
 from dashboard.graphs.lifecycle import STATE_OF
@@ -117,11 +118,14 @@ def _nodes_in(state: str) -> Mapping[str, str | bool]:
 
 def _nodes_told(counts: Mapping[str, int], total: int) -> str:
     if not total:
-        return "No node has joined yet."
+        return gettext("No node has joined yet.")
     others = [
         f"{number(counts[state])} {state}" for state in nodes.STATES[1:] if counts.get(state)
     ]
-    told = f"{number(counts.get('ready', 0))} of {count_of(total, 'node')} ready"
+    told = gettext("{counts} of {node} ready").format(
+        counts=number(counts.get("ready", 0)),
+        node=count_of(total, "{count} node", "{count} nodes"),
+    )
     return told + (f"; {', '.join(others)}." if others else ".")
 
 
@@ -325,9 +329,11 @@ _BY_KIND = {kind.value: word for kind, word in story_names.KINDS.items()}
 
 def _stories_told(counts: Mapping[str, int], total: int) -> str:
     if not total:
-        return "No story yet."
+        return gettext("No story yet.")
     running = counts.get("running", 0)
-    return f"{count_of(total, 'story', 'stories')}, {number(running)} of them running."
+    return gettext("{stories}, {running} of them running.").format(
+        stories=count_of(total, "{count} story", "{count} stories"), running=number(running)
+    )
 
 
 _STORIES = ListKind(

@@ -62,7 +62,11 @@ class ListHead(NamedTuple):
     def css(self) -> str:
         """Its width, and on which side its text stands."""
         width = f"w-{self.column.width}" if self.column.width else ""
-        return f"{width} number".strip() if self.column.is_number else width
+        return (
+            gettext("{width} number").format(width=width).strip()
+            if self.column.is_number
+            else width
+        )
 
 
 class FieldShown(NamedTuple):
@@ -273,7 +277,11 @@ def _beside(
 
 def _compiled(text: str) -> Filter | None:
     if len(text) > LONGEST_FILTER:
-        raise OperationRefused(f"pages take expressions of {LONGEST_FILTER} characters at most")
+        raise OperationRefused(
+            gettext("pages take expressions of {longest_filter} characters at most").format(
+                longest_filter=LONGEST_FILTER
+            )
+        )
     return compile_filter(text) if text else None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext, ngettext
 from msgspec.structs import astuple
 
 from cluster.store.ports import JobsFace, Namespaces, RecordReader
@@ -124,11 +125,11 @@ def _listed(reader: RecordReader, namespaces: Namespaces) -> dict[str, Any]:
         if namespaces is None or space.name in namespaces
     ]
     limited = sum(bool(line.namespace.quota) for line in lines)
-    told = "counts against a quota" if limited == 1 else "count against quotas"
+    told = gettext("counts against a quota") if limited == 1 else gettext("count against quotas")
     return {
         "lines": lines,
-        "strong": f"{count_of(len(lines), 'namespace')}.",
-        "rest": f"{limited} {told}." if limited else "None counts against a quota.",
+        "strong": f"{count_of(len(lines), '{count} namespace', '{count} namespaces')}.",
+        "rest": f"{limited} {told}." if limited else gettext("None counts against a quota."),
     }
 
 
@@ -159,13 +160,16 @@ def _rules(space: Namespace) -> list[tuple[str, str]]:
     pools = space.node_pool_configuration or NamespacePoolRules()
     only_default = (pools.default or DEFAULT_NODE_POOL,) if pools.allowed is not None else ()
     told = (
-        ("Drivers allowed", may.enabled_task_drivers),
-        ("Drivers forbidden", may.disabled_task_drivers),
-        ("Network modes allowed", may.enabled_network_modes),
-        ("Network modes forbidden", may.disabled_network_modes),
-        ("Node pools allowed", tuple(dict.fromkeys((*only_default, *(pools.allowed or ()))))),
-        ("Node pools forbidden", pools.denied),
-        ("Node pool of jobs that name none", (pools.default,) if pools.default else ()),
+        (gettext("Drivers allowed"), may.enabled_task_drivers),
+        (gettext("Drivers forbidden"), may.disabled_task_drivers),
+        (gettext("Network modes allowed"), may.enabled_network_modes),
+        (gettext("Network modes forbidden"), may.disabled_network_modes),
+        (
+            gettext("Node pools allowed"),
+            tuple(dict.fromkeys((*only_default, *(pools.allowed or ())))),
+        ),
+        (gettext("Node pools forbidden"), pools.denied),
+        (gettext("Node pool of jobs that name none"), (pools.default,) if pools.default else ()),
     )
     return [(word, ", ".join(names)) for word, names in told if names]
 
@@ -189,11 +193,15 @@ def _quotas(reader: RecordReader) -> dict[str, Any]:
         for quota, shares in quotas
     ]
     full = sum(any(share.is_full for share in shares) for _, shares in quotas)
-    rest = f"{full} {'is' if full == 1 else 'are'} used up." if full else "None is used up."
+    rest = (
+        ngettext("{full} is used up.", "{full} are used up.", full).format(full=full)
+        if full
+        else gettext("None is used up.")
+    )
     return {
         "lines": lines,
-        "strong": f"{count_of(len(lines), 'quota')}.",
-        "rest": rest if lines else "Namespaces take what they need.",
+        "strong": f"{count_of(len(lines), '{count} quota', '{count} quotas')}.",
+        "rest": rest if lines else gettext("Namespaces take what they need."),
     }
 
 
@@ -211,7 +219,7 @@ def _quota(reader: RecordReader, name: str) -> dict[str, Any] | None:
         "shares": shares,
         "strong": strong,
         "rest": rest,
-        "spaces": [
+        "sharers": [
             NamespaceLine(
                 namespace=space,
                 jobs=counted.get(space.name, JobsFace()),

@@ -4,6 +4,8 @@ In: a reader and what may be counted, or what a feed has counted. Out: text and 
 navigation; a text is empty while there is nothing to say.
 """
 
+from django.utils.translation import gettext
+
 from cluster.store.ports import RecordReader
 from dashboard.wording import number
 
@@ -36,9 +38,11 @@ def nav_texts(
     """What stands beside each word of the navigation that has a count; `nodes` None: not shown."""
     return {
         "Jobs": number(jobs),
-        "Evaluations": f"{number(blocked)} blocked" if blocked else "",
+        "Evaluations": gettext("{blocked} blocked").format(blocked=number(blocked))
+        if blocked
+        else "",
         "Nodes": number(nodes) if nodes is not None else "",
-        LOST_NODES: f"{number(lost)} lost" if lost else "",
+        LOST_NODES: gettext("{lost} lost").format(lost=number(lost)) if lost else "",
         "Drains": number(draining) if draining else "",
     }
 

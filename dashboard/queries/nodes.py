@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import RecordReader
 from dashboard.queries.allocations import state_of
@@ -20,7 +21,7 @@ from scheduler.structs.allocation import Allocation
 from scheduler.structs.node import DriverInfo, Node, NodeEligibility, NodeStatus
 
 PAGE_SIZE = 100
-SIMULATED_NODE = "Simulated: it runs nothing and only pretends what it is given."
+SIMULATED_NODE = gettext_noop("Simulated: it runs nothing and only pretends what it is given.")
 #: Allocations on the page of a node; live ones come first.
 MAX_ALLOCATIONS = 200
 #: What the list can be narrowed to.
@@ -55,7 +56,9 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """For screen readers."""
-        return f"{self.word}: {number(self.used)} of {number(self.total)} {self.unit}"
+        return gettext("{word}: {used} of {total} {unit}").format(
+            word=self.word, used=number(self.used), total=number(self.total), unit=self.unit
+        )
 
 
 def node_row(reader: RecordReader, node_id: str) -> dict[str, Any] | None:
@@ -174,7 +177,7 @@ def node_parts(
 
 def driver_words(driver: DriverInfo) -> str:
     """Whether the node offers a driver; and what it says of it, unless that all is well."""
-    word = "Offered" if driver.healthy else "Not offered"
+    word = "Offered" if driver.healthy else gettext("Not offered")
     told = "" if driver.health_description == "Healthy" else driver.health_description
     return f"{word}: {told}" if told else word
 
@@ -194,19 +197,25 @@ def _live_first(allocs: Iterable[Allocation]) -> list[Allocation]:
 
 
 def _node_sentence(node: Node, use: NodeUse) -> str:
-    allocs = count_of(use.planned.alloc_count, "allocation")
+    allocs = count_of(use.planned.alloc_count, "{count} allocation", "{count} allocations")
     told = {
-        "ready": f"Ready, with {allocs}.",
-        "draining": f"Drains: {allocs} still to move.",
-        "ineligible": f"Ineligible: {allocs} stay, nothing new is placed here.",
-        "down": "Down: it missed its heartbeat; its allocations are replaced elsewhere.",
-        "disconnected": (
-            "Silent: it missed its heartbeat; its unknown allocations may still come back."
+        "ready": gettext("Ready, with {allocs}.").format(allocs=allocs),
+        "draining": gettext("Drains: {allocs} still to move.").format(allocs=allocs),
+        "ineligible": gettext("Ineligible: {allocs} stay, nothing new is placed here.").format(
+            allocs=allocs
         ),
-        "initializing": "Initializing: it has registered and not reported ready yet.",
+        "down": gettext("Down: it missed its heartbeat; its allocations are replaced elsewhere."),
+        "disconnected": (
+            gettext(
+                "Silent: it missed its heartbeat; its unknown allocations may still come back."
+            )
+        ),
+        "initializing": gettext("Initializing: it has registered and not reported ready yet."),
     }[node_state(node)]
     if node.clock_off_by_ms:
-        side = "ahead of" if node.clock_off_by_ms > 0 else "behind"
+        side = gettext("ahead of") if node.clock_off_by_ms > 0 else "behind"
         off_by = span(abs(node.clock_off_by_ms) * 1_000_000)
-        told += f" Its clock is {off_by} {side} the server's: times it reports are off by that."
-    return f"{told} {SIMULATED_NODE}" if node.is_simulated else told
+        told += gettext(
+            " Its clock is {off_by} {side} the server's: times it reports are off by that."
+        ).format(off_by=off_by, side=side)
+    return f"{told} {gettext(SIMULATED_NODE)}" if node.is_simulated else told

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
@@ -82,19 +83,29 @@ def found_lines(output: bytes, wish: OutputWish) -> dict[str, Any]:
     if is_part and len(lines) > 1:
         # It begins in the middle of one.
         lines = lines[1:]
-    of = f"the newest {data_size(SEARCHED)}" if is_part else "all that is kept"
+    of = (
+        gettext("the newest {searched}").format(searched=data_size(SEARCHED))
+        if is_part
+        else gettext("all that is kept")
+    )
     begin, note = _begin_at(lines, wish.at) if wish.at else (0, "")
     chosen = list(range(begin, len(lines)))
     find = wish.find[:_LONGEST_FIND].casefold()
     if find:
         chosen = [at for at in chosen if find in _text(lines[at]).casefold()]
-        told = f"{count_of(len(chosen), 'line holds', 'lines hold')} it, in {of}"
+        told = gettext("{lines} it, in {of}").format(
+            lines=count_of(len(chosen), "{count} line holds", "{count} lines hold"), of=of
+        )
     else:
-        told = f"{count_of(len(lines), 'line')} in {of}"
+        told = gettext("{line} in {of}").format(
+            line=count_of(len(lines), "{count} line", "{count} lines"), of=of
+        )
     shown = chosen[:MOST_LINES] if wish.at else chosen[-MOST_LINES:]
     if len(chosen) > len(shown):
         which = "first" if wish.at else "newest"
-        told += f"; the {which} {number(len(shown))} are shown"
+        told += gettext("; the {which} {shown} are shown").format(
+            which=which, shown=number(len(shown))
+        )
     return {
         "told": told,
         "note": note,
@@ -110,16 +121,16 @@ def _begin_at(lines: Sequence[bytes], asked: str) -> tuple[int, str]:
     """The first line at a time or after it, and why there is none."""
     read = _ASKED.fullmatch(asked.strip())
     if read is None:
-        return 0, "A time is written 14:05, 14:05:30 or 2026-11-22 14:05:30."
+        return 0, gettext("A time is written 14:05, 14:05:30 or 2026-11-22 14:05:30.")
     times = [(place, found) for place, line in enumerate(lines) if (found := _time_of(line))]
     if not times:
-        return 0, "No line begins with a time: there is nothing to jump to."
+        return 0, gettext("No line begins with a time: there is nothing to jump to.")
     day = read[1] or times[-1][1][0]
     wanted = (day, f"{read[2]}:{read[3] or '00'}")
     for place, found in times:
         if found >= wanted:
             return place, ""
-    return len(lines), "Nothing was written at that time or later."
+    return len(lines), gettext("Nothing was written at that time or later.")
 
 
 def _time_of(line: bytes) -> tuple[str, str] | None:

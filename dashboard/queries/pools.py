@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.operations.node_pools import BUILT_IN_POOLS
 from cluster.store.ports import Namespaces, PoolFace, RecordReader, RoomHeld
@@ -34,7 +35,7 @@ def pools_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     """The context of the list."""
     return {
         **_listed(reader),
-        "crumbs": crumbs(("Node pools", "")),
+        "crumbs": crumbs((gettext("Node pools"), "")),
         "live_topics": "pools",
         "may_write": viewer.access.has_any_pool() and viewer.access.writes("node"),
     }
@@ -52,7 +53,7 @@ def pool_page(reader: RecordReader, viewer: Viewer, *, name: str) -> dict[str, A
         raise Absent
     return {
         **parts,
-        "crumbs": crumbs(("Node pools", "/pools/"), (name, "")),
+        "crumbs": crumbs((gettext("Node pools"), "/pools/"), (name, "")),
         "live_topics": topic_text("pools", name),
         "may_write": viewer.access.allows_pool(name, "write"),
     }
@@ -69,11 +70,11 @@ def _listed(reader: RecordReader) -> dict[str, Any]:
     pools = reader.list_all(NODE_POOLS)
     lines = [_line(pool, faces, held) for pool in pools]
     empty = sum(not line.face.nodes for line in lines)
-    told = "has no node" if empty == 1 else "have no node"
+    told = gettext("has no node") if empty == 1 else gettext("have no node")
     return {
         "lines": lines,
-        "strong": f"{count_of(len(lines), 'node pool')}.",
-        "rest": f"{number(empty)} {told}." if empty else "Each has nodes.",
+        "strong": f"{count_of(len(lines), '{count} node pool', '{count} node pools')}.",
+        "rest": f"{number(empty)} {told}." if empty else gettext("Each has nodes."),
     }
 
 
@@ -94,8 +95,11 @@ def _one(reader: RecordReader, name: str, namespaces: Namespaces) -> dict[str, A
         "strong": strong,
         "rest": rest,
         "is_built_in": name in BUILT_IN_POOLS,
-        "algorithm": (own.scheduler_algorithm if own is not None else "") or "the cluster's",
-        "oversubscription": {None: "the cluster's", True: "on", False: "off"}[oversubscribes],
+        "algorithm": (own.scheduler_algorithm if own is not None else "")
+        or gettext("the cluster's"),
+        "oversubscription": {None: gettext("the cluster's"), True: "on", False: "off"}[
+            oversubscribes
+        ],
         **job_holders(found, line.held.cpu_mhz, line.held.memory_mb),
     }
 

@@ -6,22 +6,16 @@ In: a reader, an id, rights. Out: the context of `_rehearsal.html`, in one read.
 from typing import Any, NamedTuple
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.rehearsal.result import Rehearsed
 from cluster.rehearsal.rights import may_see_scenario
 from cluster.rehearsal.scenario import DrainNodes, Scenario
 from cluster.rehearsal.scenario_form import read_scenario
 from cluster.rehearsal.wire import for_reader, unpack
-from dashboard.rehearsed import (
-    allocation_lines,
-    change_told,
-    group_lines,
-    node_lines,
-    notes,
-    sentence,
-    sums,
-)
+from dashboard.rehearsed import allocation_lines, group_lines, node_lines, notes, sentence, sums
 from dashboard.rehearsed_acts import act_of
+from dashboard.rehearsed_changes import change_told
 from dashboard.rehearsed_paces import pace_lines
 from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
@@ -97,9 +91,11 @@ def pace_told(scenario: Scenario) -> int | None:
 def _outcome(row: StoredRehearsal) -> str:
     """Why there is nothing to show, of one that ended without a result."""
     if row.status is RehearsalStatus.FAILED:
-        return f"The rehearsal failed: {row.reason or 'no reason was left'}."
+        return gettext("The rehearsal failed: {reason}.").format(
+            reason=row.reason or gettext("no reason was left")
+        )
     if row.status is RehearsalStatus.CANCELED:
-        return f"The rehearsal was {row.reason or 'canceled'}."
+        return gettext("The rehearsal was {reason}.").format(reason=row.reason or "canceled")
     return ""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.rehearsal.result import Rehearsed
 from cluster.rehearsal.scenario import (
@@ -59,7 +60,7 @@ def rehearsed_story(
         return None
     row, scenario, result = kept.row, kept.scenario, kept.found
     told = changes_told_of(reader, scenario) if kept.may_tell else []
-    title = "; ".join(told) or "Changes to jobs that you may not read"
+    title = "; ".join(told) or gettext("Changes to jobs that you may not read")
     kind = _kind_of(scenario)
     members = _members(result)
     cause = _cause(kind, scenario, result)
@@ -72,7 +73,7 @@ def rehearsed_story(
     graph = story_graph(
         StoryDrawing(
             key=f"rehearsed-{row.id}",
-            title=f"{title}, rehearsed",
+            title=gettext("{title}, rehearsed").format(title=title),
             description="",
             lanes=lanes.lanes,
             root=None if phases else cause,
@@ -80,9 +81,7 @@ def rehearsed_story(
             address="?open=",
         )
     )
-    counted = count_of(len(members), "evaluation")
-    folds = folded_in(graph)
-    counted += f", some of them folded into {count_of(folds, 'shape')}" if folds else ""
+    counted = _counted(len(members), folded_in(graph))
     return {
         "row": row,
         "result": result,
@@ -96,16 +95,29 @@ def rehearsed_story(
         "counted": counted,
         "tree": story_tree(lanes.lanes),
         "lanes": lanes.rows,
-        "lanes_are": ("Phases", "Phase") if phases else ("Jobs, worst off first", "How they are"),
+        "lanes_are": (gettext("Phases"), gettext("Phase"))
+        if phases
+        else (gettext("Jobs, worst off first"), gettext("How they are")),
         "left_out": result.evaluations_left_out,
         "record_index": reader.index,
         "opened": opened,
         "now": now,
         "past": None,
         "crumbs": crumbs(
-            ("What if", "/what-if/"), ("Rehearsal", f"/what-if/{row.id}/"), ("As a story", "")
+            (gettext("What if"), "/what-if/"),
+            ("Rehearsal", f"/what-if/{row.id}/"),
+            (gettext("As a story"), ""),
         ),
     }
+
+
+def _counted(evaluations: int, folds: int) -> str:
+    told = count_of(evaluations, "{count} evaluation", "{count} evaluations")
+    if not folds:
+        return told
+    return gettext("{evaluations}, some of them folded into {shapes}").format(
+        evaluations=told, shapes=count_of(folds, "{count} shape", "{count} shapes")
+    )
 
 
 def _phases(result: Rehearsed) -> list[RolloutPhase]:
@@ -168,8 +180,15 @@ def _cause(kind: StoryKind, scenario: Scenario, result: Rehearsed) -> LaneEvent:
         if isinstance(change, RunJob | ScaleJob | StopJob)
     ]
     if nodes:
-        of = count_of(nodes, "node")
+        of = count_of(nodes, "{count} node", "{count} nodes")
     else:
-        of = clipped(jobs[0], 16) if len(jobs) == 1 else count_of(len(scenario.changes), "change")
+        of = (
+            clipped(jobs[0], 16)
+            if len(jobs) == 1
+            else count_of(len(scenario.changes), "{count} change", "{count} changes")
+        )
     word = KINDS[kind].word
-    return LaneEvent(lines=(word, of, "rehearsed"), name=f"Cause: {word} of {of}, rehearsed")
+    return LaneEvent(
+        lines=(word, of, "rehearsed"),
+        name=gettext("Cause: {word} of {of}, rehearsed").format(word=word, of=of),
+    )

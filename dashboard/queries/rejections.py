@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
+from django.utils.translation import gettext, ngettext
 
 from cluster.store.ports import RecordReader
 from dashboard.wording import clock_time, count_of, number, short_actor
@@ -66,7 +67,10 @@ def rejections(
     reader.preload(nodes=shown)
     return RejectionsView(
         strong=_strong(len(refused), len(answered), len(counts)),
-        rest=f"Of the newest {count_of(evaluations, 'evaluation')}, since {clock_time(since)}."
+        rest=gettext("Of the newest {evaluation}, since {since}.").format(
+            evaluation=count_of(evaluations, "{count} evaluation", "{count} evaluations"),
+            since=clock_time(since),
+        )
         if answered
         else "",
         nodes=tuple(
@@ -107,7 +111,7 @@ def _node(
     reader: RecordReader, node_id: str, found: Sequence[_Refusal], lasted: int
 ) -> DisputedNode:
     node = reader.node(node_id)
-    reasons = Counter(each.reason or "no reason was recorded" for each in found)
+    reasons = Counter(each.reason or gettext("no reason was recorded") for each in found)
     return DisputedNode(
         id=node_id,
         name=node.name if node is not None else node_id[:8],
@@ -125,16 +129,22 @@ def _rate(count: int, lasted: int) -> str:
     """Per hour, over a time that is long enough to say so; else nothing."""
     if lasted < _HOUR // 60:
         return ""
-    return f"{number(round(count * _HOUR / lasted))} an hour"
+    return gettext("{round} an hour").format(round=number(round(count * _HOUR / lasted)))
 
 
 def _strong(refused: int, answered: int, nodes: int) -> str:
     if not answered:
-        return "No plan was answered yet."
+        return gettext("No plan was answered yet.")
     if not refused:
-        return f"No node refused any of {count_of(answered, 'plan')}."
-    were = "was" if refused == 1 else "were"
-    return (
-        f"{number(refused)} of {count_of(answered, 'plan')} {were} refused in part,"
-        f" by {count_of(nodes, 'node')}."
+        return gettext("No node refused any of {plan}.").format(
+            plan=count_of(answered, "{count} plan", "{count} plans")
+        )
+    return ngettext(
+        "{refused} of {plan} was refused in part, by {node}.",
+        "{refused} of {plan} were refused in part, by {node}.",
+        refused,
+    ).format(
+        refused=number(refused),
+        plan=count_of(answered, "{count} plan", "{count} plans"),
+        node=count_of(nodes, "{count} node", "{count} nodes"),
     )

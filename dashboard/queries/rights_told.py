@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from dashboard.models import OPENS
 from dashboard.people import (
@@ -30,22 +31,22 @@ from scheduler.access.capabilities import DENY
 
 #: A verb of the table, and the capabilities of which any one is enough.
 VERBS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Look", ("read-job",)),
-    ("Submit", ("submit-job", "register-job")),
-    ("Scale", ("submit-job", "scale-job")),
-    ("Stop", ("submit-job", "deregister-job", "purge-job")),
-    ("Restart", ("alloc-lifecycle",)),
-    ("Output", ("read-logs", "read-fs")),
-    ("Without isolation", ("submit-privileged-job",)),
+    (gettext_noop("Look"), ("read-job",)),
+    (gettext_noop("Submit"), ("submit-job", "register-job")),
+    (gettext_noop("Scale"), ("submit-job", "scale-job")),
+    (gettext_noop("Stop"), ("submit-job", "deregister-job", "purge-job")),
+    (gettext_noop("Restart"), ("alloc-lifecycle",)),
+    (gettext_noop("Output"), ("read-logs", "read-fs")),
+    (gettext_noop("Without isolation"), ("submit-privileged-job",)),
 )
 #: What belongs to no namespace.
 CLUSTER: tuple[tuple[str, Right], ...] = (
-    ("Look at nodes and drains", READ_NODES),
-    ("Drain nodes, open and close them", WRITE_NODES),
-    ("Look at the scheduler's settings, leases and quotas", READ_OPERATOR),
-    ("Change the scheduler's settings", WRITE_OPERATOR),
-    ("Enter the admin", ENTER_ADMIN),
-    ("Give rights: accounts, groups, policies, tokens", EVERYTHING),
+    (gettext_noop("Look at nodes and drains"), READ_NODES),
+    (gettext_noop("Drain nodes, open and close them"), WRITE_NODES),
+    (gettext_noop("Look at the scheduler's settings, leases and quotas"), READ_OPERATOR),
+    (gettext_noop("Change the scheduler's settings"), WRITE_OPERATOR),
+    (gettext_noop("Enter the admin"), ENTER_ADMIN),
+    (gettext_noop("Give rights: accounts, groups, policies, tokens"), EVERYTHING),
 )
 
 
@@ -75,7 +76,7 @@ def rights_table(person: Person) -> dict[str, Any]:
     places = _places(person)
     return {
         "is_management": person.is_management,
-        "verbs": [word for word, _ in VERBS],
+        "verbs": [gettext(word) for word, _ in VERBS],
         "places": places,
         "places_told": _told(person, len(places)),
         "has_origin": True,
@@ -89,7 +90,7 @@ def cluster_rights(access: Access, groups: Sequence[PersonOfGroup]) -> list[Clus
         having = [name for name, person in groups if right.holds(person.access)]
         lines.append(
             ClusterRight(
-                told=told,
+                told=gettext(told),
                 word=right.word,
                 has=right.holds(access),
                 follows=right is ENTER_ADMIN,
@@ -102,18 +103,26 @@ def cluster_rights(access: Access, groups: Sequence[PersonOfGroup]) -> list[Clus
 def rights_sentence(person: Person) -> str:
     """The strong clause of the page."""
     if person.is_management:
-        return "You may do everything."
+        return gettext("You may do everything.")
     access = person.access
     if not person.has_a_group:
-        return "You are in no group yet, so you see nothing."
+        return gettext("You are in no group yet, so you see nothing.")
     running = _where(access, ("submit-job", "register-job"))
     looking = [name for name in _where(access, ("read-job",)) if name not in running]
-    words = [f"run jobs in {one_of(running, 'and')}"] if running else []
+    words = (
+        [gettext("run jobs in {running}").format(running=one_of(running, "and"))]
+        if running
+        else []
+    )
     if looking:
-        words.append(f"look at {one_of(looking, 'and')}")
+        words.append(gettext("look at {looking}").format(looking=one_of(looking, "and")))
     if WRITE_NODES.holds(access):
-        words.append("change nodes")
-    return f"You may {one_of(words, 'and')}." if words else "Your groups grant nothing here."
+        words.append(gettext("change nodes"))
+    return (
+        gettext("You may {words}.").format(words=one_of(words, "and"))
+        if words
+        else gettext("Your groups grant nothing here.")
+    )
 
 
 def _where(access: Access, capabilities: tuple[str, ...]) -> list[str]:
@@ -145,7 +154,7 @@ def _places(person: Person) -> list[RightsPlace]:
 
 def _spoken(name: str, *, is_alone: bool = False) -> str:
     if name == EVERY_NAMESPACE:
-        return "every namespace" if is_alone else "every other namespace"
+        return gettext("every namespace") if is_alone else gettext("every other namespace")
     return name
 
 
@@ -160,10 +169,24 @@ def _origin(person: Person, access: Access, spelled: str) -> str:
     if not _allows(access, spelled, tuple(_every(access, spelled))):
         denying = [grant.name for grant in naming if _denies(grant, spelled)]
         if denying:
-            return f"refused by policy {one_of(denying, 'and')}; a refusal wins"
-    told = [f"group {grant.group}, policy {grant.name}" for grant in naming]
+            return gettext("refused by policy {denying}; a refusal wins").format(
+                denying=one_of(denying, "and")
+            )
+    told = [
+        gettext("group {group}, policy {grant}").format(group=grant.group, grant=grant.name)
+        for grant in naming
+    ]
     opened = f"{OPENS}{spelled}"
-    return "; ".join([*told, *([f"group {opened}"] if opened in person.groups else [])])
+    return "; ".join(
+        [
+            *told,
+            *(
+                [gettext("group {opened}").format(opened=opened)]
+                if opened in person.groups
+                else []
+            ),
+        ]
+    )
 
 
 def _every(access: Access, spelled: str) -> Iterable[str]:
@@ -189,7 +212,8 @@ def _told(person: Person, places: int) -> str:
     policies = len({grant.name for grant in person.grants})
     if person.is_management or not places:
         return ""
-    return (
-        f"{count_of(places, 'place')}, worked out from {count_of(policies, 'policy', 'policies')}"
-        f" of {count_of(len(person.groups), 'group')}"
+    return gettext("{place}, worked out from {policies} of {group}").format(
+        place=count_of(places, "{count} place", "{count} places"),
+        policies=count_of(policies, "{count} policy", "{count} policies"),
+        group=count_of(len(person.groups), "{count} group", "{count} groups"),
     )

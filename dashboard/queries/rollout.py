@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
@@ -50,7 +51,7 @@ def told_acts(rollout: RolloutProgress, versions: Sequence[Job]) -> dict[str, st
     return {
         "promote_told": promote_told(rollout, job),
         "pause_told": pause_told(rollout),
-        "fail_told": fail_told(rollout, versions) if versions else "Its job is gone.",
+        "fail_told": fail_told(rollout, versions) if versions else gettext("Its job is gone."),
     }
 
 
@@ -87,7 +88,7 @@ def ways_back(deployment: Deployment, versions: Sequence[Job]) -> dict[str, Any]
     ways = [
         WayBack(
             job=each,
-            word="stable" if each.stable else "not stable",
+            word="stable" if each.stable else gettext("not stable"),
             consequence=going_back(current, each),
         )
         for each in versions[1:]

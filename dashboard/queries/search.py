@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
+from django.utils.translation import gettext
 from msgspec.structs import replace
 
 from cluster.page_addresses import job_url
@@ -137,6 +138,6 @@ def _evaluation(evaluation: Evaluation) -> Hit:
 
 def _deployment(deployment: Deployment) -> Hit:
     title = f"{deployment.id[:8]} {deployment.job_id}"
-    note = f"version {deployment.job_version}"
+    note = gettext("version {job_version}").format(job_version=deployment.job_version)
     status = deployment.status.value
     return Hit(f"/deployments/{deployment.id}/", title, note, "deployment", status)

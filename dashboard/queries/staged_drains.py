@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext, ngettext
 
 from cluster.store.ports import RecordReader
 from dashboard.subscription import Subscription
@@ -58,7 +59,7 @@ def staged_page(reader: RecordReader, viewer: Viewer, *, drain_id: str) -> dict[
         raise Absent
     return {
         **parts,
-        "crumbs": crumbs(("Drains", "/drains/"), ("In stages", "")),
+        "crumbs": crumbs(("Drains", "/drains/"), (gettext("In stages"), "")),
         "live_topics": f"staged:{drain_id}",
         "may": viewer.may_with_nodes,
     }
@@ -131,26 +132,34 @@ def _said(drain: StagedDrain) -> dict[str, str]:
 
 
 def _sentence(reader: RecordReader, drain: StagedDrain, counts: Counter[str]) -> tuple[str, str]:
-    of = f"{number(counts['done'])} of {count_of(len(drain.node_ids), 'node')}"
-    verb = "is" if counts["done"] == 1 else "are"
-    strong = f"{of} {verb} done."
+    of = gettext("{done} of {node}").format(
+        done=number(counts["done"]),
+        node=count_of(len(drain.node_ids), "{count} node", "{count} nodes"),
+    )
+    strong = ngettext("{of} is done.", "{of} are done.", counts["done"]).format(of=of)
     if drain.status is not StagedDrainStatus.RUNNING:
         left = counts["left"]
-        verb = "was left as it is" if left == 1 else "were left as they are"
-        words = f"{number(left)} {verb}." if left else ""
-        return strong, f"It is {drain.status.value}. {words}".strip()
-    verb = "drains" if counts["draining"] == 1 else "drain"
-    parts = [f"{number(counts['draining'])} {verb} now"]
+        words = count_of(left, "{count} was left as it is.", "{count} were left as they are.")
+        words = words if left else ""
+        return strong, gettext("It is {status}. {words}").format(
+            status=drain.status.value, words=words
+        ).strip()
+    parts = [count_of(counts["draining"], "{count} drains now", "{count} drain now")]
     if drain.waiting:
         upcoming = reader.node(drain.waiting[0])
         name = upcoming.name if upcoming is not None else ""
-        verb = "waits" if counts["waiting"] == 1 else "wait"
-        parts.append(f"{number(counts['waiting'])} {verb} for a turn")
-        parts += [f"next is {name}"] if name else []
+        parts.append(
+            count_of(counts["waiting"], "{count} waits for a turn", "{count} wait for a turn")
+        )
+        parts += [gettext("next is {name}").format(name=name)] if name else []
     return strong, f"{', '.join(parts)}."
 
 
 def _deadline(drain: StagedDrain) -> str:
     if drain.deadline < 0:
-        return "at once, by force"
-    return f"{span(drain.deadline)} for each node" if drain.deadline else "none"
+        return gettext("at once, by force")
+    return (
+        gettext("{deadline} for each node").format(deadline=span(drain.deadline))
+        if drain.deadline
+        else "none"
+    )

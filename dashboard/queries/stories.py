@@ -91,7 +91,13 @@ def _ended_row(row: Row) -> tuple[str, dict[str, Any]]:
 def _folded_told(rows: Sequence[Row]) -> str:
     folds = [row for row in rows if isinstance(row, StoryFold)]
     inside = sum(len(row.lines) for row in folds)
-    return f"{number(inside)} folded into {count_of(len(folds), 'row')}" if folds else ""
+    return (
+        gettext("{inside} folded into {row}").format(
+            inside=number(inside), row=count_of(len(folds), "{count} row", "{count} rows")
+        )
+        if folds
+        else ""
+    )
 
 
 def _need(line: StoryLine) -> tuple[bool, int]:

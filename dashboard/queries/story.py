@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import Namespaces, RecordReader
 from dashboard.chains import Chain
@@ -29,7 +30,7 @@ from dashboard.stories.told import outcome_of, standing_of
 from dashboard.stories.tree import story_tree
 from dashboard.stories.whole import Whole, counted, later_told, past_told, whole_of
 from dashboard.subscription import topic_text
-from dashboard.topology import TopologyView
+from dashboard.topology_view import TopologyView
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import clock_time
 from scheduler.structs.evaluation import Evaluation
@@ -42,11 +43,11 @@ MAX_WAITING = 12
 SPEEDS = (1, 10, 100)
 #: Heading of the rows of lanes, and of their first column.
 _LANES_ARE = {
-    "rack": ("Racks, worst off first", "Rack"),
-    "class": ("Classes, worst off first", "Class"),
-    "datacenter": ("Datacenters, worst off first", "Datacenter"),
+    "rack": (gettext_noop("Racks, worst off first"), "Rack"),
+    "class": (gettext_noop("Classes, worst off first"), "Class"),
+    "datacenter": (gettext_noop("Datacenters, worst off first"), "Datacenter"),
 }
-_BY_HARM = ("Jobs, worst off first", "How they are")
+_BY_HARM = (gettext_noop("Jobs, worst off first"), gettext_noop("How they are"))
 #: What lanes may stand for.
 LANES = ("", BY_PLACE)
 VIEWS = {"lanes": "Lanes", "timeline": "Timeline", "list": "List", "table": "Table"}
@@ -129,7 +130,18 @@ def _heat(reader: RecordReader, whole: Whole) -> dict[str, Any] | None:
     return {
         "nodes": totals.nodes,
         "told": ", ".join(
-            [*([] if lost else [f"memory {totals.memory_share} % allocated"]), *totals.apart]
+            [
+                *(
+                    []
+                    if lost
+                    else [
+                        gettext("memory {memory_share} % allocated").format(
+                            memory_share=totals.memory_share
+                        )
+                    ]
+                ),
+                *totals.apart,
+            ]
         ),
         "forgotten": forgotten_told(then),
         "measure_word": drawn["measure_word"],
@@ -144,7 +156,10 @@ def _lane_choices(whole: Whole, shown: Shown) -> list[dict[str, Any]]:
     word = whole.places.word if whole.places is not None else "place"
     return [
         {"word": told, "url": shown.address(by=by, open=""), "is_current": shown.by == by}
-        for by, told in (("", "By job"), (BY_PLACE, f"By {word}"))
+        for by, told in (
+            ("", gettext("By job")),
+            (BY_PLACE, gettext("By {word}").format(word=word)),
+        )
     ]
 
 
@@ -177,7 +192,9 @@ def story_panel(
         "counted": counted(facts, whole.graph),
         "tree": story_tree(whole.lanes.lanes),
         "lanes": whole.lanes.rows,
-        "lanes_are": _LANES_ARE.get(whole.places.word if whole.places else "", _BY_HARM),
+        "lanes_are": tuple(
+            map(gettext, _LANES_ARE.get(whole.places.word if whole.places else "", _BY_HARM))
+        ),
         "past": whole.gathered.past,
         "later": whole.gathered.later,
         "past_told": past_told(whole),
@@ -226,8 +243,11 @@ def _replayed(track: Track, shown: Shown) -> dict[str, Any]:
         "track_problems": msgspec.json.encode(track.problems).decode(),
         "track_last": len(track.stops) - 1,
         # As the script says it of every stop.
-        "track_told": f"event {track.position + 1} of {len(track.stops)},"
-        f" {clock_time(track.stops[track.position][1] * 1_000_000)}",
+        "track_told": gettext("event {position} of {stops}, {stops2}").format(
+            position=track.position + 1,
+            stops=len(track.stops),
+            stops2=clock_time(track.stops[track.position][1] * 1000000),
+        ),
         "back_url": shown.address(at=str(track.back)),
         "on_url": shown.address(at=str(track.on)),
         "problem_url": shown.address(at=str(track.next_problem)),

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 from django.contrib.staticfiles import finders
+from django.utils import translation
 
 from cluster.store.ports import RecordReader
 from dashboard.graphs.drawing import DrawnGraph
@@ -46,15 +47,17 @@ def story_file(
     if form not in FORMS:
         raise Absent
     story, namespaces = story_for(reader, viewer, story_id)
-    whole = whole_of(reader, story, viewer.now, namespaces=namespaces, at=at)
-    match form:
-        case "mmd":
-            return {"text": graph_mermaid(whole.graph, says_states=True)}
-        case "svg":
-            return {"text": picture(whole.graph, site)}
-        case "md":
-            return {"text": incident_note(whole, site)}
-    return {"text": _data(reader, whole, Shown(at=at))}
+    # A file is read by others, and by programs: it is in English, whoever asks for it.
+    with translation.override("en"):
+        whole = whole_of(reader, story, viewer.now, namespaces=namespaces, at=at)
+        match form:
+            case "mmd":
+                return {"text": graph_mermaid(whole.graph, says_states=True)}
+            case "svg":
+                return {"text": picture(whole.graph, site)}
+            case "md":
+                return {"text": incident_note(whole, site)}
+        return {"text": _data(reader, whole, Shown(at=at))}
 
 
 def _data(reader: RecordReader, whole: Whole, shown: Shown) -> str:

@@ -5,14 +5,13 @@ Nothing is stored here.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 from django.conf import settings
+from django.utils.translation import gettext
 from msgspec.structs import replace
 
-from cluster.jobspec.diff_structs import DiffType
 from cluster.jobspec.left_out import dropped_fields, parts_left_out
 from cluster.jobspec.parse import MAX_TEXT, ParsedText, parse_text
 from cluster.jobspec.problems import JobProblems, Problem
@@ -27,10 +26,11 @@ from cluster.operations.errors import OperationRefused, TooLarge
 from cluster.operations.job_plan import PlannedJob, PlannedPlacement, plan_job
 from cluster.operations.jobs import MAX_SUBMISSION
 from cluster.store.ports import RecordReader
-from dashboard.graphs.placement import PlacementView, placement_view, reach_below
+from dashboard.graphs.placement import placement_view, reach_below
 from dashboard.outcomes import placed_by
 from dashboard.queries.differences import DiffLine, diff_lines
-from dashboard.wording import count_of, natural, number
+from dashboard.queries.submission_words import GroupChange, sentence, sentence_of_child
+from dashboard.wording import natural
 from scheduler.access.caller import Caller
 from scheduler.ports import IDSource, Snapshot
 from scheduler.structs.allocation import Allocation
@@ -58,19 +58,6 @@ _CHANGES = (
     ("reconnect", "back"),
     ("ignore", "ignore"),
 )
-#: What the sentence says of each kind; "leave" is no change.
-_DONE = {
-    "place": "created",
-    "canary": "started as canaries beside the old version",
-    "in-place": "updated in place",
-    "replace": "replaced",
-    "stop": "stopped",
-    "migrate": "moved",
-    "preempt": "of other jobs stopped to make room",
-    "later": "replaced later",
-    "cut-off": "left on a disconnected node",
-    "back": "taken back from a node that returned",
-}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,17 +88,6 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     def warnings(self) -> tuple[Finding, ...]:
         """What its author should know."""
         return tuple(each for each in self.findings if each.severity == "warning")
-
-
-class GroupChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What would happen to one group."""
-
-    name: str
-    #: Kind of label and number, without zeroes.
-    changes: tuple[tuple[str, int], ...]
-    #: How many would find no place, and why.
-    unplaced: int = 0
-    why: PlacementView | None = None
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,10 +121,12 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 def read_text(text: str, variables: str = "") -> tuple[Draft, ParsedText | None]:
     """Everything the text itself says; needs no record."""
     if len(text.encode()) > MAX_TEXT:
-        told = Finding(message="The job is larger than 1 MiB.", severity="error")
+        told = Finding(message=gettext("The job is larger than 1 MiB."), severity="error")
         return Draft(findings=(told,), status=TooLarge.status), None
     if not text.strip():
-        told = Finding(message="The job file is empty. Start from an example.", severity="error")
+        told = Finding(
+            message=gettext("The job file is empty. Start from an example."), severity="error"
+        )
         return Draft(findings=(told,), status=400), None
     try:
         parsed = parse_text(text, variables)
@@ -159,8 +137,10 @@ def read_text(text: str, variables: str = "") -> tuple[Draft, ParsedText | None]
     if size > MAX_SUBMISSION:
         warnings.append(
             Finding(
-                message=f"The text is longer than {MAX_SUBMISSION / 1e6:.0f} MB: the job is taken,"
-                " but its text is not kept.",
+                message=gettext(
+                    "The text is longer than {max_submission:.0f} MB: the job is taken, but "
+                    "its text is not kept."
+                ).format(max_submission=MAX_SUBMISSION / 1000000.0),
                 severity="warning",
             )
         )
@@ -180,9 +160,21 @@ def judge(
         return draft
     wrong = list(place_problems(reader, job))
     if job.region != settings.BIVOUAC_REGION:
-        wrong.append(Problem("Region", f'there is no path to region "{job.region}"'))
+        wrong.append(
+            Problem(
+                "Region",
+                gettext('there is no path to region "{region}"').format(region=job.region),
+            )
+        )
     if not may_use and not wrong:
-        wrong.append(Problem("Namespace", f'you may not run jobs in namespace "{job.namespace}"'))
+        wrong.append(
+            Problem(
+                "Namespace",
+                gettext('you may not run jobs in namespace "{namespace}"').format(
+                    namespace=job.namespace
+                ),
+            )
+        )
     placed = [
         Finding(message=each.message, severity="error", path=each.path, line=line, column=column)
         for each in wrong
@@ -208,9 +200,9 @@ def review(snapshot: Snapshot, job: Job, *, by: Caller, now: int, ids: IDSource)
         for name, updates in sorted(_updates(planned, job).items())
     )
     unplaced = sum(group.unplaced for group in groups)
-    strong, rest = _sentence(planned, groups, unplaced)
+    strong, rest = sentence(planned, groups, unplaced)
     if job.is_periodic or job.is_parameterized:
-        strong, rest = _sentence_of_child(job, len(planned.placements), unplaced)
+        strong, rest = sentence_of_child(job, len(planned.placements), unplaced)
     return Review(
         groups=groups,
         placements=tuple(sorted(planned.placements, key=_in_turn)[:MAX_PLACEMENTS]),
@@ -300,46 +292,6 @@ def _without(updates: DesiredUpdates, unplaced: int) -> DesiredUpdates:
     return replace(updates, **left)
 
 
-def _sentence(
-    planned: PlannedJob, groups: Sequence[GroupChange], unplaced: int
-) -> tuple[str, str]:
-    counts: Counter[str] = Counter()
-    for group in groups:
-        counts.update(dict(group.changes))
-    told = ", ".join(
-        f"{number(counts[kind])} {done}" for kind, done in _DONE.items() if counts[kind]
-    )
-    if unplaced:
-        wanted = len(planned.placements) + unplaced
-        fits = f"{number(len(planned.placements))} of {number(wanted)} find a place."
-        waits = f"{count_of(unplaced, 'waits', 'wait')} until there is room; see why below."
-        rest = f"{told[:1].upper()}{told[1:]}. {waits}" if told else waits
-        return f"The plan does not fit: {fits}", rest
-    if told:
-        return f"The plan fits: {told}.", ""
-    if planned.stops:
-        # No group counts what goes with its node.
-        ended = count_of(len(planned.stops), "allocation", "allocations")
-        return f"{ended} would be given up with the node.", "Nothing would be started."
-    if planned.job_modify_index == 0:
-        return "Nothing would be started.", "Running it only stores the job."
-    if planned.diff.type != DiffType.NONE:
-        return "No allocation would change.", "Running it stores a new version of the job."
-    return "Nothing would change.", "Running it only has the job evaluated again."
-
-
-def _sentence_of_child(job: Job, placed: int, unplaced: int) -> tuple[str, str]:
-    """What a launch or dispatch would do now: the job itself runs nothing."""
-    started = "dispatched" if job.is_parameterized else "launched"
-    strong = f"Running it starts nothing until it is {started}."
-    wanted = placed + unplaced
-    if unplaced:
-        waits = f"{count_of(unplaced, 'waits', 'wait')} until there is room; see why below."
-        fits = f"{number(placed)} of {number(wanted)} find a place"
-        return strong, f"If it were {started} now, {fits}, and {waits}"
-    return strong, f"If it were {started} now, {number(placed)} would be placed."
-
-
 def _left_out(job: Job, parsed: ParsedText) -> list[Finding]:
     """What the job asks for in vain, each at its place in the text and in the text's order."""
     told = [
@@ -355,7 +307,9 @@ def _left_out(job: Job, parsed: ParsedText) -> list[Finding]:
 def _driver_warnings(reader: RecordReader, job: Job, parsed: ParsedText) -> list[Finding]:
     ready = [node for node in reader.nodes() if node.status is NodeStatus.READY]
     if not ready:
-        return [Finding(message="No node is ready: the job would wait.", severity="warning")]
+        return [
+            Finding(message=gettext("No node is ready: the job would wait."), severity="warning")
+        ]
     there = {name for node in ready for name, info in node.drivers.items() if info.detected}
     told = []
     for position, group in enumerate(job.task_groups):
@@ -366,8 +320,14 @@ def _driver_warnings(reader: RecordReader, job: Job, parsed: ParsedText) -> list
             line, column = parsed.place_of(path_steps(path))
             told.append(
                 Finding(
-                    message=f'No node has the driver "{task.driver}": task "{task.name}" would'
-                    f" wait. Drivers here: {', '.join(sorted(there)) or 'none'}.",
+                    message=gettext(
+                        'No node has the driver "{driver}": task "{task}" would wait. Drivers '
+                        "here: {there}."
+                    ).format(
+                        driver=task.driver,
+                        task=task.name,
+                        there=", ".join(sorted(there)) or "none",
+                    ),
                     severity="warning",
                     path=path,
                     line=line,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.store.join_tokens import (
     UNLIMITED,
@@ -115,14 +116,14 @@ def joins_page(_reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     return {
         "joins": lines,
         "open_count": sum(each.state == "ready" for each in lines),
-        "crumbs": crumbs(("Access", "/access/"), ("Join tokens", "")),
+        "crumbs": crumbs(("Access", "/access/"), (gettext("Join tokens"), "")),
     }
 
 
 def _line(token: AclToken, held: Mapping[str, str], now: int) -> TokenLine:
     state, word = _state(token, now)
     may = "everything" if token.is_management else ", ".join(token.policies)
-    roles = ", ".join(f"role {link.name}" for link in token.roles)
+    roles = ", ".join(gettext("role {link}").format(link=link.name) for link in token.roles)
     return TokenLine(
         token=token,
         state=state,
@@ -137,17 +138,17 @@ def _state(token: AclToken, now: int) -> tuple[str, str]:
         return "canceled", "ended"
     if not token.expiration_time:
         if token.is_management:
-            return "failed", "everything, for ever"
-        return "blocked", "never ends"
-    return "ready", "ends soon" if token.expiration_time - now < _DAY // 24 else "open"
+            return "failed", gettext("everything, for ever")
+        return "blocked", gettext("never ends")
+    return "ready", gettext("ends soon") if token.expiration_time - now < _DAY // 24 else "open"
 
 
 def _join(token: JoinToken, nodes: list[tuple[str, str]], now: int) -> JoinLine:
-    uses = "without limit" if token.uses_left == UNLIMITED else number(token.uses_left)
+    uses = gettext("without limit") if token.uses_left == UNLIMITED else number(token.uses_left)
     if token.expires and token.expires <= now:
         state, word = "canceled", "ended"
     elif token.uses_left == 0:
-        state, word = "complete", "used up"
+        state, word = "complete", gettext("used up")
     else:
         state, word = "ready", "open"
     return JoinLine(

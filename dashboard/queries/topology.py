@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext
 from msgspec.structs import replace
 
 from cluster.page_addresses import job_url
@@ -17,18 +18,16 @@ from dashboard.queries.allocations import state_of
 from dashboard.queries.nodes import capacities, node_state
 from dashboard.subscription import topic_text
 from dashboard.topology import (
-    GROUPS,
-    MEASURES,
     NO_SUM,
     MappedNodes,
     MapRack,
     TopologyMap,
-    TopologyView,
     map_of,
     rack_keys,
     rack_label,
     state_of_place,
 )
+from dashboard.topology_view import GROUPS, MEASURES, TopologyView
 from dashboard.viewer import Viewer
 from dashboard.wording import natural, number
 from scheduler.state import nouns
@@ -50,8 +49,8 @@ def topology_page(reader: RecordReader, viewer: Viewer, *, wanted: TopologyView)
         "view": view,
         "wanted_job": wanted.job,
         "missing_job": missing,
-        "groups": GROUPS,
-        "measures": MEASURES,
+        "groups": {key: gettext(word) for key, word in GROUPS.items()},
+        "measures": {key: gettext(word) for key, word in MEASURES.items()},
         "rack_key": rack_keys()[fleet.rack_label] if fleet.rack_label >= 0 else "",
         "rack_keys": ", ".join(rack_keys()),
         "map_url": view.address(view=""),
@@ -108,7 +107,7 @@ def shown_map(fleet: MappedNodes, view: TopologyView) -> dict[str, Any]:
         if not view.view
         else (),
         "is_lit": view.lit is not None,
-        "measure_word": MEASURES[view.by or "memory"],
+        "measure_word": gettext(MEASURES[view.by or "memory"]),
     }
 
 
@@ -170,6 +169,10 @@ def _node_row(place: NodePlace, fleet: MappedNodes, view: TopologyView) -> Mappi
         "lit": (fleet.lit or {}).get(place.id, 0),
         "url": f"{view.address(node=place.id)}#selected",
         "is_selected": place.id == view.node,
-        "memory_told": f"{number(held.memory_mb)} of {number(place.memory_mb)}",
-        "cpu_told": f"{number(held.cpu_mhz)} of {number(place.cpu_mhz)}",
+        "memory_told": gettext("{memory_mb} of {memory_mb2}").format(
+            memory_mb=number(held.memory_mb), memory_mb2=number(place.memory_mb)
+        ),
+        "cpu_told": gettext("{cpu_mhz} of {cpu_mhz2}").format(
+            cpu_mhz=number(held.cpu_mhz), cpu_mhz2=number(place.cpu_mhz)
+        ),
     }

@@ -7,6 +7,7 @@ that the viewer may not read are left out; quantities stay.
 from urllib.parse import quote
 
 import msgspec
+from django.utils.translation import gettext, ngettext
 
 from cluster.operations.unblock import UnblockAnswer, Unblocking, seen_by
 from cluster.operations.unblock_changes import ChangeWord, UnblockChange
@@ -71,39 +72,59 @@ def change_told(change: UnblockChange, group: str) -> str:
     name = change.node_name or change.node_id[:8]
     match change.change:
         case ChangeWord.SET_ELIGIBLE:
-            return f"Set {name} eligible"
+            return gettext("Set {name} eligible").format(name=name)
         case ChangeWord.CANCEL_DRAIN:
-            return f"Cancel the drain of {name}"
+            return gettext("Cancel the drain of {name}").format(name=name)
         case ChangeWord.FREE:
-            return f"Free {_amounts(change.amounts)} on {name}"
+            return gettext("Free {amounts} on {name}").format(
+                amounts=_amounts(change.amounts), name=name
+            )
         case ChangeWord.RAISE_QUOTA:
             more = [_amounts(change.amounts)] if _amounts(change.amounts) else []
-            more += [count_of(change.count, "allocation")] if change.count else []
-            return f"Raise quota {change.quota} by {' and '.join(more) or 'what is asked'}"
+            more += (
+                [count_of(change.count, "{count} allocation", "{count} allocations")]
+                if change.count
+                else []
+            )
+            return gettext("Raise quota {quota} by {more}").format(
+                quota=change.quota, more=gettext(" and ").join(more) or gettext("what is asked")
+            )
         case ChangeWord.ASK_LESS:
             return _less_told(change)
         case ChangeWord.ADD_DATACENTER:
-            return f"Allow datacenter {change.datacenter} as well"
+            return gettext("Allow datacenter {datacenter} as well").format(
+                datacenter=change.datacenter
+            )
         case ChangeWord.DROP_CONSTRAINT:
-            return f"Drop the constraint {change.constraint}"
+            return gettext("Drop the constraint {constraint}").format(constraint=change.constraint)
         case ChangeWord.ADD_NODE:
-            of_class = f" of class {change.node_class}" if change.node_class else ""
-            return f"Add one node{of_class} like {name}"
+            of_class = (
+                gettext(" of class {node_class}").format(node_class=change.node_class)
+                if change.node_class
+                else ""
+            )
+            return gettext("Add one node{of_class} like {name}").format(
+                of_class=of_class, name=name
+            )
         case ChangeWord.SCALE_DOWN:
-            return f"Scale {group} to {number(change.count)}"
+            return gettext("Scale {group} to {count}").format(
+                group=group, count=number(change.count)
+            )
 
 
 def _less_told(change: UnblockChange) -> str:
     for field, word, unit in _AMOUNTS:
         now, then = getattr(change.amounts, field), getattr(change.instead_of, field)
         if now != then:
-            return f"Ask for {amount(now, unit)} of {word} instead of {number(then)}"
-    return "Ask for less"
+            return gettext("Ask for {now} of {word} instead of {then}").format(
+                now=amount(now, unit), word=word, then=number(then)
+            )
+    return gettext("Ask for less")
 
 
 def _amounts(amounts: AskedAmounts) -> str:
     parts = [
-        f"{amount(value, unit)} of {word}"
+        gettext("{value} of {word}").format(value=amount(value, unit), word=word)
         for field, word, unit in _AMOUNTS
         if (value := getattr(amounts, field)) > 0
     ]
@@ -121,9 +142,11 @@ def _line(
     change = answer.change
     url, verb, post = _button(viewer, evaluation, change)
     is_whole = answer.fits >= waiting
-    fits = f"{number(answer.fits)} of {number(waiting)} {'fits' if answer.fits == 1 else 'fit'}"
+    fits = ngettext("{fits} of {waiting} fits", "{fits} of {waiting} fit", answer.fits).format(
+        fits=number(answer.fits), waiting=number(waiting)
+    )
     if change.change is ChangeWord.SCALE_DOWN:
-        fits = "none would wait"
+        fits = gettext("none would wait")
     return AnswerLine(
         told=change_told(change, group),
         about=_about(reader, change),
@@ -139,28 +162,34 @@ def _about(reader: RecordReader, change: UnblockChange) -> str:
     """What the change rests on."""
     match change.change:
         case ChangeWord.SET_ELIGIBLE | ChangeWord.CANCEL_DRAIN:
-            return f"free there: {_amounts(change.amounts) or 'nothing'}"
+            return gettext("free there: {amounts}").format(
+                amounts=_amounts(change.amounts) or "nothing"
+            )
         case ChangeWord.FREE:
             return _example(reader, change)
         case ChangeWord.ADD_NODE:
-            return f"with {_amounts(change.amounts)}, empty"
+            return gettext("with {amounts}, empty").format(amounts=_amounts(change.amounts))
         case ChangeWord.ADD_DATACENTER | ChangeWord.DROP_CONSTRAINT:
-            return f"{count_of(change.nodes, 'more node')} would be asked"
+            return gettext("{more} would be asked").format(
+                more=count_of(change.nodes, "{count} more node", "{count} more nodes")
+            )
         case ChangeWord.SCALE_DOWN:
-            return "those that wait are no longer asked for"
+            return gettext("those that wait are no longer asked for")
         case ChangeWord.ASK_LESS:
-            return "of each allocation, by its largest task; a new version of the job"
+            return gettext("of each allocation, by its largest task; a new version of the job")
         case _:
-            return "all its namespaces share it"
+            return gettext("all its namespaces share it")
 
 
 def _example(reader: RecordReader, change: UnblockChange) -> str:
     alloc = reader.allocation(change.alloc_id) if change.alloc_id else None
     if alloc is None:
-        return "no single allocation there that you may see holds as much"
+        return gettext("no single allocation there that you may see holds as much")
     memory = sum(task.memory.memory_mb for task in alloc.allocated_resources.tasks.values())
     held = amount(memory, "MiB")
-    return f"for example by the end of {alloc.name}, {held}, priority {alloc.job_priority}"
+    return gettext("for example by the end of {alloc}, {held}, priority {job_priority}").format(
+        alloc=alloc.name, held=held, job_priority=alloc.job_priority
+    )
 
 
 def _button(
@@ -171,18 +200,18 @@ def _button(
     match change.change:
         case ChangeWord.SET_ELIGIBLE if NODE_WRITE in viewer.may_with_nodes:
             url = f"/nodes/{change.node_id}/eligibility"
-            return url, "Set eligible", {"eligibility": "eligible"}
+            return url, gettext("Set eligible"), {"eligibility": "eligible"}
         case ChangeWord.CANCEL_DRAIN:
-            return f"/drains/{change.node_id}/", "Open the drain", {}
+            return f"/drains/{change.node_id}/", gettext("Open the drain"), {}
         case ChangeWord.RAISE_QUOTA if "quota" in viewer.opens:
-            return f"/quotas/{quote(change.quota, safe='')}/", "Open the quota", {}
+            return f"/quotas/{quote(change.quota, safe='')}/", gettext("Open the quota"), {}
         case ChangeWord.FREE if change.alloc_id:
-            return f"/allocations/{change.alloc_id}/", "Open it", {}
+            return f"/allocations/{change.alloc_id}/", gettext("Open it"), {}
         case ChangeWord.SCALE_DOWN if "scale" in may:
             return f"{job_url(evaluation.job_key)}#job-scale", "Scale", {}
         case ChangeWord.ASK_LESS | ChangeWord.ADD_DATACENTER | ChangeWord.DROP_CONSTRAINT if (
             "plan" in may
         ):
-            return job_edit_url(evaluation.job_key), "Edit job", {}
+            return job_edit_url(evaluation.job_key), gettext("Edit job"), {}
         case _:
             return "", "", {}

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from django.utils.translation import gettext, ngettext
+
 from cluster.operations.usage import JobUsage
 from cluster.operations.usage_rows import AllocationRows, NodeRows, as_one
 from cluster.page_addresses import job_url, job_usage_url
@@ -40,7 +42,7 @@ def allocation_usage_page(
     chosen = asked.task if asked.task in tasks else ""
     address = f"/allocations/{alloc.id}/usage/"
     context = {
-        "title": f"What {alloc.name} uses",
+        "title": gettext("What {alloc} uses").format(alloc=alloc.name),
         "crumbs": crumbs(
             ("Jobs", "/jobs/"), (alloc.job_id, job_url(alloc.job_key)),
             (alloc.name, f"/allocations/{alloc.id}/"), ("usage", ""),
@@ -50,9 +52,13 @@ def allocation_usage_page(
     }  # fmt: skip
     name = node.name if node is not None else alloc.node_name
     if told is None:
-        return context | _away(address, asked, f"Node {name} does not answer")
+        return context | _away(
+            address, asked, gettext("Node {name} does not answer").format(name=name)
+        )
     if not told.since:
-        return context | _unmeasured(address, asked, f"Node {name} is simulated")
+        return context | _unmeasured(
+            address, asked, gettext("Node {name} is simulated").format(name=name)
+        )
     columns = [told.tasks[name] for name in tasks if chosen in ("", name)]
     throttled = [
         value for each in columns for value in each.throttled_percent if value is not None
@@ -75,17 +81,23 @@ def node_usage_page(
     name = node.name or node.id[:8]
     address = f"/nodes/{node.id}/usage/"
     context = {
-        "title": f"What runs on {name} uses",
+        "title": gettext("What runs on {name} uses").format(name=name),
         "crumbs": crumbs(("Nodes", "/nodes/"), (name, f"/nodes/{node.id}/"), ("usage", "")),
         "choices": _choices(address, asked, (), ""),
         "of_machine": True,
     }
     if node.is_simulated:
-        return context | _unmeasured(address, asked, f"Node {name} is simulated")
+        return context | _unmeasured(
+            address, asked, gettext("Node {name} is simulated").format(name=name)
+        )
     if told is None:
-        return context | _away(address, asked, f"Node {name} does not answer")
+        return context | _away(
+            address, asked, gettext("Node {name} does not answer").format(name=name)
+        )
     there = node.node_resources
-    whole = Reserved(word="it has", cpu=there.cpu.cpu_shares, memory=there.memory.memory_mb * MIB)
+    whole = Reserved(
+        word=gettext("it has"), cpu=there.cpu.cpu_shares, memory=there.memory.memory_mb * MIB
+    )
     drawn = drawn_usage(as_one([told.machine]), whole, asked, now=told.now, since=told.since)
     return context | _panel(address, asked) | drawn
 
@@ -99,7 +111,7 @@ def job_usage_page(
         raise Absent
     address = job_usage_url(key)
     context = {
-        "title": f"What {job.id} uses",
+        "title": gettext("What {job} uses").format(job=job.id),
         "crumbs": crumbs(("Jobs", "/jobs/"), (job.id, job_url(key)), ("usage", "")),
         "namespace": key.namespace,
         "choices": _choices(address, asked, (), ""),
@@ -107,10 +119,10 @@ def job_usage_page(
     }
     if not told.since:
         if told.away and told.away + told.unmeasured == told.asked:
-            return context | _away(address, asked, "No node of this job answers")
+            return context | _away(address, asked, gettext("No node of this job answers"))
         if told.asked:
-            return context | _unmeasured(address, asked, "Its nodes are simulated")
-        return context | _none(address, asked, "Nothing of it runs")
+            return context | _unmeasured(address, asked, gettext("Its nodes are simulated"))
+        return context | _none(address, asked, gettext("Nothing of it runs"))
     silent = set(told.away_nodes) | set(told.unmeasured_nodes)
     counted = [
         each
@@ -122,8 +134,14 @@ def job_usage_page(
         memory=sum(_held_by(each, "").memory for each in counted),
     )
     drawn = drawn_usage(told.sums, reserved, asked, now=viewer.now, since=told.since)
-    of = count_of(told.asked - told.away - told.unmeasured, "running allocation")
-    return context | _panel(address, asked) | drawn | {"of": f"{of} together"}
+    of = count_of(
+        told.asked - told.away - told.unmeasured,
+        "{count} running allocation",
+        "{count} running allocations",
+    )
+    return (
+        context | _panel(address, asked) | drawn | {"of": gettext("{of} together").format(of=of)}
+    )
 
 
 def _missing_of(reader: RecordReader, told: JobUsage) -> list[str]:
@@ -134,19 +152,29 @@ def _missing_of(reader: RecordReader, told: JobUsage) -> list[str]:
         found = [reader.node(node_id) for node_id in told.away_nodes[:_NAMED]]
         names = [node.name for node in found if node is not None]
         more = len(told.away_nodes) - len(names)
-        names += [f"{number(more)} more"] if more else []
-        verb = "does" if len(told.away_nodes) == 1 else "do"
+        names += [count_of(more, "{count} more", "{count} more")] if more else []
         left.append(
-            f"{count_of(told.away, 'allocation')} left out: {one_of(names, 'and')} {verb} not"
-            " answer."
+            ngettext(
+                "{allocation} left out: {names} does not answer.",
+                "{allocation} left out: {names} do not answer.",
+                len(told.away_nodes),
+            ).format(
+                allocation=count_of(told.away, "{count} allocation", "{count} allocations"),
+                names=one_of(names, "and"),
+            )
         )
     if told.unmeasured and told.since:
         left.append(
-            f"{count_of(told.unmeasured, 'allocation')} on simulated nodes left out: nothing is"
-            " measured there."
+            gettext("{allocation} on simulated nodes left out: nothing is measured there.").format(
+                allocation=count_of(told.unmeasured, "{count} allocation", "{count} allocations")
+            )
         )
     if told.running > told.asked:
-        left.append(f"{number(told.running - told.asked)} more run and were not asked.")
+        left.append(
+            gettext("{running} more run and were not asked.").format(
+                running=number(told.running - told.asked)
+            )
+        )
     return left
 
 
@@ -176,7 +204,9 @@ def _choices(
         {"word": word, "url": link(name, chosen), "is_current": name == asked.span}
         for name, word, _ in SPANS
     ]
-    named = [("", "all tasks"), *((name, name) for name in tasks)] if len(tasks) > 1 else []
+    named = (
+        [("", gettext("all tasks")), *((name, name) for name in tasks)] if len(tasks) > 1 else []
+    )
     return {
         "spans": spans,
         "tasks": [
@@ -194,7 +224,9 @@ def _away(address: str, asked: UsageWish, who: str) -> dict[str, Any]:
     return _panel(address, asked) | {
         "problem": "away",
         "strong": f"{who}.",
-        "text": "What is used there is not known until it does; the agent keeps the past hour.",
+        "text": gettext(
+            "What is used there is not known until it does; the agent keeps the past hour."
+        ),
     }
 
 
@@ -202,7 +234,7 @@ def _unmeasured(address: str, asked: UsageWish, who: str) -> dict[str, Any]:
     return _panel(address, asked) | {
         "problem": "unmeasured",
         "strong": f"{who}.",
-        "text": "Nothing runs for real, so nothing is measured.",
+        "text": gettext("Nothing runs for real, so nothing is measured."),
     }
 
 
@@ -210,5 +242,5 @@ def _none(address: str, asked: UsageWish, strong: str) -> dict[str, Any]:
     return _panel(address, asked) | {
         "problem": "none",
         "strong": f"{strong}.",
-        "text": "What is used is measured from the start of a task on, each ten seconds.",
+        "text": gettext("What is used is measured from the start of a task on, each ten seconds."),
     }

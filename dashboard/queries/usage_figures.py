@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.usage_rows import ROWS, STEP_S, Sums
 from dashboard.graphs.usage_chart import Measure, UsageChart, usage_chart
@@ -14,7 +15,7 @@ from dashboard.wording import amount, data_size
 
 SECOND = 1_000_000_000
 #: What can be looked at: word of the address, word of the page, seconds.
-SPANS = (("10m", "10 min", 600), ("1h", "1 h", ROWS * STEP_S))
+SPANS = (("10m", gettext_noop("10 min"), 600), ("1h", "1 h", ROWS * STEP_S))
 #: Rows of the table; each is the mean of those that it stands for.
 _TABLE_ROWS = 20
 
@@ -71,8 +72,10 @@ def drawn_usage(
     if not rows:
         return {
             "problem": "none",
-            "strong": "Nothing was measured in this time.",
-            "text": "A row is noted each ten seconds while a task runs; the first one comes soon.",
+            "strong": gettext("Nothing was measured in this time."),
+            "text": gettext(
+                "A row is noted each ten seconds while a task runs; the first one comes soon."
+            ),
         }
     cpu = [(sums.at[place], sums.cpu_ticks[place]) for place in rows]
     memory = [(sums.at[place], float(sums.memory_bytes[place])) for place in rows]
@@ -112,12 +115,12 @@ def _figure(
         reserved=most / unit,
         limit=limit / unit,
     )
-    now = told(chart.newest * unit) if chart.newest is not None else "not known yet"
-    of = [f"of {told(most)} {word}"] if most else []
+    now = told(chart.newest * unit) if chart.newest is not None else gettext("not known yet")
+    of = [gettext("of {told} {word}").format(told=told(most), word=word)] if most else []
     if most and chart.reserved is None:
-        of.append("far above what is drawn")
+        of.append(gettext("far above what is drawn"))
     if limit:
-        of.append(f"may take up to {told(limit)}")
+        of.append(gettext("may take up to {told}").format(told=told(limit)))
     return UsageFigure(
         name=name,
         now=now,
@@ -125,7 +128,9 @@ def _figure(
         top=told(chart.top * unit),
         half=told(chart.top * unit / 2),
         chart=chart,
-        label=f"{name}: {', '.join([now, *of])}; at most {told(chart.largest * unit)} here",
+        label=gettext("{name}: {part}; at most {told} here").format(
+            name=name, part=", ".join([now, *of]), told=told(chart.largest * unit)
+        ),
     )
 
 
@@ -140,8 +145,8 @@ def _table(cpu: Sequence[Measure], memory: Sequence[Measure]) -> list[UsageLine]
         lines.append(
             UsageLine(
                 at=cpu[end - 1][0] * SECOND,
-                cpu=_mhz(sum(shares) / len(shares)) if shares else "not known",
-                memory=_bytes(sum(sizes) / len(sizes)) if sizes else "not known",
+                cpu=_mhz(sum(shares) / len(shares)) if shares else gettext("not known"),
+                memory=_bytes(sum(sizes) / len(sizes)) if sizes else gettext("not known"),
             )
         )
     return lines

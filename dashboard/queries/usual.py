@@ -8,6 +8,7 @@ usual one.
 from collections.abc import Sequence
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.store.ports import Listing, Namespaces, RecordReader
 from dashboard.wording import count_of, number, span
@@ -47,20 +48,24 @@ def usual_figures(reader: RecordReader, namespaces: Namespaces, now: int) -> lis
     slow = [
         _p95([at - made for made, at in taken if since <= at < until]) for since, until in parts
     ]
-    read = count_of(len(taken), "evaluation")
-    newest = f"of the newest {read}" if len(taken) == MOST_READ else f"of {read}"
+    read = count_of(len(taken), "{count} evaluation", "{count} evaluations")
+    newest = (
+        gettext("of the newest {read}").format(read=read)
+        if len(taken) == MOST_READ
+        else gettext("of {read}").format(read=read)
+    )
     return [
         Figure(
-            label="Evaluations ended, last hour",
+            label=gettext("Evaluations ended, last hour"),
             value=number(sum(ended)),
             line=points(ended),
             usual=_usual_told(earlier),
         ),
         Figure(
-            label="Made to ended, p95",
+            label=gettext("Made to ended, p95"),
             value=span(_p95([at - made for made, at in taken])) if taken else "none",
             line=points(slow),
-            usual=newest if taken else "none ended",
+            usual=newest if taken else gettext("none ended"),
         ),
         _plans_figure(reader, namespaces),
     ]
@@ -78,20 +83,26 @@ def _plans_figure(reader: RecordReader, namespaces: Namespaces) -> Figure:
     refused = sum(bool(step.nodes) for step in answers)
     size = max(-(-len(taken) // STRETCHES), 1)
     return Figure(
-        label="Plan checked and written, p95",
+        label=gettext("Plan checked and written, p95"),
         value=span(_p95(taken)) if taken else "none",
         line=points([_p95(taken[at : at + size]) for at in range(0, len(taken), size)]),
-        usual=f"of {count_of(len(taken), 'plan')}, {number(refused)} refused in part"
+        usual=gettext("of {plan}, {refused} refused in part").format(
+            plan=count_of(len(taken), "{count} plan", "{count} plans"), refused=number(refused)
+        )
         if taken
-        else f"no plan of the newest {count_of(PLANNED, 'evaluation')}",
+        else gettext("no plan of the newest {evaluation}").format(
+            evaluation=count_of(PLANNED, "{count} evaluation", "{count} evaluations")
+        ),
     )
 
 
 def _usual_told(earlier: Sequence[int]) -> str:
     if not earlier:
-        return "no earlier day to compare with"
+        return gettext("no earlier day to compare with")
     usual = sorted(earlier)[len(earlier) // 2]
-    return f"usual {number(usual)} at this hour, {count_of(len(earlier), 'day')}"
+    return gettext("usual {usual} at this hour, {day}").format(
+        usual=number(usual), day=count_of(len(earlier), "{count} day", "{count} days")
+    )
 
 
 def _p95(values: Sequence[int]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from django.utils.translation import gettext, ngettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.operations.variables import items_of
@@ -143,13 +144,21 @@ def readers_of(path: str) -> str:
         return ""
     rest = parts[2:]
     if not rest:
-        return "every task of the namespace"
-    told = [f"tasks of the job {'/'.join(rest)}"]
+        return gettext("every task of the namespace")
+    told = [gettext("tasks of the job {rest}").format(rest="/".join(rest))]
     if len(rest) > 1:
-        told.append(f"tasks of the group {rest[-1]} of the job {'/'.join(rest[:-1])}")
+        told.append(
+            gettext("tasks of the group {rest} of the job {rest2}").format(
+                rest=rest[-1], rest2="/".join(rest[:-1])
+            )
+        )
     if len(rest) > 2:
         job, group, task = "/".join(rest[:-2]), rest[-2], rest[-1]
-        told.append(f"the task {task} of the group {group} of the job {job}")
+        told.append(
+            gettext("the task {task} of the group {group} of the job {job}").format(
+                task=task, group=group, job=job
+            )
+        )
     return one_of(told, "and")
 
 
@@ -170,11 +179,21 @@ def _namespaces(reader: RecordReader, viewer: Viewer) -> list[str]:
 def _told(listed: list[SealedVariable], chosen: str) -> tuple[str, str]:
     """The strong clause, and the rest."""
     if not listed:
-        return "No variable that you may list.", ""
-    strong = f"{count_of(len(listed), 'variable')} that you may list"
+        return gettext("No variable that you may list."), ""
+    strong = gettext("{variable} that you may list").format(
+        variable=count_of(len(listed), "{count} variable", "{count} variables")
+    )
     spaces = len({each.namespace for each in listed})
-    strong += f" in {chosen}." if chosen else f" in {count_of(spaces, 'namespace')}."
+    strong += (
+        gettext(" in {chosen}.").format(chosen=chosen)
+        if chosen
+        else gettext(" in {namespace}.").format(
+            namespace=count_of(spaces, "{count} namespace", "{count} namespaces")
+        )
+    )
     locked = sum(each.lock is not None for each in listed)
     if not locked:
-        return strong, "None is locked."
-    return strong, f"{locked} {'is' if locked == 1 else 'are'} locked."
+        return strong, gettext("None is locked.")
+    return strong, ngettext("{locked} is locked.", "{locked} are locked.", locked).format(
+        locked=locked
+    )

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.jobspec.diff import diff_jobs
 from cluster.page_addresses import job_url
@@ -133,7 +134,9 @@ def _lines(
                 job=version,
                 state=state,
                 word=word,
-                told=changes_told(diff_jobs(before, version)) if before else "the oldest kept",
+                told=changes_told(diff_jobs(before, version))
+                if before
+                else gettext("the oldest kept"),
                 consequence="" if is_current else going_back(versions[0], version),
                 is_from=older is not None and version.version == older.version,
                 is_to=newer is not None and version.version == newer.version,

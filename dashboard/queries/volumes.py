@@ -7,6 +7,7 @@ whoever may look at nodes: they are of no namespace.
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.operations.host_volumes import volume_named
 from cluster.operations.volume_placing import plugin_attribute
@@ -121,7 +122,7 @@ def size_text(size: int) -> str:
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= factor:
             return f"{size / factor:.1f} {unit}"
-    return count_of(size, "byte")
+    return count_of(size, "{count} byte", "{count} bytes")
 
 
 def _listed(reader: RecordReader, viewer: Viewer) -> list[DynamicVolume]:
@@ -182,22 +183,34 @@ def _plugins(reader: RecordReader) -> list[str]:
 def _why(volume: DynamicVolume) -> str:
     """What its state means for those who ask for it."""
     if volume.state is VolumeState.READY:
-        return "Its node has it: groups of the namespace that ask for it are placed there."
+        return gettext(
+            "Its node has it: groups of the namespace that ask for it are placed there."
+        )
     if volume.state is VolumeState.PENDING:
-        return "Its node has not told of it yet: groups that ask for it wait."
-    return "Its node is down, gone, or no longer has it: groups that ask for it wait."
+        return gettext("Its node has not told of it yet: groups that ask for it wait.")
+    return gettext("Its node is down, gone, or no longer has it: groups that ask for it wait.")
 
 
 def _told(listed: list[DynamicVolume], chosen: str) -> tuple[str, str]:
     """The strong clause, and the rest."""
     if not listed:
-        return "No volume that you may look at.", ""
+        return gettext("No volume that you may look at."), ""
     spaces = len({each.namespace for each in listed})
-    strong = count_of(len(listed), "volume")
-    strong += f" in {chosen}." if chosen else f" in {count_of(spaces, 'namespace')}."
+    strong = count_of(len(listed), "{count} volume", "{count} volumes")
+    strong += (
+        gettext(" in {chosen}.").format(chosen=chosen)
+        if chosen
+        else gettext(" in {namespace}.").format(
+            namespace=count_of(spaces, "{count} namespace", "{count} namespaces")
+        )
+    )
     waiting = [each for each in listed if each.state is not VolumeState.READY]
     if not waiting:
-        return strong, "Every one is ready."
+        return strong, gettext("Every one is ready.")
     lost = sum(each.state is VolumeState.UNAVAILABLE for each in waiting)
-    told = [f"{len(waiting) - lost} pending"] if len(waiting) > lost else []
-    return strong, f"{', '.join([*told, *([f'{lost} unavailable'] if lost else [])])}."
+    pending = len(waiting) - lost
+    told = [
+        gettext("{pending} pending").format(pending=pending) if pending else "",
+        gettext("{lost} unavailable").format(lost=lost) if lost else "",
+    ]
+    return strong, f"{', '.join(filter(None, told))}."

@@ -7,10 +7,11 @@ checks; the first that failed is marked, and what stands behind it.
 from typing import NamedTuple
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.explain_now import FoundNow
 from cluster.store.ports import RecordReader
-from dashboard.graphs.node_matrix import UNITS
+from dashboard.graphs.matrix_words import UNITS
 from dashboard.wording import amount, count_of, dimension_word, number, one_of
 from scheduler.structs.explanation import (
     CheckResult,
@@ -23,19 +24,19 @@ from scheduler.structs.explanation import (
 _SHORTEST_ID = 4
 _SUGGESTED = 5
 _CHECK_WORDS = {
-    "pool": "Node pool",
+    "pool": gettext_noop("Node pool"),
     "datacenter": "Datacenter",
-    "ready": "Ready, eligible",
-    "job constraints": "Constraints of the job",
+    "ready": gettext_noop("Ready, eligible"),
+    "job constraints": gettext_noop("Constraints of the job"),
     "drivers": "Drivers",
-    "constraints": "Constraints of the group",
+    "constraints": gettext_noop("Constraints of the group"),
     "devices": "Devices",
     "networks": "Networks",
-    "secrets providers": "Secrets providers",
-    "host volumes": "Host volumes",
-    "CSI volumes": "CSI volumes",
-    "distinct": "Others there",
-    "max allocation exceeded": "Number of allocations",
+    "secrets providers": gettext_noop("Secrets providers"),
+    "host volumes": gettext_noop("Host volumes"),
+    "CSI volumes": gettext_noop("CSI volumes"),
+    "distinct": gettext_noop("Others there"),
+    "max allocation exceeded": gettext_noop("Number of allocations"),
     "cpu": "CPU",
     "memory": "Memory",
     "disk": "Disk",
@@ -81,20 +82,22 @@ def why_not(text: str, then: GroupExplanation | None, now: FoundNow) -> WhyNot:
     )
     if verdict is None:
         like = sorted(node.name for node in now.nodes.values() if text and text in node.name)
-        hint = f"Perhaps {one_of(like[:_SUGGESTED])}?" if like else ""
-        return WhyNot(strong=f"No node is called {text}.", rest=hint)
+        hint = gettext("Perhaps {like}?").format(like=one_of(like[:_SUGGESTED])) if like else ""
+        return WhyNot(strong=gettext("No node is called {text}.").format(text=text), rest=hint)
     name = now.nodes[verdict.node_id].name
     was, is_now = _then_told(verdict.node_id, then), _now_told(verdict)
     passed = sum(1 for each in _until_first(now.survey.checks))
     if not was:
-        strong, rest = f"{is_now}.", "What kept it out then was not kept."
+        strong, rest = f"{is_now}.", gettext("What kept it out then was not kept.")
     elif was == _in_the_past(is_now):
-        strong, rest = f"{was}.", "Now it is the same."
+        strong, rest = f"{was}.", gettext("Now it is the same.")
     else:
-        strong, rest = f"{was}.", f"Now it {is_now}."
+        strong, rest = f"{was}.", gettext("Now it {is_now}.").format(is_now=is_now)
     beyond = _beyond(now.survey.checks)
     if verdict.kind is not VerdictKind.ROOM:
-        rest += f" It passes {count_of(passed, 'check')} before that{beyond}."
+        rest += gettext(" It passes {check} before that{beyond}.").format(
+            check=count_of(passed, "{count} check", "{count} checks"), beyond=beyond
+        )
     return WhyNot(
         node_id=verdict.node_id,
         name=name,
@@ -106,7 +109,11 @@ def why_not(text: str, then: GroupExplanation | None, now: FoundNow) -> WhyNot:
 
 def _in_the_past(told: str) -> str:
     """As it would have been told of then."""
-    for now, then in (("is ", "was "), (" lacks ", " lacked "), (" has ", " had ")):
+    for now, then in (
+        (gettext("is "), gettext("was ")),
+        (gettext(" lacks "), gettext(" lacked ")),
+        (gettext(" has "), gettext(" had ")),
+    ):
         told = told.replace(now, then, 1)
     return told
 
@@ -127,36 +134,46 @@ def _then_told(node_id: str, then: GroupExplanation | None) -> str:
             return _lacked(short.dimension, lacking)
     for refused in then.refused:
         if node_id in refused.node_ids:
-            return f"was asked and could never run it: {refused.reason.rstrip()}"
+            return gettext("was asked and could never run it: {reason}").format(
+                reason=refused.reason.rstrip()
+            )
     for left in then.not_asked:
         if node_id in left.node_ids:
-            return f"was not asked: {left.reason}"
+            return gettext("was not asked: {reason}").format(reason=left.reason)
     place = next((at for at, each in enumerate(then.best, 1) if each.node_id == node_id), 0)
     if place:
-        return f"had room, and its score was {then.best[place - 1].norm_score:.2f}"
+        return gettext("had room, and its score was {norm_score:.2f}").format(
+            norm_score=then.best[place - 1].norm_score
+        )
     return ""
 
 
 def _lacked(dimension: str, lacking: int) -> str:
     if not lacking:
-        return f"was asked and had no room: {dimension}"
+        return gettext("was asked and had no room: {dimension}").format(dimension=dimension)
     lacks = amount(lacking, UNITS.get(dimension, ""))
-    return f"was asked and lacked {lacks} of {dimension_word(dimension)}"
+    return gettext("was asked and lacked {lacks} of {dimension}").format(
+        lacks=lacks, dimension=dimension_word(dimension)
+    )
 
 
 def _now_told(verdict: NodeVerdict) -> str:
     match verdict.kind:
         case VerdictKind.ROOM:
-            return "has room for one more"
+            return gettext("has room for one more")
         case VerdictKind.EXHAUSTED if verdict.missing:
             lacks = amount(verdict.missing, UNITS.get(verdict.check, ""))
-            return f"is asked and lacks {lacks} of {dimension_word(verdict.check)}"
+            return gettext("is asked and lacks {lacks} of {check}").format(
+                lacks=lacks, check=dimension_word(verdict.check)
+            )
         case VerdictKind.EXHAUSTED:
-            return f"is asked and has no room: {verdict.reason}"
+            return gettext("is asked and has no room: {reason}").format(reason=verdict.reason)
         case VerdictKind.REFUSED:
-            return f"is asked and could never run it: {verdict.reason}"
+            return gettext("is asked and could never run it: {reason}").format(
+                reason=verdict.reason
+            )
         case _:
-            return f"is not asked: {verdict.reason}"
+            return gettext("is not asked: {reason}").format(reason=verdict.reason)
 
 
 def _until_first(checks: tuple[CheckResult, ...]) -> list[CheckResult]:
@@ -169,22 +186,26 @@ def _beyond(checks: tuple[CheckResult, ...]) -> str:
     """What would stop it next."""
     failed = [each for each in checks if not each.passed][1:]
     if not failed:
-        return ", and all after it"
-    words = [_CHECK_WORDS.get(each.check, each.check) for each in failed]
-    return f"; next it would fail at {one_of(words, 'and')}"
+        return gettext(", and all after it")
+    words = [_check_word(each) for each in failed]
+    return gettext("; next it would fail at {words}").format(words=one_of(words, "and"))
+
+
+def _check_word(each: CheckResult) -> str:
+    return gettext(_CHECK_WORDS.get(each.check, each.check))
 
 
 def _lines(checks: tuple[CheckResult, ...]) -> tuple[CheckLine, ...]:
     first = len(_until_first(checks))
     return tuple(
-        CheckLine(
-            _CHECK_WORDS.get(each.check, each.check), each.passed, _line_told(each), at == first
-        )
+        CheckLine(_check_word(each), each.passed, _line_told(each), at == first)
         for at, each in enumerate(checks)
     )
 
 
 def _line_told(each: CheckResult) -> str:
     if each.check in UNITS:
-        return f"{amount(each.free, UNITS[each.check])} free, asks {number(each.asked)}"
+        return gettext("{free} free, asks {asked}").format(
+            free=amount(each.free, UNITS[each.check]), asked=number(each.asked)
+        )
     return each.reason or ("holds" if each.passed else "no")

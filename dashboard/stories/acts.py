@@ -5,6 +5,7 @@ In: acts that a deployment remembers, phases in order. Out: phases with names an
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext, gettext_noop
 from msgspec.structs import replace
 
 from dashboard.stories.phase import RolloutPhase
@@ -12,7 +13,7 @@ from dashboard.wording import clock_time
 from scheduler.structs.deployment import Deployment, DeploymentStatus, RolloutAct, RolloutVerb
 
 #: In the words of a note; what has a phase of its own is told there.
-_NOTED = {RolloutVerb.PAUSED: "paused", RolloutVerb.RESUMED: "went on"}
+_NOTED = {RolloutVerb.PAUSED: "paused", RolloutVerb.RESUMED: gettext_noop("went on")}
 
 
 def act_of(deployment: Deployment, verb: RolloutVerb) -> RolloutAct | None:
@@ -57,5 +58,5 @@ def with_acts(phases: Sequence[RolloutPhase], deployment: Deployment) -> list[Ro
 
 def told(act: RolloutAct) -> str:
     """`paused by kim`."""
-    word = _NOTED.get(act.verb, act.verb.value)
-    return f"{word} by {act.by}" if act.by else word
+    word = gettext(_NOTED.get(act.verb, act.verb.value))
+    return gettext("{word} by {by}").format(word=word, by=act.by) if act.by else word

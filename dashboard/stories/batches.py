@@ -8,6 +8,7 @@ is replaced does not count twice.
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from django.utils.translation import gettext
 
 from dashboard.stories.acts import act_of, with_acts
 from dashboard.stories.phase import RolloutPhase
@@ -78,7 +79,7 @@ def _promotion(deployment: Deployment, promotion: Evaluation | None) -> list[Rol
     act = act_of(deployment, RolloutVerb.PROMOTED)
     if promotion is None and act is None:
         automatic = any(group.auto_promote for group in deployment.task_groups.values())
-        words = "when all are healthy" if automatic else "when a person promotes"
+        words = gettext("when all are healthy") if automatic else gettext("when a person promotes")
         return [
             RolloutPhase(key="promoted", title="Promoted", since=0, is_to_come=True, expects=words)
         ]
@@ -117,18 +118,31 @@ def _batches(
     for place, group in enumerate(groups, 1):
         names = len({alloc.name for alloc in group})
         wanted = names if place < len(groups) else min(max(size, names), names + rest - placed)
-        title = f"Batch {place} of {count}" if count > 1 else "All at once"
+        title = (
+            gettext("Batch {place} of {count}").format(place=place, count=count)
+            if count > 1
+            else gettext("All at once")
+        )
         phases.append(
             _placed(f"batch-{place}", title, group, _since(group, evaluations), until,
                     wanted=max(wanted, names))
         )  # fmt: skip
     for place, left in enumerate(coming, len(groups) + 1):
-        after = f"after batch {place - 1}" if place > 1 else "after the promotion"
-        last = ", then done" if place == count and place > 1 else f", {after}"
-        title = f"Batch {place} of {count}" if count > 1 else "The rest"
+        after = (
+            gettext("after batch {place}").format(place=place - 1)
+            if place > 1
+            else gettext("after the promotion")
+        )
+        is_last = place == count and place > 1
+        told = gettext("{count}, then done") if is_last else gettext("{count}, {after}")
+        title = (
+            gettext("Batch {place} of {count}").format(place=place, count=count)
+            if count > 1
+            else gettext("The rest")
+        )
         phases.append(
             RolloutPhase(key=f"batch-{place}", title=title, since=0, wanted=left, is_to_come=True,
-                  expects=f"{number(left)}{last}")
+                  expects=told.format(count=number(left), after=after))
         )  # fmt: skip
     return phases
 
@@ -208,7 +222,7 @@ def _failure(deployment: Deployment, steps: Sequence[Evaluation]) -> RolloutPhas
     by = act.by if act is not None else ""
     return RolloutPhase(
         key="failed",
-        title="Went back" if went_back else "Failed",
+        title=gettext("Went back") if went_back else "Failed",
         since=ending.create_index if ending is not None else deployment.modify_index,
         began=deployment.modify_time or (ending.create_time if ending is not None else 0),
         by=by,

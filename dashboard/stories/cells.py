@@ -4,6 +4,7 @@ In: a Whole. Out: one path for each class, so that hundreds are three elements.
 """
 
 import msgspec
+from django.utils.translation import gettext
 
 from dashboard.stories.whole import Whole
 from dashboard.wording import number
@@ -43,10 +44,10 @@ def cells_of(whole: Whole) -> Cells | None:
     waiting = min(whole.facts.waiting, rollout.wanted - healthy)
     left = rollout.wanted - healthy - waiting
     is_over = not whole.facts.is_open
-    rest = "never ran it" if is_over else "to come"
+    rest = gettext("never ran it") if is_over else gettext("to come")
     kinds = (
-        ("full", "running", healthy, f"run v{rollout.version}"),
-        ("set", "blocked", waiting, "wait"),
+        ("full", "running", healthy, gettext("run v{version}").format(version=rollout.version)),
+        ("set", "blocked", waiting, gettext("wait")),
         ("hole", "", left, rest),
     )
     classes, start = [], 0

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from dashboard.labels import label_for
 from dashboard.stories.names import KINDS, KindWord
@@ -23,20 +24,22 @@ FOLD_FROM = 3
 MOST_TOLD = 30
 #: How several of a kind are called; other kinds are not folded.
 _SEVERAL = {
-    StoryKind.LAUNCH: "launches of",
-    StoryKind.DISPATCH: "dispatches of",
-    StoryKind.SCALING: "scalings of",
-    StoryKind.STOP: "stops of",
-    StoryKind.CRASH_LOOP: "crash loops of",
-    StoryKind.PREEMPTION: "preemptions by",
-    StoryKind.EVALUATION: "evaluations of",
-    StoryKind.COLLECTION: "collections of what is over",
-    StoryKind.NODE_CHANGE: "changes of",
+    StoryKind.LAUNCH: gettext_noop("launches of"),
+    StoryKind.DISPATCH: gettext_noop("dispatches of"),
+    StoryKind.SCALING: gettext_noop("scalings of"),
+    StoryKind.STOP: gettext_noop("stops of"),
+    StoryKind.CRASH_LOOP: gettext_noop("crash loops of"),
+    StoryKind.PREEMPTION: gettext_noop("preemptions by"),
+    StoryKind.EVALUATION: gettext_noop("evaluations of"),
+    StoryKind.COLLECTION: gettext_noop("collections of what is over"),
+    StoryKind.NODE_CHANGE: gettext_noop("changes of"),
 }
 #: Of how all of them stand, where the word of the label alone does not say it.
 _ALL = {
-    "done": "All are done", "quiet": "None had anything to do", "canceled": "All were canceled",
-}  # fmt: skip
+    "done": gettext_noop("All are done"),
+    "quiet": gettext_noop("None had anything to do"),
+    "canceled": gettext_noop("All were canceled"),
+}
 _FLAPS = frozenset({StoryKind.LOSS, StoryKind.RETURN})
 _NEEDS = ("failed", "blocked")
 
@@ -134,19 +137,24 @@ def _fold(members: Sequence[StoryLine]) -> StoryFold:
     of = name or story.parent_job_id or story.job_id
     count = number(len(members))
     if is_flapping:
-        title = f"{count} stories of {of}, which comes and goes"
+        title = gettext("{count} stories of {of}, which comes and goes").format(count=count, of=of)
         times = {kind: number(kinds[kind]) for kind in kinds}
         told = ", ".join(
-            f"{word} {times[kind]} times"
+            gettext("{word} {times} times").format(word=word, times=times[kind])
             for kind, word in ((StoryKind.LOSS, "lost"), (StoryKind.RETURN, "back"))
             if kind in times
         )
         told = f"{told[0].upper()}{told[1:]}"
     else:
         by_hand = story.kind is StoryKind.EVALUATION and not of
-        words = "evaluations by hand" if by_hand else _SEVERAL[story.kind]
+        words = gettext("evaluations by hand") if by_hand else gettext(_SEVERAL[story.kind])
         title = f"{count} {words} {of}".strip()
-        told = _ALL.get(first.standing, f"All {label_for('story', first.standing).word}")
+        word = gettext(label_for("story", first.standing).word)
+        told = (
+            gettext(_ALL[first.standing])
+            if first.standing in _ALL
+            else gettext("All {word}").format(word=word)
+        )
     return StoryFold(
         key=f"fold-{members[-1].story.id}",
         title=title,

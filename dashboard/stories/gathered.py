@@ -7,6 +7,7 @@ are read, and the bodies of those few that are drawn each for itself.
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import Namespaces, RecordReader
@@ -177,12 +178,12 @@ def outcome_words(evaluation: Evaluation, plain: str) -> str:
     """What it did or waits for, in the few words that a node of a drawing has room for."""
     if evaluation.status is EvalStatus.BLOCKED:
         count, dimension = waiting_for(evaluation)
-        told = count_of(count, "waits", "wait") if count else "waits"
-        return f"{told} for {dimension or 'room'}"
+        told = count_of(count, "{count} waits", "{count} wait") if count else "waits"
+        return gettext("{told} for {dimension}").format(told=told, dimension=dimension or "room")
     if evaluation.status is not EvalStatus.COMPLETE:
         return plain
     done = ", ".join(f"{count} {word}" for word, count in _work(evaluation).items())
-    return ", ".join(part for part in (done, plain) if part) or "nothing to do"
+    return ", ".join(part for part in (done, plain) if part) or gettext("nothing to do")
 
 
 def _made_by(evaluation: Evaluation, words: str) -> str:
@@ -209,7 +210,9 @@ def _faced(face: EvaluationFace) -> ChainMember:
         icon="deleted" if face.is_stub else label.icon,
         is_tombstone=face.is_stub,
         trigger="" if face.is_stub else face.triggered_by,
-        outcome=f"collected, was {face.status}" if face.is_stub else "",
+        outcome=gettext("collected, was {status}").format(status=face.status)
+        if face.is_stub
+        else "",
         previous_eval=face.previous_eval,
         created_at=face.create_index,
         href=f"/evaluations/{face.id}/",

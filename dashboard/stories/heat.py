@@ -8,6 +8,8 @@ drawn as it stands now.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from django.utils.translation import gettext
+
 from cluster.store.past_nodes import HeldMore, NodeThen
 from cluster.store.ports import NodePlace, NodeSum, RecordReader
 from dashboard.topology import NO_SUM, MappedNodes, rack_keys, rack_label
@@ -133,9 +135,19 @@ def forgotten_told(then: FleetThen) -> str:
     """What of that moment nobody knows any more."""
     parts = []
     if then.unknown:
-        count = count_of(then.unknown, "node")
-        parts.append(f"How {count} stood then is not known any more: drawn as now.")
+        count = count_of(then.unknown, "{count} node", "{count} nodes")
+        parts.append(
+            gettext("How {count} stood then is not known any more: drawn as now.").format(
+                count=count
+            )
+        )
     if then.later:
-        parts.append(f"{count_of(then.later, 'node')} joined later.")
-    parts.append("Nodes that were purged and work that was collected since are not counted.")
+        parts.append(
+            gettext("{node} joined later.").format(
+                node=count_of(then.later, "{count} node", "{count} nodes")
+            )
+        )
+    parts.append(
+        gettext("Nodes that were purged and work that was collected since are not counted.")
+    )
     return " ".join(parts)

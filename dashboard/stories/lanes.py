@@ -7,24 +7,32 @@ table of phases says of each.
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.story_lanes import LaneEvent, StoryLane
 from dashboard.stories.phase import RolloutPhase
 from dashboard.wording import clock_time, count_of, number, span
+from dashboard.work_words import done_told as words_of
 
 _MOVES = ("applying", "scheduling", "pending", "delayed")
 #: How badly a job is off, worst first: the word of a lane, by what a story is about.
 HARM: Mapping[str, Mapping[str, str]] = {
     "drain": {
-        "failed": "Failed", "blocked": "Held up", "moving": "On the way", "over": "Taken over",
-        "done": "Settled",
+        "failed": gettext_noop("Failed"),
+        "blocked": gettext_noop("Held up"),
+        "moving": gettext_noop("On the way"),
+        "over": gettext_noop("Taken over"),
+        "done": gettext_noop("Settled"),
     },
     "": {
-        "failed": "Failed", "blocked": "Wait for room", "moving": "On the way",
-        "over": "Taken over", "done": "Settled",
+        "failed": gettext_noop("Failed"),
+        "blocked": gettext_noop("Wait for room"),
+        "moving": gettext_noop("On the way"),
+        "over": gettext_noop("Taken over"),
+        "done": gettext_noop("Settled"),
     },
-}  # fmt: skip
+}
 _TONES = {"failed": "failed", "blocked": "blocked"}
 
 
@@ -92,7 +100,9 @@ def _in_turn(begun: Sequence[RolloutPhase]) -> list[RolloutPhase]:
 def _event(phase: RolloutPhase) -> LaneEvent | None:
     if not phase.event:
         return None
-    return LaneEvent(lines=phase.event, name=f"Event: {' '.join(phase.event)}")
+    return LaneEvent(
+        lines=phase.event, name=gettext("Event: {event}").format(event=" ".join(phase.event))
+    )
 
 
 def _phase_row(
@@ -116,9 +126,11 @@ def _phase_row(
         part
         for part in (
             _opened_told(phase),
-            count_of(blocked, "evaluation waits", "evaluations wait") if blocked else "",
+            count_of(blocked, "{count} evaluation waits", "{count} evaluations wait")
+            if blocked
+            else "",
             done_told(inside),
-            "" if inside or phase.is_to_come else "placed with the phase before",
+            "" if inside or phase.is_to_come else gettext("placed with the phase before"),
             *phase.notes,
             phase.expects,
         )
@@ -132,20 +144,28 @@ def _phase_row(
 
 def _opened_told(phase: RolloutPhase) -> str:
     if phase.by:
-        return f"{phase.event[0]} by {phase.by}"
+        return gettext("{event} by {by}").format(event=phase.event[0], by=phase.by)
     return " ".join(phase.event[:-1])
 
 
 def _phase_subs(phase: RolloutPhase, row: LaneRow) -> tuple[str, ...]:
     if phase.is_to_come:
-        return (f"{number(phase.wanted)} to come",) if phase.wanted else ("to come",)
-    subs = [f"by {phase.by}"] if phase.by else []
+        return (
+            (gettext("{wanted} to come").format(wanted=number(phase.wanted)),)
+            if phase.wanted
+            else (gettext("to come"),)
+        )
+    subs = [gettext("by {by}").format(by=phase.by)] if phase.by else []
     if phase.wanted:
-        subs.append(f"{number(phase.healthy)} of {number(phase.wanted)} healthy")
+        subs.append(
+            gettext("{healthy} of {wanted} healthy").format(
+                healthy=number(phase.healthy), wanted=number(phase.wanted)
+            )
+        )
     elif phase.began:
         subs.append(clock_time(phase.began))
     if row.state == "held-up":
-        subs.append("held up")
+        subs.append(gettext("held up"))
     elif row.took and not row.is_running and phase.wanted:
         subs.append(span(row.took))
     return tuple(subs)
@@ -153,7 +173,7 @@ def _phase_subs(phase: RolloutPhase, row: LaneRow) -> tuple[str, ...]:
 
 def harm_lanes(kind: str, members: Sequence[ChainMember]) -> Told:
     """A lane for each degree of harm, and in it a row for each job."""
-    words = HARM.get(kind, HARM[""])
+    words = {degree: gettext(word) for degree, word in HARM.get(kind, HARM[""]).items()}
     by_job: dict[str, list[ChainMember]] = {}
     for member in members:
         by_job.setdefault(member.job, []).append(member)
@@ -167,7 +187,7 @@ def harm_lanes(kind: str, members: Sequence[ChainMember]) -> Told:
     for degree, inside in lanes.items():
         if not inside:
             continue
-        subs = [count_of(jobs[degree], "job"), done_told(inside)]
+        subs = [count_of(jobs[degree], "{count} job", "{count} jobs"), done_told(inside)]
         drawn.append(
             StoryLane(
                 key=degree, title=words[degree], subs=tuple(sub for sub in subs if sub),
@@ -176,11 +196,19 @@ def harm_lanes(kind: str, members: Sequence[ChainMember]) -> Told:
         )  # fmt: skip
         rows.append(
             LaneRow(
-                title=words[degree], state=_STATES[degree], evaluations=len(inside),
-                jobs=jobs[degree], is_running=degree in ("blocked", "moving"),
-                told="; ".join(filter(None, (done_told(inside), _TOLD.get(degree, "")))),
+                title=words[degree],
+                state=_STATES[degree],
+                evaluations=len(inside),
+                jobs=jobs[degree],
+                is_running=degree in ("blocked", "moving"),
+                told="; ".join(
+                    filter(
+                        None,
+                        (done_told(inside), gettext(_TOLD[degree]) if degree in _TOLD else ""),
+                    )
+                ),
             )
-        )  # fmt: skip
+        )
     return Told(lanes=tuple(drawn), rows=tuple(rows))
 
 
@@ -189,7 +217,7 @@ _STATES = {
     "done": "done",
 }  # fmt: skip
 #: What is said of a lane beside what was done in it.
-_TOLD = {"over": "newer evaluations, of other stories, do what was left"}
+_TOLD = {"over": gettext_noop("newer evaluations, of other stories, do what was left")}
 
 
 def degree_of(members: Sequence[ChainMember]) -> str:
@@ -212,7 +240,7 @@ def done_told(members: Sequence[ChainMember]) -> str:
     for member in members:
         for word, count in member.work.items():
             done[word] = done.get(word, 0) + count
-    return ", ".join(f"{number(count)} {word}" for word, count in done.items())
+    return words_of(done)
 
 
 def _tone(members: Sequence[ChainMember]) -> str:

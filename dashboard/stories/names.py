@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from django.utils.translation import gettext
+
 from cluster.page_addresses import job_url
 from dashboard.graphs.story_lanes import LaneEvent
 from dashboard.wording import clipped, clock_time, count_of
@@ -66,22 +68,29 @@ def title_of(story: Story, names: Mapping[str, str] | None = None) -> Title:
     url = job_url(story.job_key) if story.job_id else ""
     match story.kind:
         case StoryKind.ROLLOUT:
-            return Title("Rollout of ", f"{story.job_id} v{story.job_version}", url)
+            return _titled(gettext("Rollout of {it}"), f"{story.job_id} v{story.job_version}", url)
         case StoryKind.CRASH_LOOP:
-            return Title("Crash loop of ", story.alloc_name or story.job_id, url)
+            return _titled(gettext("Crash loop of {it}"), story.alloc_name or story.job_id, url)
         case StoryKind.EVALUATION:
-            return Title("Evaluation of " if story.job_id else "Evaluation by hand", *_job(story))
+            if not story.job_id:
+                return Title(gettext("Evaluation by hand"))
+            return _titled(gettext("Evaluation of {it}"), *_job(story))
         case StoryKind.STOP if story.alloc_name:
-            return Title("Stop of ", story.alloc_name, url)
+            return _titled(gettext("Stop of {it}"), story.alloc_name, url)
         case StoryKind.PREEMPTION:
-            return Title("Preemption by ", story.job_id, url)
+            return _titled(gettext("Preemption by {it}"), story.job_id, url)
         case StoryKind.COLLECTION:
-            return Title("Collection of what is over")
+            return Title(gettext("Collection of what is over"))
         case StoryKind.CONFIGURATION:
-            return Title(f"Change: {story.text}" if story.text else "Change of the settings")
+            return Title(
+                gettext("Change: {text}").format(text=story.text)
+                if story.text
+                else gettext("Change of the settings")
+            )
         case StoryKind.DRAIN | StoryKind.LOSS | StoryKind.RETURN | StoryKind.NODE_CHANGE:
             return _of_nodes(story, names or {})
-    return Title(f"{KINDS[story.kind].word} of ", *_job(story))
+    word = gettext(KINDS[story.kind].word)
+    return _titled(gettext("{word} of {it}").replace("{word}", word), *_job(story))
 
 
 def _job(story: Story) -> tuple[str, str]:
@@ -92,16 +101,26 @@ def _of_nodes(story: Story, names: Mapping[str, str]) -> Title:
     count = max(story.node_count, len(story.node_ids))
     first = story.node_ids[0] if story.node_ids else ""
     if count == 1:
-        linked, url = names.get(first) or "1 node", f"/nodes/{first}/"
+        linked = names.get(first) or count_of(1, "{count} node", "{count} nodes")
+        url = f"/nodes/{first}/"
     else:
-        linked, url = count_of(count, "node"), ""
+        linked, url = count_of(count, "{count} node", "{count} nodes"), ""
     if story.kind is StoryKind.DRAIN:
-        by = f" by {story.actor}" if story.actor else ""
-        reason = f": {story.reason}" if story.reason else ""
-        return Title("Drain of ", linked, url, f"{by}{reason}")
-    word = {StoryKind.LOSS: "lost", StoryKind.RETURN: "back"}.get(story.kind, "changed")
-    when = f" {clock_time(story.create_time)}" if story.kind is StoryKind.LOSS else ""
-    return Title("", linked, url, f" {word}{when}")
+        told = gettext("Drain of {it} by {who}") if story.actor else gettext("Drain of {it}")
+        title = _titled(told.replace("{who}", story.actor), linked, url)
+        return title._replace(after=f"{title.after}: {story.reason}") if story.reason else title
+    when = clock_time(story.create_time)
+    told = {
+        StoryKind.LOSS: gettext("{it} lost {time}"),
+        StoryKind.RETURN: gettext("{it} back"),
+    }.get(story.kind, gettext("{it} changed"))
+    return _titled(told.replace("{time}", when), linked, url)
+
+
+def _titled(told: str, linked: str, url: str) -> Title:
+    """A headline from its text, in which `{it}` stands for what is linked."""
+    before, _, after = told.partition("{it}")
+    return Title(before, linked, url, after)
 
 
 def cause_of(story: Story, names: Mapping[str, str] | None = None) -> str:
@@ -116,12 +135,17 @@ def event_of(story: Story, names: Mapping[str, str] | None = None) -> LaneEvent:
     if story.kind is StoryKind.ROLLOUT:
         lines = (title.linked, story.actor, when) if story.actor else (title.linked, when)
     elif story.kind in (StoryKind.LOSS, StoryKind.RETURN, StoryKind.NODE_CHANGE):
-        lines = (title.linked, title.after.split()[0], when)
+        words = {StoryKind.LOSS: gettext("lost"), StoryKind.RETURN: gettext("back")}
+        lines = (title.linked, words.get(story.kind, gettext("changed")), when)
     elif title.linked:
-        lines = (KINDS[story.kind].word, title.linked, when)
+        lines = (gettext(KINDS[story.kind].word), title.linked, when)
     else:
-        lines = (KINDS[story.kind].word, when)
-    return LaneEvent(lines=lines, name=f"Cause: {title.plain}, {when}", href=title.url)
+        lines = (gettext(KINDS[story.kind].word), when)
+    return LaneEvent(
+        lines=lines,
+        name=gettext("Cause: {plain}, {when}").format(plain=title.plain, when=when),
+        href=title.url,
+    )
 
 
 def file_name(story: Story, names: Mapping[str, str] | None = None) -> str:

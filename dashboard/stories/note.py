@@ -12,7 +12,7 @@ from dashboard.stories.lanes import LaneRow
 from dashboard.stories.names import KINDS, cause_of, title_of
 from dashboard.stories.told import outcome_of, standing_of
 from dashboard.stories.whole import Whole, past_told
-from dashboard.wording import count_of, full_time, number, short_id, span
+from dashboard.wording import full_time, number, short_id, span
 
 _MARKUP = frozenset("\\`*_{}[]<>#|~&")
 #: Evaluations that wait, told one by one.
@@ -112,7 +112,8 @@ def _waiting(whole: Whole, site: str) -> Iterator[str]:
             f" ([{short_id(item.id)}]({site}/evaluations/{item.id}/))"
         )
     if whole.facts.blocked > _MOST:
-        yield f"- and {count_of(whole.facts.blocked - _MOST, 'more evaluation')}"
+        more = whole.facts.blocked - _MOST
+        yield f"- and {number(more)} more {'evaluation' if more == 1 else 'evaluations'}"
     yield ""
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import NodePlace, RecordReader
@@ -24,8 +25,12 @@ from scheduler.structs.story import Story, StoryKind
 #: Stories that are told by place as well.
 OF_NODES = frozenset({StoryKind.LOSS, StoryKind.DRAIN, StoryKind.RETURN})
 #: What a lane stands for, and where a node without it stands.
-_WITHOUT = {"rack": "no rack", "class": "no class", "datacenter": "no datacenter"}
-_GONE = "nodes that are gone"
+_WITHOUT = {
+    "rack": gettext_noop("no rack"),
+    "class": gettext_noop("no class"),
+    "datacenter": gettext_noop("no datacenter"),
+}
+_GONE = gettext_noop("nodes that are gone")
 _NAMES_NODE = (CauseKind.NODE.value, CauseKind.DRAIN.value)
 #: Worst first; whatever else there is has settled.
 _DEGREES = ("failed", "blocked", "moving", "done")
@@ -64,7 +69,9 @@ def placed(node_ids: Iterable[str], known: Sequence[NodePlace]) -> StoryPlaces:
     return StoryPlaces(
         word=word,
         of_node={
-            node_id: (told[node_id] or _WITHOUT[word]) if node_id in told else _GONE
+            node_id: (told[node_id] or gettext(_WITHOUT[word]))
+            if node_id in told
+            else gettext(_GONE)
             for node_id in node_ids
         },
     )
@@ -90,7 +97,7 @@ def place_lanes(
     for member in members:
         node_id = behind.get(member.id, "")
         # What names no node that is known is told, and not put anywhere.
-        inside.setdefault(places.of_node.get(node_id, _GONE), []).append(member)
+        inside.setdefault(places.of_node.get(node_id, gettext(_GONE)), []).append(member)
     counts = places.nodes_in()
     order = sorted(inside, key=lambda name: (_DEGREES.index(_degree(inside[name])), natural(name)))
     lanes = [_lane(name, inside[name], counts[name]) for name in order if inside[name]]
@@ -113,8 +120,11 @@ def _jobs(members: Sequence[ChainMember]) -> int:
 
 
 def _lane(name: str, members: Sequence[ChainMember], nodes: int) -> StoryLane:
-    nodes_told = f"{count_of(nodes, 'node')}, " if nodes else ""
-    subs = [f"{nodes_told}{count_of(_jobs(members), 'job')}", done_told(members)]
+    nodes_told = f"{count_of(nodes, '{count} node', '{count} nodes')}, " if nodes else ""
+    subs = [
+        f"{nodes_told}{count_of(_jobs(members), '{count} job', '{count} jobs')}",
+        done_told(members),
+    ]
     return StoryLane(
         key=f"place {name}", title=name, subs=tuple(sub for sub in subs if sub),
         tone=_TONES.get(_degree(members), ""), members=tuple(members),
@@ -124,9 +134,9 @@ def _lane(name: str, members: Sequence[ChainMember], nodes: int) -> StoryLane:
 def _row(name: str, members: Sequence[ChainMember], nodes: int) -> LaneRow:
     degree = _degree(members)
     done = done_told(members)
-    told = [count_of(nodes, "node")] if nodes else []
+    told = [count_of(nodes, "{count} node", "{count} nodes")] if nodes else []
     told += [done] if done else []
-    told += [] if members else ["no evaluation was needed"]
+    told += [] if members else [gettext("no evaluation was needed")]
     return LaneRow(
         title=name, state=_STATES.get(degree, "done"), evaluations=len(members),
         jobs=_jobs(members), is_running=degree in ("blocked", "moving"), told="; ".join(told),

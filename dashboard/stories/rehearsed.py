@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.rehearsal.result import Rehearsed, RehearsedAllocation, RehearsedOutcome
 from cluster.rehearsal.scenario import (
@@ -93,9 +94,12 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
         """`12 of 15 allocations as rehearsed, 1 differs, 2 to come`."""
         differ, come = self.counts.get("differs", 0), self.counts.get("to-come", 0)
         same = self.counts.get(_AS, 0)
-        told = f"{number(same)} of {count_of(len(self.lines), 'allocation')} as rehearsed"
-        told += f", {count_of(differ, 'differs', 'differ')}" if differ else ""
-        return told + (f", {number(come)} to come" if come else "")
+        told = gettext("{same} of {allocation} as rehearsed").format(
+            same=number(same),
+            allocation=count_of(len(self.lines), "{count} allocation", "{count} allocations"),
+        )
+        told += f", {count_of(differ, '{count} differs', '{count} differ')}" if differ else ""
+        return told + (gettext(", {come} to come").format(come=number(come)) if come else "")
 
 
 def compared(
@@ -262,7 +266,7 @@ def _lines(
 
 
 def _line(each: RehearsedAllocation, alloc: Allocation | None, verdict: str) -> ComparedLine:
-    waits = "held up" if each.outcome is RehearsedOutcome.HELD else "waits"
+    waits = gettext("held up") if each.outcome is RehearsedOutcome.HELD else "waits"
     is_swapped = alloc is not None and verdict == _AS and alloc.node_id != each.to_node_id
     return ComparedLine(
         name=each.name,

@@ -4,9 +4,11 @@ In: StoryFacts, numbers only. Out: a standing and a sentence; each clause is one
 """
 
 import msgspec
+from django.utils.translation import gettext, ngettext
 
 from dashboard.outcomes import OutcomeSentence
 from dashboard.wording import clock_time, count_of, number, span
+from dashboard.work_words import done_told
 
 RUNNING, HELD_UP, WAITS, PAUSED, DONE, FAILED, WENT_BACK, CANCELED, QUIET = (
     "running", "held-up", "waits", "paused", "done", "failed", "went-back", "canceled", "quiet",
@@ -97,7 +99,7 @@ def outcome_of(facts: StoryFacts) -> OutcomeSentence:
     if facts.rollout is not None:
         return _rolled_out(facts, facts.rollout)
     if not facts.evaluations:
-        return OutcomeSentence(strong="No evaluation was needed.")
+        return OutcomeSentence(strong=gettext("No evaluation was needed."))
     return OutcomeSentence(strong=f"{_strong(facts)}.", rest=_rest(facts))
 
 
@@ -108,89 +110,151 @@ def short_outcome(facts: StoryFacts) -> OutcomeSentence:
 
 
 def _strong(facts: StoryFacts) -> str:
-    done = ", ".join(f"{number(count)} {word}" for word, count in facts.done.items())
+    done = done_told(facts.done)
     waits = _waits(facts)
     parts = [part for part in (done, waits) if part]
     if parts:
         return _capital(", ".join(parts))
     if facts.running:
-        return f"{count_of(facts.running, 'evaluation is', 'evaluations are')} on the way"
+        return count_of(
+            facts.running, "{count} evaluation is on the way", "{count} evaluations are on the way"
+        )
     if facts.failed:
-        return f"{number(facts.failed)} of {count_of(facts.evaluations, 'evaluation')} failed"
+        return ngettext(
+            "{failed} of {count} evaluation failed",
+            "{failed} of {count} evaluations failed",
+            facts.evaluations,
+        ).format(failed=number(facts.failed), count=number(facts.evaluations))
     if facts.collected:
-        return f"{count_of(facts.evaluations, 'evaluation')}, {number(facts.collected)} collected"
+        return ngettext(
+            "{count} evaluation, {collected} collected",
+            "{count} evaluations, {collected} collected",
+            facts.evaluations,
+        ).format(count=number(facts.evaluations), collected=number(facts.collected))
     if facts.is_read:
-        return "Nothing had to change"
-    if facts.evaluations == 1:
-        return "1 evaluation, which has ended"
-    return f"{count_of(facts.evaluations, 'evaluation')}, all ended"
+        return gettext("Nothing had to change")
+    return count_of(
+        facts.evaluations, "{count} evaluation, which has ended", "{count} evaluations, all ended"
+    )
 
 
 def _rest(facts: StoryFacts) -> str:
     parts = []
     if facts.jobs > 1:
         parts.append(
-            f"{count_of(facts.jobs, 'job')} in {count_of(facts.evaluations, 'evaluation')}."
+            gettext("{jobs} in {evaluations}.").format(
+                jobs=count_of(facts.jobs, "{count} job", "{count} jobs"),
+                evaluations=count_of(
+                    facts.evaluations, "{count} evaluation", "{count} evaluations"
+                ),
+            )
         )
     if facts.is_drain and facts.draining:
-        parts.append(f"{number(facts.draining)} of {count_of(facts.nodes, 'node')} still drain.")
+        told = ngettext(
+            "{draining} of {count} node still drain.",
+            "{draining} of {count} nodes still drain.",
+            facts.nodes,
+        )
+        parts.append(told.format(draining=number(facts.draining), count=number(facts.nodes)))
     if facts.running and (facts.done or facts.waiting or facts.blocked):
-        parts.append(f"{count_of(facts.running, 'evaluation is', 'evaluations are')} on the way.")
+        parts.append(
+            count_of(
+                facts.running,
+                "{count} evaluation is on the way.",
+                "{count} evaluations are on the way.",
+            )
+        )
     if facts.failed and (facts.done or facts.waiting or facts.blocked or facts.running):
-        parts.append(f"{count_of(facts.failed, 'evaluation')} failed.")
+        parts.append(
+            count_of(facts.failed, "{count} evaluation failed.", "{count} evaluations failed.")
+        )
     if facts.ended and facts.ended > facts.began and not facts.is_open:
-        parts.append(f"It was over after {span(facts.ended - facts.began)}.")
+        told = gettext("It was over after {time}.")
+        parts.append(told.format(time=span(facts.ended - facts.began)))
     return " ".join(parts)
 
 
 def _waits(facts: StoryFacts) -> str:
     if facts.waiting:
-        told = count_of(facts.waiting, "waits", "wait")
-        return f"{told} for {facts.lacking or 'room'}"
+        told = ngettext("{count} waits for {what}", "{count} wait for {what}", facts.waiting)
+        what = facts.lacking or gettext("room")
+        return told.format(count=number(facts.waiting), what=what)
     if facts.blocked:
-        return f"{count_of(facts.blocked, 'evaluation waits', 'evaluations wait')} for room"
+        return count_of(
+            facts.blocked,
+            "{count} evaluation waits for room",
+            "{count} evaluations wait for room",
+        )
     return ""
 
 
 def _rolled_out(facts: StoryFacts, rollout: RolloutFacts) -> OutcomeSentence:
-    version = f"v{rollout.version}"
-    healthy = f"{number(rollout.healthy)} of {number(rollout.wanted)}"
+    healthy = gettext("{count} of {wanted}").format(
+        count=number(rollout.healthy), wanted=number(rollout.wanted)
+    )
+    if rollout.status in ("failed", "successful", "cancelled"):
+        return _over(facts, rollout, healthy)
+    if rollout.status == "paused":
+        strong = (
+            gettext("Paused by {who}: {healthy} run v{version}.")
+            if rollout.paused_by
+            else gettext("Paused: {healthy} run v{version}.")
+        ).format(who=rollout.paused_by, healthy=healthy, version=rollout.version)
+        return OutcomeSentence(strong=strong, rest=gettext("A person goes on with it."))
     waits = _waits(facts)
-    match rollout.status:
-        case "failed":
-            strong = "Failed and went back" if rollout.went_back else "Failed"
-            reason = rollout.description.partition(" - ")[0]
-            return OutcomeSentence(
-                strong=f"{strong}: {healthy} became healthy.",
-                rest=f"{reason}." if reason else "",
-            )
-        case "successful":
-            after = f" after {span(facts.ended - facts.began)}" if facts.ended else ""
-            return OutcomeSentence(strong=f"Done: {healthy} run {version}{after}.")
-        case "cancelled":
-            return OutcomeSentence(
-                strong=f"Canceled: {healthy} became healthy.",
-                rest=_sentence(rollout.description),
-            )
-        case "paused":
-            by = f" by {rollout.paused_by}" if rollout.paused_by else ""
-            return OutcomeSentence(
-                strong=f"Paused{by}: {healthy} run {version}.", rest="A person goes on with it."
-            )
     if rollout.canaries_waiting and not waits:
-        healthy_ones = count_of(
-            rollout.canaries_waiting, "healthy canary waits", "healthy canaries wait"
+        strong = count_of(
+            rollout.canaries_waiting,
+            "{count} healthy canary waits to be promoted.",
+            "{count} healthy canaries wait to be promoted.",
         )
-        return OutcomeSentence(strong=f"{_capital(healthy_ones)} to be promoted.")
-    at = f" at batch {rollout.batch} of {rollout.batches}" if rollout.batches > 1 else ""
-    strong = f"{healthy} run {version}"
-    if waits:
-        strong = f"Held up{at}: {strong}, {waits}"
-    due = ""
-    if rollout.deadline:
-        what = "goes back" if rollout.reverts else "fails"
-        due = f"Without progress by {clock_time(rollout.deadline)} it {what}."
-    return OutcomeSentence(strong=f"{strong}.", rest=due)
+        return OutcomeSentence(strong=_capital(strong))
+    if not waits:
+        strong = gettext("{healthy} run v{version}.")
+    elif rollout.batches > 1:
+        strong = gettext(
+            "Held up at batch {batch} of {batches}: {healthy} run v{version}, {waits}."
+        )
+    else:
+        strong = gettext("Held up: {healthy} run v{version}, {waits}.")
+    strong = strong.format(
+        healthy=healthy, version=rollout.version, waits=waits, batch=rollout.batch,
+        batches=rollout.batches,
+    )  # fmt: skip
+    if not rollout.deadline:
+        return OutcomeSentence(strong=strong)
+    due = (
+        gettext("Without progress by {time} it goes back.")
+        if rollout.reverts
+        else gettext("Without progress by {time} it fails.")
+    )
+    return OutcomeSentence(strong=strong, rest=due.format(time=clock_time(rollout.deadline)))
+
+
+def _over(facts: StoryFacts, rollout: RolloutFacts, healthy: str) -> OutcomeSentence:
+    if rollout.status == "failed":
+        strong = (
+            gettext("Failed and went back: {healthy} became healthy.")
+            if rollout.went_back
+            else gettext("Failed: {healthy} became healthy.")
+        )
+        reason = rollout.description.partition(" - ")[0]
+        rest = f"{reason}." if reason else ""
+        return OutcomeSentence(strong=strong.format(healthy=healthy), rest=rest)
+    if rollout.status == "cancelled":
+        return OutcomeSentence(
+            strong=gettext("Canceled: {healthy} became healthy.").format(healthy=healthy),
+            rest=_sentence(rollout.description),
+        )
+    strong = (
+        gettext("Done: {healthy} run v{version} after {time}.")
+        if facts.ended
+        else gettext("Done: {healthy} run v{version}.")
+    )
+    took = span(facts.ended - facts.began)
+    return OutcomeSentence(
+        strong=strong.format(healthy=healthy, version=rollout.version, time=took)
+    )
 
 
 def _sentence(text: str) -> str:

@@ -6,6 +6,7 @@ In: lanes. Out: the same with their shapes, in the order of the drawing.
 from collections.abc import Sequence
 
 import msgspec
+from django.utils.translation import gettext
 
 from dashboard.graphs.story_lanes import LaneShape, StoryLane, joined, shapes_in
 from dashboard.wording import count_of, number
@@ -44,7 +45,12 @@ def _bough(lane: StoryLane, rows: tuple[tuple[LaneShape, ...], ...]) -> Bough:
         leaves.insert(0, Leaf(title=" ".join(titles), sub=last, state="event", icon="event"))
     if lane.expects:
         leaves.append(
-            Leaf(title="may come next", sub=lane.expects, state="possible", icon="scheduling")
+            Leaf(
+                title=gettext("may come next"),
+                sub=lane.expects,
+                state="possible",
+                icon="scheduling",
+            )
         )
     return Bough(title=lane.title, sub=", ".join(lane.subs), state=lane.tone, leaves=tuple(leaves))
 
@@ -62,7 +68,9 @@ def _leaf(shape: LaneShape) -> Leaf:
         for word, count in member.work.items():
             done[word] = done.get(word, 0) + count
     told = ", ".join(f"{number(count)} {word}" for word, count in done.items()) or first.trigger
-    title = count_of(len(shape.members), "evaluation")
+    title = count_of(len(shape.members), "{count} evaluation", "{count} evaluations")
     if shape.jobs > 1:
-        title = f"{title} of {count_of(shape.jobs, 'job')}"
+        title = gettext("{title} of {job}").format(
+            title=title, job=count_of(shape.jobs, "{count} job", "{count} jobs")
+        )
     return Leaf(title=title, sub=told, state=first.state, icon=first.icon or first.state)

@@ -7,6 +7,7 @@ and files are told, so that they say the same.
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import Namespaces, RecordReader
@@ -139,9 +140,15 @@ def graph_key(story_id: str, how: LaneChoice = BY_HARM) -> str:
 
 def counted(facts: StoryFacts, graph: Graph) -> str:
     """`26 evaluations, folded into 4 shapes`, beside the heading of the drawing."""
-    told = count_of(facts.evaluations, "evaluation")
+    told = count_of(facts.evaluations, "{count} evaluation", "{count} evaluations")
     folds = folded_in(graph)
-    return f"{told}, some of them folded into {count_of(folds, 'shape')}" if folds else told
+    return (
+        gettext("{told}, some of them folded into {shape}").format(
+            told=told, shape=count_of(folds, "{count} shape", "{count} shapes")
+        )
+        if folds
+        else told
+    )
 
 
 def _described(facts: StoryFacts, told: Told, graph: Graph) -> str:
@@ -317,12 +324,15 @@ def past_told(whole: Whole) -> str:
         return ""
     one = gathered.unknown == 1
     return (
-        f"How {count_of(gathered.unknown, 'evaluation')} stood then is not known any more:"
-        f" {'its' if one else 'their'} steps were collected."
-    )
+        gettext("How {evaluation} stood then is not known any more: its steps were collected.")
+        if one
+        else gettext(
+            "How {evaluation} stood then is not known any more: their steps were collected."
+        )
+    ).format(evaluation=count_of(gathered.unknown, "{count} evaluation", "{count} evaluations"))
 
 
 def later_told(whole: Whole) -> str:
     """How many evaluations came after the moment that is shown."""
     later = whole.gathered.later
-    return f"{number(later)} more came later." if later else ""
+    return gettext("{later} more came later.").format(later=number(later)) if later else ""

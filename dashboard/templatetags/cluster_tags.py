@@ -85,7 +85,8 @@ def mhz(value: int) -> str:
 def counted(count: int, words: str) -> str:
     """`{{ 3|counted:"node" }}` gives `3 nodes`; an irregular plural follows a comma."""
     one, _, many = words.partition(",")
-    return wording.count_of(count, one, many)
+    forms = f"{{count}} {one}", f"{{count}} {many or one + 's'}"
+    return wording.count_of(count, *forms)
 
 
 @register.filter
@@ -297,7 +298,7 @@ def nav_link(
     return {
         "url": url,
         "icon": icon_name,
-        "word": word,
+        "word": gettext(word),
         "key": key,
         "is_current": path == url or (url != "/" and path.startswith((url, *also.split()))),
         "count": counts.get(word),

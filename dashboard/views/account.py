@@ -14,6 +14,7 @@ from django.contrib.auth.forms import SetPasswordForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_lazy
 
 from dashboard.acts import note_own_act
 from dashboard.page import action, page, shown
@@ -37,20 +38,20 @@ class OwnPasswordForm(_SetPasswordForm):
     """A new password; whoever has one already gives it as well, as slowly as signing in."""
 
     old_password = forms.CharField(
-        label="Password now", strip=False, widget=forms.PasswordInput, required=False
+        label=gettext_lazy("Password now"), strip=False, widget=forms.PasswordInput, required=False
     )
 
     def __init__(self, request: HttpRequest, data: Any = None) -> None:
         super().__init__(request.user, data)
         self._request = request
-        self.fields["new_password2"].label = "Once more"
+        self.fields["new_password2"].label = gettext("Once more")
         self.asks_for_old = bool(self.user.has_usable_password())
         self.is_elsewhere = is_of_provider(self.user)
 
     def clean(self) -> dict[str, Any]:
         """Refuses accounts that a provider signs in: it must be able to shut them out."""
         if self.is_elsewhere:
-            raise ValidationError("You sign in by a provider: your password is there.")
+            raise ValidationError(gettext("You sign in by a provider: your password is there."))
         return super().clean() or {}
 
     def clean_old_password(self) -> str:
@@ -62,8 +63,8 @@ class OwnPasswordForm(_SetPasswordForm):
         if authenticate(self._request, username=name, password=given) is not None:
             return given
         if wait_of(self._request, name):
-            raise ValidationError("Too many wrong tries. Wait a little.")
-        raise ValidationError("This is not your password.")
+            raise ValidationError(gettext("Too many wrong tries. Wait a little."))
+        raise ValidationError(gettext("This is not your password."))
 
 
 @page
@@ -89,8 +90,14 @@ async def change_password(request: HttpRequest, viewer: Viewer) -> HttpResponseB
     if isinstance(done, OwnPasswordForm):
         return await shown_account(request, viewer, password=done, http_status=400)
     note_own_act(request, "change the password")
-    ended = f" {count_of(done, 'other session')} ended." if done else ""
-    messages.success(request, f"The password is changed.{ended}")
+    ended = (
+        gettext(" {other} ended.").format(
+            other=count_of(done, "{count} other session", "{count} other sessions")
+        )
+        if done
+        else ""
+    )
+    messages.success(request, gettext("The password is changed.{ended}").format(ended=ended))
     return redirect("/account/")
 
 
@@ -100,9 +107,9 @@ async def end_session(request: HttpRequest, _viewer: Viewer) -> HttpResponseBase
     asked = request.POST.get("session", "")
     if await sync_to_async(end_sign_in)(id_of(request), asked):
         note_own_act(request, "end a session")
-        messages.success(request, "The session is ended.")
+        messages.success(request, gettext("The session is ended."))
     else:
-        messages.error(request, "Nothing was changed: the session is over already.")
+        messages.error(request, gettext("Nothing was changed: the session is over already."))
     return redirect("/account/")
 
 
@@ -112,7 +119,12 @@ async def end_sessions(request: HttpRequest, _viewer: Viewer) -> HttpResponseBas
     ended = await sync_to_async(end_others)(id_of(request), request.session.session_key or "")
     if ended:
         note_own_act(request, "end all other sessions")
-    messages.success(request, f"{count_of(ended, 'other session')} ended.")
+    messages.success(
+        request,
+        gettext("{other} ended.").format(
+            other=count_of(ended, "{count} other session", "{count} other sessions")
+        ),
+    )
     return redirect("/account/")
 
 

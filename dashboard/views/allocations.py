@@ -1,6 +1,7 @@
 """Pages of allocations: one allocation, and the output of its tasks as a stream."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.translation import gettext
 
 from cluster.operations.agent_calls import NOT_STARTED, call_agent
 from cluster.operations.errors import NotAllowed, OperationRefused
@@ -37,7 +38,9 @@ async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRespo
     """
     alloc = await the_store().aread(lambda reader: reader.allocation(alloc_id))
     if alloc is None or not viewer.sees(alloc.namespace):
-        return HttpResponse("There is no such allocation.", status=404, content_type=_TEXT)
+        return HttpResponse(
+            gettext("There is no such allocation."), status=404, content_type=_TEXT
+        )
     is_file = "download" in request.GET
     body: dict[str, object] = {
         "AllocID": alloc.id,
@@ -51,7 +54,9 @@ async def logs(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRespo
     try:
         response = await streamed(call_agent(alloc, "logs", body, by=viewer.caller), _TEXT)
     except NotAllowed as refused:
-        told = f"You may not read its output; the right for it is {refused.missing}."
+        told = gettext("You may not read its output; the right for it is {missing}.").format(
+            missing=refused.missing
+        )
         return HttpResponse(told, status=refused.status, content_type=_TEXT)
     except OperationRefused as refused:
         # The allocation is there; its output may be in a moment. No fault to report in a browser.
@@ -64,11 +69,13 @@ def _none_yet(alloc: Allocation, task: str, refused: str) -> HttpResponse:
     state = alloc.task_states.get(task)
     if state is not None and state.started_at and NOT_STARTED in refused:
         # It did start: its node, or its driver, keeps nothing of what it writes.
-        why = "no output is kept of this task"
+        why = gettext("no output is kept of this task")
         return HttpResponse(why, status=_NOT_YET, content_type=_TEXT)
     if alloc.is_client_terminal and NOT_STARTED in refused:
-        why = "this task never started: there is no output"
+        why = gettext("this task never started: there is no output")
         return HttpResponse(why, status=_NOT_YET, content_type=_TEXT)
-    answer = HttpResponse(f"waiting: {refused}", status=_NOT_YET, content_type=_TEXT)
+    answer = HttpResponse(
+        gettext("waiting: {refused}").format(refused=refused), status=_NOT_YET, content_type=_TEXT
+    )
     answer["Retry-After"] = "1"
     return answer

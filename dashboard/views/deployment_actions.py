@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.operations.deployments import (
     DeploymentWritten,
@@ -28,7 +29,7 @@ Operation = Callable[[StateStore, Deployment, Viewer, IDSource], DeploymentWritt
 @action
 async def promote(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /deployments/promote/: the canaries that wait for a person."""
-    told = "The canaries of version {} were promoted. The rest follows."
+    told = gettext("The canaries of version {version} were promoted. The rest follows.")
     return await _ordered(request, viewer, request.POST.get("deployment", ""), _promote, told)
 
 
@@ -37,16 +38,16 @@ async def pause(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /deployments/pause/: hold the deployment `pause`, or let `resume` go on."""
     resumed = request.POST.get("resume", "")
     if resumed:
-        told = "The rollout of version {} goes on."
+        told = gettext("The rollout of version {version} goes on.")
         return await _ordered(request, viewer, resumed, _resume, told)
-    told = "The rollout of version {} is paused until somebody lets it go on."
+    told = gettext("The rollout of version {version} is paused until somebody lets it go on.")
     return await _ordered(request, viewer, request.POST.get("pause", ""), _pause, told)
 
 
 @action
 async def fail(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /deployments/fail/."""
-    told = "The rollout of version {} has failed, as you wished."
+    told = gettext("The rollout of version {version} has failed, as you wished.")
     return await _ordered(request, viewer, request.POST.get("deployment", ""), _fail, told)
 
 
@@ -56,16 +57,19 @@ async def _ordered(
     store = the_store()
     found = await store.aread(lambda reader: reader.deployment(deployment_id))
     if found is None or not viewer.sees(found.namespace):
-        messages.error(request, "Nothing was changed: it is not there any more.")
+        messages.error(request, gettext("Nothing was changed: it is not there any more."))
         return redirect("deployments")
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
         await store.awrite_call(operation, found, viewer, ids)
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused)
-        messages.error(request, f"Nothing was changed: {str(refused).strip()}.")
+        messages.error(
+            request,
+            gettext("Nothing was changed: {refused}.").format(refused=str(refused).strip()),
+        )
         return _back(request, found)
-    messages.success(request, told.format(found.job_version))
+    messages.success(request, told.format(version=found.job_version))
     return _back(request, found)
 
 

@@ -2,19 +2,23 @@
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.utils.translation import gettext, gettext_noop
 
 from dashboard.kept import Interrupted, is_from_here, kept_page
 from dashboard.operator_site import may, right_of_table
 from dashboard.people import whom_to_ask
 
 _TOO_OLD = Interrupted(
-    "Send it once more",
-    "This page had been open for too long, or you signed in again since.",
-    "Nothing was changed. What you wrote is here.",
+    gettext_noop("Send it once more"),
+    gettext_noop("This page had been open for too long, or you signed in again since."),
+    gettext_noop("Nothing was changed. What you wrote is here."),
     403,
 )
 _FOREIGN = Interrupted(
-    "Not taken", "Another page sent this form, not one of ours.", "Nothing was changed.", 403
+    gettext_noop("Not taken"),
+    gettext_noop("Another page sent this form, not one of ours."),
+    gettext_noop("Nothing was changed."),
+    403,
 )
 _TEXT = "text/plain; charset=utf-8"
 
@@ -23,9 +27,11 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """413 for a body that is too large, 400 for anything else. Reads nothing of the request."""
     del request
     if isinstance(exception, RequestDataTooBig):
-        text = "The request is larger than 4 MiB. Nothing was stored; go back to your text."
+        text = gettext(
+            "The request is larger than 4 MiB. Nothing was stored; go back to your text."
+        )
         return HttpResponse(text, status=413, content_type=_TEXT)
-    return HttpResponseBadRequest("The request cannot be read.", content_type=_TEXT)
+    return HttpResponseBadRequest(gettext("The request cannot be read."), content_type=_TEXT)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -33,15 +39,23 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     told = str(exception)
     right = right_of_table(request)
     if not told and right is not None and not may(request, right):
-        told = f"To {right.told} you need {right.word}."
-    by_hand = "Rows of the record are not written by hand: its pages and the API change them."
-    ask = whom_to_ask() or "whoever runs this cluster"
-    title = "Not yours to open" if told else "Nobody changes this here"
-    text = f"Nothing was changed. Ask {ask}." if told else "Nothing was changed."
+        told = gettext("To {told} you need {word}.").format(
+            told=gettext(right.told), word=right.word
+        )
+    by_hand = gettext(
+        "Rows of the record are not written by hand: its pages and the API change them."
+    )
+    ask = whom_to_ask() or gettext("whoever runs this cluster")
+    title = gettext("Not yours to open") if told else gettext("Nobody changes this here")
+    text = (
+        gettext("Nothing was changed. Ask {ask}.").format(ask=ask)
+        if told
+        else gettext("Nothing was changed.")
+    )
     return kept_page(request, Interrupted(title, told or by_hand, text, 403))
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form whose token is old, or that a foreign page sent."""
     del reason
-    return kept_page(request, _TOO_OLD if is_from_here(request) else _FOREIGN)
+    return kept_page(request, (_TOO_OLD if is_from_here(request) else _FOREIGN).told())

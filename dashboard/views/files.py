@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.agent_calls import NoPathToNode, call_agent, call_agent_once
 from cluster.operations.errors import OperationRefused
@@ -25,7 +26,9 @@ _TEXT = "text/plain; charset=utf-8"
 _LONGEST_PATH = 4096
 #: The node does not answer: no fault of this server, and another time it may.
 _UNAVAILABLE = 424
-_AWAY = "Its node does not answer: its files are there, and are read from there alone."
+_AWAY = gettext_noop(
+    "Its node does not answer: its files are there, and are read from there alone."
+)
 
 
 @page
@@ -40,11 +43,11 @@ async def files(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResp
             async with asyncio.timeout(_PATIENCE_S):
                 found = await _look(alloc, viewer, path, offset)
         except NoPathToNode:
-            problem = _AWAY
+            problem = gettext(_AWAY)
         except OperationRefused as refused:
             problem, status = _told(refused), refused.status
         except TimeoutError:
-            problem = _AWAY
+            problem = gettext(_AWAY)
 
     query = partial(files_page, alloc_id=alloc_id, found=found, problem=problem)
     answer = await shown(request, viewer, "dashboard/files.html", query)
@@ -63,12 +66,14 @@ async def download(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpR
     path = _path_of(request)
     alloc = await _allocation(viewer, alloc_id)
     if alloc is None:
-        return HttpResponse("There is no such allocation.", status=404, content_type=_TEXT)
+        return HttpResponse(
+            gettext("There is no such allocation."), status=404, content_type=_TEXT
+        )
     try:
         async with asyncio.timeout(_PATIENCE_S):
             facts = await _stat(alloc, viewer, path)
         if facts["IsDir"]:
-            raise OperationRefused(f"{path} is a folder")
+            raise OperationRefused(gettext("{path} is a folder").format(path=path))
         size = int(facts["Size"])
         pieces = call_agent(
             alloc, "fs.readat", {"AllocID": alloc.id, "Path": path, "Limit": size or 1},
@@ -87,7 +92,9 @@ async def follow(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRes
     """GET /allocations/<id>/file/follow?path=: the end of a file, then more as it is written."""
     alloc = await _allocation(viewer, alloc_id)
     if alloc is None:
-        return HttpResponse("There is no such allocation.", status=404, content_type=_TEXT)
+        return HttpResponse(
+            gettext("There is no such allocation."), status=404, content_type=_TEXT
+        )
     body: dict[str, object] = {
         "AllocID": alloc.id,
         "Path": _path_of(request),
@@ -155,7 +162,9 @@ def _offset_of(request: HttpRequest) -> int:
 def _told(refused: OperationRefused) -> str:
     missing = getattr(refused, "missing", "")
     if missing:
-        return f"You may not read its files; the right for it is {missing}."
+        return gettext("You may not read its files; the right for it is {missing}.").format(
+            missing=missing
+        )
     text = str(refused)
     return text[:1].upper() + text[1:] + "."
 
@@ -167,6 +176,6 @@ def _refusal(refused: OperationRefused) -> HttpResponse:
 
 
 def _away() -> HttpResponse:
-    answer = HttpResponse(_AWAY, status=_UNAVAILABLE, content_type=_TEXT)
+    answer = HttpResponse(gettext(_AWAY), status=_UNAVAILABLE, content_type=_TEXT)
     answer["Retry-After"] = "5"
     return answer

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.errors import Conflict, OperationRefused
 from cluster.operations.garbage import (
@@ -33,14 +34,14 @@ from dashboard.queries.inside import Bounds, Disk, inside_context
 from dashboard.viewer import Viewer
 
 _DAY_S = 24 * 3600
-_COLLECT_TEXT = (
+_COLLECT_TEXT = gettext_noop(
     "All ended work that may go is deleted at once, however young: it cannot be looked at any"
     " more. What runs, and jobs with a tagged version, stay."
 )
 
 #: Indexes are smaller than 2**63.
 _INDEX_DIGITS = 20
-_MOVED_ON = (
+_MOVED_ON = gettext_noop(
     "Somebody changed these settings since you opened the page."
     " Open it again to see how they stand."
 )
@@ -67,7 +68,7 @@ async def _shown(
         return {
             **context,
             "collections": collection_lines(runs, stored.over(told), viewer.now),
-            "collect_text": _COLLECT_TEXT,
+            "collect_text": gettext(_COLLECT_TEXT),
             "collection_settings": setting_lines(told, stored, typed),
             "overridden": len(stored.values),
             "seen": request.POST.get("seen", "") if typed else stored.modify_index,
@@ -99,13 +100,15 @@ async def set_collection(request: HttpRequest, viewer: Viewer) -> HttpResponse:
                 now=viewer.now,
             )
         except Conflict as moved:
-            refusal, problem = moved, _MOVED_ON
+            refusal, problem = moved, gettext(_MOVED_ON)
         except OperationRefused as refused:
             refusal, problem = refused, f"{refused}."
     if refusal is not None:
         note_refusal(request, viewer.caller, refusal)
         return await _shown(request, viewer, typed, problem)
-    messages.success(request, "The settings of collection are saved. They count from now on.")
+    messages.success(
+        request, gettext("The settings of collection are saved. They count from now on.")
+    )
     # A browser keeps the form's fragment else, and what is told stands above it.
     return redirect("/inside/#content")
 
@@ -117,9 +120,11 @@ async def collect(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         await the_store().awrite_call(demand_collection, by=viewer.caller, now=viewer.now)
     except OperationRefused as refusal:
         note_refusal(request, viewer.caller, refusal)
-        messages.error(request, f"Nothing is collected: {refusal}.")
+        messages.error(
+            request, gettext("Nothing is collected: {refusal}.").format(refusal=refusal)
+        )
     else:
-        messages.success(request, "What nobody needs any more is being collected.")
+        messages.success(request, gettext("What nobody needs any more is being collected."))
     return redirect("inside")
 
 

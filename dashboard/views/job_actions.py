@@ -7,6 +7,7 @@ import msgspec
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.operations.agent_calls import order_agent
 from cluster.operations.allocations import stop_allocation
@@ -45,7 +46,7 @@ async def stop_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /jobs/stop/; with `rehearse`, what that would do."""
     if "rehearse" in request.POST:
         return await _rehearsed(request, viewer, "stop")
-    return await _ordered(request, viewer, _stop, "{} is being stopped.")
+    return await _ordered(request, viewer, _stop, gettext("{job} is being stopped."))
 
 
 @action
@@ -53,19 +54,21 @@ async def purge_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /jobs/purge/; with `rehearse`, what that would do."""
     if "rehearse" in request.POST:
         return await _rehearsed(request, viewer, "purge")
-    return await _ordered(request, viewer, _purge, "{} is purged with all its versions.")
+    return await _ordered(
+        request, viewer, _purge, gettext("{job} is purged with all its versions.")
+    )
 
 
 @action
 async def start_job(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /jobs/start/: the stopped job again, as a new version."""
-    return await _ordered(request, viewer, _start, "{} starts again.")
+    return await _ordered(request, viewer, _start, gettext("{job} starts again."))
 
 
 @action
 async def evaluate(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /jobs/evaluate/: look at it again."""
-    return await _ordered(request, viewer, _evaluate, "{} is evaluated again.")
+    return await _ordered(request, viewer, _evaluate, gettext("{job} is evaluated again."))
 
 
 @action
@@ -81,9 +84,12 @@ async def stop(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         )
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused)
-        messages.error(request, f"Not stopped: {refused}.")
+        messages.error(request, gettext("Not stopped: {refused}.").format(refused=refused))
         return redirect(f"/allocations/{alloc.id}/")
-    messages.success(request, f"{alloc.name} is being stopped. This is how it is replaced.")
+    messages.success(
+        request,
+        gettext("{alloc} is being stopped. This is how it is replaced.").format(alloc=alloc.name),
+    )
     return redirect(f"/evaluations/{stopped.eval_id}/")
 
 
@@ -100,12 +106,12 @@ async def restart(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
             await order_agent(alloc, "restart", body, by=viewer.caller, now=viewer.now)
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused)
-        messages.error(request, f"Not restarted: {refused}.")
+        messages.error(request, gettext("Not restarted: {refused}.").format(refused=refused))
     except TimeoutError as error:
         note_refusal(request, viewer.caller, error)
-        messages.error(request, "Not restarted: the node does not answer.")
+        messages.error(request, gettext("Not restarted: the node does not answer."))
     else:
-        messages.success(request, f"{task or alloc.name} restarts.")
+        messages.success(request, gettext("{task} restarts.").format(task=task or alloc.name))
     return redirect(f"/allocations/{alloc.id}/")
 
 
@@ -119,7 +125,9 @@ async def _rehearsed(request: HttpRequest, viewer: Viewer, act: str) -> HttpResp
         require(viewer.caller, job.namespace, *ACTIONS[act])
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused, told)
-        messages.error(request, f"Not rehearsed: {str(refused).strip()}.")
+        messages.error(
+            request, gettext("Not rehearsed: {refused}.").format(refused=str(refused).strip())
+        )
         return redirect(job_url(job.key))
     change = stop_change(job.key, purge=act == "purge")
     return await rehearse_act(request, viewer, change, told, back=job_url(job.key))
@@ -136,9 +144,12 @@ async def _ordered(
         written = await order(request, viewer, job)
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused)
-        messages.error(request, f"Nothing was changed: {str(refused).strip()}.")
+        messages.error(
+            request,
+            gettext("Nothing was changed: {refused}.").format(refused=str(refused).strip()),
+        )
         return redirect(job_url(key))
-    messages.success(request, told.format(job.id))
+    messages.success(request, told.format(job=job.id))
     if written.eval_id:
         return redirect(f"/evaluations/{written.eval_id}/")
     is_there = await the_store().aread(lambda reader: reader.job(key) is not None)
@@ -192,5 +203,5 @@ async def _allocation(request: HttpRequest, viewer: Viewer) -> Allocation | None
 
 
 def _gone(request: HttpRequest, url: str) -> HttpResponse:
-    messages.error(request, "Nothing was changed: it is not there any more.")
+    messages.error(request, gettext("Nothing was changed: it is not there any more."))
     return redirect(url)

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.page_addresses import job_url
@@ -34,7 +35,7 @@ async def job_of_form(request: HttpRequest, viewer: Viewer) -> Job | None:
 
 def gone(request: HttpRequest) -> HttpResponse:
     """To the list, with word that nothing was changed."""
-    messages.error(request, "Nothing was changed: it is not there any more.")
+    messages.error(request, gettext("Nothing was changed: it is not there any more."))
     return redirect("/jobs/")
 
 
@@ -51,7 +52,9 @@ def refused(
 ) -> HttpResponse:
     """To the page of the job, with the reason; for buttons with nothing to type."""
     note_refusal(request, viewer.caller, refusal)
-    messages.error(request, f"Nothing was changed: {reason_of(refusal)}.")
+    messages.error(
+        request, gettext("Nothing was changed: {reason_of}.").format(reason_of=reason_of(refusal))
+    )
     return redirect(job_url(job.key, tab=tab))
 
 

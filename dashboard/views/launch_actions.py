@@ -12,6 +12,7 @@ import msgspec
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.jobspec.problems import Problem
 from cluster.operations.errors import OperationRefused
@@ -64,7 +65,12 @@ async def launch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         )
     except OperationRefused as refusal:
         return refused(request, viewer, job, refusal)
-    messages.success(request, f"{job.id} was launched, as {launched.child_id}.")
+    messages.success(
+        request,
+        gettext("{job} was launched, as {child_id}.").format(
+            job=job.id, child_id=launched.child_id
+        ),
+    )
     return redirect(f"/evaluations/{launched.eval_id}/")
 
 
@@ -78,7 +84,7 @@ async def dispatch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     payload, problems = _payload(request, typed)
     priority = number_in(typed.priority) if typed.priority else 0
     if priority is None:
-        problems["priority"] = "Give a number from 1 to 100, or nothing"
+        problems["priority"] = gettext("Give a number from 1 to 100, or nothing")
     asked = Dispatch(
         payload=payload,
         meta={key: value for key, value in typed.meta.items() if value},
@@ -101,9 +107,14 @@ async def dispatch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         note_refusal(request, viewer.caller, refusal)
         return await _dispatch_again(request, viewer, job, typed, {"": reason_of(refusal)})
     if made.was_there:
-        messages.info(request, "Sent twice, dispatched once: this is the job that was made.")
+        messages.info(
+            request, gettext("Sent twice, dispatched once: this is the job that was made.")
+        )
         return redirect(job_url(JobKey(job.namespace, made.job_id)))
-    messages.success(request, f"{job.id} was dispatched, as {made.job_id}.")
+    messages.success(
+        request,
+        gettext("{job} was dispatched, as {job_id}.").format(job=job.id, job_id=made.job_id),
+    )
     if made.eval_id:
         return redirect(f"/evaluations/{made.eval_id}/")
     return redirect(job_url(JobKey(job.namespace, made.job_id)))
@@ -128,9 +139,9 @@ async def scale(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
         if not group:
-            raise OperationRefused("press the button beside the group that you mean")
+            raise OperationRefused(gettext("press the button beside the group that you mean"))
         if count is None:
-            raise OperationRefused("give a whole number")
+            raise OperationRefused(gettext("give a whole number"))
         if is_rehearsal:
             require(viewer.caller, job.namespace, *ACTIONS["scale"])
             act = Act("scale job", "job", job.id, job.namespace)
@@ -151,7 +162,12 @@ async def scale(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
             message=request.POST.get("message", ""),
         )
         return await typed_again(request, viewer, job, JobWish(scale=told, token=_page(request)))
-    messages.success(request, f"Group {group} of {job.id} is to have {count}.")
+    messages.success(
+        request,
+        gettext("Group {group} of {job} is to have {count}.").format(
+            group=group, job=job.id, count=count
+        ),
+    )
     return redirect(f"/evaluations/{written.eval_id}/" if written.eval_id else job_url(job.key))
 
 
@@ -177,9 +193,13 @@ def _payload(request: HttpRequest, typed: Typed) -> tuple[bytes, dict[str, str]]
     if sent is None or isinstance(sent, list):
         return text, {}
     if text:
-        return text, {"payload": "Give a text or a file, not both"}
+        return text, {"payload": gettext("Give a text or a file, not both")}
     if sent.size and sent.size > MAX_PAYLOAD:
-        return b"", {"payload": f"Payload exceeds maximum size; {sent.size} > {MAX_PAYLOAD}"}
+        return b"", {
+            "payload": gettext("Payload exceeds maximum size; {size} > {max_payload}").format(
+                size=sent.size, max_payload=MAX_PAYLOAD
+            )
+        }
     return sent.read(), {}
 
 
@@ -202,7 +222,7 @@ def _errors(job: Job, asked: Dispatch, problems: Iterable[Problem]) -> dict[str,
     for problem in problems:
         field = _FIELDS.get(problem.path, "")
         if problem.path == "Meta" and missing and "required" in problem.message:
-            told = "Give a value; the job file asks for it"
+            told = gettext("Give a value; the job file asks for it")
             errors |= {meta_name(key): told for key in missing}
         elif field not in errors:
             errors[field] = problem.message

@@ -10,6 +10,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from cluster.store.access import the_store
@@ -31,7 +32,10 @@ class SignInForm(AuthenticationForm):
         wait = _wait(self)
         if not wait:
             return super().get_invalid_login_error()
-        return ValidationError(f"Too many wrong tries. Try again in {wait} s.", code="throttled")
+        return ValidationError(
+            gettext("Too many wrong tries. Try again in {wait} s.").format(wait=wait),
+            code="throttled",
+        )
 
 
 class SignIn(LoginView):

@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from dashboard.chosen_namespace import FIELD, choose
 from dashboard.page import action, page_of_button
@@ -16,7 +17,10 @@ async def choose_namespace(request: HttpRequest, viewer: Viewer) -> HttpResponse
     """POST /choose-namespace/: keep it for this session, and show the page one was on anew."""
     wanted = request.POST.get(FIELD, "")
     if wanted and not viewer.sees(wanted):
-        messages.error(request, f"There is no namespace {wanted} that you may see.")
+        messages.error(
+            request,
+            gettext("There is no namespace {wanted} that you may see.").format(wanted=wanted),
+        )
         wanted = ""
     else:
         await choose(request, wanted)

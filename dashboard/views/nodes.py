@@ -6,6 +6,7 @@ from urllib.parse import quote
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.nodes import DrainRequest, drain_node, set_node_eligibility
@@ -21,7 +22,7 @@ from dashboard.rehearsed_acts import eligibility_change
 from dashboard.rehearsing import rehearse_act
 from dashboard.viewer import Viewer
 
-_NOT_STAFF = "Nodes are changed by staff. Ask an administrator."
+_NOT_STAFF = gettext_noop("Nodes are changed by staff. Ask an administrator.")
 
 
 @page
@@ -68,9 +69,9 @@ async def cancel_staged(request: HttpRequest, viewer: Viewer, drain_id: str) -> 
     except OperationRefused as refusal:
         act = Act("cancel staged drain", "staged drain", drain_id)
         note_refusal(request, viewer.caller, refusal, act)
-        messages.error(request, f"Not canceled: {refusal}.")
+        messages.error(request, gettext("Not canceled: {refusal}.").format(refusal=refusal))
     else:
-        messages.success(request, "The staged drain is canceled.")
+        messages.success(request, gettext("The staged drain is canceled."))
     return redirect("staged-drain", drain_id)
 
 
@@ -81,7 +82,7 @@ async def set_eligibility(request: HttpRequest, viewer: Viewer, node_id: str) ->
     back = redirect("node", node_id)
     if not viewer.access.writes("node"):
         note_refusal(request, viewer.caller, NotAllowed(missing="node:write"))
-        messages.error(request, _NOT_STAFF)
+        messages.error(request, gettext(_NOT_STAFF))
         return back
     if "rehearse" in request.POST:
         change = eligibility_change([node_id], wanted)
@@ -96,7 +97,7 @@ async def set_eligibility(request: HttpRequest, viewer: Viewer, node_id: str) ->
         note_refusal(request, viewer.caller, refusal)
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"The node is {wanted} now.")
+        messages.success(request, gettext("The node is {wanted} now.").format(wanted=wanted))
     return back
 
 
@@ -106,7 +107,7 @@ async def cancel_drain(request: HttpRequest, viewer: Viewer, node_id: str) -> Ht
     back = redirect("drain", node_id)
     if not viewer.access.writes("node"):
         note_refusal(request, viewer.caller, NotAllowed(missing="node:write"))
-        messages.error(request, _NOT_STAFF)
+        messages.error(request, gettext(_NOT_STAFF))
         return back
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     asked = DrainRequest(mark_eligible=request.POST.get("eligible") == "yes")
@@ -118,5 +119,5 @@ async def cancel_drain(request: HttpRequest, viewer: Viewer, node_id: str) -> Ht
         note_refusal(request, viewer.caller, refusal)
         messages.error(request, str(refusal))
     else:
-        messages.success(request, "The drain is canceled.")
+        messages.success(request, gettext("The drain is canceled."))
     return back

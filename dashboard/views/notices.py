@@ -8,6 +8,7 @@ from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.store.access import StoreAccess, the_store
 from dashboard.acts import note_own_act
@@ -49,13 +50,16 @@ async def choose(request: HttpRequest, _viewer: Viewer) -> HttpResponseBase:
     asked = request.POST
     choice, problem = read_choice(asked.getlist("kind"), asked.get("minutes", "").strip())
     if problem:
-        messages.error(request, f"Nothing was changed. {problem}")
+        messages.error(request, gettext("Nothing was changed. {problem}").format(problem=problem))
         return redirect("/account/#notices")
     await sync_to_async(keep_choice)(id_of(request), choice)
     note_own_act(request, "choose notifications")
-    told = count_of(len(choice.kinds), "kind of trouble", "kinds of trouble")
+    told = count_of(len(choice.kinds), "{count} kind of trouble", "{count} kinds of trouble")
     messages.success(
-        request, f"You are told of {told}." if choice.kinds else "You are told of nothing."
+        request,
+        gettext("You are told of {told}.").format(told=told)
+        if choice.kinds
+        else gettext("You are told of nothing."),
     )
     return redirect("/account/#notices")
 

@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
 
 from cluster.operations.agent_calls import call_agent
 from cluster.operations.errors import NotAllowed, OperationRefused
@@ -41,11 +42,13 @@ async def output(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpRes
                 pieces = call_agent(alloc, "logs", body, by=viewer.caller)
                 told = b"".join([piece async for piece in pieces])
         except NotAllowed as refused:
-            problem = f"You may not read its output; the right for it is {refused.missing}."
+            problem = gettext(
+                "You may not read its output; the right for it is {missing}."
+            ).format(missing=refused.missing)
         except OperationRefused as refused:
-            problem = f"There is none to be had: {refused}."
+            problem = gettext("There is none to be had: {refused}.").format(refused=refused)
         except TimeoutError:
-            problem = "Its node takes too long to send it. Try again."
+            problem = gettext("Its node takes too long to send it. Try again.")
     query = partial(output_page, alloc_id=alloc_id, wish=wish, output=told, problem=problem)
     answer = await shown(request, viewer, "dashboard/output.html", query)
     answer["Cache-Control"] = "no-store"

@@ -10,6 +10,7 @@ import msgspec
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.operations.acl_policies import delete_policy, put_policy
 from cluster.operations.errors import OperationRefused
@@ -54,9 +55,12 @@ async def delete(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     try:
         await the_store().awrite_call(delete_policy, name, by=viewer.caller, now=viewer.now)
     except OperationRefused as refused:
-        messages.error(request, f"Nothing was changed: {refused}.")
+        messages.error(request, gettext("Nothing was changed: {refused}.").format(refused=refused))
     else:
-        messages.success(request, f"The policy {name} is deleted. It grants nothing any more.")
+        messages.success(
+            request,
+            gettext("The policy {name} is deleted. It grants nothing any more.").format(name=name),
+        )
     return redirect("/access/policies/")
 
 
@@ -78,15 +82,18 @@ async def _sent(request: HttpRequest, viewer: Viewer, name: str) -> HttpResponse
     seen = request.POST.get("seen", "")
     there = await the_store().aread(lambda reader: reader.get(ACL_POLICIES, typed.name))
     if str(there.modify_index if there is not None else 0) != (seen or "0"):
-        told = "It was changed since you opened it. Open it again to see how it stands."
+        told = gettext("It was changed since you opened it. Open it again to see how it stands.")
         if not name:
-            told = f"There is a policy {typed.name} already."
+            told = gettext("There is a policy {typed} already.").format(typed=typed.name)
         return await _again(request, viewer, name, typed, [PolicyProblem(message=told)])
     try:
         await the_store().awrite_call(put_policy, typed, by=viewer.caller, now=viewer.now)
     except OperationRefused as refused:
         return await _again(request, viewer, name, typed, problems_of_refusal(refused))
-    messages.success(request, f"The policy {typed.name} is saved. It counts from now on.")
+    messages.success(
+        request,
+        gettext("The policy {typed} is saved. It counts from now on.").format(typed=typed.name),
+    )
     return redirect(f"/access/policies/{typed.name}/")
 
 

@@ -16,6 +16,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_safe
 from mozilla_django_oidc.views import (
     OIDCAuthenticationCallbackView,
@@ -55,32 +56,45 @@ class _NotSignedIn(Exception):
 
 
 _OVER = _Failed(
-    "This sign-in is over",
-    "It was begun in another browser or under another address, was used already, or took too long."
-    " Nothing is wrong with your account: begin again.",
+    gettext_noop("This sign-in is over"),
+    gettext_noop(
+        "It was begun in another browser or under another address, was used already, or took"
+        " too long."
+        " Nothing is wrong with your account: begin again."
+    ),
     "a sign-in that was not begun here, or is over",
     400,
 )
 
 
+def _over() -> _Failed:
+    return _OVER._replace(title=gettext(_OVER.title), text=gettext(_OVER.text))
+
+
 def _away() -> _Failed:
-    text = "Nobody can sign in that way until it does. Sessions that are open go on."
-    title = f"{_name().capitalize()} does not answer"
+    text = gettext("Nobody can sign in that way until it does. Sessions that are open go on.")
+    title = gettext("{capitalize} does not answer").format(capitalize=_name().capitalize())
     return _Failed(title, text, "the provider does not answer", 502)
 
 
 def _unproved() -> _Failed:
-    text = "What it sent does not prove who you are; the server's log says what is wrong with it."
+    text = gettext(
+        "What it sent does not prove who you are; the server's log says what is wrong with it."
+    )
     return _Failed(
-        f"{_name().capitalize()} did not sign you in",
+        gettext("{capitalize} did not sign you in").format(capitalize=_name().capitalize()),
         text,
         "what the provider sent proves nothing",
     )
 
 
 def _refused_there() -> _Failed:
-    text = "You ended it there, or may not use this cluster by what is set there."
-    return _Failed(f"{_name().capitalize()} did not sign you in", text, "refused by the provider")
+    text = gettext("You ended it there, or may not use this cluster by what is set there.")
+    return _Failed(
+        gettext("{capitalize} did not sign you in").format(capitalize=_name().capitalize()),
+        text,
+        "refused by the provider",
+    )
 
 
 def _guarded(
@@ -95,7 +109,7 @@ def _guarded(
         except _NotSignedIn as error:
             why = error.why
         except SuspiciousOperation:
-            why = _OVER
+            why = _over()
         except IssuerUnreachable as error:
             _LOG.warning("action=ask_provider away=%s", error)
             why = _away()
@@ -103,7 +117,7 @@ def _guarded(
             _LOG.warning("action=sign_in_by_provider refused=%s", error)
             why = _unproved()
         except AccountRefused as error:
-            why = _Failed("Not signed in", str(error), "no account here for who came")
+            why = _Failed(gettext("Not signed in"), str(error), "no account here for who came")
         note_provider_refused(request, why.reason)
         return _page(request, why)
 
@@ -126,7 +140,7 @@ def back(request: HttpRequest) -> HttpResponseBase:
     """GET /login/provider/back: with a code that is exchanged for an account, or without."""
     states = request.session.get(_STATES) or {}
     if request.GET.get("state") not in states or request.user.is_authenticated:
-        raise _NotSignedIn(_OVER)
+        raise _NotSignedIn(_over())
     if "code" not in request.GET:
         del states[request.GET["state"]]
         request.session[_STATES] = states
@@ -140,8 +154,8 @@ def leave(request: HttpRequest) -> HttpResponseBase:
     """GET /login/provider/leave: to the provider's own end of its session."""
     end = the_provider().end_session_endpoint
     if not end:
-        text = "It offers no address for that: close its session on its own pages."
-        title = f"{_name().capitalize()} keeps its session"
+        text = gettext("It offers no address for that: close its session on its own pages.")
+        title = gettext("{capitalize} keeps its session").format(capitalize=_name().capitalize())
         return _page(request, _Failed(title, text, "", 404))
     fields = {
         "client_id": settings.BIVOUAC_OIDC_CLIENT_ID,
@@ -187,8 +201,8 @@ class _Back(OIDCAuthenticationCallbackView):  # type: ignore[misc] # the library
         """Only the throttle comes here: all other ways to fail are exceptions."""
         raise _NotSignedIn(
             _Failed(
-                "Too many wrong tries",
-                "From your address too many sign-ins failed. Wait a few minutes.",
+                gettext("Too many wrong tries"),
+                gettext("From your address too many sign-ins failed. Wait a few minutes."),
                 "too many wrong tries",
                 429,
             )
@@ -201,7 +215,11 @@ def _tell_of_groups(request: HttpRequest) -> None:
         return
     told: tuple[str, ...] = request.entrance.told  # type: ignore[attr-defined] # by the backend
     named = one_of(told[:_MOST_NAMED], "and") if told else ""
-    said = f"names you in {named}, none of which is a group here" if named else "names no group"
+    said = (
+        gettext("names you in {named}, none of which is a group here").format(named=named)
+        if named
+        else gettext("names no group")
+    )
     messages.warning(request, f"{_name().capitalize()} {said}.")
 
 

@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_noop
 from msgspec.structs import replace
 
 from cluster.operations.errors import OperationRefused
@@ -14,7 +15,9 @@ from dashboard.queries.scheduler import scheduler_page
 from dashboard.viewer import Viewer
 from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSettings
 
-_MOVED_ON = "Nothing was changed: somebody changed the settings since you opened the page."
+_MOVED_ON = gettext_noop(
+    "Nothing was changed: somebody changed the settings since you opened the page."
+)
 _TYPED = "pause"
 
 
@@ -41,12 +44,12 @@ async def change(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         )
     except OperationRefused as refusal:
         note_refusal(request, viewer.caller, refusal)
-        messages.error(request, f"Nothing was changed: {refusal}.")
+        messages.error(request, gettext("Nothing was changed: {refusal}.").format(refusal=refusal))
         return redirect("scheduler")
     if written.updated:
         messages.success(request, told)
     else:
-        messages.error(request, _MOVED_ON)
+        messages.error(request, gettext(_MOVED_ON))
     return redirect("scheduler")
 
 
@@ -57,14 +60,16 @@ def _wanted(
     given = request.POST
     match given.get("act", ""):
         case "pause" if given.get("typed", "").strip() != _TYPED:
-            return None, f"type {_TYPED} to confirm"
+            return None, gettext("type {typed} to confirm").format(typed=_TYPED)
         case "pause":
-            return replace(stored, pause_eval_broker=True), "The scheduler is paused."
+            return replace(stored, pause_eval_broker=True), gettext("The scheduler is paused.")
         case "resume":
-            return replace(stored, pause_eval_broker=False), "The scheduler goes on."
+            return replace(stored, pause_eval_broker=False), gettext("The scheduler goes on.")
         case "algorithm":
             algorithm = given.get("algorithm", "")
-            told = f"Nodes are filled by {algorithm} from the next evaluation on."
+            told = gettext("Nodes are filled by {algorithm} from the next evaluation on.").format(
+                algorithm=algorithm
+            )
             return replace(stored, scheduler_algorithm=algorithm), told
         case "preemption":
             config = PreemptionConfig(
@@ -73,17 +78,25 @@ def _wanted(
                 batch_scheduler_enabled="batch" in given,
                 service_scheduler_enabled="service" in given,
             )
-            told = "Who may move lower priorities aside is changed."
+            told = gettext("Who may move lower priorities aside is changed.")
             return replace(stored, preemption_config=config), told
         case "registration":
             rejects = given.get("reject") == "yes"
-            told = "Jobs are refused until you allow them again." if rejects else "Jobs are taken."
+            told = (
+                gettext("Jobs are refused until you allow them again.")
+                if rejects
+                else gettext("Jobs are taken.")
+            )
             return replace(stored, reject_job_registration=rejects), told
         case "memory":
             allowed = given.get("allow") == "yes"
-            told = f"Memory {'may' if allowed else 'may not'} be oversubscribed from now on."
+            told = (
+                gettext("Memory may be oversubscribed from now on.")
+                if allowed
+                else gettext("Memory may not be oversubscribed from now on.")
+            )
             return replace(stored, memory_oversubscription_enabled=allowed), told
-    return None, "the form names no setting"
+    return None, gettext("the form names no setting")
 
 
 def _index(text: str) -> int:

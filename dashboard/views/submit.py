@@ -12,6 +12,7 @@ import msgspec
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.jobspec.diff import diff_jobs
 from cluster.operations.admission import JobMovedOn
@@ -43,8 +44,8 @@ from scheduler.structs.job import Job, JobSubmission
 
 _TEMPLATE = "dashboard/submit.html"
 _OPENED_EARLIER = (
-    "The job changed since you opened it.",
-    "The plan compares your text with the job as it is now.",
+    gettext_noop("The job changed since you opened it."),
+    gettext_noop("The plan compares your text with the job as it is now."),
 )
 
 
@@ -126,8 +127,12 @@ async def _sent(
         return await _planned(request, viewer, sheet, draft, job)
     if request.POST.get("digest") != sheet.digest:
         notice = (
-            f"Not {'run' if step == 'run' else 'rehearsed'}: the text changed since your plan.",
-            "This is the plan of the new text.",
+            (
+                gettext("Not run: the text changed since your plan.")
+                if step == "run"
+                else gettext("Not rehearsed: the text changed since your plan.")
+            ),
+            gettext("This is the plan of the new text."),
         )
         return await _planned(request, viewer, sheet, draft, job, notice=notice)
     if step == "cancel":
@@ -157,7 +162,8 @@ async def _planned(  # noqa: PLR0913 - what the page shows beside the plan
         return await _refused(request, viewer, sheet, draft, refused)
     http_status = 409 if notice is not None else 200
     if sheet.base and sheet.base != str(plan.job_modify_index):
-        notice = notice or _OPENED_EARLIER
+        strong, rest = _OPENED_EARLIER
+        notice = notice or (gettext(strong), gettext(rest))
         sheet = msgspec.structs.replace(sheet, base=str(plan.job_modify_index))
     extra: dict[str, Any] = {"review": plan, "notice": notice, "http_status": http_status}
     wanted = rehearsal_id or request.POST.get("rehearsal", "")
@@ -181,7 +187,7 @@ async def _rehearsed(
         )
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused, Act("rehearse: register job", "job", job.id))
-        notice = ("Not rehearsed.", f"{str(refused).strip()}.")
+        notice = (gettext("Not rehearsed."), f"{str(refused).strip()}.")
         return await _planned(request, viewer, sheet, draft, job, notice=notice)
     return await _planned(request, viewer, sheet, draft, job, rehearsal_id=asked.id)
 
@@ -194,7 +200,7 @@ async def _canceled(request: HttpRequest, viewer: Viewer) -> None:
         )
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused, Act("cancel rehearsal"))
-        messages.error(request, f"Not canceled: {refused}.")
+        messages.error(request, gettext("Not canceled: {refused}.").format(refused=refused))
 
 
 async def _run(
@@ -231,9 +237,13 @@ def _started(request: HttpRequest, job: Job, written: JobWritten) -> HttpRespons
     for warning in written.warnings:
         messages.warning(request, warning)
     if not written.eval_id:
-        messages.success(request, f"{job.id} is stored. Nothing launches it yet.")
+        messages.success(
+            request, gettext("{job} is stored. Nothing launches it yet.").format(job=job.id)
+        )
         return redirect(job_url(job.key))
-    messages.success(request, f"{job.id} is registered. This is how it is decided.")
+    messages.success(
+        request, gettext("{job} is registered. This is how it is decided.").format(job=job.id)
+    )
     return redirect(f"/evaluations/{written.eval_id}/")
 
 

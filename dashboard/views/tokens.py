@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.agent.joining import join_command
 from cluster.operations.acl_roles import delete_role, put_role
@@ -119,7 +120,9 @@ async def save_role(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     except OperationRefused as refused:
         more = {"problem": _told(refused), "typed": role, "http_status": 400}
         return await _again(request, viewer, "dashboard/roles.html", roles_page, more)
-    messages.success(request, f"The role {role.name} is saved. It counts from now on.")
+    messages.success(
+        request, gettext("The role {role} is saved. It counts from now on.").format(role=role.name)
+    )
     return redirect("/access/roles/")
 
 
@@ -129,7 +132,7 @@ async def remove_role(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     role_id = request.POST.get("id", "")
     delete = partial(delete_role, by=viewer.caller, now=viewer.now)
     return await _done(
-        request, delete, role_id, back="/access/roles/", told="The role is deleted."
+        request, delete, role_id, back="/access/roles/", told=gettext("The role is deleted.")
     )
 
 
@@ -145,7 +148,7 @@ async def make_join(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     name = request.POST.get("name", "").strip()[:_LONGEST_NAME]
     uses, seconds = request.POST.get("uses", "").strip(), _number(request.POST.get("ends", ""))
     if not name or (uses and not 0 < _number(uses) <= _MOST_USES):
-        told = "Say what it is for, and a number of uses above 0 or none."
+        told = gettext("Say what it is for, and a number of uses above 0 or none.")
         more = {"problem": told, "typed": request.POST, "http_status": 400}
         return await _again(request, viewer, "dashboard/join_tokens.html", joins_page, more)
     secret = new_join_token()
@@ -171,9 +174,9 @@ async def revoke_join(request: HttpRequest, _viewer: Viewer) -> HttpResponseBase
     token_id = request.POST.get("token", "")
     if await the_store().acall(partial(revoke_join_token, token_id)):
         note_act(request, "revoke join token", "join token", token_id)
-        messages.success(request, "The join token is taken back. Nodes that joined stay.")
+        messages.success(request, gettext("The join token is taken back. Nodes that joined stay."))
     else:
-        messages.error(request, "Nothing was changed: there is no such join token.")
+        messages.error(request, gettext("Nothing was changed: there is no such join token."))
     return redirect("/access/join-tokens/")
 
 
@@ -183,9 +186,11 @@ async def _done(
     try:
         await the_store().awrite_call(operation, *args)
     except OperationRefused as refused:
-        messages.error(request, f"Nothing was changed: {_told(refused)}")
+        messages.error(request, gettext("Nothing was changed: {told}").format(told=_told(refused)))
     else:
-        messages.success(request, told or "The token is taken back. It opens nothing any more.")
+        messages.success(
+            request, told or gettext("The token is taken back. It opens nothing any more.")
+        )
     return redirect(back)
 
 

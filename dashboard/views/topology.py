@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.page import page, shown
 from dashboard.queries.topology import topology_page
-from dashboard.topology import TopologyView
+from dashboard.topology_view import TopologyView
 from dashboard.viewer import Viewer
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 from django.http import QueryDict
+from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 
@@ -40,7 +41,7 @@ def sent_rows(form: QueryDict) -> list[ItemRow]:
     """The rows as they were typed. Raises OperationRefused for a form without its values."""
     columns = [form.getlist(name) for name in ("was", "item", "deed", "item_value")]
     if len({len(column) for column in columns}) != 1:
-        raise OperationRefused("the form came without its values; open it again")
+        raise OperationRefused(gettext("the form came without its values; open it again"))
     return [
         # Browsers send the lines of a form with CRLF.
         ItemRow(was=was, key=key.strip(), deed=deed, value=value.replace("\r\n", "\n"))
@@ -61,11 +62,19 @@ def items_asked(
         # What was typed counts, whatever the choice beside it says.
         is_kept = row.deed == KEEP and not row.value
         if not key:
-            problems.append(f"Row {number} has a value and no key.")
+            problems.append(gettext("Row {number} has a value and no key.").format(number=number))
         elif key in items:
-            problems.append(f"Row {number}: the key {key} is there twice.")
+            problems.append(
+                gettext("Row {number}: the key {key} is there twice.").format(
+                    number=number, key=key
+                )
+            )
         elif is_kept and row.was not in stored:
-            problems.append(f"Row {number}: there is no value of {row.was} to keep.")
+            problems.append(
+                gettext("Row {number}: there is no value of {was} to keep.").format(
+                    number=number, was=row.was
+                )
+            )
         else:
             items[key] = stored[row.was] if is_kept else row.value
     return items, problems

@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.audit import note_done
 from cluster.operations.errors import OperationRefused
@@ -33,7 +34,7 @@ from dashboard.views.variable_form import EMPTY_ROWS, ItemRow, items_asked, rows
 from scheduler.structs.variable import SealedVariable
 
 _FORM = "dashboard/variable_form.html"
-_LOCKED = "It is locked: until its holder lets go of it, only they change it."
+_LOCKED = gettext_noop("It is locked: until its holder lets go of it, only they change it.")
 
 
 @page
@@ -68,10 +69,10 @@ async def show(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         )
     except OperationRefused as refused:
         note_refusal(request, viewer.caller, refused, act)
-        messages.error(request, f"Nothing is shown: {refused}.")
+        messages.error(request, gettext("Nothing is shown: {refused}.").format(refused=refused))
         return redirect("/variables/")
     if found is None or key not in (found.items or {}):
-        messages.error(request, "Nothing is shown: there is no such value any more.")
+        messages.error(request, gettext("Nothing is shown: there is no such value any more."))
         return redirect("/variables/" if found is None else url_of(namespace, path))
     note_done(the_store(), person_of(request, request.user), act, at=viewer.now)
     query = partial(variable_page, namespace=namespace, path=path, key=key)
@@ -86,7 +87,9 @@ async def delete(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         return redirect("/variables/")
     here = url_of(namespace, path)
     if request.POST.get("typed", "").strip() != path:
-        messages.error(request, f"Nothing was deleted: type {path} to confirm.")
+        messages.error(
+            request, gettext("Nothing was deleted: type {path} to confirm.").format(path=path)
+        )
         return redirect(here)
     try:
         await the_store().awrite_call(
@@ -95,9 +98,12 @@ async def delete(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     except OperationRefused as refused:
         act = Act("delete variable", "variable", f"{namespace}/{path}", namespace)
         note_refusal(request, viewer.caller, refused, act)
-        messages.error(request, f"Nothing was deleted. {_told(refused)}")
+        messages.error(request, gettext("Nothing was deleted. {told}").format(told=_told(refused)))
         return redirect(here)
-    messages.success(request, f"The variable {path} is deleted. Nothing reads it any more.")
+    messages.success(
+        request,
+        gettext("The variable {path} is deleted. Nothing reads it any more.").format(path=path),
+    )
     return redirect("/variables/")
 
 
@@ -147,11 +153,15 @@ async def _saved(
         act = Act("write variable", "variable", "/".join(place), place[0])
         note_refusal(request, viewer.caller, refused, act)
         is_new = isinstance(refused, NotAsExpected) and not path
-        told = f"There is a variable {place[1]} already." if is_new else _told(refused)
+        told = (
+            gettext("There is a variable {place} already.").format(place=place[1])
+            if is_new
+            else _told(refused)
+        )
         return await _again(request, viewer, path, rows, [told], status=refused.status)
     if problems:
         return await _again(request, viewer, path, rows, problems, status=400)
-    messages.success(request, f"The variable {place[1]} is saved.")
+    messages.success(request, gettext("The variable {place} is saved.").format(place=place[1]))
     return redirect(url_of(*place) if _may_look(viewer, place) else "/variables/")
 
 
@@ -237,12 +247,14 @@ def _may_look(viewer: Viewer, place: tuple[str, str]) -> bool:
 def _told(refused: OperationRefused) -> str:
     """Why nothing was changed, in a sentence."""
     if isinstance(refused, Locked):
-        return _LOCKED
+        return gettext(_LOCKED)
     if isinstance(refused, NotAsExpected):
         if not refused.found.variable.create_index:
-            return "It was deleted since you opened it."
+            return gettext("It was deleted since you opened it.")
         at = refused.found.variable.modify_index
-        return f"Somebody changed it since you opened it, at index {at}. Open it again."
+        return gettext(
+            "Somebody changed it since you opened it, at index {at}. Open it again."
+        ).format(at=at)
     text = str(refused)
     return f"{text[:1].upper()}{text[1:]}."
 

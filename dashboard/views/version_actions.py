@@ -6,6 +6,7 @@ In: forms. Out: operations, and the page that shows what came of them.
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.operations.job_versions import (
@@ -43,7 +44,7 @@ async def revert(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
         if version is None or prior is None:
-            raise OperationRefused("the form names no version")
+            raise OperationRefused(gettext("the form names no version"))
         written = await the_store().awrite_call(
             revert_job,
             job.key,
@@ -55,7 +56,12 @@ async def revert(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         )
     except OperationRefused as refusal:
         return refused(request, viewer, job, refusal, tab=_TAB)
-    messages.success(request, f"{job.id} goes back to what version {version} asked for.")
+    messages.success(
+        request,
+        gettext("{job} goes back to what version {version} asked for.").format(
+            job=job.id, version=version
+        ),
+    )
     if written.eval_id:
         return redirect(f"/evaluations/{written.eval_id}/")
     return redirect(job_url(job.key, tab=_TAB))
@@ -71,14 +77,23 @@ async def mark_stable(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     stable = request.POST.get("stable") != "no"
     try:
         if version is None:
-            raise OperationRefused("the form names no version")
+            raise OperationRefused(gettext("the form names no version"))
         await the_store().awrite_call(
             mark_job_stable, job.key, version, stable=stable, by=viewer.caller, now=viewer.now
         )
     except OperationRefused as refusal:
         return refused(request, viewer, job, refusal, tab=_TAB)
-    told = "stable: rollouts that fail may go back to it" if stable else "not stable any more"
-    messages.success(request, f"Version {version} of {job.id} is {told}.")
+    told = (
+        gettext("stable: rollouts that fail may go back to it")
+        if stable
+        else gettext("not stable any more")
+    )
+    messages.success(
+        request,
+        gettext("Version {version} of {job} is {told}.").format(
+            version=version, job=job.id, told=told
+        ),
+    )
     return redirect(job_url(job.key, tab=_TAB))
 
 
@@ -93,7 +108,7 @@ async def tag(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     name = typed["name"].strip()
     try:
         if version is None:
-            raise OperationRefused("the form names no version")
+            raise OperationRefused(gettext("the form names no version"))
         await the_store().awrite_call(
             tag_version,
             job.key,
@@ -107,7 +122,12 @@ async def tag(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         note_refusal(request, viewer.caller, refusal)
         told = {**typed, "error": reason_of(refusal)}
         return await typed_again(request, viewer, job, JobWish(tab=_TAB, tag_form=told))
-    messages.success(request, f"Version {version} of {job.id} is {name}, and is kept.")
+    messages.success(
+        request,
+        gettext("Version {version} of {job} is {name}, and is kept.").format(
+            version=version, job=job.id, name=name
+        ),
+    )
     return redirect(job_url(job.key, tab=_TAB))
 
 
@@ -125,6 +145,9 @@ async def untag(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     except OperationRefused as refusal:
         return refused(request, viewer, job, refusal, tab=_TAB)
     messages.success(
-        request, f"Version {found.version} of {job.id} has no tag: it goes like the others."
+        request,
+        gettext("Version {version} of {job} has no tag: it goes like the others.").format(
+            version=found.version, job=job.id
+        ),
     )
     return redirect(job_url(job.key, tab=_TAB))

@@ -10,6 +10,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.operations.volume_calls import Present, make_volume, remove_volume
@@ -66,7 +67,9 @@ async def delete(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     namespace, volume_id, name, typed = (request.POST.get(each, "").strip() for each in names)
     here = f"/volumes/{namespace}/{volume_id}/" if namespace and volume_id else "/volumes/"
     if not name or typed != name:
-        messages.error(request, f"Nothing was deleted: type {name} to confirm.")
+        messages.error(
+            request, gettext("Nothing was deleted: type {name} to confirm.").format(name=name)
+        )
         return redirect(here)
     try:
         await remove_volume(
@@ -79,9 +82,11 @@ async def delete(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     except OperationRefused as refused:
         act = Act("delete host volume", "host volume", volume_id, namespace, name)
         note_refusal(request, viewer.caller, refused, act)
-        messages.error(request, f"Nothing was deleted. {_sentence(refused)}")
+        messages.error(
+            request, gettext("Nothing was deleted. {sentence}").format(sentence=_sentence(refused))
+        )
         return redirect(here)
-    messages.success(request, f"The volume {name} is deleted.")
+    messages.success(request, gettext("The volume {name} is deleted.").format(name=name))
     return redirect("/volumes/")
 
 
@@ -116,7 +121,7 @@ async def _made(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
             return {**context, **told}
 
         return await shown(request, viewer, _FORM, form)
-    messages.success(request, f"The volume {made.name} is made.")
+    messages.success(request, gettext("The volume {made} is made.").format(made=made.name))
     return redirect(url_of(made))
 
 
@@ -140,7 +145,11 @@ def _size(word: str, text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit() and int(text) < _MOST_MIB):
-        raise OperationRefused(f"the {word} size must be a whole number of MiB, not {text[:32]!r}")
+        raise OperationRefused(
+            gettext("the {word} size must be a whole number of MiB, not {text!r}").format(
+                word=word, text=text[:32]
+            )
+        )
     return int(text) * _MIB
 
 

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.store.access import the_store
@@ -89,7 +90,7 @@ async def ask(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         )
     except OperationRefused as refusal:
         note_refusal(request, viewer.caller, refusal)
-        messages.error(request, f"Not rehearsed: {refusal}")
+        messages.error(request, gettext("Not rehearsed: {refusal}").format(refusal=refusal))
         return redirect(reverse("what-if", query=kept))
     return redirect(reverse("rehearsal", args=[asked.id], query=kept))
 
@@ -104,9 +105,9 @@ async def cancel(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> Htt
     except OperationRefused as refusal:
         act = Act("cancel rehearsal", "rehearsal", rehearsal_id)
         note_refusal(request, viewer.caller, refusal, act)
-        messages.error(request, f"Not canceled: {refusal}.")
+        messages.error(request, gettext("Not canceled: {refusal}.").format(refusal=refusal))
     else:
-        messages.success(request, "The rehearsal is canceled.")
+        messages.success(request, gettext("The rehearsal is canceled."))
     back = request.POST.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
     return redirect(back if is_ours else reverse("rehearsal", args=[rehearsal_id]))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dashboard.outcomes import TRIGGER_WORDS, outcome_of, short_outcome, told_of, why_waiting
+from dashboard.outcomes import outcome_of, short_outcome, told_of, why_waiting
+from dashboard.work_words import TRIGGER_WORDS
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Step
 from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations

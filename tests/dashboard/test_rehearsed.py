@@ -12,7 +12,8 @@ from cluster.rehearsal.result import (
     WaitReason,
 )
 from cluster.rehearsal.scenario_form import read_scenario
-from dashboard.rehearsed import allocation_lines, change_told, group_lines, notes, sentence
+from dashboard.rehearsed import allocation_lines, group_lines, notes, sentence
+from dashboard.rehearsed_changes import change_told
 from dashboard.wording import NONE
 
 S = 1_000_000_000

@@ -11,7 +11,7 @@ from dashboard.queries.evaluations import evaluation_tabs
 from dashboard.queries.list_kinds import KINDS
 from dashboard.script_texts import TEXTS
 from dashboard.stories.names import KINDS as STORY_KINDS
-from dashboard.table_texts import TABLE_TEXTS
+from dashboard.table_texts import COUNTED_TEXTS, NAV_TEXTS, TABLE_TEXTS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
@@ -89,8 +89,35 @@ def test_every_word_of_a_table_is_marked_and_no_other():
     assert words == set(TABLE_TEXTS)
 
 
+def test_every_word_that_a_template_counts_is_marked_and_no_other():
+    words = {
+        word for path in TEMPLATES for word in re.findall(r'counted:"([^"]*)"', path.read_text())
+    }
+    forms = {(one, many or f"{one}s") for one, _, many in (word.partition(",") for word in words)}
+    assert {(f"{{count}} {one}", f"{{count}} {many}") for one, many in forms} == set(COUNTED_TEXTS)
+
+
+def test_every_word_of_the_navigation_is_marked_and_no_other():
+    source = (ROOT / "templates/dashboard/partials/_nav.html").read_text()
+    assert set(re.findall(r'nav_link "[^"]*" "[^"]*" "([^"]*)"', source)) == set(NAV_TEXTS)
+
+
+def handed_on(source):
+    """Sentences that a tag is given without a mark around them."""
+    for tag in re.findall(r"\{%\s*(?:with|include|empty|meter|notice)\b[^%]*%\}", source):
+        texts = re.findall(r'(_\()?"([^"]*)"', tag)
+        yield from (text for mark, text in texts if not mark and re.search(r"[a-z] [a-z]", text))
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_every_sentence_that_a_tag_is_given_is_marked(path):
+    assert list(handed_on(path.read_text())) == []
+
+
 def test_a_text_that_is_not_marked_is_found():
     source = """{% if a %}<p title="Where it is">{% translate "Kept" %} {{ name }} lost</p>
       {% endif %}<code>job run</code><option>binpack</option>
       {% blocktranslate %}Gone{% endblocktranslate %}"""
     assert unmarked(source) == ["Where it is", "lost"]
+    told = """{% with a="not so" b=_("but so") %}{% meter 1 2 "a share" %}"""
+    assert list(handed_on(told)) == ["not so", "a share"]

@@ -6,7 +6,8 @@ import pytest
 
 from cluster.store.ports import NodePlace, NodeSum
 from dashboard.graphs.racks import rack_html
-from dashboard.topology import MappedNodes, TopologyView, map_of, rack_label
+from dashboard.topology import MappedNodes, map_of, rack_label
+from dashboard.topology_view import TopologyView
 
 READY = NodePlace(
     id="n1", name="a-1", datacenter="dc1", pool="default", node_class="compute", status="ready",

@@ -45,8 +45,8 @@ def test_ages_look_back_and_ahead():
 def test_numbers_are_grouped_by_narrow_spaces():
     assert wording.number(48396) == "48\u202f396"
     assert wording.number(-1204) == "\N{MINUS SIGN}1\u202f204"
-    assert wording.count_of(1, "node") == "1 node"
-    assert wording.count_of(0, "entry", "entries") == "0 entries"
+    assert wording.count_of(1, "{count} node", "{count} nodes") == "1 node"
+    assert wording.count_of(0, "{count} entry", "{count} entries") == "0 entries"
 
 
 def test_instants_are_written_in_utc():

@@ -98,6 +98,7 @@ async def test_a_terminal_runs_the_typed_words(shell, staff):
     assert (await socket.connect())[0]
     assert await socket.receive_json_from(5) == {"stdout": {"data": "JCA="}}
     told = {"AllocID": ALLOC, "Task": "main", "Command": ["sh", "-c", "echo x"], "Tty": True}
+    told["TellsBegin"] = True
     assert shell.asked == told
     await socket.disconnect()
     await asyncio.wait_for(shell.ended.wait(), 5)

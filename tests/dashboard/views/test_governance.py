@@ -89,8 +89,8 @@ def test_a_namespace_tells_its_share_and_who_holds_it(browser, governed):
 
 def test_a_quota_tells_its_limits_and_the_namespaces_that_share_them(browser, governed):
     answer = browser.get("/quotas/small/")
-    assert [line.namespace.name for line in answer.context["spaces"]] == ["other", "team"]
-    together = sum(line.use.cpu for line in answer.context["spaces"])
+    assert [line.namespace.name for line in answer.context["sharers"]] == ["other", "team"]
+    together = sum(line.use.cpu for line in answer.context["sharers"])
     assert answer.context["shares"][0].used == together > 0
 
 

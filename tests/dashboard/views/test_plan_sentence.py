@@ -9,7 +9,9 @@ from cluster.jobspec.diff_structs import JobDiff
 from cluster.jobspec.parse import parse_job, parse_text
 from cluster.operations.job_plan import PlannedJob
 from cluster.operations.jobs import JobRegistration, register_job
-from dashboard.queries.submission import _group_change, _sentence, _sentence_of_child, review
+from dashboard.queries.submission import _group_change, review
+from dashboard.queries.submission_words import sentence as sentence_of
+from dashboard.queries.submission_words import sentence_of_child
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
@@ -121,7 +123,7 @@ def plan(updates):
 def sentence(updates):
     found = plan(updates)
     group = _group_change("service", "web", updates, found, {})
-    return " ".join(_sentence(found, (group,), group.unplaced))
+    return " ".join(sentence_of(found, (group,), group.unplaced))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def sentence(updates):
     ],
 )
 def test_a_job_that_runs_as_its_children_is_not_said_to_start(kind, unplaced, told):
-    assert _sentence_of_child(make_job(**kind), 2, unplaced) == told
+    assert sentence_of_child(make_job(**kind), 2, unplaced) == told
 
 
 def test_what_goes_with_lost_nodes_is_not_nothing() -> None:

@@ -6,7 +6,8 @@ from cluster.operations.namespaces import put_namespace
 from dashboard.faces import place_of
 from dashboard.panels import feed_for
 from dashboard.subscription import Subscription
-from dashboard.topology import TopologyView, rack_keys
+from dashboard.topology import rack_keys
+from dashboard.topology_view import TopologyView
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.writes.jobs import write_job
