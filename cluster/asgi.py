@@ -25,8 +25,8 @@ from cluster.api.urls import urlpatterns
 from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
 from cluster.operations.agent_calls import LINKS
 from cluster.route_index import RouteIndex
+from cluster.runtime.calm_collector import WEB_YOUNG, calm_collector
 from cluster.runtime.clock import RandomIDs, SystemClock
-from cluster.runtime.free_memory import begin_trimming
 from cluster.runtime.frozen_record import FrozenRecord, Pulse, ask_database
 from cluster.runtime.health_watch import HealthWatch
 from cluster.runtime.rehearsal_desk import RehearsalDesk
@@ -37,12 +37,18 @@ from cluster.store.access import the_store
 from dashboard import wiring
 
 show_hints = wiring.follow(the_store(), SystemClock())
-begin_trimming()
 SignOfLife(HealthWatch(settings.BIVOUAC_REDIS_URL)).begin_with_server()
 RehearsalDesk().begin_with_server()
 once_serving(ChannelRelay(settings.BIVOUAC_REDIS_URL, LINKS, RandomIDs()).begin)
-# Whoever opens the first page does not wait for what only pages need.
-once_serving(Thread(target=wiring.warm_up, name="warm-up", daemon=True).start)
+
+
+def _settle() -> None:
+    """Load what only pages need, so that the first one does not wait; all that stays is there."""
+    wiring.warm_up()
+    calm_collector(young=WEB_YOUNG)
+
+
+once_serving(Thread(target=_settle, name="warm-up", daemon=True).start)
 
 pages: Any = get_asgi_application()
 programs: Any = LeanHandler(answer_fault, RouteIndex("/v1/", urlpatterns))

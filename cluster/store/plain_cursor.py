@@ -6,8 +6,9 @@ In: a connection. Out: its cursor, with `%s` for every value and Django's errors
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from sqlite3 import Error
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -18,12 +19,11 @@ _KEPT = 1024
 class PlainCursor:
     """SQLite's own cursor; statements must hold no other `%` than those of `%s`."""
 
+    __slots__ = ("_cursor", "_errors")
+
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._errors = connection.wrap_database_errors
         self._cursor = connection.connection.cursor()
-        self.fetchone = self._errors(self._cursor.fetchone)
-        self.fetchall = self._errors(self._cursor.fetchall)
-        self.fetchmany = self._errors(self._cursor.fetchmany)
 
     def __enter__(self) -> Self:
         return self
@@ -46,19 +46,54 @@ class PlainCursor:
         """Rows that a statement changed."""
         return int(self._cursor.rowcount)
 
+    # A block around each call, entered for its errors alone, would cost as much as the call.
+
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> None:
         """Run one statement."""
-        with self._errors:
+        try:
             self._cursor.execute(_with_marks(statement), parameters)
+        except Error as error:
+            self._tell_as_django(error)
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row."""
-        with self._errors:
+        try:
             self._cursor.executemany(_with_marks(statement), rows)
+        except Error as error:
+            self._tell_as_django(error)
+
+    def fetchone(self) -> Any:
+        """The next row; None where there is none."""
+        try:
+            return self._cursor.fetchone()
+        except Error as error:
+            self._tell_as_django(error)
+
+    def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+        try:
+            rows: list[Any] = self._cursor.fetchall()
+        except Error as error:
+            self._tell_as_django(error)
+        return rows
+
+    def fetchmany(self, size: int) -> list[Any]:
+        """The next rows, so many at most."""
+        try:
+            rows: list[Any] = self._cursor.fetchmany(size)
+        except Error as error:
+            self._tell_as_django(error)
+        return rows
 
     def close(self) -> None:
         """Let go of what was not read."""
         self._cursor.close()
+
+    def _tell_as_django(self, error: Error) -> NoReturn:
+        """Raise Django's error for one of SQLite."""
+        with self._errors:
+            raise error
+        raise AssertionError("the block above raises")
 
 
 def plain_cursor(connection: BaseDatabaseWrapper) -> Any:

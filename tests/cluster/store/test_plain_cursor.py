@@ -29,6 +29,22 @@ def test_its_errors_are_djangos(sqlite_store):
         cursor.execute("SELECT 1 FROM nowhere")
     with pytest.raises(IntegrityError):
         cursor.execute("INSERT INTO listener (name, signs, signed_at) VALUES ('a', NULL, 1)")
+    with pytest.raises(IntegrityError):
+        cursor.executemany("INSERT INTO listener (name, signs) VALUES (%s, %s)", [("a", None)])
+
+
+@pytest.mark.parametrize("fetch", ["fetchone", "fetchall", "fetchmany"])
+def test_so_are_those_that_come_with_a_later_row(sqlite_store, fetch):
+    cursor = plain_cursor(connections[sqlite_store.alias])
+    # The first two rows come, with `execute` already; the third cannot be made.
+    cursor.execute(
+        "SELECT CASE value WHEN 3 THEN json('{') ELSE value END FROM json_each('[1,2,3]')"
+    )
+    arguments = (5,) if fetch == "fetchmany" else ()
+    if fetch == "fetchone":
+        assert cursor.fetchone() == (1,)
+    with pytest.raises(OperationalError, match="malformed JSON"):
+        getattr(cursor, fetch)(*arguments)
 
 
 def test_who_listens_to_statements_hears_them(sqlite_store):
