@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.allowed_skips import SkipWatch
+from tests.mount_sweep import MountSweep
 from tests.patience import wait_longer
 from tests.scenario_rows import report
 from tests.store_fixtures import sqlite_template
@@ -21,6 +22,7 @@ settings.load_profile("any-pace")
 def pytest_configure(config):
     wait_longer()
     config.pluginmanager.register(SkipWatch(config), "allowed-skips")
+    config.pluginmanager.register(MountSweep(config), "mount-sweep")
 
 
 def pytest_collection_finish():

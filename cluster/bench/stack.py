@@ -22,6 +22,7 @@ import httpx
 import psutil
 from django.conf import settings
 
+from cluster.agent.secret_mounts import unmount_below
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.embedded import free_port
 
@@ -85,6 +86,8 @@ class Stack:
     ) -> None:
         self.stop()
         if self._own_dir:
+            # Its agent leaves secrets of tasks mounted, for the next one.
+            unmount_below(self.data_dir)
             shutil.rmtree(self.data_dir, ignore_errors=True)
 
     def start(self, limit_s: float = 180) -> None:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
 from django.conf import settings
 
+from cluster.agent.secret_mounts import unmount_below
 from cluster.bench.stack import Stack
 
 Found = TypeVar("Found")
@@ -222,11 +224,12 @@ def task_process(alloc_id: str) -> psutil.Process:
 
 
 def kill_tasks_below(directory: str) -> None:
-    """Agents leave their tasks running when they stop; a test may not."""
+    """Agents leave their tasks running when they stop, and what they mounted; a test may not."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get("NOMAD_ALLOC_DIR", "").startswith(directory):
                 process.kill()
+    unmount_below(Path(directory))
 
 
 def job(job_id: str, *, count: int = 1, task: dict[str, Any] | None = None, **group: Any) -> Any:

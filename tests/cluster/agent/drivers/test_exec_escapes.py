@@ -15,6 +15,7 @@ from cluster.agent.drivers.driver import StartError
 from cluster.agent.drivers.exec import ExecDriver
 from cluster.agent.process_identity import start_time_of
 from cluster.agent.restarts import Ending
+from cluster.agent.secret_mounts import mounts_below, secret_mounts
 from tests.builders import make_job, make_task
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.drivers.test_exec import (
@@ -181,3 +182,32 @@ async def test_memory_that_runs_away_ends_the_task_alone(driver, directories, ne
     assert endings == [Ending(exit_code=137, signal=9, oom_killed=True, message="OOM Killed")]
     handle = driver[1][0]
     assert driver[0]._runs[handle.task_id].is_alive
+
+
+async def test_secrets_in_memory_are_the_tasks_alone_and_hold_nothing_to_run(
+    driver, directories, tmp_path
+):
+    kept = secret_mounts(tmp_path)
+    assert not kept.why_not, "who may build roots may mount"
+    places = [AllocDirectories(tmp_path, name, kept) for name in ("alloc-8", "alloc-9")]
+    try:
+        for each in places:
+            each.make_shared(["nobody"])
+        mine, theirs = (each.make_task(make_task(), make_job()) for each in places)
+        (theirs.secrets / "key").write_text("hush")
+        script = (
+            "cp /bin/echo /secrets/echo; /secrets/echo ran; umount /secrets;"
+            " mount -o remount,exec /secrets; mv /secrets /elsewhere;"
+            f" cat {theirs.secrets}/key; grep -c ' /secrets tmpfs .*noexec' /proc/mounts;"
+            " echo mine >/secrets/key; stat -c '%a %U' /secrets"
+        )
+        told = await output_of(driver, mine, script)
+        assert "ran" not in told.splitlines()
+        assert "hush" not in told
+        assert told.splitlines()[-2:] == ["1", "700 nobody"]
+        assert (mine.secrets / "key").read_text() == "mine\n"
+        assert mine.secrets.is_mount()
+    finally:
+        for each in places:
+            each.remove()
+    assert mounts_below(tmp_path) == []
