@@ -7,8 +7,9 @@ tasks is the host's business.
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
+from typing import TypeVar
 
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.complaints import COMPLAINTS
@@ -31,6 +32,7 @@ from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeEvent
 
 logger = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
 
 SECOND = 1_000_000_000
 #: Seconds between looks at what is to be reported; what is not urgent waits for each fifth.
@@ -85,6 +87,8 @@ class NodeClient:
         self._reached = Cue()
         self._awaits_more = asyncio.Event()
         self._beat_wanted = Cue()
+        #: The server answers after it did not: what was asked before may wait for ever.
+        self._asked_in_vain = Cue()
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -149,6 +153,8 @@ class NodeClient:
             if ever and answer.index:
                 logger.warning("the server had missed this node's heartbeat")
                 self.came_back()
+            if failures:
+                self._asked_in_vain.give()
             failures = 0
             self._contact(answer)
             if answer.status == "ready":
@@ -199,7 +205,10 @@ class NodeClient:
         index = known = failures = 0
         while True:
             try:
-                pulled = await self.link.pull(index, MAX_WAIT_S, known=known)
+                asked = self.link.pull(index, MAX_WAIT_S, known=known)
+                pulled = await self._unless_in_vain(asked)
+                if pulled is None:
+                    continue
                 complete = await self._take(pulled.allocations)
             except CallFailed as problem:
                 self._complain("pull failed", problem)
@@ -212,6 +221,21 @@ class NodeClient:
                 self.outbox.open()
             else:
                 await asyncio.sleep(self.retry.missing(self.chance()))
+
+    async def _unless_in_vain(self, asked: Coroutine[None, None, Answer]) -> Answer | None:
+        """What the server answers in its own time; None: ask again, for the line was cut.
+
+        A network that is cut for a while tells nobody: an answer that was lost in it is sent
+        again after minutes, or never.
+        """
+        work = asyncio.ensure_future(asked)
+        cut = asyncio.ensure_future(self._asked_in_vain.pause(2 * MAX_WAIT_S))
+        try:
+            await asyncio.wait({work, cut}, return_when=asyncio.FIRST_COMPLETED)
+            return work.result() if work.done() else None
+        finally:
+            work.cancel()
+            cut.cancel()
 
     async def _take(self, wanted: dict[str, int]) -> bool:
         """Bring the host to what the server lists; False when something could not be fetched."""
@@ -245,7 +269,8 @@ class NodeClient:
             self._awaits_more.clear()
             while awaited := self.host.awaited_elsewhere:
                 try:
-                    ended = await self._ended_of(tuple(sorted(awaited)[:MAX_BATCH]))
+                    asked = self._ended_of(tuple(sorted(awaited)[:MAX_BATCH]))
+                    ended = await self._unless_in_vain(asked) or ()
                 except CallFailed as problem:
                     self._complain("waiting for other nodes failed", problem)
                     failures += 1
