@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 _FOREIGN_HOST = "this server has another name: use the one in BIVOUAC_PUBLIC_URL, or its address"
 
+_WITHOUT_BODY = (204, 304)
 _TOO_LARGE = b"http: request body too large"
 
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
@@ -106,6 +107,8 @@ class LeanHandler(ASGIHandler):
         else:
             response = HttpResponse(_FOREIGN_HOST, content_type="text/plain", status=400)
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        if isinstance(response, HttpResponse) and response.status_code not in _WITHOUT_BODY:
+            response.headers.setdefault("Content-Length", str(len(response.content)))
         try:
             await self.send_response(response, send)
         finally:

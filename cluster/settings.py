@@ -283,7 +283,8 @@ LOGGING = {
     },
     "root": {"handlers": ["stderr"], "level": env_text("BIVOUAC_LOG_LEVEL", "INFO").upper()},
     "loggers": {
-        "daphne": {"level": "WARNING"},
+        # What callers do wrong is said to them; else everybody could fill the log.
+        "uvicorn": {"level": "ERROR"},
         "httpx": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
     },

@@ -58,7 +58,7 @@ class SessionDoor:
         if (await receive())["type"] != "websocket.connect":
             return
         await send({"type": "websocket.accept"})
-        socket = SessionSocket(scope, receive, send)
+        socket = SessionSocket(receive, send)
         request = _request_of(scope, self._clock)
         try:
             await self._serve(socket, request)

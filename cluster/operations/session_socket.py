@@ -21,8 +21,6 @@ from scheduler.access.caller import Caller
 #: Of websockets: the caller's mistake, and everything else.
 POLICY, FAULT = 1008, 1011
 NORMAL = 1000
-#: Where a server says how to wait until a slow caller has read: a name in the ASGI scope.
-ROOM = "bivouac.room"
 #: Bytes of one frame of a caller, and frames that wait for the command to take them.
 MOST_BYTES = 256 * 1024
 _WAITING = 16
@@ -50,10 +48,9 @@ class NotUnderstood(OperationRefused):
 class SessionSocket:
     """One accepted websocket."""
 
-    def __init__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
         self._send = send
-        self._room: Callable[[], Awaitable[object]] | None = scope.get(ROOM)
         self._given: asyncio.Queue[bytes] = asyncio.Queue(maxsize=_WAITING)
 
     async def next_text(self) -> str:
@@ -109,8 +106,7 @@ class SessionSocket:
         frames = run_session(order, self._heard(), by=by, now=now)
         async with aclosing(frames) as session:  # type: ignore[type-var] # a generator
             async for frame in session:
-                if self._room is not None:
-                    await self._room()
+                # The server waits until a slow caller has read.
                 await self._send({"type": "websocket.send", "text": frame.decode()})
 
     async def _listen(self) -> None:

@@ -30,6 +30,7 @@ _MODULES = (
     "cluster.runtime.worker_tasks",
     "cluster.runtime.applier_task",
     "cluster.runtime.leader_process",
+    "cluster.runtime.web_server",
     "cluster.urls",
     "dashboard.wiring",
 )

@@ -43,6 +43,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         super().__init__(*args, **kwargs)
         self._outbox: asyncio.Queue[str] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
+        self._dropping: asyncio.Task[None] | None = None
         self._sent = 0
         self._seen = 0
         self._language = known_language("")
@@ -99,21 +100,24 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
 
     def deliver(self, text: str) -> None:
         """Queue a message; a page that has not reported what it saw is dropped to resync."""
+        if self._dropping is not None:
+            return
         if self._outbox.qsize() + self._sent - self._seen > MAX_UNSEEN:
-            while not self._outbox.empty():
-                self._outbox.get_nowait()
-            self._outbox.put_nowait("")
+            # The writer may be waiting for a page that will never read.
+            self._dropping = asyncio.create_task(self._drop(), name="live drop")
             return
         self._outbox.put_nowait(text)
 
     async def _write(self) -> None:
         while True:
             text = await self._outbox.get()
-            if not text:
-                await self.close(TOO_SLOW)
-                return
             self._sent += 1
             await self.send(text_data=text)
+
+    async def _drop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await self.close(TOO_SLOW)
 
     async def end(self, ending: SocketEnd) -> None:
         """What this page was opened on does not hold any more."""
@@ -128,7 +132,8 @@ class ClusterConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         """Leave every group and end the helpers of this socket."""
         DOORKEEPER.forget(self)
         HEALTH.leave(self._show_trouble)
-        own = [task for task in self._tasks if task is not asyncio.current_task()]
+        all_tasks = [*self._tasks, *([self._dropping] if self._dropping else [])]
+        own = [task for task in all_tasks if task is not asyncio.current_task()]
         for task in own:
             task.cancel()
         await HUB.leave(self)

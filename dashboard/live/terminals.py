@@ -39,7 +39,7 @@ async def serve_terminal(scope: Any, receive: Any, send: Any) -> None:
         return
     person = await database_sync_to_async(person_of)(user)
     by = caller_of(user, person, address_of(_request_of(scope)))
-    socket = SessionSocket(scope, receive, send)
+    socket = SessionSocket(receive, send)
     try:
         await _serve(socket, scope, by, entitlement_of(user, scope.get("session"), person))
     except HungUp:

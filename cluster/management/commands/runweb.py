@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cluster.runtime.web_server import serve
+from cluster.runtime.serving import expect_server
 
 
 class Command(BaseCommand):
@@ -23,8 +23,10 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Serve until stopped."""
-        # It begins to give signs of life when it is loaded, on the reactor of the server.
-        from cluster.asgi import application  # noqa: PLC0415 - after the server's reactor
+        expect_server()
+        # Other commands need neither; the application begins to give signs of life once we serve.
+        from cluster.asgi import application  # noqa: PLC0415 - after `expect_server`
+        from cluster.runtime.web_server import serve  # noqa: PLC0415 - see above
 
         if not serve(application, options["host"], options["port"]):
             raise CommandError(f"Cannot listen on {options['host']}:{options['port']}.")

@@ -1,13 +1,12 @@
 """The sign of life of a web process: a row that counts up while its loop and its writer go on."""
 
 import asyncio
-import sys
-from types import SimpleNamespace
 
 import pytest
 from django.db import connections
 
 from cluster.agent.heartbeats import BEATS
+from cluster.runtime.serving import expect_server, tell_serving
 from cluster.runtime.sign_of_life import SignOfLife
 from cluster.store.beats import read_signs
 from scheduler.state.events import WriteKind
@@ -52,14 +51,17 @@ async def test_one_that_cannot_be_written_does_not_end_it(store, sign, caplog):
 
 
 @pytest.mark.parametrize("is_loading", [True, False])
-async def test_it_begins_with_the_server_that_is_loading_it(monkeypatch, sign, is_loading):
-    calls = []
-    reactor = SimpleNamespace(callLater=lambda *call: calls.append(call))
-    monkeypatch.delitem(sys.modules, "twisted.internet.reactor", raising=False)
+async def test_it_begins_once_the_server_that_is_loading_it_serves(monkeypatch, sign, is_loading):
+    begun = []
+    monkeypatch.setattr(sign, "begin", lambda: begun.append(True))
     if is_loading:
-        monkeypatch.setitem(sys.modules, "twisted.internet.reactor", reactor)
+        expect_server()
     sign.begin_with_server()
-    assert calls == ([(0, sign.begin)] if is_loading else [])
+    await asyncio.sleep(0)
+    assert begun == []
+    tell_serving()
+    await asyncio.sleep(0)
+    assert begun == [True] * is_loading
 
 
 def join(store, node):
