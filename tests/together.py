@@ -12,8 +12,13 @@ from pathlib import Path
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parent.parent
-#: One process reads the sources, or brings a record up to date, once for all of these.
-MADE_ONCE = ("tests/test_tidy.py", "tests/cluster/models/test_tokens_moved.py")
+#: One process reads the sources, the document of the API, or brings a record up to date, once for
+#: all of these.
+MADE_ONCE = (
+    "tests/test_tidy.py",
+    "tests/cluster/api/test_openapi_fuzz.py",
+    "tests/cluster/models/test_tokens_moved.py",
+)
 _TAKES_WORLD = re.compile(r"def \w+\([^)]*\b(world|visitor|page)\b[^)]*\)")
 
 
