@@ -150,7 +150,8 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     #: As the topic and the address call it.
     name: str
     one: str
-    many: str
+    #: So many of them, for `count_of`.
+    counts: tuple[str, str]
     noun: Noun[Any, Any]
     #: Whose changes may change a row.
     topics: frozenset[Topic]

@@ -27,6 +27,7 @@ from dashboard.queries.list_kind import (
 )
 from dashboard.queries.list_wish import ListWish
 from dashboard.stories import names as story_names
+from dashboard.texts import plural
 from dashboard.wording import count_of, number
 from scheduler.state import nouns
 from scheduler.state.events import Topic
@@ -59,7 +60,8 @@ def _job_standing(value: str) -> Mapping[str, str | bool]:
 
 _JOBS = ListKind(
     example="Type == \"batch\" and Priority != 50",
-    name="jobs", one="job", many="jobs", noun=nouns.JOBS,
+    name="jobs", one="job", noun=nouns.JOBS,
+    counts=plural("{count} job", "{count} jobs"),
     topics=frozenset({Topic.JOB, Topic.JOB_SUMMARY, Topic.PERIODIC_LAUNCH}),
     orders={
         "name": ListOrder("Job"),
@@ -131,7 +133,8 @@ def _nodes_told(counts: Mapping[str, int], total: int) -> str:
 
 _NODES = ListKind(
     example="NodeClass == \"big\" and Status == \"ready\"",
-    name="nodes", one="node", many="nodes", noun=nouns.NODES,
+    name="nodes", one="node", noun=nouns.NODES,
+    counts=plural("{count} node", "{count} nodes"),
     topics=frozenset({Topic.NODE, Topic.NODE_USE}),
     orders={
         "name": ListOrder("Node", ("name",)),
@@ -191,7 +194,8 @@ def _evaluations_beside(reader: RecordReader, wish: ListWish, listing: Listing) 
 
 _EVALUATIONS = ListKind(
     example="TriggeredBy == \"node-update\"",
-    name="evaluations", one="evaluation", many="evaluations", noun=nouns.EVALUATIONS,
+    name="evaluations", one="evaluation", noun=nouns.EVALUATIONS,
+    counts=plural("{count} evaluation", "{count} evaluations"),
     topics=frozenset({Topic.EVALUATION, Topic.LIFECYCLE}),
     orders={
         "age": _CREATED,
@@ -257,7 +261,8 @@ def _allocations_beside(reader: RecordReader, wish: ListWish, listing: Listing) 
 
 _ALLOCATIONS = ListKind(
     example="ClientStatus == \"failed\" and JobID contains \"web\"",
-    name="allocations", one="allocation", many="allocations", noun=nouns.ALLOCATIONS,
+    name="allocations", one="allocation", noun=nouns.ALLOCATIONS,
+    counts=plural("{count} allocation", "{count} allocations"),
     # A node may say at any time that it stands somewhere else.
     topics=frozenset({Topic.ALLOCATION, Topic.NODE}),
     orders={
@@ -301,7 +306,8 @@ def _rollout_rows(
 
 _DEPLOYMENTS = ListKind(
     example="JobID == \"web\"",
-    name="deployments", one="ended rollout", many="ended rollouts", noun=nouns.DEPLOYMENTS,
+    name="deployments", one="ended rollout", noun=nouns.DEPLOYMENTS,
+    counts=plural("{count} ended rollout", "{count} ended rollouts"),
     topics=frozenset({Topic.DEPLOYMENT}),
     orders={
         "age": _CREATED,
@@ -338,7 +344,8 @@ def _stories_told(counts: Mapping[str, int], total: int) -> str:
 
 _STORIES = ListKind(
     example="Kind == \"drain\" and Reason contains \"kernel\"",
-    name="stories", one="story", many="stories", noun=STORIES,
+    name="stories", one="story", noun=STORIES,
+    counts=plural("{count} story", "{count} stories"),
     topics=frozenset({Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT, Topic.NODE}),
     orders={
         stories.OWN_ORDER: ListOrder(

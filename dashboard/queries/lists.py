@@ -255,7 +255,7 @@ def read_list(
         total=states.total(),
         sentence=kind.sentence(states, states.total())
         if kind.sentence is not None
-        else f"{count_of(states.total(), kind.one, kind.many)}.",
+        else f"{count_of(states.total(), *kind.counts)}.",
         fitting=None if given is not None or problem is not None else counted.fitting(),
         next_url=wish.changed(after=place_text(place)).address(kind.path) if place else "",
         first_url=wish.changed().address(kind.path) if wish.after else "",
