@@ -233,9 +233,10 @@ def _group_line(
 ) -> RehearsedGroupLine:
     is_hidden = group.job_id == HIDDEN
     waits = group.waits + group.held
+    is_drain = any(node.fate == "drained" for node in result.nodes)
     at_once = (
         gettext("drained {max_parallel} at once").format(max_parallel=number(group.max_parallel))
-        if group.max_parallel and moves
+        if is_drain and group.max_parallel and moves
         else ""
     )
     return RehearsedGroupLine(
@@ -344,6 +345,9 @@ def node_lines(result: Rehearsed) -> list[RehearsedNode]:
 
 
 def _of(some: int, count: int) -> str:
+    """Of how many are wanted; groups of system jobs want no number."""
+    if not count:
+        return number(some)
     return gettext("{some} of {count}").format(some=number(some), count=number(count))
 
 

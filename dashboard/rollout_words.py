@@ -57,13 +57,25 @@ def where_told(progress: RolloutProgress, standing: str) -> str:
         told = gettext("no progress: {healthy}").format(healthy=healthy)
     elif standing == "paused":
         told = gettext("paused: {healthy}").format(healthy=healthy)
+    elif unpromoted(progress):
+        told = canaries_told(progress)
     else:
-        told = canaries_told(progress) if unpromoted(progress) else healthy
+        told = _with_placed(progress, healthy)
     if not progress.unhealthy_count:
         return told
     return gettext("{told}, {count} unhealthy").format(
         told=told, count=number(progress.unhealthy_count)
     )
+
+
+def _with_placed(progress: RolloutProgress, healthy: str) -> str:
+    """How many are healthy and, while not all have a node, how many were placed."""
+    placed = sum(group.state.placed_allocs for group in progress.groups)
+    if placed >= progress.wanted_count:
+        return healthy
+    if not placed:
+        return gettext("{healthy}, none placed yet").format(healthy=healthy)
+    return gettext("{healthy}, {count} placed").format(healthy=healthy, count=number(placed))
 
 
 def unpromoted(progress: RolloutProgress) -> bool:

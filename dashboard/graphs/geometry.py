@@ -8,6 +8,9 @@ import msgspec
 
 STADIUM = "stadium"
 CIRCLE = "circle"
+#: Letters of a title that fit in full size: with an id beside it (both counted), in a circle.
+BESIDE_ID = 18
+IN_CIRCLE = 8
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -94,7 +97,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True):
-    """One text in a node; role is title, sub, id, count or count-long."""
+    """One text in a node; role is title, title-long, sub, id, count or count-long."""
 
     role: str
     x: float
@@ -160,10 +163,12 @@ def stadium_lines(
     """The texts of a stadium: title, a line below it, and `right` = (role, text) at its end."""
     (x, y), (width, height) = corner, size
     middle = y + height / 2
-    lines = [Line("title", x + 35, middle - 3 if sub else middle + 4.5, title)]
+    role, text = right
+    is_tight = role == "id" and bool(text) and len(title + text) > BESIDE_ID
+    title_role = "title-long" if is_tight else "title"
+    lines = [Line(title_role, x + 35, middle - 3 if sub else middle + 4.5, title)]
     if sub:
         lines.append(Line("sub", x + 35, middle + 13, sub))
-    role, text = right
     if role == "id" and text:
         lines.append(Line(role, x + width - 16, middle - 3, text))
     elif text:
@@ -176,7 +181,8 @@ def circle_lines(
     x: float, y: float, titles: tuple[str, ...], subs: tuple[str, ...] = ()
 ) -> tuple[Line, ...]:
     """Centred texts of a circle, 15 apart; `subs` below the titles."""
-    roles = (*("title" for _ in titles), *("sub" for _ in subs))
+    named = ("title-long" if len(title) > IN_CIRCLE else "title" for title in titles)
+    roles = (*named, *("sub" for _ in subs))
     first = y + 4 - 15 * (len(roles) - 1) / 2
     return tuple(
         Line(role, x, first + 15 * row, text)

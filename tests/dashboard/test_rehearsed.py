@@ -8,6 +8,7 @@ from cluster.rehearsal.result import (
     Rehearsed,
     RehearsedAllocation,
     RehearsedGroup,
+    RehearsedNode,
     RehearsedOutcome,
     WaitReason,
 )
@@ -61,10 +62,25 @@ def test_a_group_that_waits_says_what_lacks_and_its_bar_is_open_to_the_end():
     moved = RehearsedAllocation(
         job_id="shop", task_group="web", asked_at=0, started_at=10 * S, stopped_at=20 * S
     )
-    (line,) = group_lines(Rehearsed(lasts=100 * S, groups=(group,), allocations=(moved,)))
+    drained = (RehearsedNode(name="one", fate="drained"),)
+    (line,) = group_lines(
+        Rehearsed(lasts=100 * S, groups=(group,), allocations=(moved,), nodes=drained)
+    )
     assert (line.why, line.lowest, line.end) == ("memory: short by 256 MiB on", "2 of 4", "3 of 4")
     assert (line.done, line.at_once) == ("1 wait", "drained 2 at once")
     assert line.bars == (("0.0%", "20.0%", False), ("20.0%", "80.0%", True))
+
+
+def test_what_is_no_drain_says_nothing_of_one_and_a_system_group_wants_no_number():
+    group = RehearsedGroup(
+        job_id="agent", task_group="each", before=19, lowest=18, after=18, max_parallel=1
+    )
+    moved = RehearsedAllocation(job_id="agent", task_group="each", asked_at=0, stopped_at=S)
+    lost = (RehearsedNode(name="one", fate="lost"),)
+    (line,) = group_lines(
+        Rehearsed(lasts=10 * S, groups=(group,), allocations=(moved,), nodes=lost)
+    )
+    assert (line.lowest, line.end, line.at_once) == ("18", "18", "")
 
 
 def test_an_allocation_tells_its_score_and_the_next_best_node():

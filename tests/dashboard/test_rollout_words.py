@@ -48,10 +48,17 @@ PAUSED = rollout(status=DeploymentStatus.PAUSED, web=PLAIN)
 @pytest.mark.parametrize(
     ("progress", "standing", "where"),
     [
-        pytest.param(rollout(web=PLAIN), "running", "1 of 4 healthy", id="running"),
+        pytest.param(rollout(web=PLAIN), "running", "1 of 4 healthy, 2 placed", id="running"),
         pytest.param(
             rollout(web=replace(PLAIN, unhealthy_allocs=1)), "unhealthy",
-            "1 of 4 healthy, 1 unhealthy", id="unhealthy",
+            "1 of 4 healthy, 2 placed, 1 unhealthy", id="unhealthy",
+        ),
+        pytest.param(
+            rollout(web=replace(PLAIN, placed_allocs=0, healthy_allocs=0)), "running",
+            "0 of 4 healthy, none placed yet", id="none-placed",
+        ),
+        pytest.param(
+            rollout(web=replace(PLAIN, placed_allocs=4)), "running", "1 of 4 healthy", id="placed",
         ),
         pytest.param(rollout(web=STUCK), "stuck", "no progress: 1 of 4 healthy", id="stuck"),
         pytest.param(

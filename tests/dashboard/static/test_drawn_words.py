@@ -8,6 +8,8 @@ import pytest
 from django.template import Context, Template
 
 from dashboard.graphs import machine
+from dashboard.graphs.chain import ChainLayout
+from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.lifecycle import EvaluationLife, MadeEvaluation, lifecycle_graph
 from dashboard.graphs.lifecycle_map import lifecycle_map
 from scheduler.structs.evaluation import EvalTrigger, LifecycleStep, Step
@@ -22,7 +24,8 @@ PAGE = Template(
 #: room above and below its letters.
 MEETING = """() => [...document.querySelectorAll("svg.graph")].flatMap((svg, place) => {
   const box = (element) => element.getBoundingClientRect();
-  const texts = ".graph-label, .graph-title, .graph-count, .graph-count-long, .graph-sub";
+  const texts = ".graph-label, .graph-title, .graph-title-long, .graph-count, .graph-count-long,"
+    + " .graph-sub, .graph-id";
   const words = [...svg.querySelectorAll(texts)]
     .filter((element) => element.textContent.trim());
   const steps = [...svg.querySelectorAll(".graph-step circle")];
@@ -101,3 +104,17 @@ def test_numbers_of_the_map_cover_no_word(drawn):
 
 def test_numbers_of_steps_cover_no_word_in_any_life(drawn):
     assert drawn(*(lifecycle_graph(life(seed)) for seed in range(60))) == []
+
+
+def test_the_name_of_a_job_covers_no_id_beside_it(drawn):
+    names = ("web", "demo-canary", "checkout-worker", "sum-of-month", "Backup-Night")
+    layout = ChainLayout("chain-named")
+    layout.update(
+        ChainMember(
+            id=f"{place}e8da84b-6c92-4a8f-92b1-0a2f0e9d8c77", job=name, state="complete",
+            created_at=place, trigger="job-register", outcome="2 placed", event_key=name,
+            event_lines=(name, "registered", "12:41:07"),
+        )
+        for place, name in enumerate(names)
+    )  # fmt: skip
+    assert drawn(layout.graph()) == []
