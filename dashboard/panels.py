@@ -45,6 +45,7 @@ from dashboard.queries import (
     staged_drains,
     stories,
     versions,
+    volumes,
 )
 from dashboard.subscription import Subscription
 from scheduler.state.events import Topic
@@ -311,6 +312,13 @@ FOLLOWED: Mapping[str, Followed] = {
                 _panel("drain-head", "_drain_head.html", drains.drain_panel, *_DRAINED),
                 _panel("board", "_drain_board.html", drains.drain_panel, *_DRAINED),
             ),
+        ),
+    ),
+    "volumes": Followed(
+        Names.LIST,
+        ListFeed,
+        panels=(
+            _panel("volumes-offered", "_volumes_offered.html", volumes.offered_panel, Topic.NODE),
         ),
     ),
     "staged": Followed(

@@ -31,11 +31,11 @@ def somewhere(told: str, *capabilities: str) -> Right:
     )
 
 
-def reads_everywhere(access: Access) -> bool:
+def reads_everywhere(access: Access, capability: str = "read-job") -> bool:
     """Whether no namespace, present or to come, is hidden from the caller."""
     return access.is_management or (
-        "read-job" in access.namespaces.globs.get(EVERY_NAMESPACE, ())
-        and all("read-job" in granted for granted in access.namespaces.sets())
+        capability in access.namespaces.globs.get(EVERY_NAMESPACE, ())
+        and all(capability in granted for granted in access.namespaces.sets())
     )
 
 
@@ -283,6 +283,7 @@ TOPICS: Mapping[str, Right] = {
     "pools": READ_NODES,
     "quotas": READ_QUOTAS,
     "scheduler": READ_OPERATOR,
+    "volumes": LOOK_AT_VOLUMES,
 }
 #: What the admin's actions on nodes ask for, and its pages that stand between.
 ADMIN_ACTIONS: Mapping[str, Right] = {

@@ -13,6 +13,9 @@ TABLE_TEXTS = (
         "A job says what to run, how often, and where it may run. The cluster finds "
         "places for it and keeps it running."
     ),
+    gettext_noop(
+        "A directory of one node, made for the jobs of a namespace and kept until it is deleted."
+    ),
     gettext_noop("A job, or the beginning of an id"),
     gettext_noop(
         "A story begins when something happens: a job is submitted, a node is drained or "
@@ -45,7 +48,10 @@ TABLE_TEXTS = (
     gettext_noop("Kind"),
     gettext_noop("Launch"),
     gettext_noop("Loss"),
+    gettext_noop("Made by"),
+    gettext_noop("Made"),
     gettext_noop("Memory"),
+    gettext_noop("Name or id begins with"),
     gettext_noop("Name"),
     gettext_noop("Namespace"),
     gettext_noop("New job"),
@@ -53,6 +59,7 @@ TABLE_TEXTS = (
     gettext_noop("No job yet"),
     gettext_noop("No node has joined"),
     gettext_noop("No stories yet"),
+    gettext_noop("No volume"),
     gettext_noop("Node"),
     gettext_noop("None has ended yet"),
     gettext_noop("Nothing is placed"),
@@ -72,6 +79,7 @@ TABLE_TEXTS = (
         "A manager gets the command that joins a machine by “Add a node”;"
         " “runfleet”, of a wheel “bivouac fleet”, joins simulated ones."
     ),
+    gettext_noop("Size"),
     gettext_noop("State"),
     gettext_noop("Status"),
     gettext_noop("Stop"),
@@ -83,6 +91,7 @@ TABLE_TEXTS = (
     gettext_noop("Trigger"),
     gettext_noop("Type"),
     gettext_noop("Version"),
+    gettext_noop("Volume"),
     gettext_noop("Wanted"),
     gettext_noop("What happened"),
     gettext_noop("When a job is run and a node has room, its allocations appear here at once."),
@@ -201,11 +210,13 @@ TABLE_TEXTS = (
     gettext_noop("system"),
     gettext_noop("takes work"),
     gettext_noop("to come"),
+    gettext_noop("unavailable"),
     gettext_noop("unblocking"),
     gettext_noop("under way"),
     gettext_noop("unhealthy"),
     gettext_noop("unknown"),
     gettext_noop("update in place"),
+    gettext_noop("volume"),
     gettext_noop("waiting"),
     gettext_noop("waits"),
     gettext_noop("waits for a person"),

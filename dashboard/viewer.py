@@ -54,15 +54,17 @@ class Viewer(msgspec.Struct, frozen=True, kw_only=True):
         return Opens(self.access)
 
 
-def visible_namespaces(reader: RecordReader, access: Access) -> frozenset[str] | None:
+def visible_namespaces(
+    reader: RecordReader, access: Access, capability: str = "read-job"
+) -> frozenset[str] | None:
     """The namespaces whose rows may be shown; None means all, those to come too.
 
     Reads the namespaces once, and nothing for those who see all.
     """
-    if reads_everywhere(access):
+    if reads_everywhere(access, capability):
         return None
     return frozenset(
-        each.name for each in reader.list_all(NAMESPACES) if access.allows(each.name, "read-job")
+        each.name for each in reader.list_all(NAMESPACES) if access.allows(each.name, capability)
     )
 
 

@@ -40,8 +40,17 @@ class HostVolumeRow(ReadOnlyRow):
         db_table = "host_volume"
         verbose_name = "host volume"
         indexes = [
-            models.Index(fields=["namespace", "name"], name="host_volume_of_namespace"),
             models.Index(fields=["node_id"], name="host_volume_of_node"),
+            # What the list is sorted by; the last one holds all that it is counted by.
+            models.Index(fields=["namespace", "name", "id"], name="host_volume_by_name"),
+            models.Index(fields=["state", "namespace", "name", "id"], name="host_volume_by_state"),
+            models.Index(
+                fields=["plugin_id", "namespace", "name", "id"], name="host_volume_by_plugin"
+            ),
+            models.Index(
+                fields=["create_index", "namespace", "name", "id"], name="host_volume_by_creation"
+            ),
+            models.Index(fields=["state", "plugin_id", "namespace"], name="host_volume_counted"),
         ]
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from cluster.operations.filter_expression import Filter
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 
 _COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
     nouns.JOBS: {
@@ -54,6 +55,15 @@ _COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
         "NodePool": "node_pool",
         "SchedulingEligibility": "eligibility",
         "Status": "status",
+    },
+    HOST_VOLUMES: {
+        "ID": "id",
+        "Name": "name",
+        "Namespace": "namespace",
+        "NodeID": "node_id",
+        "NodePool": "node_pool",
+        "PluginID": "plugin_id",
+        "State": "state",
     },
     STORIES: {
         "Actor": "actor",

@@ -20,6 +20,7 @@ from scheduler.state import nouns
 from scheduler.state.noun import Noun, key_cells
 from scheduler.state.scaling_nouns import SCALING_POLICIES
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 
 
 class _Order(NamedTuple):
@@ -49,9 +50,12 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
         _Order(nouns.NODES, ("id",), "id", counted="status"),
         _Order(SCALING_POLICIES, ("id",), "id", ("id",)),
         # The indexes of actor and kind hold the order as well.
+        _Order(HOST_VOLUMES, ("namespace", "name", "id"), "id", counted="state"),
         _Order(STORIES, _CREATION, "id", ("id", "actor", "kind")),
     )
 }
+#: Of which the beginning of a name or of an id may be asked for.
+_NAMED = (nouns.NODES, HOST_VOLUMES)
 #: By which column people know a row.
 _WORDED: dict[Noun[Any, Any], str] = {nouns.JOBS: "job_id", nouns.NODES: "name"}
 _OPEN_STATUSES = ("pending", "blocked")
@@ -250,7 +254,7 @@ def _conditions(
     if listing.prefix:
         conditions.append(_prefixed(reader, order, listing.prefix))
     if listing.named:
-        assert order.noun is nouns.NODES, "only nodes have a name beside their id"
+        assert order.noun in _NAMED, "only these have a name beside their id"
         either = [reader.prefix_condition(column) for column in ("name", "id")]
         text = " OR ".join(either)
         conditions.append((f"({text})", [listing.named] * text.count("%s")))

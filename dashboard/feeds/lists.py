@@ -32,7 +32,7 @@ class ListFeed(Feed):
 
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
-        self._reads_nodes = NODE_READ in subscription.may or subscription.namespaces is None
+        self._reads_nodes = NODE_READ in subscription.may
         self.kind = KINDS[subscription.kind].as_seen(reads_nodes=self._reads_nodes)
         self.wish = self.kind.wish(key_fields(subscription.key))
         self._waits = self._is_due = False

@@ -14,6 +14,7 @@ from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import key_fields, space_of
 from dashboard.queries.story import may_see
 from dashboard.rights import (
+    LOOK,
     NODE_READ,
     QUOTA_READ,
     TOPICS,
@@ -23,6 +24,7 @@ from dashboard.rights import (
     scheduler_actions,
 )
 from dashboard.subscription import Subscription, topic_parts
+from dashboard.viewer import visible_namespaces
 from scheduler.access.access import Access
 from scheduler.structs.identity import JobKey
 
@@ -86,7 +88,7 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     if names in (Names.NODES, Names.NODE):
         return Subscription(kind, key, looker.namespaces, node_actions(looker.access))
     if names is Names.LIST:
-        return _listed(kind, key, looker)
+        return _listed(kind, key, looker, reader)
     if names is Names.GOVERNANCE:
         return _governed(kind, key, looker)
     if names is Names.NAMESPACE:
@@ -103,8 +105,14 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
     )
 
 
-def _listed(kind: str, key: str, looker: Looker) -> Subscription:
+def _listed(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscription:
     """A view of a list: what is told of namespaces besides is of those that may be seen."""
+    capability = KINDS[kind].capability
+    if capability != LOOK.word:
+        # A namespace that one chose for all pages may be one whose volumes are hidden: an empty
+        # list, as on the page.
+        seen = visible_namespaces(reader, looker.access, capability)
+        return Subscription(kind, key, seen, node_actions(looker.access))
     space = space_of(key)
     if space and looker.namespaces is not None and space not in looker.namespaces:
         raise BadTopic(f"namespace {space} is unknown here")

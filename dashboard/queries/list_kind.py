@@ -10,7 +10,6 @@ import msgspec
 
 from cluster.store.ports import Listing, Namespaces, RecordReader
 from dashboard.queries.list_wish import ListWish
-from scheduler.state.events import Topic
 from scheduler.state.noun import Noun
 
 #: Contexts of the row's template, by the rows' keys.
@@ -153,8 +152,10 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     #: So many of them, for `count_of`.
     counts: tuple[str, str]
     noun: Noun[Any, Any]
+    #: What must be granted in a namespace for its rows to be seen.
+    capability: str = "read-job"
     #: Whose changes may change a row.
-    topics: frozenset[Topic]
+    topics: frozenset[str]
     #: By name; the first one is the list's own.
     orders: Mapping[str, ListOrder]
     columns: tuple[ListColumn, ...]
@@ -165,6 +166,8 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     #: Values that every row of the list has one of.
     among: Mapping[str, tuple[str, ...]] = {}
     rows_of: RowsWithin
+    #: The same for those who may not see nodes, where it differs.
+    rows_without_nodes: RowsWithin | None = None
     folding: Folding | None = None
     #: What an address may say besides, without a field of the form.
     flags: tuple[str, ...] = ()
@@ -217,6 +220,7 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
             facets=tuple(facet for facet in self.facets if facet.name not in hidden),
             counted=tuple(column for column in self.counted if column not in columns),
             beside=None,
+            rows_of=self.rows_without_nodes or self.rows_of,
         )
 
     def reads(self, wish: ListWish) -> int:

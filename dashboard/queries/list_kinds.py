@@ -1,4 +1,4 @@
-"""The lists of the pages: jobs, nodes, evaluations, allocations, ended rollouts, stories.
+"""The lists of the pages: jobs, nodes, evaluations, allocations, rollouts, stories, volumes.
 
 In: what their rows are told from. Out: one ListKind each. A further list is a further entry here,
 a topic in `panels` and a page that includes `_list.html`.
@@ -7,13 +7,11 @@ a topic in `panels` and a page that includes `_list.html`.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from django.utils.translation import gettext
 
 from cluster.store.ports import Listing, RecordReader
 from dashboard.graphs.lifecycle import STATE_OF
 from dashboard.queries import allocations, deployments, evaluations, jobs, nodes, stories
-from dashboard.queries.facets import MOST_VALUES
 from dashboard.queries.list_kind import (
     BesideFound,
     Facet,
@@ -26,12 +24,13 @@ from dashboard.queries.list_kind import (
     of_all,
 )
 from dashboard.queries.list_wish import ListWish
+from dashboard.queries.on_nodes import NODE, nodes_beside
+from dashboard.queries.volume_list import VOLUMES
 from dashboard.stories import names as story_names
 from dashboard.texts import plural
 from dashboard.wording import count_of, number
 from scheduler.state import nouns
 from scheduler.state.events import Topic
-from scheduler.state.noun import Noun
 from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
 from scheduler.structs.deployment import Deployment
@@ -239,26 +238,6 @@ def _allocation_rows(
     return {each.id: allocations.list_row(each) for each in found}
 
 
-def _allocations_beside(reader: RecordReader, wish: ListWish, listing: Listing) -> BesideFound:
-    """The nodes that most of them are on, and how many are on any."""
-    noun: Noun[Any, Any] = nouns.ALLOCATIONS
-    counts = reader.facets(noun, ("node_id",), listing, MOST_VALUES + 1)
-    chosen = wish.of("node")
-    ids = [str(node_id) for (node_id,) in counts if node_id]
-    if chosen and chosen not in ids:
-        on_it = msgspec.structs.replace(listing, equals={**listing.equals, "node_id": chosen})
-        counts = {**counts, (chosen,): reader.count(noun, on_it)}
-    every = [*ids[:MOST_VALUES], *([chosen] if chosen else [])]
-    reader.preload(nodes=every)
-    named = {key: node.name for key in every if (node := reader.node(key)) is not None}
-    return BesideFound(
-        {("node", str(key)): count for (key,), count in counts.items() if key}
-        | {("node", ""): reader.count(noun, listing)},
-        words={("node", key): name for key, name in named.items()},
-        further={"node"} if len(ids) > MOST_VALUES else (),
-    )
-
-
 _ALLOCATIONS = ListKind(
     example="ClientStatus == \"failed\" and JobID contains \"web\"",
     name="allocations", one="allocation", noun=nouns.ALLOCATIONS,
@@ -280,11 +259,11 @@ _ALLOCATIONS = ListKind(
                      {each.value: each.value for each in ClientStatus}, is_open=True),
         column_facet("wanted", "Wanted", "desired_status",
                      {each.value: each.value for each in DesiredStatus}), _NAMESPACE,
-        column_facet("node", "Node", "node_id")._replace(is_of_nodes=True, is_beside=True),
+        NODE,
         column_facet("datacenter", "Datacenter")._replace(is_of_nodes=True),
         column_facet("pool", "Pool", "node_pool")._replace(is_of_nodes=True),
     ),
-    beside=_allocations_beside,
+    beside=nodes_beside(nouns.ALLOCATIONS),
     counted=("client_status", "desired_status", "namespace", "datacenter", "node_pool"),
     fields=(
         ListField("job", "Job", lambda text: {"equals": {"job_id": text}}),
@@ -387,7 +366,8 @@ _STORIES = ListKind(
 )  # fmt: skip
 
 KINDS: Mapping[str, ListKind] = {
-    kind.name: kind for kind in (_JOBS, _NODES, _EVALUATIONS, _ALLOCATIONS, _DEPLOYMENTS, _STORIES)
+    kind.name: kind
+    for kind in (_JOBS, _NODES, _EVALUATIONS, _ALLOCATIONS, _DEPLOYMENTS, _STORIES, VOLUMES)
 }
 
 assert {status.value for status in EvalStatus} == _STORED

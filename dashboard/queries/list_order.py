@@ -15,6 +15,7 @@ from dashboard.queries.list_kind import ListKind
 from dashboard.queries.list_wish import ListWish
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
+from scheduler.state.volume_nouns import HOST_VOLUMES
 
 _NUMBERS = frozenset(
     {"create_index", "modify_index", "priority", "cpu_mhz", "memory_mb", "submitted_at"}
@@ -23,6 +24,7 @@ _BY_CREATION = ("create_index", "id")
 _NATURAL: Mapping[Noun[Any, Any], tuple[str, ...]] = {
     nouns.JOBS: ("namespace", "job_id"),
     nouns.NODES: ("id",),
+    HOST_VOLUMES: ("namespace", "name", "id"),
 }
 #: A row, and in which part of the order it stands.
 Placed = tuple[int, Any]

@@ -12,18 +12,18 @@ from django.utils.translation import gettext
 from cluster.operations.host_volumes import volume_named
 from cluster.operations.volume_placing import plugin_attribute
 from cluster.store.ports import RecordReader
-from dashboard.rights import actions_in
+from dashboard.rights import NODE_READ, actions_in
+from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of
 from scheduler.state.nouns import NAMESPACES
-from scheduler.state.volume_nouns import HOST_VOLUMES, VOLUME_CLAIMS
+from scheduler.state.volume_nouns import VOLUME_CLAIMS
 from scheduler.state.writes.volumes import users_of
 from scheduler.structs.host_volume import AccessMode, AttachmentMode, DynamicVolume, VolumeState
 from scheduler.structs.identity import DEFAULT_NAMESPACE
+from scheduler.structs.node import Node
 
 READ, CREATE, DELETE = "host-volume-read", "host-volume-create", "host-volume-delete"
-#: Rows of the list.
-MOST_LISTED = 200
 #: Of more nodes what their configurations offer is not told: every node would have to be read.
 MOST_NODES = 500
 _STATES = {
@@ -52,25 +52,34 @@ class StaticLine(msgspec.Struct, frozen=True, kw_only=True):
     read_only: int
 
 
-def volumes_page(reader: RecordReader, viewer: Viewer, *, named: str = "") -> dict[str, Any]:
-    """The context of the list: volumes whose name, id or node begins so."""
-    listed = sorted(_listed(reader, viewer), key=lambda each: (each.namespace, each.name, each.id))
-    found = [each for each in listed if _is_named(reader, viewer, each, named)]
-    reader.preload(nodes={each.node_id for each in found[:MOST_LISTED]})
-    few_nodes = viewer.access.reads("node") and _has_few_nodes(reader)
-    strong, rest = _told(listed, viewer.chosen)
+def volume_line(volume: DynamicVolume, node: Node | None) -> VolumeLine:
+    """What its row says; `node` where it may be told."""
+    return VolumeLine(
+        volume=volume,
+        url=url_of(volume),
+        tone=_STATES[volume.state],
+        node=(node.name or node.id) if node else "",
+        size=size_text(volume.capacity_bytes),
+    )
+
+
+def offered_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
+    """Of the page of the list: what nodes offer by their configuration."""
+    context = _offered(reader, reads_nodes=viewer.access.reads("node"))
+    return {**context, "crumbs": crumbs(("Volumes", ""))}
+
+
+def offered_panel(reader: RecordReader, subscription: Subscription, _now: int) -> dict[str, Any]:
+    """The same, as nodes are now."""
+    return _offered(reader, reads_nodes=NODE_READ in subscription.may)
+
+
+def _offered(reader: RecordReader, *, reads_nodes: bool) -> dict[str, Any]:
+    is_told = reads_nodes and _has_few_nodes(reader)
     return {
-        "lines": [_line(reader, viewer, each) for each in found[:MOST_LISTED]],
-        "found": len(found),
-        "left_out": max(len(found) - MOST_LISTED, 0),
-        "there": len(listed),
-        "named": named,
-        "statics": _statics(reader) if few_nodes else [],
-        "has_many_nodes": viewer.access.reads("node") and not few_nodes,
+        "statics": _statics(reader) if is_told else [],
+        "has_many_nodes": reads_nodes and not is_told,
         "most_nodes": MOST_NODES,
-        "strong": strong,
-        "rest": rest,
-        "crumbs": crumbs(("Volumes", "")),
     }
 
 
@@ -84,10 +93,11 @@ def volume_page(
     if volume is None:
         raise Absent
     sees_work = viewer.access.allows(namespace, "read-job")
+    sees_nodes = viewer.access.reads("node")
     users = list(users_of(reader, volume))
     return {
         "volume": volume,
-        "line": _line(reader, viewer, volume),
+        "line": volume_line(volume, reader.node(volume.node_id) if sees_nodes else None),
         "users": users if sees_work else [],
         "user_count": len(users),
         "claims": reader.list_by(VOLUME_CLAIMS, "volume", volume.id) if sees_work else [],
@@ -123,33 +133,6 @@ def size_text(size: int) -> str:
         if size >= factor:
             return f"{size / factor:.1f} {unit}"
     return count_of(size, "{count} byte", "{count} bytes")
-
-
-def _listed(reader: RecordReader, viewer: Viewer) -> list[DynamicVolume]:
-    wanted = (
-        reader.list_by(HOST_VOLUMES, "namespace", viewer.chosen)
-        if viewer.chosen
-        else reader.list_all(HOST_VOLUMES)
-    )
-    return [each for each in wanted if viewer.access.allows(each.namespace, READ)]
-
-
-def _line(reader: RecordReader, viewer: Viewer, volume: DynamicVolume) -> VolumeLine:
-    node = reader.node(volume.node_id) if viewer.access.reads("node") else None
-    return VolumeLine(
-        volume=volume,
-        url=url_of(volume),
-        tone=_STATES[volume.state],
-        node=(node.name or node.id) if node else "",
-        size=size_text(volume.capacity_bytes),
-    )
-
-
-def _is_named(reader: RecordReader, viewer: Viewer, volume: DynamicVolume, beginning: str) -> bool:
-    if not beginning or volume.name.startswith(beginning) or volume.id.startswith(beginning):
-        return True
-    node = reader.node(volume.node_id) if viewer.access.reads("node") else None
-    return node is not None and node.name.startswith(beginning)
 
 
 def _has_few_nodes(reader: RecordReader) -> bool:
@@ -189,28 +172,3 @@ def _why(volume: DynamicVolume) -> str:
     if volume.state is VolumeState.PENDING:
         return gettext("Its node has not told of it yet: groups that ask for it wait.")
     return gettext("Its node is down, gone, or no longer has it: groups that ask for it wait.")
-
-
-def _told(listed: list[DynamicVolume], chosen: str) -> tuple[str, str]:
-    """The strong clause, and the rest."""
-    if not listed:
-        return gettext("No volume that you may look at."), ""
-    spaces = len({each.namespace for each in listed})
-    strong = count_of(len(listed), "{count} volume", "{count} volumes")
-    strong += (
-        gettext(" in {chosen}.").format(chosen=chosen)
-        if chosen
-        else gettext(" in {namespace}.").format(
-            namespace=count_of(spaces, "{count} namespace", "{count} namespaces")
-        )
-    )
-    waiting = [each for each in listed if each.state is not VolumeState.READY]
-    if not waiting:
-        return strong, gettext("Every one is ready.")
-    lost = sum(each.state is VolumeState.UNAVAILABLE for each in waiting)
-    pending = len(waiting) - lost
-    told = [
-        gettext("{pending} pending").format(pending=pending) if pending else "",
-        gettext("{lost} unavailable").format(lost=lost) if lost else "",
-    ]
-    return strong, f"{', '.join(filter(None, told))}."

@@ -14,8 +14,10 @@ from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import NAMESPACE, ListWish
 from dashboard.queries.lists import read_list
 from dashboard.queries.stories import told_page
+from dashboard.queries.volumes import offered_page
+from dashboard.rights import LOOK
 from dashboard.subscription import topic_text
-from dashboard.viewer import Viewer
+from dashboard.viewer import Viewer, visible_namespaces
 
 #: What a page shows beside its list.
 Beside = Callable[[RecordReader, Viewer, ListWish], Mapping[str, Any]]
@@ -34,6 +36,8 @@ async def _listed(
 
     def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
         seen = kind.seen_by(viewer.namespaces, reads_nodes=reads_nodes)
+        if kind.capability != LOOK.word:
+            seen = visible_namespaces(reader, viewer.access, kind.capability)
         found = read_list(reader, kind, wish, seen, viewer.now)
         return {
             **beside(reader, viewer, wish),
@@ -92,4 +96,12 @@ async def deployments(request: HttpRequest, viewer: Viewer) -> HttpResponse:
         viewer,
         "deployments",
         lambda reader, viewer, wish: running_page(reader, viewer, wish.of(NAMESPACE)),
+    )
+
+
+@page
+async def volumes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /volumes/: those made on demand as a list; what nodes offer by their configuration."""
+    return await _listed(
+        request, viewer, "volumes", lambda reader, viewer, _wish: offered_page(reader, viewer)
     )

@@ -1,4 +1,4 @@
-"""Pages of host volumes: the list, one with its use and its claims, the form; a button to delete.
+"""Pages of host volumes: one with its use and its claims, the form; a button to delete.
 
 In: who asks, a place, a form. Out: pages, or an operation that asks the agent of a node.
 """
@@ -18,7 +18,7 @@ from cluster.store.audit_entries import Act
 from cluster.store.ports import RecordReader
 from dashboard.acts import note_refusal
 from dashboard.page import action, page, shown
-from dashboard.queries.volumes import form_page, url_of, volume_page, volumes_page
+from dashboard.queries.volumes import form_page, url_of, volume_page
 from dashboard.viewer import Viewer
 from scheduler.ports import IDSource
 from scheduler.structs.host_volume import DynamicVolume, VolumeCapability
@@ -37,13 +37,6 @@ _FIELDS = {
     "access": "single-node-writer",
     "attachment": "file-system",
 }
-
-
-@page
-async def volumes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """GET /volumes/."""
-    query = partial(volumes_page, named=request.GET.get("named", "").strip())
-    return await shown(request, viewer, "dashboard/volumes.html", query)
 
 
 @page

@@ -12,6 +12,7 @@ from scheduler.state.nouns import JOBS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORY_NODES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.identity import JobKey
 
 KEY = JobKey("default", "web")
@@ -142,6 +143,8 @@ SORTED = [
     (nouns.NODES, ("memory_mb",)), (nouns.EVALUATIONS, ("namespace", "job_id")),
     (nouns.EVALUATIONS, ("priority",)), (nouns.ALLOCATIONS, ("namespace", "job_id")),
     (nouns.ALLOCATIONS, ("modify_index",)), (nouns.DEPLOYMENTS, ("modify_index",)),
+    (HOST_VOLUMES, ()), (HOST_VOLUMES, ("state",)), (HOST_VOLUMES, ("plugin_id",)),
+    (HOST_VOLUMES, ("create_index",)),
 ]  # fmt: skip
 SHORT = {"evaluation": "eval"}
 COUNTED = [
@@ -150,6 +153,7 @@ COUNTED = [
     (nouns.EVALUATIONS, ("status", "triggered_by", "type", "namespace")),
     (nouns.ALLOCATIONS, ("client_status", "desired_status", "namespace")),
     (nouns.DEPLOYMENTS, ("status", "namespace")),
+    (HOST_VOLUMES, ("state", "plugin_id", "namespace")),
 ]
 
 

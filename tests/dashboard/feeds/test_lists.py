@@ -13,12 +13,15 @@ from dashboard.feeds.pieces import Html, RowOrder
 from dashboard.panels import feed_for
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.lists import read_list
+from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.host_volume import DynamicVolume, VolumeState
 from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeEligibility, NodeStatus
 from scheduler.structs.story import Story, StoryKind
@@ -43,8 +46,12 @@ VIEWS = [
     ("stories", ""), ("stories", "sort=kind"), ("stories", "each=1&status=running"),
     ("allocations", "sort=-changed"), ("allocations", "status=running"),
     ("allocations", "datacenter=dc1"), ("allocations", f"node={make_node().id}"),
+    ("volumes", ""), ("volumes", "status=ready&sort=-made"), ("volumes", "sort=state"),
+    ("volumes", "plugin=(registered)"), ("volumes", "named=v1"),
+    ("volumes", f"node={make_node(1).id}&sort=-name"), ("volumes", 'filter=Name matches "[0-4]$"'),
 ]  # fmt: skip
 
+MAY = frozenset({NODE_READ})
 OPEN = (EvalStatus.PENDING, EvalStatus.BLOCKED)
 NEXT = {ClientStatus.PENDING: ClientStatus.RUNNING}
 
@@ -54,7 +61,7 @@ class OpenPage:
 
     def __init__(self, store, kind, key):
         self.store, self.kind = store, KINDS[kind]
-        self.feed = feed_for(Subscription(kind, self.kind.wish(fields(key)).key, None))
+        self.feed = feed_for(Subscription(kind, self.kind.wish(fields(key)).key, None, MAY))
         self.key, self.now, self.index = key, SOME_MOMENT, store.index
         store.read(self.feed.load)
         self.rows, self.around = self.fresh()
@@ -156,10 +163,22 @@ def change(sqlite_store):  # noqa: C901 - one small function per kind of change
             )
         write(lambda change: put_found(change, made))
 
+    def volume():
+        number = dice.randrange(70)
+        made = DynamicVolume(
+            id=f"{number:036x}", namespace="default", name=f"v{number % 30}",
+            node_id=make_node(dice.randrange(4)).id, plugin_id=dice.choice(("", "mkdir")),
+            state=dice.choice(tuple(VolumeState)), create_index=number, create_time=SOME_MOMENT,
+        )  # fmt: skip
+        if dice.randrange(4):
+            write(lambda change: change.put(HOST_VOLUMES, made))
+        elif sqlite_store.read(lambda reader: reader.get(HOST_VOLUMES, made.id)) is not None:
+            write(lambda change: change.delete(HOST_VOLUMES, made.id))
+
     def write(work):
         sqlite_store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
 
-    changes = (job, gone, node, evaluation, allocation, story)
+    changes = (job, gone, node, evaluation, allocation, story, volume)
 
     def one():
         dice.choice(changes)()

@@ -12,8 +12,10 @@ from scheduler.state import nouns
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.host_volume import DynamicVolume, VolumeState
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.story import Story, StoryKind
@@ -80,6 +82,11 @@ def filled(store):
                 id=f"{number:036x}", namespace=space, job_id=job.id,
                 status=DeploymentStatus.FAILED, **place,
             ))  # fmt: skip
+            change.put(HOST_VOLUMES, DynamicVolume(
+                id=f"{number:036x}", namespace=space, name=f"v-{number % 7}",
+                node_id=make_node(number % 3).id, plugin_id=("", "mkdir")[number % 2],
+                state=(VolumeState.READY, VolumeState.UNAVAILABLE)[number % 5 == 0], **place,
+            ))  # fmt: skip
 
     store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
 
@@ -114,7 +121,7 @@ def value_of(row, columns):
             row.get("alloc"),
         ]
         if holder is not None
-        for name in ("job", "deployment", "story", "")
+        for name in ("job", "deployment", "story", "volume", "")
         if not name or hasattr(holder, name)
     )
     noun = {type(each): noun for noun, each in EXAMPLES}[type(value)]
@@ -125,7 +132,8 @@ def value_of(row, columns):
 EXAMPLES = [
     (nouns.JOBS, make_job()), (nouns.NODES, make_node()),
     (nouns.EVALUATIONS, make_evaluation()), (nouns.ALLOCATIONS, make_allocation()),
-    (nouns.DEPLOYMENTS, Deployment(id="d", job_id="j")), (STORIES, Story()),
+    (nouns.DEPLOYMENTS, Deployment(id="d", job_id="j")),
+    (STORIES, Story()), (HOST_VOLUMES, DynamicVolume()),
 ]  # fmt: skip
 
 
@@ -155,6 +163,14 @@ EXAMPLES = [
             id="stories-by-expression",
         ),
         pytest.param("/stories/", {"job": "team/job-3-3", "sort": "kind"}, 1, id="story-of-job"),
+        pytest.param("/volumes/", {"status": "unavailable", "plugin": "mkdir"}, 13, id="volumes"),
+        pytest.param(
+            "/volumes/", {"plugin": "(registered)", "sort": "state"}, 65, id="registered"
+        ),
+        pytest.param("/volumes/", {"named": "v-3", "sort": "-made"}, 19, id="volumes-by-name"),
+        pytest.param("/volumes/", {"node": make_node(1).id, "sort": "plugin"}, 43, id="of-node"),
+        pytest.param("/volumes/", {"filter": 'Name matches "[56]$"'}, 36, id="volume-expression"),
+        pytest.param("/volumes/", {"filter": 'State == "ready"'}, 104, id="volume-column"),
     ],
 )
 def test_rows_are_those_that_the_address_asks_for(browser, filled, path, query, count):
@@ -261,7 +277,9 @@ def test_a_place_that_is_none_is_the_first_page(browser, filled, after):
     assert listed(browser.get("/jobs/", after=after)) == first
 
 
-@pytest.mark.parametrize("path", ["/jobs/", "/evaluations/", "/allocations/", "/deployments/"])
+@pytest.mark.parametrize(
+    "path", ["/jobs/", "/evaluations/", "/allocations/", "/deployments/", "/volumes/"]
+)
 def test_a_list_shows_and_counts_only_what_one_may_see(guest, browser, store, filled, path):
     def hide(change):
         change.put_job(make_job(id="sealed", namespace="other"))
@@ -271,6 +289,8 @@ def test_a_list_shows_and_counts_only_what_one_may_see(guest, browser, store, fi
         put_found(change, Deployment(
             id="9" * 36, namespace="other", job_id="sealed", status=DeploymentStatus.FAILED,
         ))  # fmt: skip
+        sealed = DynamicVolume(id="9" * 36, namespace="other", name="sealed", create_index=1)
+        change.put(HOST_VOLUMES, sealed)
 
     store.write(WriteKind.EVALUATION_UPDATED, hide, now=SOME_MOMENT)
     mine, all_of_them = guest.get(path).context["list"], browser.get(path).context["list"]
@@ -287,7 +307,7 @@ def test_a_list_shows_and_counts_only_what_one_may_see(guest, browser, store, fi
 def test_a_namespace_is_chosen_for_all_pages_and_an_address_says_otherwise(browser, filled):
     answer = browser.post("/choose-namespace/", namespace="team")
     assert (answer.status, answer.headers["Location"]) == (302, "/")
-    for name in ("jobs", "evaluations", "allocations", "deployments"):
+    for name in ("jobs", "evaluations", "allocations", "deployments", "volumes"):
         page = browser.get(f"/{name}/").context["list"]
         assert (page.total, page.wish.of("namespace")) == (44, "team"), name
         assert "namespace=team" in page.heads[-1].url + page.heads[1].url + page.heads[0].url
