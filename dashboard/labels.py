@@ -78,6 +78,13 @@ _JOB = {
     "takes-work": Label("takes work", "running", "running"),
 }
 
+#: What a check of a service found last.
+_CHECK = {
+    "success": Label("passes", "complete", "complete"),
+    "failure": Label("fails", "failed", "failed"),
+    "pending": Label("not asked yet", "pending", "pending"),
+}
+
 _DEPLOYMENT = {
     "running": _same("running"),
     "paused": Label("paused", "paused", "pause"),
@@ -241,6 +248,7 @@ LABELS: dict[str, dict[str, Label]] = {
     "compared": _COMPARED,
     "job": _JOB,
     "deployment": _DEPLOYMENT,
+    "check": _CHECK,
     "version": _VERSION,
     "launch": _LAUNCH,
     "task": _TASK,

@@ -14,6 +14,7 @@ from cluster.operations.usage import JobUsage
 from cluster.operations.usage_rows import AllocationRows, NodeRows, as_one
 from cluster.page_addresses import job_url, job_usage_url
 from cluster.store.ports import RecordReader
+from dashboard.queries.checks import check_context
 from dashboard.queries.usage_figures import SPANS, Reserved, UsageWish, drawn_usage
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number, one_of
@@ -32,6 +33,7 @@ def allocation_usage_page(
     alloc_id: str,
     asked: UsageWish,
     told: AllocationRows | None,
+    checks: object = None,
 ) -> dict[str, Any]:
     """The page of an allocation's usage. Raises Absent."""
     alloc = reader.allocation(alloc_id)
@@ -49,7 +51,7 @@ def allocation_usage_page(
         ),
         "namespace": alloc.namespace,
         "choices": _choices(address, asked, tasks, chosen),
-    }  # fmt: skip
+    } | check_context(checks)  # fmt: skip
     name = node.name if node is not None else alloc.node_name
     if told is None:
         return context | _away(

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 from django.http import HttpRequest, HttpResponse
 
-from cluster.operations.agent_calls import AgentRefused, NoPathToNode
+from cluster.operations.agent_calls import AgentRefused, NoPathToNode, call_agent_once
 from cluster.operations.errors import NotAllowed
 from cluster.operations.usage import (
     MOST_ALLOCATIONS,
@@ -30,6 +30,7 @@ from dashboard.queries.usage import (
 )
 from dashboard.queries.usage_figures import SPANS, UsageWish
 from dashboard.viewer import Query, Viewer
+from scheduler.structs.allocation import Allocation
 
 Told = TypeVar("Told")
 
@@ -38,10 +39,14 @@ Told = TypeVar("Told")
 async def of_allocation(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResponse:
     """GET /allocations/<id>/usage/?span=&task=."""
     alloc = await the_store().aread(lambda reader: reader.allocation(alloc_id))
-    told = None
+    told, checks = None, None
     if alloc is not None and viewer.sees(alloc.namespace):
-        told = await _in_time(allocation_usage(alloc, by=viewer.caller))
-    query = partial(allocation_usage_page, alloc_id=alloc_id, asked=_asked(request), told=told)
+        told, checks = await asyncio.gather(
+            _in_time(allocation_usage(alloc, by=viewer.caller)), _checks_of(alloc, viewer)
+        )
+    query = partial(
+        allocation_usage_page, alloc_id=alloc_id, asked=_asked(request), told=told, checks=checks
+    )
     return await _answer(request, viewer, query)
 
 
@@ -70,6 +75,14 @@ async def of_job(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     return await _answer(
         request, viewer, partial(job_usage_page, key=key, asked=_asked(request), told=told)
     )
+
+
+async def _checks_of(alloc: Allocation, viewer: Viewer) -> object:
+    """What its checks found last; what has ended has none."""
+    if alloc.is_terminal:
+        return None
+    asked = call_agent_once(alloc, "alloc.checks", {"AllocID": alloc.id}, by=viewer.caller)
+    return await _in_time(asked)
 
 
 async def _in_time(told: Awaitable[Told]) -> Told | None:

@@ -33,7 +33,7 @@ async def what_if(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """GET /what-if/: the form, filled from the address."""
 
     def query(_reader: RecordReader, _viewer: Viewer) -> dict[str, Any]:
-        return {"given": {name: request.GET.get(name, "") for name in FIELDS}}
+        return _form_of(request)
 
     return await shown(request, viewer, "dashboard/what_if.html", query)
 
@@ -46,11 +46,7 @@ async def rehearsal(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> 
         found = rehearsal_context(reader, rehearsal_id, seen_by.caller, seen_by.now)
         if found is None:
             raise Absent
-        return {
-            "given": {name: request.GET.get(name, "") for name in FIELDS},
-            "rehearsal": found,
-            "look_again": request.get_full_path(),
-        }
+        return _form_of(request) | {"rehearsal": found, "look_again": request.get_full_path()}
 
     answer = await shown(request, viewer, "dashboard/what_if.html", query)
     if b"data-rehearsal-open" in answer.content:
@@ -111,6 +107,12 @@ async def cancel(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> Htt
     back = request.POST.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
     return redirect(back if is_ours else reverse("rehearsal", args=[rehearsal_id]))
+
+
+def _form_of(request: HttpRequest) -> dict[str, Any]:
+    """The form as the address fills it; of a rehearsal asked for elsewhere it stays empty."""
+    given = {name: request.GET.get(name, "") for name in FIELDS}
+    return {"given": given, "is_given": any(given.values())}
 
 
 def changes_of(reader: RecordReader, given: dict[str, str]) -> list[dict[str, Any]]:

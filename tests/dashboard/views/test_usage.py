@@ -39,7 +39,7 @@ class Agent:
         self.told = told
 
     async def call(self, _node_id, verb, _body, _given=None):
-        yield msgspec.json.encode(self.told[verb])
+        yield msgspec.json.encode(self.told.get(verb, {}))
 
 
 @contextmanager
@@ -85,6 +85,46 @@ def test_what_an_allocation_uses_is_drawn_with_what_is_reserved(browser, node, a
     assert len(re.findall(r'<path class="line" d="M[^"]', text)) >= 2
     assert "Nothing before" in text
     assert text.count("<tr>") == 1 + 16
+
+
+def check(status, **fields):
+    return {
+        "Check": "alive", "Service": "web-http", "Status": status, "Mode": "healthiness",
+        "Timestamp": END, **fields,
+    }  # fmt: skip
+
+
+def test_what_the_checks_found_stands_below_those_that_fail_first(browser, node, alloc):
+    found = {
+        "a": check("success", StatusCode=200, Output="nomad: http ok"),
+        "b": check("failure", Check="missing", StatusCode=404, Output="<html>never</html>"),
+        "c": check("failure", Check="port", Mode="readiness", Output="dial: refused\nmore"),
+        "d": check("pending", Check="slow", Output="nomad: waiting to run", Task="side"),
+    }
+    usage = rows_of(alloc, web=ROWS)
+    with connected(node, alloc_usage=usage, alloc_checks=found):
+        text = browser.get(f"/allocations/{alloc.id}/usage/", part="1").text
+    assert text.startswith('<div class="stack" id="usage"')
+    assert "1 of 4 pass" in text
+    checks = text[text.index('id="checks-title"') :]
+    names = re.findall(r'<th scope="row">(\w+)', checks)
+    assert names == ["missing", "port", "slow", "alive"]
+    assert "answered 404" in checks
+    assert "never" not in checks
+    assert "dial: refused" in checks
+    assert "more" not in checks
+    assert "waiting to run" not in checks
+    assert "of web-http, task side" in checks
+    assert checks.count("has to pass before the allocation counts as healthy") == 3
+    assert checks.count("says only whether it takes requests") == 1
+
+
+@pytest.mark.parametrize("found", [{}, [], {"a": {"Check": 1}}])
+def test_no_checks_or_no_word_of_them_leave_no_panel(browser, node, alloc, found):
+    with connected(node, alloc_usage=rows_of(alloc, web=ROWS), alloc_checks=found):
+        text = browser.get(f"/allocations/{alloc.id}/usage/").text
+    assert "checks-title" not in text
+    assert "CPU, 159" in text
 
 
 def test_one_of_several_tasks_can_be_looked_at(browser, node, alloc):

@@ -44,6 +44,20 @@ def test_several_changes_are_rehearsed_and_the_address_is_shared(store, browser)
     assert ("Refresh" in found.headers, "Until all is calm" in found.text) == (False, True)
 
 
+def test_what_was_asked_elsewhere_comes_before_the_empty_form(store, browser):
+    """Of one that the form asked for, the form comes first, as it was filled, and asks again."""
+    fill(store)
+    lost = 'NodeClass == "big"'
+    answer = browser.post("/what-if/ask/", lose=lost, add="2", like=HOSTILE)
+    (row,) = asked(store)
+    here = browser.get(answer.headers["Location"]).text
+    elsewhere = browser.get(f"/what-if/{row.id}/").text
+    assert here.index('id="changes-title"') < here.index('id="found-title"')
+    assert "Rehearse again" in " ".join(here.split())
+    assert elsewhere.index('id="found-title"') < elsewhere.index('id="changes-title"')
+    assert "Rehearse again" not in " ".join(elsewhere.split())
+
+
 def test_every_problem_is_told_and_the_answers_are_kept(store, browser):
     fill(store)
     answer = browser.post("/what-if/ask/", job="none", count="many", stop="gone")
