@@ -70,12 +70,16 @@ def where_told(progress: RolloutProgress, standing: str) -> str:
 
 def _with_placed(progress: RolloutProgress, healthy: str) -> str:
     """How many are healthy and, while not all have a node, how many were placed."""
-    placed = sum(group.state.placed_allocs for group in progress.groups)
+    placed = _placed(progress)
     if placed >= progress.wanted_count:
         return healthy
     if not placed:
         return gettext("{healthy}, none placed yet").format(healthy=healthy)
     return gettext("{healthy}, {count} placed").format(healthy=healthy, count=number(placed))
+
+
+def _placed(progress: RolloutProgress) -> int:
+    return sum(group.state.placed_allocs for group in progress.groups)
 
 
 def unpromoted(progress: RolloutProgress) -> bool:
@@ -104,10 +108,19 @@ def list_sentence(standings: Sequence[tuple[str, RolloutProgress]]) -> tuple[str
     needing = [(word, item) for word, item in standings if word in ("stuck", "canary")]
     others = [word for word, _ in standings if word not in ("stuck", "canary")]
     paused = others.count("paused")
-    moving = len(others) - paused
+    empty = sum(
+        word != "paused" and not _placed(item)
+        for word, item in standings
+        if word not in ("stuck", "canary")
+    )
+    moving = len(others) - paused - empty
     rests = []
     if moving:
         rests.append(count_of(moving, "{count} goes on", "{count} go on"))
+    if empty:
+        rests.append(
+            count_of(empty, "{count} has nothing placed yet", "{count} have nothing placed yet")
+        )
     if paused:
         rests.append(count_of(paused, "{count} is paused", "{count} are paused"))
     if not standings:

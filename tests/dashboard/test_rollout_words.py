@@ -90,6 +90,11 @@ def test_what_needs_a_person_comes_before_what_moves_and_that_before_what_rests(
         pytest.param([], "No rollout is under way.", id="none"),
         pytest.param([rollout(web=PLAIN)], "1 rollout is under way: 1 goes on.", id="one-moves"),
         pytest.param(
+            [rollout(web=PLAIN), rollout(job="waits", web=replace(PLAIN, placed_allocs=0))],
+            "2 rollouts are under way: 1 goes on, 1 has nothing placed yet.",
+            id="one-waits",
+        ),
+        pytest.param(
             [rollout(web=PLAIN), PAUSED],
             "2 rollouts are under way: 1 goes on, 1 is paused.",
             id="one-rests",
