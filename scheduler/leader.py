@@ -364,6 +364,8 @@ class Leader:
             blocked=self.blocked.stats(),
             plan_queue_depth=self._plans.depth,
             plans_taken=self._plans.taken_count,
+            plan_refusals=self._plans.refusal_count,
+            refusals_of_nodes=self._plans.refusals(),
             worker_processes=workers,
             busy_worker_processes=busy,
             workers=self._workers.told(monotonic),

@@ -16,6 +16,9 @@ class LeaderStats(Wire, frozen=True):
     plan_queue_depth: int = 0
     #: Plans in the hands of the applier.
     plans_taken: int = 0
+    #: How often a node refused a plan since this leader began; by node, if they are few enough.
+    plan_refusals: int = 0
+    refusals_of_nodes: dict[str, int] = {}
     worker_processes: int = 0
     busy_worker_processes: int = 0
     #: By name.

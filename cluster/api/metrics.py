@@ -18,9 +18,10 @@ from prometheus_client import PROCESS_COLLECTOR, CollectorRegistry, generate_lat
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from cluster.api.metric_values import Measurement, Times, measured
+from cluster.api.metric_values import Counter, Measurement, Times, measured
 from cluster.api.request import Call
 from cluster.api.respond import answer_json
+from cluster.api.server_group import group_faults
 from cluster.store.leader_news import read_news
 from cluster.store.ports import RecordReader
 
@@ -74,7 +75,11 @@ def json_form(found: Measurement) -> dict[str, Any]:
         "Timestamp": f"{datetime.fromtimestamp(found.at // 1_000_000_000, UTC):%F %T} +0000 UTC",
         "Gauges": sorted(gauges, key=lambda each: (each["Name"], sorted(each["Labels"].items()))),
         "Points": [],
-        "Counters": [],
+        "Counters": [
+            {**told, "Labels": {**labels, **counter.labels}}
+            for counter in found.counters
+            if (told := _summed(_each_as_one(counter), found.at)) is not None
+        ],
         "Samples": [
             {**told, "Labels": labels}
             for times in found.times
@@ -106,6 +111,12 @@ class _Measured(Collector):
             _family(families, gauge.name, "gauge").add_sample(
                 text_name(gauge.name), dict(gauge.labels), gauge.value
             )
+        for counter in self._found.counters:
+            if counter.total is not None:
+                # Of no type: that of counters would have the library put `_total` to the name.
+                _family(families, counter.name, "unknown").add_sample(
+                    text_name(counter.name), dict(counter.labels), counter.total
+                )
         for times in self._found.times:
             family = _family(families, times.name, "summary")
             values = sorted(value for _, value in times.values)
@@ -132,9 +143,14 @@ def _measured(reader: RecordReader, now: int) -> Measurement:
         newest = _KEPT.newest
         if newest is None or not 0 <= now - newest.at < INTERVAL_NS:
             news = read_news(settings.BIVOUAC_REDIS_URL)
-            newest = measured(reader, news, most=settings.BIVOUAC_METRICS_OBJECTS, now=now)
+            most = settings.BIVOUAC_METRICS_OBJECTS
+            newest = measured(reader, news, most=most, now=now, is_well=not group_faults())
             _KEPT.newest = newest
         return newest
+
+
+def _each_as_one(counter: Counter) -> Times:
+    return Times(counter.name, tuple((at, 1.0) for at in counter.at))
 
 
 def _summed(times: Times, at: int) -> dict[str, Any] | None:

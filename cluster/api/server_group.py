@@ -16,7 +16,7 @@ from cluster.api.server_facts import SCHEDULERS, rpc_address, server_name
 from cluster.operations.errors import OperationRefused
 from cluster.operations.rights import require_management, require_reads, require_writes
 from cluster.store.access import the_store
-from cluster.store.health import HEALTH, LEADER, RECORD
+from cluster.store.health import HEALTH, LEADER, RECORD, ClusterPart
 from cluster.store.leader_news import LeaderNews, read_news
 from cluster.store.leases import read_lease
 from cluster.versions import REFERENCE_VERSION
@@ -59,6 +59,11 @@ async def autopilot_configuration(call: Call) -> HttpResponse:
     return answer_json(call.request, body)
 
 
+def group_faults() -> list[ClusterPart]:
+    """What of the record and the leader is missing; of others the group is well without."""
+    return [part for part in HEALTH.faulty if part.name in {RECORD, LEADER}]
+
+
 async def autopilot_health(call: Call) -> HttpResponse:
     """GET /v1/operator/autopilot/health: well while the record answers and somebody leads."""
     require_reads(call.caller, "operator")
@@ -66,7 +71,7 @@ async def autopilot_health(call: Call) -> HttpResponse:
     index = await call.read(lambda reader: reader.index)
     lease = await the_store().aread_call(lambda _store: read_lease("leader"))
     term = lease.epoch if lease is not None else 0
-    faults = [part for part in HEALTH.faulty if part.name in {RECORD, LEADER}]
+    faults = group_faults()
     since = max((part.since for part in HEALTH.parts), default=0)
     name = server_name()
     server = {

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from scheduler.broker.missing_room import MissingInPlace, MissingOfJob, MissingRoom
 from scheduler.structs.evaluation import Cause, EvalTrigger, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
@@ -56,6 +57,11 @@ class BlockedStats(msgspec.Struct, frozen=True, kw_only=True):
     total_blocked: int = 0
     total_escaped: int = 0
     total_quota_limit: int = 0
+    #: What they would need.
+    missing_in_places: tuple[MissingInPlace, ...] = ()
+    missing_of_jobs: tuple[MissingOfJob, ...] = ()
+    #: Of how many jobs there is something to tell, be they told one by one or too many for it.
+    jobs_missing: int = 0
 
 
 class BlockedEvals:
@@ -71,6 +77,7 @@ class BlockedEvals:
     def _clear(self) -> None:
         self._tracked: dict[str, tuple[Evaluation, str]] = {}
         self._slots: dict[Slot, str] = {}
+        self._missing = MissingRoom()
         #: The newest news about a class, quota or resource.
         self._unblocked_at: dict[str, _News] = {}
         self._duplicates: list[Evaluation] = []
@@ -104,6 +111,8 @@ class BlockedEvals:
         if reason:
             self.remove(evaluation.id)
             return (Released(evaluation, token, reason),)
+        self.remove(evaluation.id)
+        self._missing.add(evaluation)
         self._tracked[evaluation.id] = (evaluation, token)
         self._slots[slot] = evaluation.id
         return ()
@@ -224,6 +233,7 @@ class BlockedEvals:
         entry = self._tracked.pop(eval_id, None)
         if entry is not None:
             del self._slots[_slot(entry[0])]
+            self._missing.remove(entry[0])
 
     def take_duplicates(self, limit: int) -> tuple[Evaluation, ...]:
         """Evaluations that a fresher one of the same job replaced, to be canceled."""
@@ -244,6 +254,9 @@ class BlockedEvals:
             total_blocked=len(evaluations),
             total_escaped=sum(1 for e in evaluations if e.escaped_computed_class),
             total_quota_limit=sum(1 for e in evaluations if e.quota_limit_reached),
+            missing_in_places=self._missing.in_places(),
+            missing_of_jobs=self._missing.of_jobs(),
+            jobs_missing=self._missing.job_count,
         )
 
 

@@ -5,6 +5,7 @@ they mean for deliveries and the lives of evaluations. A plan that carries its r
 when the record says so: then nobody has to tell.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -23,6 +24,9 @@ from scheduler.structs.evaluation import LifecycleStep, Step
 from scheduler.structs.moment import Moment
 from scheduler.structs.plan import Plan, PlanResult
 
+#: Nodes told one by one with what they refused, at most; of more none.
+MOST_NODES = 1_000
+
 
 class PlanExchange:
     """The plan desk, and what its plans mean to everybody else."""
@@ -37,6 +41,8 @@ class PlanExchange:
         self._turns = Turns()
         self._desk = PlanDesk()
         self._replies: list[PlanReply] = []
+        #: By node, how many plans it refused since this leader began.
+        self._refusals: Counter[str] = Counter()
 
     @property
     def takes_turns(self) -> bool:
@@ -57,6 +63,15 @@ class PlanExchange:
     def taken_count(self) -> int:
         """Plans the applier holds."""
         return self._desk.taken_count
+
+    @property
+    def refusal_count(self) -> int:
+        """How often a node refused a plan, since this leader began."""
+        return self._refusals.total()
+
+    def refusals(self) -> dict[str, int]:
+        """By node, how many plans it refused since this leader began; none of too many nodes."""
+        return dict(self._refusals) if len(self._refusals) <= MOST_NODES else {}
 
     def submit(
         self, process: str, plan: Plan, size: int, moment: Moment, claim: Claim | None = None
@@ -144,6 +159,7 @@ class PlanExchange:
         for submission, outcome in ((entry.submission, entry.outcome) for entry in settled):
             plan = submission.plan
             result = outcome.result
+            self._refusals.update(result.rejected_nodes if result else ())
             if result is None or not result.alloc_index:
                 self._lives.put_back(submission.steps)
             # The commit of an ending brings its steps along.

@@ -104,3 +104,14 @@ def test_a_plan_is_given_up_when_the_applier_asks_for_more_and_never_before() ->
     late = PlanOutcome(plan_id="p", result=PlanResult(alloc_index=9))
     world.leader.plans_done([late], world.moment)
     assert world.leader.take_replies() == ()
+
+
+def test_what_nodes_refuse_is_counted_until_another_leads() -> None:
+    world = make_world(E)
+    submitted(world)
+    world.take_plans()
+    result = PlanResult(refresh_index=world.leader.index, rejected_nodes=("n", "m"))
+    world.leader.plans_done([PlanOutcome(plan_id="p", result=result)], world.moment)
+    told = world.leader.stats()
+    assert (told.plan_refusals, told.refusals_of_nodes) == (2, {"n": 1, "m": 1})
+    assert world.new_leader().stats().plan_refusals == 0

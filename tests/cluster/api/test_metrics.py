@@ -30,6 +30,8 @@ NEWS = LeaderNews(
         ),
         blocked=BlockedStats(total_blocked=4),
         plan_queue_depth=7,
+        plan_refusals=6,
+        refusals_of_nodes={make_node(1).id: 5, make_node(2).id: 1},
     ),
 )
 
@@ -59,6 +61,7 @@ def world(store):
                     step=step,
                     at=NOW - SECOND,
                     duration_ns=ms * 1_000_000,
+                    nodes=(make_node(1).id,) if step is Step.PLAN_ANSWERED else (),
                 ),
             )
 
@@ -67,7 +70,9 @@ def world(store):
 
 
 async def measurement(store, news=NEWS, most=10):
-    return await store.aread(lambda reader: measured(reader, news, most=most, now=NOW))
+    return await store.aread(
+        lambda reader: measured(reader, news, most=most, now=NOW, is_well=True)
+    )
 
 
 def values(found):
@@ -87,6 +92,11 @@ async def test_the_names_of_the_reference_have_the_numbers_of_the_record(world):
         "bivouac.nodes": 1,
         "bivouac.allocations": 1,
         "bivouac.leader.present": 1,
+        "bivouac.client.allocations_not_started": 1,
+        "nomad.client.allocations.running": 0,
+        "nomad.client.allocated.max_memory": 256,
+        "nomad.nomad.autopilot.healthy": 1,
+        "nomad.nomad.autopilot.failure_tolerance": 0,
     }
     assert {name: told[name] for name in wanted} == wanted
     assert told["nomad.nomad.job_status.pending"] + told["nomad.nomad.job_status.running"] == 1
@@ -129,6 +139,43 @@ async def test_times_of_the_last_interval_are_summed(world):
     assert form["Timestamp"].endswith(" +0000 UTC")
 
 
+async def test_refusals_are_counted_by_node(world):
+    found = await measurement(world)
+    nodes = [make_node(1).id, make_node(2).id]
+    families = {f.name: f for f in text_string_to_metric_families(prometheus_text(found).decode())}
+    told = families["nomad_nomad_plan_node_rejected"].samples
+    assert [(each.labels["node_id"], each.value) for each in told] == [
+        (nodes[0], 5),
+        (nodes[1], 1),
+    ]
+    assert families["bivouac_plans_refused_by_nodes"].samples[0].value == 6
+    of_late = {each["Name"]: each for each in json_form(found)["Counters"]}
+    rejected = of_late["nomad.nomad.plan.node_rejected"]
+    assert (rejected["Labels"]["node_id"], rejected["Count"], rejected["Sum"]) == (
+        nodes[0],
+        1,
+        1.0,
+    )
+
+
+async def test_refusals_of_too_many_nodes_are_told_as_one_number(world):
+    found = await measurement(world, most=1)
+    assert [each.name for each in found.counters] == ["bivouac.plans.refused_by_nodes"]
+    assert [each.labels for each in (await measurement(world)).without_names().counters] == [{}]
+
+
+async def test_a_delayed_evaluation_names_its_job(world):
+    stats = LeaderStats(broker=BrokerStats(delayed={make_evaluation().id: NOW + SECOND}))
+    found = await measurement(world, news=LeaderNews(at=NOW, epoch=1, stats=stats))
+    (told,) = [each for each in found.gauges if each.name.endswith("eval_waiting")]
+    assert (told.value, told.labels["job"], told.labels["namespace"]) == (
+        1.0, make_evaluation().job_id, "default",
+    )  # fmt: skip
+    few = await measurement(world, news=LeaderNews(at=NOW, epoch=1, stats=stats), most=0)
+    assert values(few)["bivouac.metrics.evaluations_left_out"] == 1
+    assert "nomad.nomad.broker.eval_waiting" not in values(few)
+
+
 async def test_strangers_are_told_sums_and_no_names(api, stranger, world):
     for client, is_named in ((api, True), (stranger, False)):
         text = (await client.get("/v1/metrics", format="prometheus")).text
@@ -154,6 +201,7 @@ async def test_many_questions_cost_one_measurement(api, world, monkeypatch):
 async def test_every_number_stands_in_the_document(world):
     text = DOCUMENT.read_text()
     found = await measurement(world)
-    ends = {name.rpartition(".")[2] for name in values(found)}
+    names = {*values(found), *(each.name for each in (*found.counters, *found.times))}
+    ends = {name.rpartition(".")[2] for name in names}
     plain = {end for end in ends if not end.startswith(("service_", "total_"))}
     assert [end for end in sorted(plain) if end not in text] == []

@@ -5,9 +5,12 @@ import pytest
 from scheduler.broker.blocked_evals import BlockedEvals, BlockedStats, Released
 from scheduler.broker.eval_broker import EvalBroker
 from scheduler.broker.leader_settings import LeaderSettings
+from scheduler.broker.missing_room import MissingInPlace, MissingOfJob
 from scheduler.broker.places import BrokerStats
+from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
+from scheduler.structs.resources import Resources
 from tests.builders import CountingIDs, make_evaluation
 
 NOTHING = BlockedStats()
@@ -187,6 +190,43 @@ def test_51_a_reblocked_evaluation_is_ready_only_after_its_run() -> None:
     assert broker.stats() == BrokerStats(total_unacked=1, by_scheduler={E.type: (0, 1)})
     broker.ack(E.id, delivery.token, monotonic=0)
     assert broker.stats() == BrokerStats(total_ready=1, by_scheduler={E.type: (1, 0)})
+
+
+def needing(number: int, cpu: int, *classes: str, **fields: object) -> Evaluation:
+    metric = AllocMetric(
+        node_pool="default",
+        nodes_available={"dc1": 2, "dc2": 1},
+        class_exhausted=dict.fromkeys(classes, 1),
+        resources_exhausted={"web": Resources(cpu=cpu, memory_mb=10)},
+    )
+    return make_blocked(number, failed_task_groups={"web": metric}, **fields)
+
+
+def test_what_they_would_need_comes_and_goes_with_them() -> None:
+    tracker = make_tracker(needing(1, 100, "big", "small"), needing(2, 7, job_id="other"))
+    told = tracker.stats()
+    assert told.missing_of_jobs == (
+        MissingOfJob("default", "other", 7, 10),
+        MissingOfJob("default", "web", 100, 10),
+    )
+    assert told.missing_in_places == tuple(
+        MissingInPlace(datacenter, name, "default", cpu, 10)
+        for datacenter in ("dc1", "dc2")
+        for name, cpu in (("", 7), ("big", 100), ("small", 100))
+    )
+    # The same again, with other needs: it replaces itself.
+    tracker.block(needing(1, 50, "big"))
+    assert tracker.stats().missing_of_jobs[1] == MissingOfJob("default", "web", 50, 10)
+    tracker.unblock_all("")
+    assert tracker.stats() == NOTHING
+
+
+def test_needs_of_too_many_jobs_are_counted_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.broker.missing_room.MOST_JOBS", 1)
+    tracker = make_tracker(needing(1, 5, job_id="a"), needing(2, 5, job_id="b"))
+    told = tracker.stats()
+    assert (told.missing_of_jobs, told.jobs_missing) == ((), 2)
+    assert told.missing_in_places[0] == MissingInPlace("dc1", "", "default", 10, 20)
 
 
 def test_52_those_that_gave_up_try_again_and_can_be_blocked_again() -> None:
