@@ -314,6 +314,7 @@ FOLLOWED: Mapping[str, Followed] = {
             ),
         ),
     ),
+    "variables": Followed(Names.LIST, ListFeed),
     "volumes": Followed(
         Names.LIST,
         ListFeed,

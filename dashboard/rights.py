@@ -5,6 +5,8 @@ whether it may be in any namespace, then for the namespace of what was found (ac
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Self
 
 import msgspec
 from django.utils.translation import gettext_noop
@@ -131,6 +133,32 @@ ENTER_ADMIN = Right(
     told=gettext_noop("enter the admin"),
     holds=lambda access: access.writes("node") or access.writes("operator"),
 )
+
+
+class ListedPaths(msgspec.Struct, frozen=True):
+    """Which variables somebody may list. Equal ones see the same rows, and share what is told."""
+
+    #: By the names of rules, as an Access has them; whether they grant `list`.
+    rules: frozenset[tuple[str, bool]]
+    own: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, access: Access) -> Self | None:
+        """Of a caller; None for those who may list all."""
+        if access.is_management:
+            return None
+        rules = frozenset((name, "list" in may) for name, may in access.variables.items())
+        return cls(rules, access.own_variables)
+
+    def lists(self, namespace: str, path: str) -> bool:
+        """Whether a variable may be listed."""
+        return _access_to(self).allows_variable(namespace, path, "list")
+
+
+@lru_cache(maxsize=256)
+def _access_to(paths: ListedPaths) -> Access:
+    grants = {name: frozenset({"list"} if lists else ()) for name, lists in paths.rules}
+    return Access(variables=grants, own_variables=paths.own)
 
 
 def _button(told: str, action: str) -> Right:
@@ -283,6 +311,7 @@ TOPICS: Mapping[str, Right] = {
     "pools": READ_NODES,
     "quotas": READ_QUOTAS,
     "scheduler": READ_OPERATOR,
+    "variables": SOME_VARIABLES,
     "volumes": LOOK_AT_VOLUMES,
 }
 #: What the admin's actions on nodes ask for, and its pages that stand between.

@@ -4,6 +4,8 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from dashboard.rights import ListedPaths
+
 
 class Subscription(msgspec.Struct, frozen=True):
     """A topic and the namespaces it may show. Equal subscriptions share one group of viewers."""
@@ -17,6 +19,8 @@ class Subscription(msgspec.Struct, frozen=True):
     may: frozenset[str] = frozenset()
     #: The language it is told in.
     language: str = "en"
+    #: Of what is listed path by path: the rows that its viewers may see; None for all.
+    paths: ListedPaths | None = None
 
     @property
     def topic(self) -> str:

@@ -36,7 +36,15 @@ class VariableRow(ReadOnlyRow):
         constraints = [
             models.UniqueConstraint(fields=["namespace", "path"], name="variable_key"),
         ]
-        indexes = [models.Index(fields=["key_id"], name="variable_of_root_key")]
+        indexes = [
+            models.Index(fields=["key_id"], name="variable_of_root_key"),
+            # What the list is sorted by; the last one holds all that it is counted by.
+            models.Index(fields=["modify_index", "namespace", "path"], name="variable_by_change"),
+            models.Index(
+                fields=["create_index", "namespace", "path"], name="variable_by_creation"
+            ),
+            models.Index(fields=["is_locked", "namespace", "path"], name="variable_counted"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.path}"

@@ -11,6 +11,7 @@ from cluster.operations.filter_expression import Filter
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
 
 _COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
@@ -65,6 +66,7 @@ _COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
         "PluginID": "plugin_id",
         "State": "state",
     },
+    VARIABLES: {"Namespace": "namespace", "Path": "path"},
     STORIES: {
         "Actor": "actor",
         "ID": "id",

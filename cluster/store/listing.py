@@ -20,6 +20,7 @@ from scheduler.state import nouns
 from scheduler.state.noun import Noun, key_cells
 from scheduler.state.scaling_nouns import SCALING_POLICIES
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
 
 
@@ -50,6 +51,7 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
         _Order(nouns.NODES, ("id",), "id", counted="status"),
         _Order(SCALING_POLICIES, ("id",), "id", ("id",)),
         # The indexes of actor and kind hold the order as well.
+        _Order(VARIABLES, ("namespace", "path"), "path"),
         _Order(HOST_VOLUMES, ("namespace", "name", "id"), "id", counted="state"),
         _Order(STORIES, _CREATION, "id", ("id", "actor", "kind")),
     )
@@ -57,7 +59,9 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
 #: Of which the beginning of a name or of an id may be asked for.
 _NAMED = (nouns.NODES, HOST_VOLUMES)
 #: By which column people know a row.
-_WORDED: dict[Noun[Any, Any], str] = {nouns.JOBS: "job_id", nouns.NODES: "name"}
+_WORDED: dict[Noun[Any, Any], str] = {
+    nouns.JOBS: "job_id", nouns.NODES: "name", VARIABLES: "path"
+}  # fmt: skip
 _OPEN_STATUSES = ("pending", "blocked")
 #: As the index of open evaluations knows them.
 _IS_OPEN = "status IN ('pending', 'blocked')"

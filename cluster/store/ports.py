@@ -50,7 +50,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     #: Columns to order by before the natural order; instants are given as ns.
     sort: tuple[str, ...] = ()
     named: str = ""  # The first characters of the name or of the id. Of nodes and host volumes.
-    words: tuple[str, ...] = ()  # In lower case; ids of jobs, or names of nodes, hold all of them.
+    words: tuple[str, ...] = ()  # In lower case; ids of jobs, names of nodes, paths hold all.
     of_job: JobKey | None = None  # Of stories, whose `equals` takes `is_running` as well.
     with_node: str = ""  # By id or name. Of stories only.
 

@@ -44,6 +44,10 @@ class ListFeed(Feed):
 
     def concerns(self, event: StateEvent) -> bool:
         """Changes that may move, change, bring or take a row that may be seen."""
+        paths = self.subscription.paths
+        is_row = isinstance(event.value, self.kind.noun.struct)
+        if paths is not None and is_row and not self.kind.shows(event.value, paths):
+            return False
         return event.topic in self.kind.topics and (
             not self.kind.has_namespaces or super().concerns(event)
         )
@@ -97,7 +101,7 @@ class ListFeed(Feed):
 
     def _read_anew(self, reader: RecordReader, now: int) -> tuple[Piece, ...]:
         seen = self.kind.seen_by(self.subscription.namespaces, reads_nodes=self._reads_nodes)
-        found = read_list(reader, self.kind, self.wish, seen, now)
+        found = read_list(reader, self.kind, self.wish, seen, now, self.subscription.paths)
         self._pause = max(BETWEEN_READINGS, _PER_ROW * found.cost, _PER_COUNTED * found.total)
         context = {"list": found, "now": now}
         around = [

@@ -18,6 +18,7 @@ from dashboard.rights import (
     NODE_READ,
     QUOTA_READ,
     TOPICS,
+    ListedPaths,
     Opens,
     actions_in,
     node_actions,
@@ -107,6 +108,9 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
 
 def _listed(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscription:
     """A view of a list: what is told of namespaces besides is of those that may be seen."""
+    if KINDS[kind].is_by_path:
+        # Who may list a path is no matter of namespaces.
+        return Subscription(kind, key, None, paths=ListedPaths.of(looker.access))
     capability = KINDS[kind].capability
     if capability != LOOK.word:
         # A namespace that one chose for all pages may be one whose volumes are hidden: an empty

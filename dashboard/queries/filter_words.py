@@ -13,8 +13,8 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 
 from cluster.operations.filter_columns import columns_of
+from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.lists import ListPage
-from scheduler.state.noun import Noun
 
 #: How far fields of fields are named.
 _DEEPEST = 2
@@ -41,14 +41,16 @@ def filter_words(page: ListPage) -> dict[str, Any]:
     columns = columns_of(kind.noun)
     fields = {
         name: [kind_of, *(values or known.get(columns.get(name, ""), ()))]
-        for name, (kind_of, values) in _fields(kind.noun).items()
+        for name, (kind_of, values) in _fields(kind.name).items()
     }
     return {"fields": fields, "operators": OPERATORS}
 
 
 @cache
-def _fields(noun: Noun[Any, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    return dict(_walked(noun.struct, "", 1))
+def _fields(name: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    kind = KINDS[name]
+    struct = kind.expressed.struct if kind.expressed is not None else kind.noun.struct
+    return dict(_walked(struct, "", 1))
 
 
 def _walked(

@@ -10,6 +10,7 @@ import msgspec
 
 from cluster.store.ports import Listing, Namespaces, RecordReader
 from dashboard.queries.list_wish import ListWish
+from dashboard.rights import ListedPaths
 from scheduler.state.noun import Noun
 
 #: Contexts of the row's template, by the rows' keys.
@@ -143,6 +144,13 @@ class Folding(NamedTuple):
     fold: Callable[[RowContexts, ListWish], Folded]
 
 
+class Expressed(NamedTuple):
+    """What of a row an expression may ask for: as much as is told of it, and no more."""
+
+    struct: type[msgspec.Struct]
+    of: Callable[[Any], msgspec.Struct]
+
+
 class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     """One list: everything that is not the same for all of them."""
 
@@ -154,6 +162,10 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     noun: Noun[Any, Any]
     #: What must be granted in a namespace for its rows to be seen.
     capability: str = "read-job"
+    #: Whether each row is asked for by itself, by namespace and path, which are its key.
+    is_by_path: bool = False
+    #: What an expression is put to, where that is not the whole row.
+    expressed: "Expressed | None" = None
     #: Whose changes may change a row.
     topics: frozenset[str]
     #: By name; the first one is the list's own.
@@ -208,6 +220,10 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
         if namespaces is None or not (self.has_cluster_rows and reads_nodes):
             return namespaces
         return frozenset({*namespaces, CLUSTER})
+
+    def shows(self, row: Any, paths: ListedPaths | None) -> bool:
+        """Whether a row may be seen by somebody who may list these paths."""
+        return paths is None or paths.lists(*self.noun.key(row))
 
     def as_seen(self, *, reads_nodes: bool) -> "ListKind":
         """Without what only those are shown who may see nodes."""

@@ -5,7 +5,7 @@ is the database's, as are facets; an expression that columns cannot answer is pu
 are walked, `MOST_LOOKED_AT` of them at most.
 """
 
-import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,9 +14,10 @@ from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_columns import is_in_columns
-from cluster.operations.filter_expression import READ_FAILED, Filter, compile_filter
+from cluster.operations.filter_expression import Filter
 from cluster.store.ports import Listing, RecordReader
 from dashboard.queries.facets import FacetCounts, FacetShown
+from dashboard.queries.list_expression import FilterProblem, compiled, problem_of
 from dashboard.queries.list_kind import (
     CLUSTER,
     BesideFound,
@@ -26,28 +27,12 @@ from dashboard.queries.list_kind import (
     RowContexts,
 )
 from dashboard.queries.list_order import Placed, parts_of, place_of
-from dashboard.queries.list_wish import LONGEST_FILTER, NAMESPACE, ListWish, place_text
+from dashboard.queries.list_wish import NAMESPACE, ListWish, place_text
+from dashboard.rights import ListedPaths
 from dashboard.wording import count_of, number
 
 #: Rows that one page puts an expression to. The next page goes on behind them.
 MOST_LOOKED_AT = 20_000
-_PLACE = re.compile(r"^\d+:\d+ \((\d+)\): (.*)$", re.DOTALL)
-_RESULT = "failed to read result page: "
-
-
-class FilterProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with an expression, and where: the text before, and from there on."""
-
-    told: str
-    before: str = ""
-    rest: str = ""
-    #: Whether the place is known.
-    is_placed: bool = False
-
-    @property
-    def column(self) -> int:
-        """As people count."""
-        return len(self.before) + 1
 
 
 class ListHead(NamedTuple):
@@ -220,29 +205,41 @@ class _Read(NamedTuple):
         return self._replace(placed=self.placed[:taken], follows=self.placed[taken], is_cut=False)
 
 
+class _Put(NamedTuple):
+    """What rows are put to one by one: an expression, and the paths that may be listed."""
+
+    given: Filter | None
+    paths: ListedPaths | None
+
+
 def read_list(
     reader: RecordReader, kind: ListKind, wish: ListWish, namespaces: Collection[str] | None,
-    now: int,
+    now: int, paths: ListedPaths | None = None,
 ) -> ListPage:  # fmt: skip
-    """One page of a list, in a fixed number of reads, for whoever may see these namespaces."""
+    """One page of a list, in a fixed number of reads, for whoever may see these namespaces.
+
+    `paths`: and of a list that is `is_by_path` only rows with these; then rows are walked until
+    the page is full, and keys are read to count, for no column says who may list a path.
+    """
     beside = _beside(reader, kind, wish, namespaces)
     listing = _listing(kind, wish, namespaces)
     problem, given, read = None, None, _Read(())
     try:
-        given = _compiled(wish.filter)
-        read = _rows(reader, kind, wish, parts_of(kind, wish, listing, given), beside, given)
+        given = compiled(kind, wish.filter)
+        parts = parts_of(kind, wish, listing, given)
+        read = _rows(reader, kind, wish, parts, beside, _Put(given, paths))
     except OperationRefused as refusal:
-        problem = _problem(wish.filter, refusal)
+        problem = problem_of(wish.filter, refusal)
     told = _told(kind, wish, kind.rows_of(reader, read.rows, now, namespaces))
     read = read.first(told.taken)
-    every = reader.facets(kind.noun, kind.counted, _listing(kind, ListWish(), namespaces))
+    every = _tally(reader, kind, _listing(kind, ListWish(), namespaces), paths)
     tally = every
     apart = [field.name for field in kind.fields]
     apart += [facet.name for facet in kind.facets if facet.is_beside]
     if any(wish.of(name) for name in apart):
         others = [facet.name for facet in kind.facets if not facet.is_beside]
         of_fields = wish.changed(filter="", **dict.fromkeys(others, ""))
-        tally = reader.facets(kind.noun, kind.counted, _listing(kind, of_fields, namespaces))
+        tally = _tally(reader, kind, _listing(kind, of_fields, namespaces), paths)
     counted = FacetCounts(kind, wish, tally, beside)
     states = FacetCounts(kind, wish, every, beside).within_namespace()
     place = place_of(reader, kind, wish, listing, read.follows)
@@ -275,14 +272,20 @@ def _beside(
     return kind.beside(reader, wish, _listing(kind, wish.without(besides), namespaces))
 
 
-def _compiled(text: str) -> Filter | None:
-    if len(text) > LONGEST_FILTER:
-        raise OperationRefused(
-            gettext("pages take expressions of {longest_filter} characters at most").format(
-                longest_filter=LONGEST_FILTER
-            )
-        )
-    return compile_filter(text) if text else None
+def _tally(
+    reader: RecordReader, kind: ListKind, listing: Listing, paths: ListedPaths | None
+) -> Mapping[tuple[Any, ...], int]:
+    """Rows that may be seen, counted by the columns of the facets together."""
+    if paths is None:
+        return reader.facets(kind.noun, kind.counted, listing)
+    columns = tuple(dict.fromkeys((*kind.noun.key_columns, *kind.counted)))
+    places = [columns.index(column) for column in kind.counted]
+    of_key = len(kind.noun.key_columns)
+    found = Counter[tuple[Any, ...]]()
+    for cells, count in reader.facets(kind.noun, columns, listing).items():
+        if paths.lists(*cells[:of_key]):
+            found[tuple(cells[place] for place in places)] += count
+    return found
 
 
 def _listing(kind: ListKind, wish: ListWish, namespaces: Collection[str] | None) -> Listing:
@@ -325,8 +328,9 @@ def _told(kind: ListKind, wish: ListWish, rows: RowContexts) -> Folded:
 
 def _rows(
     reader: RecordReader, kind: ListKind, wish: ListWish, parts: Sequence[tuple[int, Listing]],
-    beside: BesideFound, given: Filter | None,
+    beside: BesideFound, put: _Put,
 ) -> _Read:  # fmt: skip
+    given, paths = put
     noun = beside.noun or kind.noun
     size = kind.reads(wish)
     if beside.rows is not None:
@@ -336,9 +340,15 @@ def _rows(
         )
         return _page_of(found, size, given)
     is_told = given is None or is_in_columns(noun, given)
-    ask = reader.page if is_told else reader.walk
-    # A part is asked for only where those before it do not fill the page.
-    placed = ((number, row) for number, part in parts for row in ask(noun, part))
+    ask = reader.page if is_told and paths is None else reader.walk
+    # A part is asked for only where those before it do not fill the page. Hidden rows are left out
+    # before anything is counted, put to an expression or named as the place where it goes on.
+    placed = (
+        (number, row)
+        for number, part in parts
+        for row in ask(noun, part)
+        if kind.shows(row, paths)
+    )
     return _page_of(placed, size, None if is_told else given)
 
 
@@ -372,14 +382,3 @@ def _sorted(
             fitting.append((place, row))
     fitting.sort(key=lambda pair: pair[0], reverse=listing.reverse)
     return [row for _, row in fitting]
-
-
-def _problem(text: str, refusal: OperationRefused) -> FilterProblem:
-    told = str(refusal).removeprefix(_RESULT)
-    if not told.startswith(READ_FAILED):
-        return FilterProblem(told=told)
-    placed = _PLACE.match(told.removeprefix(READ_FAILED))
-    if placed is None:
-        return FilterProblem(told=told.removeprefix(READ_FAILED))
-    at, what = int(placed[1]), placed[2].removeprefix("no match found, ")
-    return FilterProblem(told=what, before=text[:at], rest=text[at:], is_placed=True)

@@ -1,4 +1,4 @@
-"""Variables for people: those whose paths they may list, and one with its keys.
+"""Variables for people: one with its keys, its form, the row of one in the list.
 
 In: a reader, who looks, a place. Out: the contexts of the pages. A value is told only where it was
 asked for by its key; every path is asked for by itself (access.md 2).
@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from cluster.operations.errors import OperationRefused
 from cluster.operations.variables import items_of
 from cluster.store.ports import RecordReader
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, one_of
+from dashboard.wording import one_of
 from scheduler.state.nouns import NAMESPACES
 from scheduler.state.variable_nouns import VARIABLES
 from scheduler.structs.identity import DEFAULT_NAMESPACE
@@ -22,8 +22,6 @@ from scheduler.structs.variable import SealedVariable
 
 #: What may be granted on a path.
 CAPABILITIES = ("list", "read", "write", "destroy")
-#: Rows of the list.
-MOST_LISTED = 500
 _OF_TASKS = ("nomad", "jobs")
 #: A template that hands a variable to a task as its environment.
 EXAMPLE = """\
@@ -47,28 +45,16 @@ class VariableLine(msgspec.Struct, frozen=True, kw_only=True):
     readers: str
 
 
-def variables_page(
-    reader: RecordReader, viewer: Viewer, *, prefix: str = "", holds: str = ""
-) -> dict[str, Any]:
-    """The context of the list: paths that begin with `prefix` and hold `holds`."""
-    listed = sorted(_listed(reader, viewer), key=lambda each: each.key)
-    found = [each for each in listed if each.path.startswith(prefix) and holds in each.path]
-    strong, rest = _told(listed, viewer.chosen)
-    return {
-        "lines": [
-            VariableLine(variable=each, url=url_of(*each.key), readers=readers_of(each.path))
-            for each in found[:MOST_LISTED]
-        ],
-        "found": len(found),
-        "left_out": max(len(found) - MOST_LISTED, 0),
-        "there": len(listed),
-        "prefix": prefix,
-        "holds": holds,
-        "strong": strong,
-        "rest": rest,
-        "example": EXAMPLE,
-        "crumbs": crumbs(("Variables", "")),
-    }
+def variable_line(variable: SealedVariable) -> VariableLine:
+    """What its row says."""
+    return VariableLine(
+        variable=variable, url=url_of(*variable.key), readers=readers_of(variable.path)
+    )
+
+
+def told_beside() -> dict[str, Any]:
+    """What the page of the list teaches beside it."""
+    return {"example": EXAMPLE, "crumbs": crumbs(("Variables", ""))}
 
 
 def variable_page(
@@ -162,38 +148,6 @@ def readers_of(path: str) -> str:
     return one_of(told, "and")
 
 
-def _listed(reader: RecordReader, viewer: Viewer) -> list[SealedVariable]:
-    wanted = (
-        reader.list_by(VARIABLES, "namespace", viewer.chosen)
-        if viewer.chosen
-        else reader.list_all(VARIABLES)
-    )
-    return [each for each in wanted if viewer.access.allows_variable(*each.key, "list")]
-
-
 def _namespaces(reader: RecordReader, viewer: Viewer) -> list[str]:
     names = {DEFAULT_NAMESPACE, *(each.name for each in reader.list_all(NAMESPACES))}
     return sorted(name for name in names if viewer.access.has_any_variable(name))
-
-
-def _told(listed: list[SealedVariable], chosen: str) -> tuple[str, str]:
-    """The strong clause, and the rest."""
-    if not listed:
-        return gettext("No variable that you may list."), ""
-    strong = gettext("{variable} that you may list").format(
-        variable=count_of(len(listed), "{count} variable", "{count} variables")
-    )
-    spaces = len({each.namespace for each in listed})
-    strong += (
-        gettext(" in {chosen}.").format(chosen=chosen)
-        if chosen
-        else gettext(" in {namespace}.").format(
-            namespace=count_of(spaces, "{count} namespace", "{count} namespaces")
-        )
-    )
-    locked = sum(each.lock is not None for each in listed)
-    if not locked:
-        return strong, gettext("None is locked.")
-    return strong, ngettext("{locked} is locked.", "{locked} are locked.", locked).format(
-        locked=locked
-    )

@@ -14,8 +14,9 @@ from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import NAMESPACE, ListWish
 from dashboard.queries.lists import read_list
 from dashboard.queries.stories import told_page
+from dashboard.queries.variables import told_beside
 from dashboard.queries.volumes import offered_page
-from dashboard.rights import LOOK
+from dashboard.rights import LOOK, ListedPaths
 from dashboard.subscription import topic_text
 from dashboard.viewer import Viewer, visible_namespaces
 
@@ -36,9 +37,12 @@ async def _listed(
 
     def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
         seen = kind.seen_by(viewer.namespaces, reads_nodes=reads_nodes)
-        if kind.capability != LOOK.word:
+        paths = ListedPaths.of(viewer.access) if kind.is_by_path else None
+        if kind.is_by_path:
+            seen = None
+        elif kind.capability != LOOK.word:
             seen = visible_namespaces(reader, viewer.access, kind.capability)
-        found = read_list(reader, kind, wish, seen, viewer.now)
+        found = read_list(reader, kind, wish, seen, viewer.now, paths)
         return {
             **beside(reader, viewer, wish),
             "list": found,
@@ -105,3 +109,9 @@ async def volumes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     return await _listed(
         request, viewer, "volumes", lambda reader, viewer, _wish: offered_page(reader, viewer)
     )
+
+
+@page
+async def variables(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /variables/: the paths that one may list, and how a task reads one."""
+    return await _listed(request, viewer, "variables", lambda *_: told_beside())

@@ -1,4 +1,4 @@
-"""Pages of variables: the list, one with its keys, its form; buttons to show a value, to delete.
+"""Pages of variables: one with its keys, its form; buttons to show a value, to delete.
 
 In: who asks, a place, a form. Out: pages, or an operation on the record. Answers with items are
 kept by no cache. A value is shown when it is asked for, which the audit keeps.
@@ -28,21 +28,13 @@ from cluster.store.audit_entries import Act
 from cluster.store.ports import RecordReader
 from dashboard.acts import note_refusal, person_of
 from dashboard.page import action, page, shown
-from dashboard.queries.variables import form_page, url_of, variable_page, variables_page
+from dashboard.queries.variables import form_page, url_of, variable_page
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.views.variable_form import EMPTY_ROWS, ItemRow, items_asked, rows_of, sent_rows
 from scheduler.structs.variable import SealedVariable
 
 _FORM = "dashboard/variable_form.html"
 _LOCKED = gettext_noop("It is locked: until its holder lets go of it, only they change it.")
-
-
-@page
-async def variables(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """GET /variables/."""
-    prefix, holds = (request.GET.get(name, "").strip() for name in ("prefix", "q"))
-    query = partial(variables_page, prefix=prefix, holds=holds)
-    return await shown(request, viewer, "dashboard/variables.html", query)
 
 
 async def variable(request: HttpRequest, namespace: str, path: str) -> HttpResponseBase:

@@ -12,6 +12,7 @@ from scheduler.state.nouns import JOBS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORY_NODES
+from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.identity import JobKey
 
@@ -145,6 +146,7 @@ SORTED = [
     (nouns.ALLOCATIONS, ("modify_index",)), (nouns.DEPLOYMENTS, ("modify_index",)),
     (HOST_VOLUMES, ()), (HOST_VOLUMES, ("state",)), (HOST_VOLUMES, ("plugin_id",)),
     (HOST_VOLUMES, ("create_index",)),
+    (VARIABLES, ("modify_index",)), (VARIABLES, ("create_index",)),
 ]  # fmt: skip
 SHORT = {"evaluation": "eval"}
 COUNTED = [
@@ -154,6 +156,8 @@ COUNTED = [
     (nouns.ALLOCATIONS, ("client_status", "desired_status", "namespace")),
     (nouns.DEPLOYMENTS, ("status", "namespace")),
     (HOST_VOLUMES, ("state", "plugin_id", "namespace")),
+    (VARIABLES, ("is_locked", "namespace")),
+    (VARIABLES, ("namespace", "path", "is_locked")),
 ]
 
 

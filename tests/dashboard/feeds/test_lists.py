@@ -13,11 +13,12 @@ from dashboard.feeds.pieces import Html, RowOrder
 from dashboard.panels import feed_for
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.lists import read_list
-from dashboard.rights import NODE_READ
+from dashboard.rights import NODE_READ, ListedPaths
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
@@ -25,6 +26,7 @@ from scheduler.structs.host_volume import DynamicVolume, VolumeState
 from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeEligibility, NodeStatus
 from scheduler.structs.story import Story, StoryKind
+from scheduler.structs.variable import SealedVariable, VariableLock
 from tests.builders import (
     SECOND,
     SOME_MOMENT,
@@ -52,6 +54,12 @@ VIEWS = [
 ]  # fmt: skip
 
 MAY = frozenset({NODE_READ})
+OF_VARIABLES = (
+    "", "lock=locked&sort=-changed", "namespace=team", "prefix=b/&sort=made", "q=/1",
+    'filter=Path matches "[0-4]$"',
+)  # fmt: skip
+#: Of `a/...` all in one namespace, but for one that a rule shuts.
+SOME_PATHS = ListedPaths(frozenset({("default\0a/*", True), ("default\0a/7", False)}))
 OPEN = (EvalStatus.PENDING, EvalStatus.BLOCKED)
 NEXT = {ClientStatus.PENDING: ClientStatus.RUNNING}
 
@@ -59,9 +67,10 @@ NEXT = {ClientStatus.PENDING: ClientStatus.RUNNING}
 class OpenPage:
     """A page whose list only frames change."""
 
-    def __init__(self, store, kind, key):
-        self.store, self.kind = store, KINDS[kind]
-        self.feed = feed_for(Subscription(kind, self.kind.wish(fields(key)).key, None, MAY))
+    def __init__(self, store, kind, key, paths=None):
+        self.store, self.kind, self.paths = store, KINDS[kind], paths
+        key_told = self.kind.wish(fields(key)).key
+        self.feed = feed_for(Subscription(kind, key_told, None, MAY, paths=paths))
         self.key, self.now, self.index = key, SOME_MOMENT, store.index
         store.read(self.feed.load)
         self.rows, self.around = self.fresh()
@@ -71,7 +80,7 @@ class OpenPage:
 
         def work(reader):
             wish = self.kind.wish(fields(self.key))
-            return read_list(reader, self.kind, wish, None, SOME_MOMENT)
+            return read_list(reader, self.kind, wish, None, SOME_MOMENT, self.paths)
 
         found = self.store.read(work)
         rows = {
@@ -106,7 +115,7 @@ def fields(key):
 
 
 @pytest.fixture
-def change(sqlite_store):  # noqa: C901 - one small function per kind of change
+def change(sqlite_store):  # noqa: C901, PLR0915 - one small function per kind of change
     """One random change of the record."""
     ids, dice = CountingIDs(), Random(7)  # noqa: S311 - the same changes every time
 
@@ -175,10 +184,22 @@ def change(sqlite_store):  # noqa: C901 - one small function per kind of change
         elif sqlite_store.read(lambda reader: reader.get(HOST_VOLUMES, made.id)) is not None:
             write(lambda change: change.delete(HOST_VOLUMES, made.id))
 
+    def variable():
+        number = dice.randrange(70)
+        made = SealedVariable(
+            namespace=dice.choice(("default", "team")), path=f"{dice.choice('ab')}/{number}",
+            lock=dice.choice((None, VariableLock(id="x"))), create_index=number,
+            modify_index=dice.randrange(90),
+        )  # fmt: skip
+        if dice.randrange(4):
+            write(lambda change: change.put(VARIABLES, made))
+        elif sqlite_store.read(lambda reader: reader.get(VARIABLES, made.key)) is not None:
+            write(lambda change: change.delete(VARIABLES, made.key))
+
     def write(work):
         sqlite_store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
 
-    changes = (job, gone, node, evaluation, allocation, story, volume)
+    changes = (job, gone, node, evaluation, allocation, story, volume, variable)
 
     def one():
         dice.choice(changes)()
@@ -190,6 +211,11 @@ def test_an_open_list_ends_as_a_fresh_one(sqlite_store, change):
     for _ in range(60):
         change()
     pages = [OpenPage(sqlite_store, kind, key) for kind, key in VIEWS]
+    pages += [
+        OpenPage(sqlite_store, "variables", key, paths)
+        for key in OF_VARIABLES
+        for paths in (None, SOME_PATHS)
+    ]
     for turn in range(40):
         for _ in range(1 + turn % 3):
             change()

@@ -12,6 +12,7 @@ from scheduler.state import nouns
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus
@@ -19,6 +20,7 @@ from scheduler.structs.host_volume import DynamicVolume, VolumeState
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodeStatus
 from scheduler.structs.story import Story, StoryKind
+from scheduler.structs.variable import SealedVariable, VariableLock
 from tests.builders import (
     SECOND,
     SOME_MOMENT,
@@ -82,6 +84,10 @@ def filled(store):
                 id=f"{number:036x}", namespace=space, job_id=job.id,
                 status=DeploymentStatus.FAILED, **place,
             ))  # fmt: skip
+            change.put(VARIABLES, SealedVariable(
+                namespace=space, path=f"p{number % 7}/{number}",
+                lock=None if number % 5 else VariableLock(id="secret-id"), **place,
+            ))  # fmt: skip
             change.put(HOST_VOLUMES, DynamicVolume(
                 id=f"{number:036x}", namespace=space, name=f"v-{number % 7}",
                 node_id=make_node(number % 3).id, plugin_id=("", "mkdir")[number % 2],
@@ -121,7 +127,7 @@ def value_of(row, columns):
             row.get("alloc"),
         ]
         if holder is not None
-        for name in ("job", "deployment", "story", "volume", "")
+        for name in ("job", "deployment", "story", "volume", "variable", "")
         if not name or hasattr(holder, name)
     )
     noun = {type(each): noun for noun, each in EXAMPLES}[type(value)]
@@ -134,6 +140,7 @@ EXAMPLES = [
     (nouns.EVALUATIONS, make_evaluation()), (nouns.ALLOCATIONS, make_allocation()),
     (nouns.DEPLOYMENTS, Deployment(id="d", job_id="j")),
     (STORIES, Story()), (HOST_VOLUMES, DynamicVolume()),
+    (VARIABLES, SealedVariable()),
 ]  # fmt: skip
 
 
@@ -171,6 +178,11 @@ EXAMPLES = [
         pytest.param("/volumes/", {"node": make_node(1).id, "sort": "plugin"}, 43, id="of-node"),
         pytest.param("/volumes/", {"filter": 'Name matches "[56]$"'}, 36, id="volume-expression"),
         pytest.param("/volumes/", {"filter": 'State == "ready"'}, 104, id="volume-column"),
+        pytest.param("/variables/", {"lock": "locked", "namespace": "team"}, 9, id="locked"),
+        pytest.param("/variables/", {"prefix": "p3/", "sort": "-changed"}, 19, id="of-path"),
+        pytest.param("/variables/", {"q": "3/1"}, 7, id="path-holds"),
+        pytest.param("/variables/", {"filter": 'Path matches "[56]$"'}, 26, id="path-expression"),
+        pytest.param("/variables/", {"filter": 'Path == "p1/1"'}, 1, id="path-column"),
     ],
 )
 def test_rows_are_those_that_the_address_asks_for(browser, filled, path, query, count):

@@ -204,6 +204,7 @@ FOLLOWS = {
     "pools": EVERYBODY,
     "quotas": FEW,
     "scheduler": FEW,
+    "variables": MANAGERS,
     "volumes": EVERYBODY,
 }
 #: Addresses that name a thing of a namespace.

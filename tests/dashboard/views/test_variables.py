@@ -1,6 +1,7 @@
 """Variables for people: listed by right, values one at a time, nobody's change overwritten."""
 
 import json
+import re
 
 import pytest
 
@@ -10,11 +11,16 @@ from cluster.jobspec.parse import parse_text
 from cluster.operations.variable_locks import acquire_lock
 from cluster.operations.variables import delete_variable, put_variable, read_variable
 from cluster.store.audit import AuditFilter, read_audit
+from dashboard.feeds.pieces import Html, RowOrder
+from dashboard.live.topics import Looker, authorise
+from dashboard.panels import feed_for
+from dashboard.people import person_of
 from dashboard.queries.variables import EXAMPLE, readers_of
+from dashboard.viewer import visible_namespaces
 from scheduler.access.caller import CLUSTER
 from scheduler.state.variable_nouns import VARIABLES
 from tests.builders import SOME_MOMENT, CountingIDs
-from tests.dashboard.views.conftest import Browser
+from tests.dashboard.views.conftest import Browser, listed
 from tests.people import account_with
 from tests.root_keys import put_keys, root_key
 
@@ -67,8 +73,8 @@ def test_only_paths_that_one_may_list_are_listed(store, variable):
     put(store, "hidden", a="b")
     guest = somebody(store, ("nomad/*", "list"))
     page = guest.get("/variables/")
-    assert [line.variable.path for line in page.context["lines"]] == [PATH]
-    assert "1 variable that you may list in 1 namespace." in page.text
+    assert listed(page) == [f"default/{PATH}"]
+    assert "1 variable that you may list; none is locked." in page.text
     assert guest.get("/variables/default/hidden/").status == 404
     one = guest.get(URL)
     assert one.status == 200
@@ -85,14 +91,99 @@ def test_the_list_is_narrowed_by_path(store, browser):
         ({"prefix": "none"}, []),
     ):
         page = browser.get("/variables/", **query)
-        assert [line.variable.path for line in page.context["lines"]] == wanted
+        assert [key.partition("/")[2] for key in listed(page)] == wanted
+
+
+def followed(store, user, key=""):
+    """The feed of the list for somebody."""
+    access = person_of(user).access
+
+    def asked(reader):
+        looker = Looker(access, visible_namespaces(reader, access))
+        return authorise("variables", key, looker, reader)
+
+    return feed_for(store.read(asked))
+
+
+def account_of(store, name="watcher"):
+    rules = (
+        'namespace "default" { variables { path "app/*" { capabilities = ["list"] }\n'
+        'path "app/shut" { capabilities = ["deny"] } } }'
+    )
+    return account_with(store, rules, name)
+
+
+@pytest.mark.parametrize("sort", ["", "-path", "changed"])
+def test_hidden_paths_are_neither_shown_nor_counted_nor_named_as_a_place(store, sort):
+    """On every page of the list, in its facets and where it goes on, in the topic as well."""
+    for number in range(70):
+        put(store, f"app/{number:03}", a="b")
+        put(store, f"ap{number:03}", a="b")
+        put(store, f"app/{number:03}", namespace="team", a="b")
+    put(store, "app/shut", a="b")
+    user = account_of(store)
+    browser, keys, query = Browser(user), [], {"sort": sort}
+    answer = browser.get("/variables/", **query)
+    texts = [answer.text]
+    page = answer.context["list"]
+    assert (page.total, page.fitting) == (70, 70)
+    assert {facet.name: facet.choices[0].count for facet in page.facets} == {"lock": 70}
+    while True:
+        keys += listed(answer)
+        if not answer.context["list"].next_url:
+            break
+        answer = browser.get(answer.context["list"].next_url)
+        texts.append(answer.text)
+    assert sorted(keys) == [f"default/app/{number:03}" for number in range(70)]
+    for text in texts:
+        assert not re.search(r"ap0|shut|/team/|%22team", text)
+    feed = followed(store, user, f"sort={sort}" if sort else "")
+    live = store.read(lambda reader: feed.everything(reader, SOME_MOMENT))
+    (rows,) = (piece for piece in live if isinstance(piece, RowOrder))
+    assert [row.removeprefix("variable-rows-") for row in rows.order] == keys[:50]
+    around = "".join(piece.html for piece in live if isinstance(piece, Html))
+    assert "70 variables that you may list" in around
+    assert not re.search(r"ap0|shut|team", around + "".join(rows.html.values()))
+
+
+def test_changes_of_hidden_paths_are_not_even_read(store):
+    feed, before = followed(store, account_of(store)), store.index
+    put(store, "app/shut", a="b")
+    put(store, "other", a="b")
+    for frame in store.frames_since(before):
+        feed.observe(frame)
+    assert not feed.is_due(SOME_MOMENT)
+    before = store.index
+    put(store, "app/open", a="b")
+    for frame in store.frames_since(before):
+        feed.observe(frame)
+    assert feed.is_due(SOME_MOMENT)
+
+
+@pytest.mark.parametrize("field", ["Lock.ID", "Sealed", "KeyID"])
+def test_an_expression_asks_for_nothing_that_the_list_does_not_tell(browser, variable, field):
+    """Else an id that lets one write, or what is sealed, could be guessed letter by letter."""
+    answer = browser.get("/variables/", filter=f'{field} matches "^a"')
+    assert answer.context["list"].problem is not None
+    assert listed(answer) == []
+    assert not {field, field.partition(".")[0]} & set(answer.context["filter_words"]["fields"])
+
+
+@pytest.mark.parametrize(
+    "asked", ['Path == "app/shut"', 'Path matches "shut"', 'Namespace == "team"']
+)
+def test_an_expression_finds_no_hidden_path(store, asked):
+    put(store, "app/shut", a="b")
+    put(store, "app/shut", namespace="team", a="b")
+    answer = Browser(account_of(store)).get("/variables/", filter=asked)
+    assert (listed(answer), answer.context["list"].next_url) == ([], "")
 
 
 def test_the_list_is_of_the_namespace_that_the_address_names(store, browser, variable):
     put(store, "app", namespace="team", a="b")
     for namespace, wanted in (("team", ["app"]), ("default", [PATH]), ("*", ["app", PATH])):
         page = browser.get("/variables/", namespace=namespace)
-        assert sorted(line.variable.path for line in page.context["lines"]) == wanted
+        assert sorted(key.partition("/")[2] for key in listed(page)) == wanted
 
 
 def test_a_value_is_shown_when_asked_for_alone_and_the_audit_keeps_it(store, browser, variable):
