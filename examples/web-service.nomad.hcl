@@ -1,5 +1,9 @@
-# Two web servers that others find by name: GET /v1/service/web-service tells where they listen.
-# A rollout goes on only once the check of the new one passes. Needs raw_exec, and Python on the node.
+# Two web servers that others find by name: GET /v1/service/web-service tells where they listen. Change `version` and run it again: they are replaced
+# one after the other, the second only once the check of the first passes, and one of them answers all the while. Needs raw_exec, and Python on the node.
+variable "version" {
+  default = "v1"
+}
+
 job "web-service" {
   type = "service"
 
@@ -46,7 +50,7 @@ job "web-service" {
         command = "/bin/sh"
         args = ["-c", join(" && ", [
           "cd local",
-          "echo hello from $NOMAD_ALLOC_ID > index.html",
+          "echo ${var.version} says hello from $NOMAD_ALLOC_ID > index.html",
           "exec python3 -m http.server --bind $NOMAD_IP_http $NOMAD_PORT_http",
         ])]
       }

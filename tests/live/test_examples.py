@@ -19,7 +19,9 @@ ELSEWHERE = {
     "configured": "test_nothing_pretended",
     "isolated": "test_nothing_pretended",
     "container": "test_containers",
+    "own-network": "test_own_networks",
     "too-big": "test_live",
+    **dict.fromkeys(("sidecar", "cron", "needs-gpu", "directory"), "test_examples_more"),
 }
 
 

@@ -109,7 +109,7 @@ def test_the_example_of_a_service_is_found_and_answers_with_its_own_bytes(world)
     assert [each["Tags"] for each in found] == [["http", "instance-0"], ["http", "instance-1"]]
     for each in found:
         answer = httpx.get(f"http://{each['Address']}:{each['Port']}/index.html", trust_env=False)
-        assert answer.text == f"hello from {each['AllocID']}\n"
+        assert answer.text == f"v1 says hello from {each['AllocID']}\n"
         (check,) = world.get(f"client/allocation/{each['AllocID']}/checks").values()
         assert (check["Status"], check["StatusCode"]) == ("success", 200)
     assert world.get("services") == [
