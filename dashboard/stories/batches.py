@@ -15,7 +15,7 @@ from dashboard.stories.phase import RolloutPhase
 from dashboard.wording import clock_time, number
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment, DeploymentStatus, RolloutVerb
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import CauseKind, Evaluation
 
 _PROMOTED = "its canaries"
 
@@ -213,22 +213,37 @@ def goes_back(deployment: Deployment) -> bool:
     return "rolling back to job version" in told and "not rolling back" not in told
 
 
+def _fails(evaluation: Evaluation, deployment: Deployment) -> bool:
+    """Whether the failure of this rollout made it.
+
+    The deployment itself goes on changing, as health is told of what it placed.
+    """
+    cause = evaluation.cause
+    if cause is None or cause.kind is not CauseKind.DEPLOYMENT or not cause.text:
+        return False
+    return deployment.status_description.lower().startswith(cause.text.lower())
+
+
 def _failure(deployment: Deployment, steps: Sequence[Evaluation]) -> RolloutPhase | None:
     if deployment.status is not DeploymentStatus.FAILED:
         return None
-    ending = next((item for item in steps if item.create_index >= deployment.modify_index), None)
+    ending = next((item for item in steps if _fails(item, deployment)), None)
+    if ending is not None:
+        since, at = ending.create_index, ending.create_time
+    else:
+        # Its evaluation is collected, or was made before causes were told.
+        since, at = deployment.modify_index, deployment.modify_time
+        later = (item.create_index for item in steps if item.create_index >= since)
+        since = next(later, since)
     went_back = goes_back(deployment)
     act = act_of(deployment, RolloutVerb.FAILED)
     by = act.by if act is not None else ""
     return RolloutPhase(
         key="failed",
         title=gettext("Went back") if went_back else "Failed",
-        since=ending.create_index if ending is not None else deployment.modify_index,
-        began=deployment.modify_time or (ending.create_time if ending is not None else 0),
+        since=since,
+        began=at,
         by=by,
-        event=(
-            *(("failed", by) if by else ("rollout", "failed")),
-            clock_time(deployment.modify_time),
-        ),
+        event=(*(("failed", by) if by else ("rollout", "failed")), clock_time(at)),
         tone="failed",
     )

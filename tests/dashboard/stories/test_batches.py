@@ -136,6 +136,26 @@ def test_a_rollout_that_failed_ends_with_that_and_nothing_is_to_come():
     assert phases[-1].title == "Failed"
 
 
+def test_what_a_failed_rollout_is_told_later_does_not_move_its_failure():
+    text = "Failed due to unhealthy allocations"
+    made = make_evaluation(
+        7,
+        create_index=40,
+        create_time=SOME_MOMENT,
+        cause=Cause(kind=CauseKind.DEPLOYMENT, id="d", text=text[0].lower() + text[1:]),
+    )
+    later = make_evaluation(8, create_index=41, create_time=SOME_MOMENT + SECOND)
+    failed = rollout(
+        alloc(1, 10),
+        status=DeploymentStatus.FAILED,
+        description=f"{text} - rolling back to job version 1",
+    )
+    steps = {each.id: each for each in (made, later)}
+    phases = phases_of(failed, steps, until=LATE)
+    assert failed.deployment.modify_index > later.create_index
+    assert (phases[-1].title, phases[-1].since, phases[-1].began) == ("Went back", 40, SOME_MOMENT)
+
+
 def test_what_was_not_whole_when_the_rollout_failed_does_not_run_on():
     canaries = [alloc(1, 10), alloc(2, 10)]
     failed = rollout(
