@@ -22,3 +22,4 @@ urlpatterns = [
 
 handler400 = "dashboard.views.errors.bad_request"
 handler403 = "dashboard.views.errors.permission_denied"
+handler404 = "dashboard.views.errors.not_found"

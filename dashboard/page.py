@@ -46,6 +46,9 @@ View = Callable[Concatenate[HttpRequest, Parameters], Coroutine[Any, Any, HttpRe
 
 
 _TEXT = "text/plain; charset=utf-8"
+_ABSENT = "404.html"
+#: What is offered to the search of an address that nothing has, in characters.
+_LONGEST_WORD = 80
 _SIGNED_OUT = Interrupted(
     gettext_noop("You are signed out"),
     gettext_noop("Your session has ended."),
@@ -223,10 +226,45 @@ async def shown(request: HttpRequest, viewer: Viewer, template: str, query: Quer
                 context = store.read(lambda reader: _read(reader, viewer, query))
             except Absent:
                 context = store.read(lambda reader: _read(reader, viewer, _nothing))
-                return render(request, "404.html", context, status=404)
+                return render(request, _ABSENT, {**context, **_sought(request)}, status=404)
             return render(request, template, context, status=context.get("http_status", 200))
 
     return await the_store().aread_call(make)
+
+
+async def unknown_address(request: HttpRequest) -> HttpResponse:
+    """404 of an address that no page has: what was asked for, in the frame of all pages.
+
+    Who is not signed in is told that, and nothing of what there is.
+    """
+    if asks_for_data(request):
+        return told_as_data(gettext("Nothing has this address."), 404)
+    viewer = await _viewer_of(request)
+    if viewer is None:
+        return render(request, "404_signed_out.html", _sought(request), status=404)
+
+    def sought(_reader: RecordReader, _viewer: Viewer) -> Mapping[str, Any]:
+        return {**_sought(request), "http_status": 404}
+
+    return await shown(request, viewer, _ABSENT, sought)
+
+
+async def refused_page(request: HttpRequest, why: Interrupted) -> HttpResponse:
+    """Why an address answers nothing, in the frame of all pages; alone for the signed-out."""
+    viewer = await _viewer_of(request)
+    if viewer is None:
+        return kept_page(request, why)
+
+    def told(_reader: RecordReader, _viewer: Viewer) -> Mapping[str, Any]:
+        return {"why": why, "http_status": why.status}
+
+    return await shown(request, viewer, "refused.html", told)
+
+
+def _sought(request: HttpRequest) -> dict[str, str]:
+    """The address as it was typed, and its last word, which a search may find."""
+    words = [word for word in request.path.split("/") if word]
+    return {"sought": request.path, "sought_word": words[-1][:_LONGEST_WORD] if words else ""}
 
 
 async def read(viewer: Viewer, query: Query) -> Mapping[str, Any] | None:

@@ -1,11 +1,16 @@
 """What a browser is told when its request never reached a page."""
 
+from collections.abc import Callable
+
+from asgiref.sync import async_to_sync
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.utils.translation import gettext, gettext_noop
 
-from dashboard.kept import Interrupted, is_from_here, kept_page
+from dashboard.faults import fault_page
+from dashboard.kept import Interrupted, asks_for_data, is_from_here, kept_page
 from dashboard.operator_site import may, right_of_table
+from dashboard.page import refused_page, unknown_address
 from dashboard.people import whom_to_ask
 
 _TOO_OLD = Interrupted(
@@ -34,6 +39,20 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return HttpResponseBadRequest(gettext("The request cannot be read."), content_type=_TEXT)
 
 
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404: what was asked for, with the navigation and a search for whoever is signed in."""
+    del exception
+    return _framed(request, lambda: async_to_sync(unknown_address)(request))
+
+
+def _framed(request: HttpRequest, make: Callable[[], HttpResponse]) -> HttpResponse:
+    """What `make` answers; nobody else answers what fails in there."""
+    try:
+        return make()
+    except Exception as error:
+        return fault_page(request, error)
+
+
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403 of the admin: which right is missing, or that nobody changes this by hand."""
     told = str(exception)
@@ -52,7 +71,10 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
         if told
         else gettext("Nothing was changed.")
     )
-    return kept_page(request, Interrupted(title, told or by_hand, text, 403))
+    why = Interrupted(title, told or by_hand, text, 403)
+    if request.method == "POST" or asks_for_data(request):
+        return kept_page(request, why)
+    return _framed(request, lambda: async_to_sync(refused_page)(request, why))
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
