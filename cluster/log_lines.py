@@ -12,6 +12,15 @@ _BACK = re.compile(r"/login/provider/back\?[^\s\"']+")
 REQUESTS = logging.getLogger("http")
 REQUESTS.propagate = False
 REQUESTS.setLevel(logging.DEBUG)
+#: What an agent tells its followers alone: the events of its tasks, the calls it has answered.
+FOR_FOLLOWERS = logging.getLogger("client")
+FOR_FOLLOWERS.propagate = False
+FOR_FOLLOWERS.setLevel(logging.DEBUG)
+
+
+def without_links(text: str) -> str:
+    """The text with nothing in it that signs anybody in."""
+    return _BACK.sub("/login/provider/back?...", _LINK.sub("/login/once/...", text))
 
 
 class HideLinks(logging.Filter):
@@ -20,8 +29,6 @@ class HideLinks(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Every record passes, some of them shortened."""
         text = record.getMessage()
-        if "/login/once/" in text:
-            record.msg, record.args = _LINK.sub("/login/once/...", text), ()
-        elif "/login/provider/back?" in text:
-            record.msg, record.args = _BACK.sub("/login/provider/back?...", text), ()
+        if "/login/once/" in text or "/login/provider/back?" in text:
+            record.msg, record.args = without_links(text), ()
         return True

@@ -318,8 +318,10 @@ SERVERS = [
     Row("GET", "agent/servers", "agent:read"),
     Row("GET", "agent/schedulers/config", "agent:read"),
     Row("GET", "agent/members", "node:read"),
-    Row(_ALL, "agent/monitor/export", "agent:read"),
-    *(Row("GET", f"agent/{path}", "agent:read") for path in ("host", "monitor", "schedulers")),
+    *(
+        Row("GET", f"agent/{path}", "agent:read")
+        for path in ("host", "monitor", "monitor/export", "schedulers")
+    ),
     *(
         Row(_ALL, f"agent/{path}", "agent:write")
         for path in ("pprof/heap", "keyring/list", "reload")

@@ -39,6 +39,7 @@ from cluster.agent.fingerprint import (
     resources_of_machine,
     speed_of,
 )
+from cluster.agent.log_answers import LOG_VERBS, TaskLines
 from cluster.agent.means import Means
 from cluster.agent.networks.keeper import AllocNetworks
 from cluster.agent.networks.offered import offered_networks
@@ -97,6 +98,7 @@ class Agent:
         self.host.ask = self.link.look_up
         self.services = ServiceKeeper(self.host, self.link, means.clock, config.server)
         self.checks = CheckKeeper(self.host, means.clock)
+        self.task_lines = TaskLines(self.host, means.clock.now)
         self._report = self.host.changed
         self.host.ask_identity = self.link.identity_of
         self.host.fetch_data = self.link.data_of
@@ -116,7 +118,7 @@ class Agent:
             UsageAnswers(self.sampler, self.storage.alloc_dir),
             self.checks.results,
             ExecSessions(self.host, allowed=not config.disable_remote_exec),
-            self.volumes.verbs,
+            {**self.volumes.verbs, **LOG_VERBS},
         )
         self.channel = ChannelClient(
             config.server,
@@ -148,6 +150,7 @@ class Agent:
         self._report(alloc_id)
         self.services.look(alloc_id)
         self.checks.look(alloc_id)
+        self.task_lines.look(alloc_id)
 
     def _reached(self) -> None:
         """Each agent holds a channel of its own."""

@@ -28,6 +28,7 @@ from cluster.agent.protocol import (
     Taken,
 )
 from cluster.agent.retry import MAX_CALLS_PER_S
+from cluster.log_lines import FOR_FOLLOWERS
 
 logger = logging.getLogger(__name__)
 
@@ -166,6 +167,15 @@ class _Connection:
             await self._say(Taken(id=number))
 
     async def _answer(self, call: ServerCall) -> None:
+        began = asyncio.get_running_loop().time()
+        try:
+            await self._send_answer(call)
+        finally:
+            if FOR_FOLLOWERS.handlers:
+                took_ms = (asyncio.get_running_loop().time() - began) * 1000
+                FOR_FOLLOWERS.debug('call answered: verb=%s duration="%.1fms"', call.verb, took_ms)
+
+    async def _send_answer(self, call: ServerCall) -> None:
         credit = self._credit[call.id]
         try:
             answerer = self._client.answerers.get(call.node_id)

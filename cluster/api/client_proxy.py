@@ -47,8 +47,9 @@ async def file_route(call: Call, verb: str, alloc_id: str) -> HttpResponseBase:
         require_verb(call.caller, alloc, verb)
         await _check_task(call, alloc, str(body["Task"]))
         framed = not body["Plain"]
-        return await _streamed(call, alloc, ("logs", body), _JSON if framed else _TEXT)
-    return await _streamed(call, alloc, (f"fs.{verb}", body), _TEXT)
+        frames = call_agent(alloc, "logs", body, by=call.caller)
+        return await streamed(frames, _JSON if framed else _TEXT)
+    return await streamed(call_agent(alloc, f"fs.{verb}", body, by=call.caller), _TEXT)
 
 
 async def restart(call: Call, alloc_id: str) -> HttpResponse:
@@ -188,10 +189,8 @@ async def _check_task(call: Call, alloc: Allocation, task: str) -> None:
         raise OperationRefused(f'unknown task name "{task}"')
 
 
-async def _streamed(
-    call: Call, alloc: Allocation, asked: tuple[str, dict[str, object]], content_type: str
-) -> HttpResponseBase:
-    frames = call_agent(alloc, *asked, by=call.caller)
+async def streamed(frames: AsyncIterator[bytes], content_type: str) -> HttpResponseBase:
+    """An agent's answer, passed on as it comes. A refusal that comes in time is raised."""
     first = asyncio.ensure_future(anext(frames, None))
     done, _ = await asyncio.wait({first}, timeout=_FIRST_FRAME_S)
     if done:

@@ -24,7 +24,6 @@ RAFT = r"operator/(?:raft|autopilot)/.*"
 
 #: Pattern of the path below `/v1/` to what is answered, for every method.
 NOT_BUILT: dict[str, str] = {
-    r"agent/monitor/export": "Reading the log of the past through the API is not built yet.",
     r"agent/pprof/.*": "There are no profiles to take: this server is not a Go program.",
     r"agent/keyring/.*": "Servers share a database here: there is no gossip to encrypt.",
     r"agent/reload": "Reloading an agent's configuration is not built yet.",

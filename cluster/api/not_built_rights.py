@@ -81,7 +81,6 @@ def _volume(call: Call) -> None:
 
 #: By the patterns of `NOT_BUILT`.
 RIGHTS: dict[str, Right] = {
-    r"agent/monitor/export": _reading("agent"),
     r"agent/schedulers/config": _writing("agent"),
     r"agent/servers": _writing("agent"),
     r"agent/pprof/.*": _writing("agent"),

@@ -350,6 +350,7 @@ _SERVER_GROUP = [
     _route("operator/license", GET=server_group.no_license, PUT=answer_not_built(NO_LICENSE)),
     _route("agent/schedulers", GET=server_group.schedulers),
     _route("agent/monitor", GET=log_following.monitor),
+    _route("agent/monitor/export", GET=log_following.export),
     _route("agent/host", GET=host_route.read_host),
 ]
 

@@ -12,6 +12,7 @@ from cluster.agent.alloc_runner import Surroundings
 from cluster.agent.answers import Answers
 from cluster.agent.client import ClientSettings, NodeClient
 from cluster.agent.drivers.mock import MockDriver
+from cluster.agent.log_answers import NO_LOG
 from cluster.agent.means import Means
 from cluster.agent.node_metadata import NodeMetadata
 from cluster.agent.server_link import ServerLink
@@ -40,7 +41,7 @@ class SimulatedNode:
             ClientSettings(join_token=join_token, dev=True, server=server),
         )
         self.metadata = NodeMetadata(self._node.meta, storage, self._client.node_changed)
-        self.answers = Answers(self.host, storage, means.clock, self.metadata)
+        self.answers = Answers(self.host, storage, means.clock, self.metadata, more=NO_LOG)
         self._work: asyncio.Task[None] | None = None
 
     @property

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from cluster.followed_log import Form
 from cluster.operations.audit import note_done
 from cluster.operations.errors import NotFound, OperationRefused
 from cluster.operations.rights import require, require_reads, require_writes
@@ -138,6 +139,18 @@ async def host_facts_of(node_id: str, *, by: Caller) -> object:
     """What the agent of a node sees of its machine, and its environment without secrets."""
     require_reads(by, "agent")
     return await whole_answer(send_call(node_id, "host.facts", {}))
+
+
+def follow_log(node_id: str, form: Form, *, by: Caller) -> AsyncIterator[bytes]:
+    """What the agent of a node writes to its log from now on; close the iterator to end it."""
+    require_reads(by, "agent")
+    return send_call(node_id, "log.follow", msgspec.to_builtins(form))
+
+
+def written_log(node_id: str, *, is_plain: bool, by: Caller) -> AsyncIterator[bytes]:
+    """What the file of the log of a node's agent holds."""
+    require_reads(by, "agent")
+    return send_call(node_id, "log.export", {"Plain": is_plain})
 
 
 async def node_metadata(node_id: str, *, by: Caller) -> object:

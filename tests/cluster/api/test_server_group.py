@@ -1,21 +1,14 @@
-"""What clients ask of a group of servers, and the log that they follow."""
-
-import base64
-import gc
-import logging
+"""What clients ask of a group of servers."""
 
 import msgspec
 import pytest
 
-from cluster.api.log_following import line_of
 from cluster.jobspec.parse import parse_job
-from cluster.log_lines import REQUESTS
 from cluster.runtime.clock import SystemClock
 from cluster.store.health import HEALTH, LEADER
 from scheduler.state.found_rows import put_found
 from scheduler.state.writes.jobs import write_job
 from tests.builders import make_node
-from tests.cluster.agent.deadline import until
 from tests.cluster.api.clients import document, put
 
 
@@ -105,83 +98,3 @@ async def test_there_is_no_license_and_that_is_no_failure(api, stranger):
         501, "There is no license to install: Bivouac has none.",
     )  # fmt: skip
     assert (await api.delete("/v1/operator/license")).status == 405
-
-
-def listeners(name=None):
-    handlers = logging.getLogger(name).handlers
-    return [each for each in handlers if type(each).__module__.startswith("cluster.api")]
-
-
-async def pieces(answer, count, then):
-    """So many pieces of a stream; `then` happens once it has begun."""
-    found = []
-    async for piece in answer.streaming_content:
-        found.append(piece)
-        if len(found) == 1:
-            then()
-        if len(found) == count:
-            break
-    return found
-
-
-async def test_the_log_is_followed_from_now_on_and_tells_no_link(api):
-    log = logging.getLogger("cluster.test")
-
-    def write():
-        log.info("too quiet")
-        log.warning("GET %s", "/login/once/very-secret")
-
-    answer = await api.get("/v1/agent/monitor", log_level="warn")
-    begun, line = await pieces(answer, 2, write)
-    text = base64.b64decode(msgspec.json.decode(line)["Data"]).decode()
-    assert begun == b"{}"
-    assert text.endswith("Z [WARN] cluster.test: GET /login/once/...\n")
-    assert "very-secret" not in text
-    del answer
-    await until(lambda: gc.collect() >= 0 and listeners() == [])
-
-
-async def test_requests_are_told_to_those_alone_who_follow_at_debug(api):
-    quiet = await api.get("/v1/agent/monitor", plain="true")
-    await anext(aiter(quiet.streaming_content))
-    assert listeners("http") == []
-    answer = await api.get("/v1/agent/monitor", plain="true", log_level="trace")
-    _, line = await pieces(answer, 2, lambda: REQUESTS.debug("request complete"))
-    assert line.endswith(b"Z [DEBUG] http: request complete\n")
-    del answer, quiet
-    await until(lambda: gc.collect() >= 0 and listeners("http") == [])
-
-
-async def test_plain_lines_and_json_lines(api):
-    log = logging.getLogger("cluster.test")
-    answer = await api.get("/v1/agent/monitor", plain="true", log_json="true")
-    _, line = await pieces(answer, 2, lambda: log.error("bad"))
-    told = msgspec.json.decode(line)
-    assert (answer.headers["Content-Type"], told["@level"], told["@message"]) == (
-        "text/plain", "error", "bad",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("query", "status", "words"),
-    [
-        ({"log_level": "loud"}, 400, "Unknown log level: loud"),
-        ({"plain": "x"}, 400, 'Failed to parse value of "plain" (x) as a bool'),
-        (
-            {"node_id": "a", "server_id": "b"}, 400,
-            "Cannot target node and server simultaneously",
-        ),
-        ({"server_id": "nope"}, 400, "unknown Nomad server nope"),
-        ({"node_id": "a"}, 501, "Following the log of a node's agent is not built yet."),
-    ],
-)  # fmt: skip
-async def test_a_wrong_question_about_the_log_is_named(api, query, status, words):
-    refused = await api.get("/v1/agent/monitor", **query)
-    assert refused.status == status
-    assert words in refused.text
-
-
-def test_a_line_has_the_form_of_the_reference():
-    record = logging.LogRecord("http", logging.WARNING, "", 0, "slow: %s", ("/v1/jobs",), None)
-    record.created = 1_795_317_808.589
-    assert line_of(record) == "2026-11-22T03:23:28.589Z [WARN] http: slow: /v1/jobs\n"
