@@ -8,10 +8,11 @@ from cluster.jobspec.launch_times import next_due
 from cluster.operations.garbage import collection_settings
 from cluster.runtime.clock import SystemClock
 from cluster.store.access import the_store
-from cluster.store.beats import read_beats, read_signs
+from cluster.store.beats import BeatsSince, read_signs
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.leader import Leader
 from scheduler.ports import IDSource
+from scheduler.structs.moment import Moment
 from scheduler.watchers.deployments import Deployments
 from scheduler.watchers.drains import Drains
 from scheduler.watchers.heartbeats import Heartbeats, HeartbeatSettings
@@ -25,10 +26,16 @@ class Ear:
     def __init__(self, heartbeats: Heartbeats) -> None:
         self._heartbeats = heartbeats
         self._clock = SystemClock()
+        self._beats = BeatsSince()
 
-    def refresh(self) -> None:
-        """Take in what was written since the last time."""
-        beats, signs = read_beats(the_store()), read_signs(the_store())
+    def refresh(self, moment: Moment) -> None:
+        """Take in what was written since the last time, if its tick at this moment would look.
+
+        Other watchers are asked after every commit, and there may be thousands of nodes.
+        """
+        if not self._heartbeats.is_due(moment):
+            return
+        beats, signs = self._beats.read(the_store()), read_signs(the_store())
         self._heartbeats.hear(beats, signs, monotonic=self._clock.monotonic())
 
 

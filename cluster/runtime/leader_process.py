@@ -202,7 +202,7 @@ class Leadership:
         commands = self.leader.tick(moment)
         due = self.leader.watch_deadline(moment)
         if due is not None and due <= moment.monotonic:
-            self.beats.refresh()
+            self.beats.refresh(moment)
             commands += self.store.read(lambda reader: self.leader.watch(reader, moment))
         for command in commands:
             self.commands.perform(command)

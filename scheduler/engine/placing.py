@@ -175,7 +175,7 @@ class Placer:
         metric = msgspec.structs.replace(
             self._attempt.context.metrics,
             nodes_available=candidates.by_datacenter,
-            nodes_in_pool=len(candidates.node_ids),
+            nodes_in_pool=candidates.count,
             node_pool=self._job.node_pool,
         )
         self._attempt.decisions[group.name] = metric

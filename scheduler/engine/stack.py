@@ -5,6 +5,7 @@ or None, and the metrics of the decision on the context. Proposes nothing itself
 the placement, its stops and its evictions to the context.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from scheduler.engine.feasibility.readiness import candidate_rows, pool_rows
 from scheduler.engine.feasibility.volumes import depends_on_alloc_name
 from scheduler.engine.group_state import Chosen, GroupState, Setting
 from scheduler.engine.standing import Standing, explanation
-from scheduler.state.node_table import Bools
+from scheduler.state.node_table import Bools, NodeTable
 from scheduler.state.nouns import NODE_POOLS
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.explanation import GroupExplanation
@@ -57,14 +58,40 @@ class RankedNode(NamedTuple):
     preempted: tuple[Allocation, ...]
 
 
-class Candidates(NamedTuple):
-    """The nodes a job may be placed on before any check (placement.md 3)."""
+class Candidates:
+    """The nodes a job may be placed on before any check (placement.md 3).
 
-    node_ids: tuple[str, ...]
-    #: Ids of nodes of the job's pool that take no new allocations, in any datacenter.
-    not_ready: frozenset[str]
-    #: Candidates by datacenter.
-    by_datacenter: dict[str, int]
+    Names are made when they are asked for: of thousands of nodes most jobs want the count alone.
+    """
+
+    def __init__(self, table: NodeTable, job: Job) -> None:
+        self._table = table
+        self._pool = job.node_pool
+        self.rows: Bools = candidate_rows(table, job)
+        self.count = int(np.count_nonzero(self.rows))
+
+    @cached_property
+    def node_ids(self) -> tuple[str, ...]:
+        """Their ids, in the order of rows."""
+        return self._ids(self.rows)
+
+    @cached_property
+    def not_ready(self) -> frozenset[str]:
+        """Ids of nodes of the job's pool that take no new allocations, in any datacenter."""
+        table = self._table
+        return frozenset(self._ids(pool_rows(table, self._pool) & table.present & ~table.ready))
+
+    @cached_property
+    def by_datacenter(self) -> dict[str, int]:
+        """How many of them there are in each datacenter that has any."""
+        datacenters = self._table.column("${node.datacenter}")
+        codes = datacenters.codes[self.rows]
+        counts = np.bincount(codes, minlength=len(datacenters.values)).tolist()
+        named = zip(datacenters.values, counts, strict=True)
+        return {name: count for name, count in named if count}
+
+    def _ids(self, rows: Bools) -> tuple[str, ...]:
+        return tuple(self._table.node_at(row).id for row in np.flatnonzero(rows).tolist())
 
 
 class ClassReport(NamedTuple):
@@ -95,7 +122,7 @@ class ServiceStack:
     @property
     def candidates(self) -> Candidates:
         """The nodes of the current job version's pool and datacenters that are ready."""
-        return self._groups.candidates().summary
+        return self._groups.candidates()
 
     def select(
         self, group: TaskGroup, options: SelectOptions = DEFAULT_OPTIONS
@@ -167,7 +194,7 @@ class SystemStack:
     @property
     def candidates(self) -> Candidates:
         """The nodes of the current job version's pool and datacenters that are ready."""
-        return self._groups.candidates().summary
+        return self._groups.candidates()
 
     def select(self, group: TaskGroup, options: SelectOptions) -> RankedNode | None:
         """That node with everything granted, or None; `context.metrics` tells why."""
@@ -206,13 +233,6 @@ class SystemStack:
         return report._replace(quota_limit_reached=over)
 
 
-class _CandidateRows(NamedTuple):
-    """Candidates as rows and in words."""
-
-    rows: Bools
-    summary: Candidates
-
-
 class _Groups:
     """What both stacks keep: candidates by pool and datacenters, and a state per group."""
 
@@ -220,7 +240,7 @@ class _Groups:
         self._context = context
         self._with_preferences = with_preferences
         self._job: Job | None = None
-        self._candidates: dict[tuple[str, tuple[str, ...]], _CandidateRows] = {}
+        self._candidates: dict[tuple[str, tuple[str, ...]], Candidates] = {}
         self._states: dict[tuple[int, str, str], GroupState] = {}
         #: By name of the group, the state that answered last.
         self.newest: dict[str, GroupState] = {}
@@ -230,12 +250,12 @@ class _Groups:
     def set_job(self, job: Job) -> None:
         self._job = job
 
-    def candidates(self) -> _CandidateRows:
+    def candidates(self) -> Candidates:
         """The candidates of the current job version."""
         job = self._current_job()
         key = (job.node_pool, job.datacenters)
         if key not in self._candidates:
-            self._candidates[key] = _find_candidates(self._context, job)
+            self._candidates[key] = Candidates(self._context.table, job)
         return self._candidates[key]
 
     def state(self, group: TaskGroup, alloc_name: str) -> GroupState:
@@ -285,28 +305,6 @@ class _Groups:
     def _current_job(self) -> Job:
         assert self._job is not None, "set_job comes before everything else"
         return self._job
-
-
-def _find_candidates(context: EvalContext, job: Job) -> _CandidateRows:
-    table = context.table
-    rows = candidate_rows(table, job)
-    not_ready = pool_rows(table, job.node_pool) & table.present & ~table.ready
-    datacenters = table.column("${node.datacenter}")
-    counts = np.bincount(datacenters.codes[rows], minlength=len(datacenters.values)).tolist()
-    return _CandidateRows(
-        rows,
-        Candidates(
-            node_ids=tuple(table.node_at(row).id for row in np.flatnonzero(rows).tolist()),
-            not_ready=frozenset(
-                table.node_at(row).id for row in np.flatnonzero(not_ready).tolist()
-            ),
-            by_datacenter={
-                name: count
-                for name, count in zip(datacenters.values, counts, strict=True)
-                if count
-            },
-        ),
-    )
 
 
 def _report(context: EvalContext, seen: list[Seen], *, even_if_escaped: bool) -> ClassReport:

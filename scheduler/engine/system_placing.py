@@ -216,7 +216,7 @@ class SystemPlacer:
         return msgspec.structs.replace(
             metric,
             nodes_available=candidates.by_datacenter,
-            nodes_in_pool=len(candidates.node_ids),
+            nodes_in_pool=candidates.count,
         )
 
     def _correct_place_counts(self) -> None:

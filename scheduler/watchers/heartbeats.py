@@ -126,6 +126,11 @@ class Heartbeats:
             elif frame.kind == WriteKind.NODE_REGISTRATION or version != before:
                 self._timers.push(node.id, moment.monotonic + self._longest_patience())
 
+    def is_due(self, moment: Moment) -> bool:
+        """Whether `tick` would look: what was written is to be told to `hear` before."""
+        due = self.next_deadline(moment)
+        return due is not None and due <= moment.monotonic
+
     def next_deadline(self, moment: Moment) -> float | None:
         """While there are timers, the beats are looked at each second, and when one is due."""
         due, look = self._timers.next_due(), self._looked_at + LOOK_INTERVAL
@@ -135,7 +140,9 @@ class Heartbeats:
         return min(due, look) if due > self._looked_at else look
 
     def tick(self, reader: StateReader, moment: Moment) -> Sequence[Command]:
-        """Report overdue nodes."""
+        """Report overdue nodes; before a look is due there is nothing to be seen."""
+        if not self.is_due(moment):
+            return ()
         slept = moment.monotonic - self._looked_at > STALL
         self._looked_at = moment.monotonic
         if self._listeners.are_silent(moment.monotonic):

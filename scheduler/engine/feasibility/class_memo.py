@@ -80,9 +80,11 @@ def class_eligibility(table: NodeTable, seen: Iterable[Seen]) -> dict[str, bool]
 
 def _by_class(table: NodeTable, rows: Bools, passing: Bools) -> dict[str, bool]:
     column = table.class_column()
-    looked_at = set(column.codes[rows].tolist())
-    passed = set(column.codes[passing].tolist())
-    return {column.values[code]: code in passed for code in looked_at}
+    # A flag for each class: of thousands of nodes there are few.
+    looked_at, passed = np.zeros((2, len(column.values)), dtype=np.bool_)
+    looked_at[column.codes[rows]] = True
+    passed[column.codes[passing]] = True
+    return {column.values[code]: bool(passed[code]) for code in np.flatnonzero(looked_at)}
 
 
 def _merge(into: dict[str, bool], more: dict[str, bool]) -> None:

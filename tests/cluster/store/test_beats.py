@@ -2,6 +2,7 @@
 
 from cluster.models import NodeChannelRow
 from cluster.store.beats import (
+    BeatsSince,
     HeardBeat,
     forget_beats,
     read_beats,
@@ -23,6 +24,17 @@ def test_the_newest_beat_of_each_node_is_kept_without_an_index(record):
     assert read_beats(record) == {"a": HeardBeat(20, 5), "b": HeardBeat(30, 7)}
     assert read_beats(record, after=20) == {"b": HeardBeat(30, 7)}
     assert record.index == 2
+
+
+def test_a_reader_is_told_of_each_beat_once_whatever_the_clocks_say(record):
+    record.write(WriteKind.NODE_REGISTRATION, lambda change: change.put_node(make_node()), now=1)
+    beats = BeatsSince()
+    write_beats(record, {"a": HeardBeat(20, 5), "b": HeardBeat(500, 5)})
+    assert beats.read(record) == {"a": HeardBeat(20, 5), "b": HeardBeat(500, 5)}
+    assert beats.read(record) == {}
+    # Written by a process whose clock is behind that of the other.
+    write_beats(record, {"a": HeardBeat(30, 5), "c": HeardBeat(7, 5)})
+    assert beats.read(record) == {"a": HeardBeat(30, 5), "c": HeardBeat(7, 5)}
 
 
 def test_what_is_known_of_nodes_that_are_gone_is_forgotten(record):

@@ -73,6 +73,17 @@ def test_a_silent_node_is_reported_after_ttl_and_grace() -> None:
     assert clinic.until(100, 123) == [(122, A.id)]
 
 
+def test_between_two_looks_it_neither_looks_nor_puts_the_next_one_off() -> None:
+    clinic = Clinic(A)
+    clinic.watcher.hear({A.id: (SOME_MOMENT, 12 * SECOND)}, monotonic=1.0)
+    due = []
+    for tenth in range(10, 31):
+        moment = Moment(SOME_MOMENT, tenth / 10)
+        due += [tenth] if clinic.watcher.is_due(moment) else []
+        clinic.watcher.tick(clinic.store, moment)
+    assert due == [10, 20, 30]
+
+
 def test_a_beat_starts_the_time_anew_and_the_same_beat_does_not() -> None:
     clinic = Clinic(A)
     for second, beat in ((0, 1), (10, 2), (20, 2)):
