@@ -14,6 +14,7 @@ from cluster.agent.networks.offered import why_no_namespaces
 from tests.cluster.agent.networks.real_bridge import why_no_bridge
 from tests.cluster.agent.real_groups import why_no_root, why_none
 from tests.cluster.agent.real_mounts import why_no_mounts
+from tests.live.container_engine import why_no_engine
 
 #: Pattern of test ids -> why it may be skipped. Empty where everything can run.
 ALLOWED: dict[str, str] = (
@@ -45,9 +46,13 @@ if no_root := why_no_root():
     ALLOWED["*::test_the_example_of_an_isolated_task_*"] = no_root
 if no_namespaces := why_no_namespaces():
     ALLOWED["*/networks/test_keeper.py::*"] = no_namespaces
+    ALLOWED["*/docker/test_group_network.py::*"] = no_namespaces
 if no_bridge := why_no_bridge():
     for name in ("test_bridge.py", "test_own_networks.py"):
         ALLOWED[f"*/{name}::*"] = no_bridge
+    ALLOWED["*/test_containers.py::*of_a_group*"] = no_bridge
+if no_engine := why_no_engine():
+    ALLOWED["*/test_containers.py::*"] = no_engine
 
 
 def unlisted(skipped: dict[str, str]) -> dict[str, str]:

@@ -68,6 +68,8 @@ class AllocHost:
         self.added: Callable[[], None] = lambda: None
         self.fetch_data: FetchData | None = None
         self.networks = networks or AllocNetworks(storage)
+        held_by = [each for each in drivers.values() if hasattr(each, "leave_network")]
+        self.networks.leaving = tuple(each.leave_network for each in held_by)
         self._beginnings = Beginnings(self, now=self._now, apply=self._apply, spawn=self._spawn)
         templates = TemplateKeeper(self, surroundings.chance)
         self._acts = TemplateActs(self)

@@ -120,9 +120,6 @@ NO_MOUNTS = "the driver {} leaves the task in the files of its host and shows no
 #: Drivers whose tasks have the host's resolver and the host's name, whatever the job says.
 WITHOUT_NAMES = frozenset({"raw_exec"})
 NO_RESOLVER = "tasks of the driver {} have the resolver of their host"
-#: Drivers whose tasks have networks of their engine's and enter no other.
-WITHOUT_NETWORKS = frozenset({"docker"})
-NO_JOINING = "tasks of the driver {} do not enter the network of their group"
 NO_HOSTNAME = "tasks of the driver {} have the name of their host"
 #: Every field of every struct that a job is made of.
 TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
@@ -189,10 +186,10 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
     NetworkResource: {
         "mode": Row(
             Fate.WORKS,
-            "`bridge`, `cni/…` and `none`: not for tasks of `docker`; the agent must be root, the"
-            " first two need CNI plugins, and a node says whether it offers them",
+            "`bridge`, `cni/…` and `none`: the agent must be root, the first two need CNI plugins,"
+            " and a node says whether it offers them",
         ),
-        "hostname": Row(Fate.WORKS, "for `exec`, with a network of the group's own"),
+        "hostname": Row(Fate.WORKS, "for `exec` and `docker`, with a network of the group's own"),
         "dns": Row(Fate.WORKS, "not for `raw_exec`, whose tasks have the resolver of the host"),
         "cni": Row(Fate.WORKS, "arguments for the plugins"),
         **rows("reserved_ports dynamic_ports"),

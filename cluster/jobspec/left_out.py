@@ -13,14 +13,12 @@ import msgspec
 
 from cluster.jobspec.carried_out import (
     NO_HOSTNAME,
-    NO_JOINING,
     NO_MOUNTS,
     NO_RESOLVER,
     OLD_FORM,
     TABLE,
     WITHOUT_MOUNTS,
     WITHOUT_NAMES,
-    WITHOUT_NETWORKS,
     Fate,
     Row,
     name_in,
@@ -200,12 +198,8 @@ def _names(group: TaskGroup, place: tuple[str, ...], path: str) -> Iterator[Left
     """What a group says of its network, and some of its tasks do not get."""
     network = group.networks[0] if group.networks else NetworkResource()
     way = f"{_joined(path, group, 'networks')}[0]"
-    is_own = network.mode not in ("", "host")
     for task in group.tasks:
         where, has_names = (*place, task.name), task.driver not in WITHOUT_NAMES
-        if is_own and task.driver in WITHOUT_NETWORKS:
-            name, why = f"network.mode {quoted(network.mode)}", NO_JOINING.format(task.driver)
-            yield LeftOut(name, where, f"{way}.Mode", Fate.FAILS, why, _FAILS)
         if network.dns is not None and not has_names:
             why = NO_RESOLVER.format(task.driver)
             yield LeftOut("network.dns", where, f"{way}.DNS", Fate.WARNS, why)

@@ -16,20 +16,41 @@ import pytest
 
 IMAGE = "busybox:1.36"
 #: Of the static busybox that the image is made of.
-TOOLS = ("sh", "cat", "echo", "env", "head", "httpd", "id", "ls", "sleep", "yes")
+TOOLS = (
+    "sh",
+    "cat",
+    "echo",
+    "env",
+    "head",
+    "hostname",
+    "httpd",
+    "id",
+    "ls",
+    "sleep",
+    "wget",
+    "yes",
+)
 READY_S = 30
+
+
+def why_no_engine() -> str:
+    """Why tests can start no engine here; "" where they can try."""
+    if os.geteuid() != 0 or shutil.which("dockerd") is None:
+        return "no container engine can be started here: dockerd and root are needed"
+    busybox = shutil.which("busybox")
+    if busybox is None or b"statically" not in subprocess.run(
+        ["file", "-L", busybox], capture_output=True, check=False
+    ).stdout.replace(b"static-pie", b"statically"):
+        return "no static busybox to make an image of"
+    return ""
 
 
 @contextlib.contextmanager
 def real_engine(place: Path):
     """The socket of an engine with the image."""
-    if os.geteuid() != 0 or shutil.which("dockerd") is None:
-        pytest.skip("no container engine can be started here: dockerd and root are needed")
-    busybox = shutil.which("busybox")
-    if busybox is None or b"statically" not in subprocess.run(
-        ["file", "-L", busybox], capture_output=True, check=False
-    ).stdout.replace(b"static-pie", b"statically"):
-        pytest.skip("no static busybox to make an image of")
+    if why := why_no_engine():
+        pytest.skip(why)
+    busybox = str(shutil.which("busybox"))
     socket = place / "engine.sock"
     command = [
         "dockerd", "--host", f"unix://{socket}", "--data-root", str(place / "data"),
@@ -56,6 +77,12 @@ def containers(socket: Path) -> list[str]:
     """The names of all there are, ended ones too."""
     command = ["docker", "-H", f"unix://{socket}", "ps", "-a", "--format", "{{.Names}}"]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+
+
+def remove_container(socket: Path, name: str) -> None:
+    """By force, as somebody beside the agent would."""
+    command = ["docker", "-H", f"unix://{socket}", "rm", "-f", name]
+    subprocess.run(command, capture_output=True, check=True)
 
 
 def _await_ready(process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:

@@ -11,13 +11,26 @@ import pytest
 from cluster.agent.drivers.docker.docker import DockerDriver, _Run
 from cluster.agent.drivers.docker.settings import DockerSettings
 from cluster.agent.drivers.driver import Handle, Streams
+from cluster.agent.networks.lists import ADMIN_CHAIN, NetworkSettings
 from cluster.bench.stack import Stack
-from tests.live.container_engine import IMAGE, containers, real_engine
+from tests.cluster.agent.networks.real_bridge import run, traces, why_no_bridge
+from tests.live.container_engine import IMAGE, containers, real_engine, remove_container
 from tests.live.world import SIZE, AgentProcess, World, job, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples/container.nomad.hcl"
+
+
+NETWORK = NetworkSettings(
+    bridge_name=f"bvpod{os.getpid() % 200:03}", bridge_subnet=f"10.215.{os.getpid() % 200}.0/24"
+)
+CONFIG = f"""
+client {{
+  bridge_network_name   = "{NETWORK.bridge_name}"
+  bridge_network_subnet = "{NETWORK.bridge_subnet}"
+}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +45,9 @@ def world(engine):
     with Stack(environment=SIZE) as stack:
         world = World(stack)
         agent = AgentProcess(stack, "first")
-        agent.environment["BIVOUAC_DOCKER_SOCKET"] = str(engine)
+        config = stack.data_dir / "first.hcl"
+        config.write_text(CONFIG)
+        agent.environment |= {"BIVOUAC_DOCKER_SOCKET": str(engine), "BIVOUAC_CONFIG": str(config)}
         agent.start()
         world.agent = agent
         world.node("first")
@@ -42,6 +57,10 @@ def world(engine):
         until(lambda: not containers(engine), "every container gone")
         agent.kill()
         world.api.close()
+        if not why_no_bridge():
+            rule = ("-o", NETWORK.bridge_name, "-d", NETWORK.bridge_subnet, "-j", "ACCEPT")
+            run("iptables", "-w", "-D", ADMIN_CHAIN, *rule)
+            run("ip", "link", "del", NETWORK.bridge_name)
 
 
 def container_job(job_id, script, **task):
@@ -186,3 +205,95 @@ def test_commands_run_inside_with_input_codes_and_a_terminal(world, engine):
     assert code in (126, 127)
     assert b"no such file" in said.lower() or b"not found" in said.lower()
     world.purge("inside")
+
+
+def mixed_group():
+    """A container that serves, and two tasks beside it that read from it by localhost."""
+    serve = (
+        "cat /etc/hosts; hostname; mkdir -p /tmp/www; echo hello from $NOMAD_ALLOC_ID at"
+        " $NOMAD_ALLOC_ADDR_http > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www"
+    )
+    reads = "while :; do wget -qO- http://127.0.0.1:8080/; sleep 1; done"
+    asks = (
+        "import time, urllib.request as u\n"
+        "while True:\n"
+        " try: print(u.urlopen('http://127.0.0.1:8080/').read().decode(), end='', flush=True)\n"
+        " except OSError: pass\n"
+        " time.sleep(1)"
+    )
+    mixed = container_job("mixed", serve, Name="server")
+    (group,) = mixed["TaskGroups"]
+    group["Networks"] = [
+        {"Mode": "bridge", "Hostname": "box", "DynamicPorts": [{"Label": "http", "To": 8080}]}
+    ]
+    check = {"Type": "http", "Path": "/", "Interval": 1_000_000_000, "Timeout": 1_000_000_000}
+    group["Services"] = [
+        {"Name": "mixed", "Provider": "nomad", "PortLabel": "http", "Checks": [check]}
+    ]
+    (server,) = group["Tasks"]
+    container = {**server, "Name": "reader"}
+    container["Config"] = {"image": IMAGE, "command": "sh", "args": ["-c", reads]}
+    process = {**server, "Name": "process", "Driver": "exec"}
+    process["Config"] = {"command": "/usr/bin/python3", "args": ["-c", asks]}
+    group["Tasks"] = [server, container, process]
+    return mixed
+
+
+def test_tasks_of_a_group_with_a_network_reach_each_other_whatever_runs_them(world, engine):
+    if why := why_no_bridge():
+        pytest.skip(f"no bridge networks on this machine: {why}")
+    world.register(mixed_group())
+    (alloc,) = world.running("mixed", 1)
+    one = alloc["ID"]
+    told = world.get(f"allocation/{one}")
+    (port,) = told["AllocatedResources"]["Shared"]["Ports"]
+    inside = told["NetworkStatus"]["Address"]
+    text = f"hello from {one} at {inside}:8080\n"
+
+    def page():
+        address = f"http://{port['HostIP']}:{port['Value']}/"
+        try:
+            return httpx.get(address, trust_env=False, timeout=2).text
+        except httpx.TransportError:
+            return ""
+
+    def read_by(task):
+        return world.output(one, task).count(text)
+
+    assert until(page, "its page") == text
+    until(lambda: read_by("reader") and read_by("process"), "both beside it")
+    said = world.output(one, "server")
+    assert f"{inside} box\n" in said
+    assert said.endswith("box\n")
+    checks = until(lambda: world.get(f"client/allocation/{one}/checks"), "its check")
+    until(
+        lambda: (
+            [each["Status"] for each in world.get(f"client/allocation/{one}/checks").values()]
+            == ["success"]
+        ),
+        f"a check that passes {checks}",
+    )
+    there = {f"bivouac-pause-{one}", f"server-{one}", f"reader-{one}"}
+    assert set(containers(engine)) == there
+
+    # The agent dies and comes back: nobody notices.
+    world.agent.kill(signal.SIGKILL)
+    assert page() == text
+    world.agent.start()
+    before = until(lambda: read_by("reader"), "the agent's answer")
+    until(lambda: read_by("reader") > before, "more")
+    (again,) = world.running("mixed", 1)
+    assert (again["ID"], {s["Restarts"] for s in again["TaskStates"].values()}) == (one, {0})
+    assert set(containers(engine)) == there
+
+    # What holds the network is taken from below it; a task that starts anew is let in again.
+    remove_container(engine, f"bivouac-pause-{one}")
+    assert page() == text
+    remove_container(engine, f"reader-{one}")
+    until(lambda: set(containers(engine)) == there, "both made anew", 40)
+    before = read_by("reader")
+    until(lambda: read_by("reader") > before, "it reads again")
+
+    world.purge("mixed")
+    until(lambda: not containers(engine) and traces(NETWORK) == [], "everything gone")
+    assert not Path("/run/netns", one).exists()

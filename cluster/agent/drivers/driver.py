@@ -173,6 +173,8 @@ class TaskNetwork:
 
     #: The file that holds its allocation's namespace; "": the host's network.
     namespace: str = ""
+    #: Where the allocation is reached in that network; "": it has no address.
+    address: str = ""
     #: Only for a driver whose `names_hosts` is true.
     hostname: str = ""
     #: None: who resolves names for the host does so for the task.
@@ -264,7 +266,8 @@ class Driver(Protocol):
     directories of the host), `joins_networks` (it starts tasks in the namespace of their
     allocation's network), `names_hosts` (it gives them a host name there). One that gets something
     before a task starts, such as an image, has `fetch(launch, tell)`: it may take long, `tell`
-    takes sentences for the task's history, and it may be canceled.
+    takes sentences for the task's history, and it may be canceled. One that holds the network of
+    an allocation beside its tasks has `leave_network(alloc_id)`, which lets go of it.
     """
 
     @property

@@ -21,4 +21,5 @@ def task_network(runner: AllocRunner, fill_in: Callable[[str], str]) -> TaskNetw
             searches=tuple(map(fill_in, dns.searches)),
             options=tuple(map(fill_in, dns.options)),
         )
-    return TaskNetwork(runner.network_namespace, fill_in(network.hostname), dns)
+    address = (status.address or status.address_ipv6) if status else ""
+    return TaskNetwork(runner.network_namespace, address, fill_in(network.hostname), dns)

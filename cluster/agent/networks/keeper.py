@@ -8,7 +8,7 @@ is made is noted before it is made, so that a new agent finds it, or takes it aw
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +35,10 @@ logger = logging.getLogger(__name__)
 ATTEMPTS, PAUSE_S = 3, 1.0
 #: The first plugin `bridge` whose CHECK can be believed.
 _FIRST_CHECKED = (1, 3)
+
+
+#: Lets go of the network of that allocation; says for itself what does not go.
+Leave = Callable[[str], Awaitable[None]]
 
 
 class NetworkFailed(Exception):
@@ -90,6 +94,8 @@ class AllocNetworks:
         region: Callable[[], str] = lambda: "global",
     ) -> None:
         self.settings = settings
+        #: Called before a namespace goes, by whoever may hold it beside tasks.
+        self.leaving: tuple[Leave, ...] = ()
         self._storage = storage
         self._directory = directory
         self._region = region
@@ -236,6 +242,8 @@ class AllocNetworks:
 
     async def _take_away(self, record: NetworkRecord) -> None:
         is_gone = await self._detach(record)
+        for leave in self.leaving:
+            await leave(record.alloc_id)
         await asyncio.to_thread(namespaces.remove, Path(record.namespace))
         if is_gone:
             self._records.pop(record.alloc_id, None)

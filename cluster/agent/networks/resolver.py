@@ -18,7 +18,7 @@ def resolver_file(directories: TaskDirectories, dns: DNSConfig | None) -> Path |
         return None
     # The task could put a link in the place of a file of its own directory.
     file = directories.private / "resolv.conf"
-    file.write_text(resolver_text(dns, _host_lines()))
+    file.write_text(resolver_text(dns, host_resolver_lines()))
     file.chmod(0o644)
     return file
 
@@ -37,7 +37,8 @@ def resolver_text(dns: DNSConfig, host_lines: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _host_lines() -> list[str]:
+def host_resolver_lines() -> list[str]:
+    """Of the host's own file; none where there is none."""
     try:
         return _HOST_FILE.read_text().splitlines()
     except OSError:

@@ -138,15 +138,6 @@ CASES = [
         id="host name",
     ),
     pytest.param(
-        in_group(
-            Networks=[{"Mode": "bridge"}],
-            Tasks=[task(Name="t", Driver="docker", Config={"image": "x"})],
-        ),
-        'network.mode "bridge" of task "g.t": tasks of the driver docker do not enter the network'
-        f" of their group{TASK_ENDS}",
-        id="container",
-    ),
-    pytest.param(
         in_task(Resources={"Devices": [{"Name": "gpu"}]}),
         f'resources.device of task "g.t": no device is found or handed to a task yet{WAITS}',
         id="device",

@@ -17,6 +17,8 @@ ALLOC_LABEL = "com.hashicorp.nomad.alloc_id"
 #: Ours: the agent a container belongs to, and the run of the task that it is.
 OWNER_LABEL = "bivouac.node_id"
 RUN_LABEL = "bivouac.task_id"
+#: On those that hold the network of an allocation for its tasks.
+PAUSE_LABEL = "bivouac.pause"
 MEGABYTE = 1024 * 1024
 #: The engine keeps this much of each stream, for whoever reads after a pause.
 _ENGINE_LOG = {"Type": "json-file", "Config": {"max-file": "2", "max-size": "2m"}}
@@ -30,12 +32,39 @@ def container_name(launch: Launch) -> str:
     return f"{launch.task_name}-{alloc_id}".replace("/", "_")
 
 
-def container_body(
-    options: DockerOptions, launch: Launch, settings: DockerSettings, image: str, owner: str
-) -> dict[str, Any]:
-    """What the engine is to create of that image. Raises StartError."""
+def joins_group(options: DockerOptions, launch: Launch) -> bool:
+    """Whether it is to be in the network of its group, which the task may decline."""
+    return bool(launch.network.namespace) and not options.network_mode
+
+
+def name_files(options: DockerOptions, launch: Launch) -> list[tuple[Path, str]]:
+    """Files that stand for those of a container in the network of its group, and which."""
+    if not joins_group(options, launch):
+        return []
     assert launch.directories is not None, "containers have a disk"
-    if problems := [*_forbidden(options, settings), *_not_offered(options, settings)]:
+    private = launch.directories.private
+    files = [(private / f"{launch.task_name}.hosts", "/etc/hosts")]
+    own = (options.dns_servers, options.dns_search_domains, options.dns_options)
+    if launch.network.dns or any(own):
+        files.append((private / f"{launch.task_name}.resolv", "/etc/resolv.conf"))
+    return files
+
+
+def container_body(
+    options: DockerOptions,
+    launch: Launch,
+    settings: DockerSettings,
+    image: str,
+    owner: str,
+    network: str = "",
+) -> dict[str, Any]:
+    """What the engine is to create of that image, in that network of its group's.
+
+    Raises StartError.
+    """
+    assert launch.directories is not None, "containers have a disk"
+    problems = [*_forbidden(options, settings), *_not_offered(options, settings)]
+    if problems := [*problems, *_of_group_alone(options, launch)]:
         raise StartError("; ".join(problems), invalid_config=True)
     command = ([options.command] if options.command else []) + list(options.args)
     published = _published(options, launch)
@@ -52,24 +81,11 @@ def container_body(
         "HostConfig": {
             **_limits(options, launch, settings),
             **_rights(options),
-            **_network(options, launch),
-            "Binds": _binds(options, launch.directories, settings),
-            "Mounts": [
-                *(_mount(mount, launch.directories, settings) for mount in options.mounts),
-                *map(_volume_mount, launch.mounts),
-            ],
-            "Devices": [_device(device) for device in options.devices],
+            **_network(options, launch, network),
+            **_shown(options, launch, settings),
             "PortBindings": published,
             "LogConfig": _ENGINE_LOG,
-            "Init": options.init,
-            **_given(
-                {
-                    "CgroupnsMode": options.cgroupns,
-                    "Runtime": options.runtime,
-                    "StorageOpt": options.storage_opt,
-                    "VolumeDriver": options.volume_driver,
-                }
-            ),
+            **_run_by(options),
         },
     }
     if options.network_mode and (endpoint := _endpoint(options)):
@@ -87,6 +103,33 @@ def container_body(
     if options.healthchecks.disable:
         body["Healthcheck"] = {"Test": ["NONE"]}
     return body
+
+
+def _shown(options: DockerOptions, launch: Launch, settings: DockerSettings) -> dict[str, object]:
+    """What it sees of the host."""
+    assert launch.directories is not None, "containers have a disk"
+    return {
+        "Binds": [
+            *_binds(options, launch.directories, settings),
+            *(f"{file}:{seen}:ro" for file, seen in name_files(options, launch)),
+        ],
+        "Mounts": [
+            *(_mount(mount, launch.directories, settings) for mount in options.mounts),
+            *map(_volume_mount, launch.mounts),
+        ],
+        "Devices": [_device(device) for device in options.devices],
+    }
+
+
+def _run_by(options: DockerOptions) -> dict[str, object]:
+    """What the engine runs it by."""
+    named = {
+        "CgroupnsMode": options.cgroupns,
+        "Runtime": options.runtime,
+        "StorageOpt": options.storage_opt,
+        "VolumeDriver": options.volume_driver,
+    }
+    return {"Init": options.init, **_given(named)}
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:
@@ -127,6 +170,17 @@ def _not_offered(options: DockerOptions, settings: DockerSettings) -> Iterable[s
         yield f'requested runtime "{options.runtime}" is not allowed'
     if options.volume_driver and not settings.volumes:
         yield f'volumes are not enabled; cannot use volume driver "{options.volume_driver}"'
+
+
+def _of_group_alone(options: DockerOptions, launch: Launch) -> Iterable[str]:
+    """What containers that share a network cannot have each for itself."""
+    if not joins_group(options, launch):
+        return
+    for name in ("hostname", "mac_address", "network_aliases"):
+        if getattr(options, name):
+            yield f'"{name}" cannot be set by a task in the network of its group'
+    if any(text.endswith(":host-gateway") for text in options.extra_hosts):
+        yield 'extra_hosts: "host-gateway" has no meaning in the network of a group'
 
 
 def _capability(name: str) -> str:
@@ -182,8 +236,11 @@ def _rights(options: DockerOptions) -> dict[str, object]:
     }
 
 
-def _network(options: DockerOptions, launch: Launch) -> dict[str, object]:
+def _network(options: DockerOptions, launch: Launch, network: str) -> dict[str, object]:
     """What the group says of who resolves names counts before what the task says."""
+    if joins_group(options, launch):
+        # Names are in files: the engine takes no word on them for a network it does not make.
+        return {"NetworkMode": network}
     own = (options.dns_servers, options.dns_search_domains, options.dns_options)
     of_group = launch.network.dns
     if of_group is not None:
@@ -202,12 +259,16 @@ def _published(options: DockerOptions, launch: Launch) -> dict[str, list[dict[st
     """Ports of the container to where they are reached, tcp and udp both."""
     if options.network_mode.startswith("container:"):
         return {}
+    is_mapped = joins_group(options, launch)
     by_label = {port.label: port for port in launch.ports}
     published: dict[str, list[dict[str, str]]] = {}
     for label in options.ports:
         port = by_label.get(label)
         if port is None:
             raise StartError(f'Port "{label}" not found, check network block', invalid_config=True)
+        if is_mapped:
+            # With every port of its group, and not by the engine.
+            continue
         inside = port.to if port.to > 0 else port.value
         place = {"HostIp": port.host_ip, "HostPort": str(port.value)}
         for protocol in ("tcp", "udp"):

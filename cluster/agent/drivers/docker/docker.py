@@ -34,6 +34,7 @@ from cluster.agent.drivers.docker.engine import (
     EngineError,
 )
 from cluster.agent.drivers.docker.engine_watch import EngineWatch
+from cluster.agent.drivers.docker.group_network import GroupNetworks
 from cluster.agent.drivers.docker.image_fetch import ImageFetch, Tell, image_id
 from cluster.agent.drivers.docker.log_follower import LogFollower
 from cluster.agent.drivers.docker.options import read_options
@@ -89,13 +90,14 @@ class DockerDriver:
 
     name = "docker"
     abilities = Abilities(isolation=Isolation.IMAGE, runs_inside=True)
-    takes_mounts = True
+    takes_mounts = joins_networks = names_hosts = True
 
     def __init__(self, settings: DockerSettings, owner: str) -> None:
         self._settings = settings
         self._owner = owner
         self._engine = Engine(settings.socket)
         self._images = ImageFetch(self._engine)
+        self._networks = GroupNetworks(self._engine, owner)
         self._watch = EngineWatch(settings, owner, lambda: frozenset(self._runs))
         self._runs: dict[str, _Run] = {}
 
@@ -124,7 +126,8 @@ class DockerDriver:
         try:
             async with self._engine.connected() as docker:
                 image = await image_id(docker, options)
-                body = container_body(options, launch, self._settings, image, self._owner)
+                network = await self._networks.enter(docker, options, launch)
+                body = container_body(options, launch, self._settings, image, self._owner, network)
                 found = await self._create(docker, container_name(launch), body)
                 run = _Run(found.id, directory, log_order(launch))
                 note = {"id": run.container, "logs": run.logs}
@@ -198,6 +201,10 @@ class DockerDriver:
             return None
         # Nobody beside the container buries its processes: none is counted as the keeper.
         return read_task([run.pid, *processes.below(run.pid)], 0)
+
+    async def leave_network(self, alloc_id: str) -> None:
+        """Remove what holds the network of that allocation for its containers."""
+        await self._networks.leave(alloc_id)
 
     def forget(self, handle: Handle) -> None:
         """Stop watching; the container itself is left alone."""

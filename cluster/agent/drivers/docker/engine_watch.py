@@ -10,7 +10,12 @@ from collections.abc import Callable, Collection
 import httpx
 import msgspec
 
-from cluster.agent.drivers.docker.container import OWNER_LABEL, RUN_LABEL
+from cluster.agent.drivers.docker.container import (
+    ALLOC_LABEL,
+    OWNER_LABEL,
+    PAUSE_LABEL,
+    RUN_LABEL,
+)
 from cluster.agent.drivers.docker.settings import DockerSettings
 from cluster.agent.drivers.driver import healthy, unhealthy
 from scheduler.structs.node import DriverInfo
@@ -77,8 +82,15 @@ class EngineWatch:
         asked = client.get("/containers/json", params={"all": "1", "filters": label})
         for container in asked.raise_for_status().json():
             age = now / _SECOND - int(container["Created"])
-            if container["Labels"].get(RUN_LABEL) not in self._known() and age > GRACE_S:
+            if age > GRACE_S and not self._is_used(container["Labels"]):
                 client.delete(f"/containers/{container['Id']}", params={"force": "1", "v": "1"})
+
+    def _is_used(self, labels: dict[str, str]) -> bool:
+        """By a run; what holds a network is made anew for the next one that needs it."""
+        runs = self._known()
+        if PAUSE_LABEL in labels:
+            return any(run.startswith(f"{labels.get(ALLOC_LABEL)}/") for run in runs)
+        return labels.get(RUN_LABEL) in runs
 
     def _knock(self) -> None:
         """Raises OSError where nobody listens; the library would leave its socket open."""

@@ -55,7 +55,7 @@ class FakeContainer:
     async def start(self):
         pipe = asyncio.subprocess.PIPE
         command = [*self.body.get("Entrypoint", []), *self.body.get("Cmd", [])]
-        env = dict(pair.split("=", 1) for pair in self.body["Env"])
+        env = dict(pair.split("=", 1) for pair in self.body.get("Env", []))
         self.process = await asyncio.create_subprocess_exec(
             *command, env={"PATH": "/usr/bin:/bin", **env}, stdout=pipe, stderr=pipe
         )
@@ -176,6 +176,10 @@ class FakeEngine:
         return web.json_response({"Id": IMAGE})
 
     async def pull(self, request):
+        if request.query.get("fromSrc") == "-":
+            self.images.add(f"{request.query['repo']}:{request.query['tag']}")
+            await request.read()
+            return web.json_response({"status": IMAGE})
         self.pulls += 1
         name = request.query["fromImage"]
         if request.query.get("tag"):

@@ -22,7 +22,7 @@ CLOSED = DockerSettings()
 OPEN = DockerSettings(volumes=True, privileged=True, pids_limit=100)
 
 
-def body(granted=(), *, settings=CLOSED, limits=None, mounts=(), dns=None, **config):
+def body(granted=(), *, settings=CLOSED, limits=None, mounts=(), dns=None, namespace="", **config):
     directories = TaskDirectories(root=Path("/a/alloc-1/web"), shared=Path("/a/alloc-1/alloc"))
     launch = Launch(
         task_id="alloc-1/web/1",
@@ -34,10 +34,10 @@ def body(granted=(), *, settings=CLOSED, limits=None, mounts=(), dns=None, **con
         limits=limits,
         mounts=mounts,
         ports=granted,
-        network=TaskNetwork(dns=dns),
+        network=TaskNetwork(namespace=namespace, dns=dns),
     )
     options = read_options({"image": "app:1", **config})
-    return container_body(options, launch, settings, "sha256:0", "node-1")
+    return container_body(options, launch, settings, "sha256:0", "node-1", "container:p")
 
 
 def host(**fields):
@@ -194,6 +194,36 @@ def test_what_the_group_says_of_names_counts_before_what_the_task_says():
     told = host(dns=of_group, dns_servers=["192.0.2.1"], dns_search_domains=["mine"])
     assert (told["Dns"], told["DnsSearch"]) == (["192.0.2.53"], ["inside"])
     assert told["DnsOptions"] == ["ndots:2"]
+
+
+def test_in_the_network_of_its_group_it_has_none_of_its_own():
+    granted = (AllocatedPort(label="http", value=20000, to=80, host_ip="10.0.0.1"),)
+    asked = body(granted, namespace="/run/netns/a", ports=["http"], dns_servers=["192.0.2.1"])
+    told = asked["HostConfig"]
+    assert told["NetworkMode"] == "container:p"
+    # What the engine refuses beside such a network.
+    assert not {"Dns", "DnsSearch", "DnsOptions", "ExtraHosts"} & told.keys()
+    assert (asked["ExposedPorts"], told["PortBindings"]) == ({}, {})
+    assert told["Binds"][-2:] == [
+        "/a/alloc-1/web/private/web.hosts:/etc/hosts:ro",
+        "/a/alloc-1/web/private/web.resolv:/etc/resolv.conf:ro",
+    ]
+    declined = body(granted, namespace="/run/netns/a", ports=["http"], network_mode="bridge")
+    assert declined["HostConfig"]["NetworkMode"] == "bridge"
+    assert "80/tcp" in declined["ExposedPorts"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"hostname": "box"},
+        {"mac_address": "02:42:ac:11:65:43"},
+        {"network_aliases": ["db"]},
+        {"extra_hosts": ["up:host-gateway"]},
+    ],
+)
+def test_what_tasks_of_one_network_cannot_have_apiece_is_refused_by_name(config):
+    assert next(iter(config)) in refused(namespace="/run/netns/a", **config)
 
 
 def test_further_options_are_handed_on_as_the_engine_calls_them():
