@@ -44,6 +44,10 @@ def fleet(world):
         world.purge(left)
     fleet.end(signal.SIGTERM)
     fleet.log.close()
+    # They would fall silent while others lose nodes on purpose, and be told with them.
+    for node in world.get("nodes"):
+        if node["Name"].startswith("sim"):
+            assert world.api.put(f"/v1/node/{node['ID']}/purge").is_success
 
 
 def fleet_names(world) -> list[str]:
