@@ -127,6 +127,7 @@ _TASK = {
     "pending": _same("pending"),
     "running": _same("running"),
     "dead": Label("dead", "finished", "stop"),
+    "complete": _same("complete"),
     "failed": Label("failed", "failed", "failed"),
 }
 

@@ -259,9 +259,7 @@ FOLLOWED: Mapping[str, Followed] = {
                 "alloc-standing", "_alloc_standing.html", allocation.standing_panel,
                 Topic.ALLOCATION,
             ),
-            _panel(
-                "alloc-tasks", "_alloc_tasks.html", allocation.tasks_panel, Topic.ALLOCATION
-            ),
+            *_parted("alloc", allocation.tasks_panel, ("tasks", "events"), Topic.ALLOCATION),
         ),
     ),
     "nodes": Followed(Names.LIST, ListFeed),

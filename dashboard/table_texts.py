@@ -276,7 +276,6 @@ COUNTED_TEXTS = (
     plural("{count} session", "{count} sessions"),
     plural("{count} session is", "{count} sessions are"),
     plural("{count} task", "{count} tasks"),
-    plural("{count} time", "{count} times"),
     plural("{count} token", "{count} tokens"),
     plural("{count} value", "{count} values"),
     plural("{count} warning", "{count} warnings"),

@@ -7,36 +7,26 @@ of statements; the same for its live panels. Logs come from the agent, not from 
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
 from dashboard.graphs.placement import placement_view
+from dashboard.queries.alloc_tasks import (
+    TaskLine,
+    events_of,
+    first_to_read,
+    tasks_of,
+    tasks_told,
+)
 from dashboard.queries.allocations import index_of, note_of, state_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number, short_id
-from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
-from scheduler.structs.job import Job
-from scheduler.structs.task_group import Task
+from scheduler.structs.allocation import Allocation
 
 #: The newest line of a task that has ended and will be started again.
 _BETWEEN_STARTS = frozenset({"Restarting", "Terminated", "Driver Failure", "Restart Signaled"})
-
-
-class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One task: what it is, where it stands, its history newest first."""
-
-    name: str
-    driver: str
-    state: TaskState
-    #: A key of the labels of tasks.
-    status: str
-    events: tuple[TaskEvent, ...]
-    cpu_mhz: int
-    memory_mb: int
-    hook: str
 
 
 def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict[str, Any]:
@@ -45,7 +35,7 @@ def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict
     if alloc is None or not viewer.sees(alloc.namespace):
         raise Absent
     job = reader.job_of(alloc)
-    tasks = _tasks(alloc, job)
+    tasks = tasks_of(alloc, job)
     scored = {score.node_id for score in alloc.metrics.score_meta_data}
     reader.preload(nodes=scored)
     found = (reader.node(node_id) for node_id in scored)
@@ -54,6 +44,10 @@ def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict
         **_standing(reader, alloc, tasks),
         "alloc": alloc,
         "tasks": tasks,
+        "tasks_told": tasks_told(tasks),
+        "events": events_of(tasks),
+        "log_task": first_to_read(tasks),
+        "disk_mb": alloc.allocated_resources.shared.disk_mb,
         "job_url": job_url(alloc.job_key),
         "usage_url": f"/allocations/{alloc.id}/usage/",
         "story_id": _story_of(reader, alloc),
@@ -80,15 +74,22 @@ def standing_panel(
     alloc = reader.allocation(subscription.key)
     if alloc is None:
         return {"alloc": None}
-    return _standing(reader, alloc, _tasks(alloc, reader.job_of(alloc)))
+    return _standing(reader, alloc, tasks_of(alloc, reader.job_of(alloc)))
 
 
 def tasks_panel(reader: RecordReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
     """Its tasks; `alloc` is None once it is gone."""
     alloc = reader.allocation(subscription.key)
     if alloc is None:
-        return {"alloc": None, "tasks": ()}
-    return {"alloc": alloc, "tasks": _tasks(alloc, reader.job_of(alloc))}
+        return {"alloc": None, "tasks": (), "events": ()}
+    tasks = tasks_of(alloc, reader.job_of(alloc))
+    return {
+        "alloc": alloc,
+        "tasks": tasks,
+        "tasks_told": tasks_told(tasks),
+        "events": events_of(tasks),
+        "may": subscription.may,
+    }
 
 
 def _standing(
@@ -111,20 +112,18 @@ def _standing(
 
 def _sentence(alloc: Allocation, tasks: tuple[TaskLine, ...]) -> tuple[str, str]:
     state = state_of(alloc)
-    running = sum(task.state.state == "running" for task in tasks)
+    wanted = [task for task in tasks if not task.has_done_its_part]
+    running = sum(task.state.state == "running" for task in wanted)
     note = note_of(alloc)
     told = _sentence_of(note)
     if state == "running":
         restarts = sum(task.state.restarts for task in tasks)
-        again = (
-            gettext("Restarted {time}.").format(
-                time=count_of(restarts, "{count} time", "{count} times")
-            )
-            if restarts
-            else ""
-        )
+        again = ""
+        if restarts:
+            again = ngettext("Restarted once.", "Restarted {count} times.", restarts)
+            again = again.format(count=number(restarts))
         return gettext("{running} of {task} running.").format(
-            running=running, task=count_of(len(tasks), "{count} task", "{count} tasks")
+            running=running, task=count_of(len(wanted), "{count} task", "{count} tasks")
         ), again
     if state == "pending":
         return _starting(tasks)
@@ -169,26 +168,3 @@ def _starting(tasks: tuple[TaskLine, ...]) -> tuple[str, str]:
 
 def _sentence_of(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!")) else ".") if text else ""
-
-
-def _tasks(alloc: Allocation, job: Job | None) -> tuple[TaskLine, ...]:
-    group = job.task_group(alloc.task_group) if job is not None else None
-    defined = {task.name: task for task in group.tasks} if group is not None else {}
-    names = [*defined, *(name for name in sorted(alloc.task_states) if name not in defined)]
-    return tuple(_task(alloc, name, defined.get(name)) for name in names)
-
-
-def _task(alloc: Allocation, name: str, task: Task | None) -> TaskLine:
-    state = alloc.task_states.get(name, TaskState())
-    held = alloc.allocated_resources.tasks.get(name)
-    lifecycle = task.lifecycle if task is not None else None
-    return TaskLine(
-        name=name,
-        driver=task.driver if task is not None else "",
-        state=state,
-        status="failed" if state.failed else state.state,
-        events=tuple(reversed(state.events)),
-        cpu_mhz=held.cpu.cpu_shares if held is not None else 0,
-        memory_mb=held.memory.memory_mb if held is not None else 0,
-        hook=lifecycle.hook if lifecycle is not None else "",
-    )

@@ -70,7 +70,19 @@ def allocation_usage_page(
     )
     if drawn.get("figures") and throttled:
         drawn["held_back"] = f"{sum(throttled) / len(throttled):.1f} %"
-    return context | _panel(address, asked) | drawn
+    return context | _panel(address, asked) | drawn | {"used_by": _used_by(told)}
+
+
+def _used_by(told: AllocationRows) -> list[tuple[str, str, str]]:
+    """What each task used last, for the table of tasks: column, task, number."""
+    used = []
+    for name, columns in sorted(told.tasks.items()):
+        shares = [value for value in columns.cpu_ticks if value is not None]
+        if shares:
+            used.append(("cpu", name, number(round(shares[-1]))))
+        if columns.memory_bytes:
+            used.append(("memory", name, number(-(-columns.memory_bytes[-1] // MIB))))
+    return used
 
 
 def node_usage_page(

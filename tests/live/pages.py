@@ -90,13 +90,14 @@ class AllocationPage:
         self.state = page.locator("#alloc-standing h1 .badge")
         self.standing = page.locator("#alloc-standing")
         self.tasks = page.locator("#alloc-tasks")
+        self.events = page.locator("#alloc-events")
         self.output = page.locator("[data-logs-text]")
 
     def open(self, alloc_id: str) -> None:
         self.page.goto(f"/allocations/{alloc_id}/")
 
     def expect_event(self, word: str) -> None:
-        expect(self.tasks.get_by_role("cell", name=word, exact=True).first).to_be_visible()
+        expect(self.events.get_by_role("cell", name=word, exact=True).first).to_be_visible()
 
     def confirm(self, opener: str, verb: str) -> None:
         """Press a button and say yes to its question."""

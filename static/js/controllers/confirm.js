@@ -34,7 +34,7 @@ function open(dialog, opener) {
   if (!dialog || dialog.open) return;
   for (const place of dialog.querySelectorAll("[data-filled]")) {
     const value = opener.getAttribute(`data-fill-${place.dataset.filled}`) ?? "";
-    if (place.matches("input")) place.value = value;
+    if (place.matches("input, select")) place.value = value;
     else place.textContent = value;
   }
   const field = dialog.querySelector("[id$='-typed']");

@@ -6,6 +6,7 @@ const EVERY_MS = 10_000;
 
 export function attachUsage(panel) {
   const isDrawn = "usageSpan" in panel.dataset;
+  fill(panel);
   let timer;
   const later = (wait) => {
     timer = setTimeout(() => (document.hidden ? later(1000) : load(shown(panel))), wait);
@@ -31,6 +32,21 @@ export function attachUsage(panel) {
   });
   if (isDrawn) later(EVERY_MS);
   else if (!("usageWaits" in panel.dataset)) load(panel.dataset.usage);
+}
+
+// What tasks use stands in their table as well, which live frames exchange without it.
+function fill(panel) {
+  const told = panel.querySelectorAll("[data-used]");
+  if (!told.length) return;
+  const write = () => {
+    if (!panel.isConnected) return document.removeEventListener("live:swapped", write);
+    for (const each of told) {
+      const place = document.querySelector(`[data-used-by="${CSS.escape(each.dataset.used)}"]`);
+      if (place) place.textContent = `${each.textContent} `;
+    }
+  };
+  document.addEventListener("live:swapped", write);
+  write();
 }
 
 // The address of what is shown: the choices that are current.

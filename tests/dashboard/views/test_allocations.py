@@ -1,6 +1,7 @@
 """Pages of allocations: the list, one allocation, its output, its buttons."""
 
 import html
+import re
 
 import pytest
 from msgspec.structs import replace
@@ -13,9 +14,12 @@ from dashboard.subscription import Subscription
 from scheduler.engine.reconcile import reasons
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.writes.jobs import write_job
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskEvent, TaskState
 from scheduler.structs.node import SIMULATED
+from scheduler.structs.resources import TaskLifecycle
+from scheduler.structs.task_group import Task
 from tests.builders import SOME_MOMENT, make_allocation, make_job, make_node
 from tests.callers import MANAGER
 from tests.dashboard.views.conftest import listed
@@ -110,6 +114,89 @@ def test_the_page_tells_tasks_and_their_events(browser, put):
         "Restarted 2 times.",
     )
     assert "&lt;b&gt;began&lt;/b&gt;" in answer.text
+
+
+ENDED = TaskEvent(
+    type="Terminated",
+    time=SOME_MOMENT + 12_000_000_000,
+    display_message="Exit Code: 7",
+    details={"exit_code": "7"},
+)
+LASTS = [
+    pytest.param(TaskState(), "", id="nothing reported"),
+    pytest.param(
+        TaskState(state="running", events=(TaskEvent(type="Started"),)), "started", id="started"
+    ),
+    pytest.param(
+        TaskState(state="running", restarts=1, events=(ENDED, TaskEvent(type="Started"))),
+        "restarted once: exit code 7",
+        id="restarted",
+    ),
+    pytest.param(
+        TaskState(state="dead", started_at=SOME_MOMENT, events=(ENDED,)),
+        "ended, exit code 7, after 12 s",
+        id="ended",
+    ),
+    pytest.param(
+        TaskState(
+            state="dead",
+            failed=True,
+            events=(ENDED, TaskEvent(type="Not Restarting", display_message="Enough of it")),
+        ),
+        "ended, exit code 7; Enough of it",
+        id="failed",
+    ),
+    pytest.param(
+        TaskState(events=(TaskEvent(type="Driver", display_message="Pulls its image"),)),
+        "Pulls its image",
+        id="on its way",
+    ),
+]
+
+
+@pytest.mark.parametrize(("state", "told"), LASTS)
+def test_each_task_says_what_came_to_pass_last(browser, put, state, told):
+    alloc = put(task_states={"web": state})
+    (line,) = browser.get(f"/allocations/{alloc.id}/").context["tasks"]
+    assert line.last == told
+
+
+def around(name, hook, *, is_beside=False):
+    lifecycle = TaskLifecycle(hook=hook, sidecar=is_beside)
+    return Task(name=name, driver="mock_driver", lifecycle=lifecycle)
+
+
+def test_what_ended_as_it_should_before_the_others_is_not_missed(browser, store, node, put):
+    job = make_job(id="web")
+    (group,) = job.task_groups
+    tasks = (
+        around("migrate", "prestart"), *group.tasks, around("ship", "poststart", is_beside=True)
+    )  # fmt: skip
+    changed = replace(job, version=1, task_groups=(replace(group, tasks=tasks),))
+    store.write(
+        WriteKind.JOB_REGISTERED, lambda change: write_job(change, changed), now=SOME_MOMENT
+    )
+    main = group.tasks[0].name
+    alloc = put(
+        job_version=1,
+        task_states={
+            "migrate": TaskState(state="dead", events=(ENDED,)),
+            main: TaskState(state="running"),
+            "ship": TaskState(state="running"),
+        },
+    )
+    answer = browser.get(f"/allocations/{alloc.id}/")
+    assert answer.context["strong"] == "2 of 2 tasks running."
+    assert answer.context["tasks_told"] == "2 run, 1 is complete as it should be"
+    assert answer.context["log_task"] == main
+    assert [line.part for line in answer.context["tasks"]] == [
+        "before the others", "", "beside the others"
+    ]  # fmt: skip
+    assert [f"{line.task} {line.event.type}" for line in answer.context["events"]] == [
+        "migrate Terminated"
+    ]
+    buttons = re.findall(r'data-fill-task="(\w+)"', answer.text)
+    assert buttons == [main, "ship"]
 
 
 def test_the_page_tells_why_it_is_here(browser, put, node):

@@ -87,6 +87,14 @@ def test_what_an_allocation_uses_is_drawn_with_what_is_reserved(browser, node, a
     assert text.count("<tr>") == 1 + 16
 
 
+def test_what_each_task_used_last_is_there_for_the_table_of_tasks(browser, node, alloc):
+    unknown = Columns(at=AT, cpu_ticks=(None,) * len(AT), memory_bytes=(MIB + 1,) * len(AT))
+    with connected(node, alloc_usage=rows_of(alloc, web=ROWS, side=unknown)):
+        text = browser.get(f"/allocations/{alloc.id}/usage/", part="1", task="side").text
+    told = re.findall(r'data-used="([^"]+)">([^<]+)<', text)
+    assert told == [("memory side", "2"), ("cpu web", "159"), ("memory web", "201")]
+
+
 def check(status, **fields):
     return {
         "Check": "alive", "Service": "web-http", "Status": status, "Mode": "healthiness",
