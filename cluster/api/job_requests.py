@@ -14,6 +14,7 @@ from cluster.jobspec.canonicalize import canonicalize
 from cluster.jobspec.left_out import dropped_fields
 from cluster.jobspec.parse import decode_job
 from cluster.jobspec.request_form import RequestForm
+from cluster.jobspec.validate import judge_job
 from cluster.operations.errors import OperationRefused, TooLarge
 from cluster.operations.jobs import JobRegistration
 from scheduler.structs.identity import DEFAULT_NAMESPACE
@@ -99,6 +100,7 @@ def registration_of(call: Call) -> JobRegistration:
         preserve_counts=body.flag("PreserveCounts"),
         preserve_resources=body.flag("PreserveResources"),
         dropped_fields=dropped,
+        judged=judge_job(job),
     )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from cluster.jobspec.validate import judge_job
+from cluster.jobspec.validate import Judgement, judge_job
 from cluster.operations.admission import (
     Admitted,
     admit,
@@ -58,6 +58,8 @@ class JobRegistration(msgspec.Struct, frozen=True, kw_only=True):
     preserve_resources: bool = False
     #: Warnings about what the request said and `job` cannot, as it has no field for it.
     dropped_fields: tuple[str, ...] = ()
+    #: Of the job, by whoever read it where no write waits for that; None: it is judged here.
+    judged: Judgement | None = None
 
 
 class JobWritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +93,7 @@ def register_job(
     require_registration(by, request.job, "register-job")
     check_priority(request.eval_priority)
     # Before the transaction, which must be short.
-    judged = judge_job(request.job)
+    judged = request.judged or judge_job(request.job)
     eval_id = ids.next_id()
 
     def work(change: Change) -> JobWritten:

@@ -5,15 +5,52 @@ all of it after. What one write refuses is undone alone, by its savepoint. Which
 each other is the business of `cluster.store.writer_thread`.
 """
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import TracebackType
 
 from django.db import DatabaseError, OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store.transactions import write_transaction, writes_patiently
 
 _of_thread = threading.local()
+
+
+class GroupPart:
+    """One write of a group on SQLite, undone alone where it fails.
+
+    Below Django's blocks, which cost more than what they say to the database.
+    """
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        with self._connection.wrap_database_errors:
+            self._connection.connection.execute("SAVEPOINT part")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        connection = self._connection
+        if kind is None:
+            with connection.wrap_database_errors:
+                connection.connection.execute("RELEASE part")
+            return
+        try:
+            connection.connection.execute("ROLLBACK TO part")
+            connection.connection.execute("RELEASE part")
+        except sqlite3.Error:
+            # SQLite may have ended the whole transaction; then the group tells everybody.
+            connection.needs_rollback = True
 
 
 class WriteGroup:

@@ -27,7 +27,7 @@ from cluster.store.transactions import (
     write_transaction,
     writes_patiently,
 )
-from cluster.store.write_group import group_of_thread
+from cluster.store.write_group import GroupPart, group_of_thread
 from scheduler.access.caller import CLUSTER, Caller
 from scheduler.errors import Fenced
 from scheduler.ports import Change, Fence, StateReader, StateStore
@@ -117,15 +117,17 @@ class DjangoStateStore(StateStore):
         by: Caller,
         fence: Fence | None,
     ) -> tuple[int, Result, bool]:
-        with write_transaction(connection):
+        is_part = connection.in_atomic_block and connection.vendor == "sqlite"
+        with GroupPart(connection) if is_part else write_transaction(connection):
             before = lock_index(connection)
             if fence is not None:
                 _check_fence(connection, fence)
             change = OpenChange(self._reader_at(connection, before), now, by)
             result = work(change)
             if not change.events:
-                # On PostgreSQL the counter was moved to lock it: nothing put, no index taken.
-                transaction.set_rollback(True, using=connection.alias)
+                if not is_part:
+                    # On PostgreSQL the counter was moved to lock it: nothing put, no index taken.
+                    transaction.set_rollback(True, using=connection.alias)
                 return before, result, False
             frame = EventFrame(index=before + 1, kind=kind, at=now, events=change.events)
             rows = RowWriter(connection)
