@@ -99,6 +99,10 @@ KEYS = (
               "containers may see any directory of this host", "docker_volumes"),
     ConfigKey("plugin.docker.config.allow_privileged", "bool",
               "containers may have every right on this host", "docker_privileged"),
+    ConfigKey("plugin.docker.config.gc.image", "bool", "images that were fetched for tasks, and"
+              " none uses any more, are removed; true", "docker_keep_images"),
+    ConfigKey("plugin.docker.config.gc.image_delay", "span", "after so long; 3m",
+              "docker_image_delay"),
 )  # fmt: skip
 
 _SERVERS = "servers are set by environment variables; this file is an agent's"

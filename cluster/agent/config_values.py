@@ -101,6 +101,8 @@ class _Reading:
     def _as_option(self, each: FoundValue) -> object:
         if each.key.kind == "span" and isinstance(each.value, int):
             return str(each.value / _SECOND)
+        if each.key.path == "plugin.docker.config.gc.image":
+            return not each.value
         if each.key.path == "client.servers" and isinstance(each.value, list):
             return self._server(each.value)
         if each.key.path == "client.network_interface":

@@ -111,11 +111,7 @@ class Command(CommandWithExamples):
             ",".join(sorted(DEFAULT_CAPABILITIES)),
             "what tasks of the driver exec may have of root's capabilities",
         )
-        add_text(
-            parser, "docker-socket", ENGINE_SOCKET, "of a container engine, podman's too; '': none"
-        )
-        add_flag(parser, "docker-volumes", "let containers see any directory of this host")
-        add_flag(parser, "docker-privileged", "let containers have every right on this host")
+        _add_docker(parser)
         add_flag(
             parser,
             "artifact-private-addresses",
@@ -239,11 +235,7 @@ def _from_options(options: dict[str, object]) -> AgentConfig:
         host_volume_plugin_dir=_place(text("host_volume_plugin_dir")),
         raw_exec=bool(options["raw_exec"]),
         exec_capabilities=capabilities_of(text("exec_capabilities")),
-        docker=DockerSettings(
-            socket=text("docker_socket").removeprefix("unix://"),
-            volumes=bool(options["docker_volumes"]),
-            privileged=bool(options["docker_privileged"]),
-        ),
+        docker=_docker(options, number("docker_image_delay"), directory / "state"),
         disable_remote_exec=bool(options["disable_remote_exec"]),
         max_kill_timeout_s=number("max_kill_timeout"),
         cpu_mhz=int(number("cpu_mhz")),
@@ -258,6 +250,17 @@ def _from_options(options: dict[str, object]) -> AgentConfig:
         ),
         # A server on this machine is not spared by long pauses.
         dev=server.hostname in ("127.0.0.1", "localhost", "::1"),
+    )
+
+
+def _docker(options: dict[str, object], delay_s: float, state: Path) -> DockerSettings:
+    """What tasks may have of the container engine."""
+    return DockerSettings(
+        socket=str(options["docker_socket"]).removeprefix("unix://"),
+        volumes=bool(options["docker_volumes"]),
+        privileged=bool(options["docker_privileged"]),
+        image_delay_s=None if options["docker_keep_images"] else delay_s,
+        image_note=state / "docker-images.json",
     )
 
 
@@ -355,6 +358,16 @@ def _given_volumes() -> list[str]:
 def variable_of(name: str) -> str:
     """The environment variable that stands for an option."""
     return f"BIVOUAC_{name.replace('-', '_').upper()}"
+
+
+def _add_docker(parser: argparse.ArgumentParser) -> None:
+    add_text(
+        parser, "docker-socket", ENGINE_SOCKET, "of a container engine, podman's too; '': none"
+    )
+    add_flag(parser, "docker-volumes", "let containers see any directory of this host")
+    add_flag(parser, "docker-privileged", "let containers have every right on this host")
+    add_text(parser, "docker-image-delay", "180", "seconds before an unused fetched image goes")
+    add_flag(parser, "docker-keep-images", "never remove an image from the engine")
 
 
 def add_text(

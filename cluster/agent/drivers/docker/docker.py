@@ -36,6 +36,7 @@ from cluster.agent.drivers.docker.engine import (
 from cluster.agent.drivers.docker.engine_watch import EngineWatch
 from cluster.agent.drivers.docker.group_network import GroupNetworks
 from cluster.agent.drivers.docker.image_fetch import ImageFetch, Tell, image_id
+from cluster.agent.drivers.docker.image_keeper import ImageKeeper
 from cluster.agent.drivers.docker.log_follower import LogFollower
 from cluster.agent.drivers.docker.options import read_options
 from cluster.agent.drivers.docker.settings import DockerSettings
@@ -96,9 +97,10 @@ class DockerDriver:
         self._settings = settings
         self._owner = owner
         self._engine = Engine(settings.socket)
-        self._images = ImageFetch(self._engine)
+        self._kept = ImageKeeper(settings.image_note, settings.image_delay_s)
+        self._images = ImageFetch(self._engine, self._kept)
         self._networks = GroupNetworks(self._engine, owner)
-        self._watch = EngineWatch(settings, owner, lambda: frozenset(self._runs))
+        self._watch = EngineWatch(settings, owner, lambda: frozenset(self._runs), self._kept)
         self._runs: dict[str, _Run] = {}
 
     def describe(self, now: int) -> DriverInfo:
@@ -126,16 +128,20 @@ class DockerDriver:
         try:
             async with self._engine.connected() as docker:
                 image = await image_id(docker, options)
+                self._kept.use(image, handle.task_id)
                 network = await self._networks.enter(docker, options, launch)
                 body = container_body(options, launch, self._settings, image, self._owner, network)
                 found = await self._create(docker, container_name(launch), body)
                 run = _Run(found.id, directory, log_order(launch))
-                note = {"id": run.container, "logs": run.logs}
+                note = {"id": run.container, "logs": run.logs, "image": image}
                 write_atomically(directory / _CONTAINER, note)
                 await self._start(found)
                 self._follow(handle, run, ended)
         except EngineError as problem:
             raise StartError(str(problem), recoverable=problem.passes) from problem
+        finally:
+            if handle.task_id not in self._runs:
+                self._kept.release(handle.task_id)
 
     async def recover(self, handle: Handle, ended: Ended) -> bool:
         """Go on watching it, or tell how it ended meanwhile."""
@@ -147,6 +153,7 @@ class DockerDriver:
         note = _read(directory / _CONTAINER)
         if note is None or not await self._is_there(str(note["id"]), handle):
             return False
+        self._kept.use(str(note.get("image", "")), handle.task_id)
         self._follow(handle, _Run(str(note["id"]), directory, note["logs"]), ended)
         return True
 
@@ -209,6 +216,7 @@ class DockerDriver:
     def forget(self, handle: Handle) -> None:
         """Stop watching; the container itself is left alone."""
         run = self._runs.pop(handle.task_id, None)
+        self._kept.release(handle.task_id)
         for task in run.work if run else ():
             task.cancel()
 
@@ -287,6 +295,7 @@ class DockerDriver:
         )
         await self._remove(run)
         run.gone.set()
+        self._kept.release(handle.task_id)
         if self._runs.get(handle.task_id) is run:
             del self._runs[handle.task_id]
         ended(ending)

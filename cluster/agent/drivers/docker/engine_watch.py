@@ -16,6 +16,7 @@ from cluster.agent.drivers.docker.container import (
     PAUSE_LABEL,
     RUN_LABEL,
 )
+from cluster.agent.drivers.docker.image_keeper import ImageKeeper
 from cluster.agent.drivers.docker.settings import DockerSettings
 from cluster.agent.drivers.driver import healthy, unhealthy
 from scheduler.structs.node import DriverInfo
@@ -32,11 +33,16 @@ class EngineWatch:
     """What one node knows of its engine."""
 
     def __init__(
-        self, settings: DockerSettings, owner: str, known: Callable[[], Collection[str]]
+        self,
+        settings: DockerSettings,
+        owner: str,
+        known: Callable[[], Collection[str]],
+        images: ImageKeeper,
     ) -> None:
         self._settings = settings
         self._owner = owner
         self._known = known
+        self._images = images
         self._was_seen = False
         #: Nanoseconds; 0: not yet.
         self._began = 0
@@ -52,6 +58,7 @@ class EngineWatch:
                 self._began = self._began or now
                 if now - self._began > GRACE_S * _SECOND:
                     self._sweep(client, now)
+                    self._images.look(client, now)
         except (httpx.HTTPError, OSError, ValueError):
             found = unhealthy("Failed to connect to docker daemon", now)
             return msgspec.structs.replace(found, detected=self._was_seen)

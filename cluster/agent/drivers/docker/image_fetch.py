@@ -15,6 +15,7 @@ from aiodocker.exceptions import DockerError
 
 from cluster.agent.alloc_directories import inside
 from cluster.agent.drivers.docker.engine import NOT_FOUND, Engine, EngineError
+from cluster.agent.drivers.docker.image_keeper import ImageKeeper
 from cluster.agent.drivers.docker.options import DockerOptions
 from cluster.agent.drivers.driver import StartError, TaskDirectories
 
@@ -68,20 +69,24 @@ class PullProgress:
 class ImageFetch:
     """The pulls of one node."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, keeper: ImageKeeper) -> None:
         self._engine = engine
+        self._keeper = keeper
         self._pulls: dict[str, _Pull] = {}
 
     async def fetch(
         self, options: DockerOptions, directories: TaskDirectories, tell: Tell
     ) -> None:
         """Have the image there. Raises StartError."""
+        reference = image_reference(options.image)
         try:
+            await asyncio.to_thread(self._keeper.wanted, reference)
             async with self._engine.connected() as docker:
                 if options.load:
+                    before = await _there(docker, reference)
                     await _load(docker, options, directories)
+                    await self.note(docker, reference, before)
                     return
-                reference = image_reference(options.image)
                 is_there = await _find(docker, reference) is not None
             moves = reference.endswith(":latest")
             if is_there and not (moves or options.force_pull):
@@ -95,7 +100,7 @@ class ImageFetch:
         tell("Downloading image")
         pull = self._pulls.get(reference)
         if pull is None:
-            pull = self._pulls[reference] = _Pull(self._engine, reference, options)
+            pull = self._pulls[reference] = _Pull(self, self._engine, reference, options)
             pull.work.add_done_callback(lambda work: self._forget(reference, work))
         pull.listeners.append(tell)
         try:
@@ -105,6 +110,12 @@ class ImageFetch:
             pull.listeners.remove(tell)
             if not pull.listeners:
                 pull.work.cancel()
+
+    async def note(self, docker: Docker, reference: str, before: frozenset[str]) -> None:
+        """It is there; `before`: what the engine had before it was asked."""
+        image = await _find(docker, reference)
+        if image is not None:
+            await asyncio.to_thread(self._keeper.fetched, image, reference, before)
 
     def _forget(self, reference: str, work: asyncio.Task[None]) -> None:
         self._pulls.pop(reference, None)
@@ -116,8 +127,11 @@ class ImageFetch:
 class _Pull:
     """One pull, and who is told of it."""
 
-    def __init__(self, engine: Engine, reference: str, options: DockerOptions) -> None:
+    def __init__(
+        self, fetch: ImageFetch, engine: Engine, reference: str, options: DockerOptions
+    ) -> None:
         self.listeners: list[Tell] = []
+        self._fetch = fetch
         self._engine = engine
         self._reference = reference
         self._options = options
@@ -133,6 +147,7 @@ class _Pull:
                 asyncio.timeout(self._options.pull_timeout_s),
                 self._engine.connected() as docker,
             ):
+                before = await _there(docker, self._reference)
                 lines = _lines(docker, self._reference, self._options)
                 while (line := await asyncio.wait_for(_next(lines), NO_PROGRESS_S)) is not None:
                     progress.note(line)
@@ -140,6 +155,7 @@ class _Pull:
                         told_at = loop.time()
                         for tell in self.listeners:
                             tell(progress.sentence)
+                await self._fetch.note(docker, self._reference, before)
         except TimeoutError as problem:
             text = f"Failed to pull `{name}`: it took too long: {progress.sentence}"
             raise StartError(text, recoverable=True) from problem
@@ -173,6 +189,12 @@ async def _find(docker: Docker, reference: str) -> str | None:
         if problem.status == NOT_FOUND:
             return None
         raise
+
+
+async def _there(docker: Docker, reference: str) -> frozenset[str]:
+    """The ids of all that the engine has, and the reference if it knows that."""
+    found = {image["Id"] for image in await docker.images.list(all=True)}
+    return frozenset(found | ({reference} if await _find(docker, reference) else set()))
 
 
 async def _load(docker: Docker, options: DockerOptions, directories: TaskDirectories) -> None:

@@ -1,5 +1,7 @@
 """What a node's owner allows tasks of the driver `docker` (node-agent-2.md 5.6)."""
 
+from pathlib import Path
+
 import msgspec
 
 #: Capabilities a container may be given: those of the engine itself.
@@ -22,5 +24,9 @@ class DockerSettings(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ALLOWED_CAPABILITIES
     #: What the engine may run containers by, where a job names one.
     runtimes: tuple[str, ...] = ("runc", "nvidia")
+    #: Seconds after which an image that was fetched here, and nobody uses, goes; None: never.
+    image_delay_s: float | None = 180.0
+    #: Where is noted which those are; None: nowhere, an agent that starts anew knows of none.
+    image_note: Path | None = None
     #: Most processes of one container; 0: no such limit.
     pids_limit: int = 0

@@ -105,6 +105,8 @@ class FakeEngine:
         self.socket = str(socket)
         self.containers = {}
         self.images = {"app:1"}
+        #: What a name stands for, where it is not the image of all others.
+        self.ids = {}
         self.pulls = 0
         self.number = 0
         #: Every body of a container that was asked for.
@@ -118,6 +120,9 @@ class FakeEngine:
             ("GET", "/info", self.info),
             ("GET", "/containers/json", self.list),
             ("GET", "/{v}/images/{name:.+}/json", self.image),
+            ("GET", "/images/{name:.+}/json", self.image),
+            ("GET", "/{v}/images/json", self.list_images),
+            ("DELETE", "/images/{name:.+}", self.delete_image),
             ("POST", "/{v}/images/create", self.pull),
             ("POST", "/{v}/images/load", self.load),
             ("POST", "/{v}/containers/create", self.create),
@@ -171,9 +176,27 @@ class FakeEngine:
 
     async def image(self, request):
         name = request.match_info["name"]
-        if name not in self.images:
+        named = sorted(each for each in self.images if self._id_of(each) == name)
+        if name not in self.images and not named and name not in self.ids.values():
             raise Refused(404, f"No such image: {name}")
-        return web.json_response({"Id": IMAGE})
+        found = self._id_of(name) if name in self.images else name
+        return web.json_response({"Id": found, "RepoTags": named})
+
+    def _id_of(self, name):
+        return self.ids.get(name, IMAGE)
+
+    async def list_images(self, _request):
+        ids = {self._id_of(name) for name in self.images} | set(self.ids.values())
+        return web.json_response([{"Id": each} for each in sorted(ids)])
+
+    async def delete_image(self, request):
+        name = request.match_info["name"]
+        image = self._id_of(name) if name in self.images else name
+        if any(each.body["Image"] == image for each in self.containers.values()):
+            raise Refused(409, f"conflict: unable to delete {name}: a container is using it")
+        self.images.discard(name)
+        self.ids = {key: each for key, each in self.ids.items() if name not in (key, each)}
+        return web.json_response([{"Untagged": name}])
 
     async def pull(self, request):
         if request.query.get("fromSrc") == "-":
@@ -199,6 +222,7 @@ class FakeEngine:
             await answer.write(json.dumps(line).encode() + b"\r\n")
             await asyncio.sleep(0.02)
         self.images.add(name)
+        self.ids[name] = f"sha256:{name}-{self.pulls}"
         return answer
 
     async def load(self, request):
