@@ -8,6 +8,7 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import sync_playwright
 
 from cluster.bench.stack import Stack
+from tests import locked_alone
 from tests.file_server import served  # noqa: F401
 from tests.live.visitor import ARTEFACTS, Visitor
 from tests.live.world import SILENCE, SIZE, World, kill_tasks_below
@@ -21,8 +22,17 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="session", autouse=True)
+def as_installed():
+    """Every process that is started finds what the product's lock installs, and nothing else."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in locked_alone.environment().items():
+            patch.setenv(name, value)
+        yield
+
+
 @pytest.fixture(scope="session")
-def world():
+def world(as_installed):
     """With one real agent, called `first`."""
     environment = {**SILENCE, **SIZE, "BIVOUAC_NODE_NAME": "first"}
     with Stack(agent=True, environment=environment) as stack:
