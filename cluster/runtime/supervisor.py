@@ -55,7 +55,7 @@ def run_up(options: UpOptions, write: Callable[[str], None]) -> None:
         await_record(write)
         if os.environ.get("REDIS_URL"):
             await_redis(settings.BIVOUAC_REDIS_URL, write)
-        welcome = prepare_record(data_dir)
+        welcome = prepare_record(data_dir, has_agent=options.agent)
         asyncio.run(_Supervisor(data_dir, options, welcome, write).run())
 
 

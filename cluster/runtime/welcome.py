@@ -41,6 +41,8 @@ class Welcome:
     token: str
     env_file: Path
     join_token: str
+    #: Whether an agent of this machine is started too.
+    has_agent: bool = True
 
     @property
     def link_file(self) -> Path:
@@ -51,7 +53,7 @@ class Welcome:
         """What is printed. What is no terminal is a log, in which no secret may stand."""
         link = self.login_link if is_terminal else f"the link in {self.link_file}"
         token = self.token if is_terminal else "not printed to a log"
-        return [
+        lines = [
             "",
             f"  Bivouac   {VERSION}",
             f"  Open      {link}",
@@ -60,12 +62,13 @@ class Welcome:
             f"  Token     {token}",
             f"            (in {self.env_file}; use it with:  . {self.env_file})",
             f"  Join      another machine: the token in {self.env_file.parent / 'join-token'}",
-            "  The local agent may run commands of this host (raw_exec is on).",
-            "",
         ]
+        if self.has_agent:
+            lines.append("  The local agent may run commands of this host (raw_exec is on).")
+        return [*lines, ""]
 
 
-def prepare_record(data_dir: Path) -> Welcome:
+def prepare_record(data_dir: Path, *, has_agent: bool) -> Welcome:
     """Make what a user needs to come in, in a record that is up to date."""
     put_built_in_policies(the_store(), by=CLUSTER, now=SystemClock().now())
     address = settings.BIVOUAC_PUBLIC_URL
@@ -77,6 +80,7 @@ def prepare_record(data_dir: Path) -> Welcome:
         token=token,
         env_file=data_dir / "env",
         join_token=_join_token(data_dir / "join-token"),
+        has_agent=has_agent,
     )
 
 

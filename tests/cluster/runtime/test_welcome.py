@@ -1,6 +1,7 @@
 """What `up` prints when it serves: secrets to a terminal only, else to files of its owner."""
 
 import stat
+from dataclasses import replace
 
 import pytest
 
@@ -30,6 +31,12 @@ def test_a_terminal_shows_the_link_and_no_file_holds_it(welcome):
     assert LINK in text
     assert TOKEN in text
     assert not welcome.link_file.exists()
+
+
+def test_an_agent_is_spoken_of_where_one_is_started(welcome):
+    told = "The local agent may run commands of this host"
+    assert told in printed(welcome, is_terminal=True)
+    assert told not in printed(replace(welcome, has_agent=False), is_terminal=True)
 
 
 def test_a_log_file_gets_no_secret_but_where_they_are(welcome):
