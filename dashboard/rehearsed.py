@@ -6,6 +6,7 @@ and every number is the result's; nothing is guessed.
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from django.utils.translation import gettext, ngettext
 
@@ -20,7 +21,7 @@ from cluster.rehearsal.result import (
 )
 from cluster.rehearsal.wire import HIDDEN
 from cluster.rehearsal.words import ASSUMED, ENDED
-from dashboard.wording import NONE, count_of, dimension_word, number, one_of, span
+from dashboard.wording import MINUS, NONE, count_of, dimension_word, number, one_of, span
 
 #: Lines that a page shows; the whole is in the API.
 MOST_GROUPS = 100
@@ -81,6 +82,8 @@ class RehearsedAllocationLine(NamedTuple):
     why: str
     why_node: WaitReason | None
     moved: str
+    #: Of its new node; "" of one that only the rehearsal adds.
+    to_url: str = ""
 
 
 def sentence(result: Rehearsed) -> RehearsedSentence:
@@ -291,26 +294,34 @@ def _bar(begin: int, end: int, lasts: int, *, waits: bool = False) -> TimeBar:
 
 def allocation_lines(result: Rehearsed) -> list[RehearsedAllocationLine]:
     """Allocations, those that wait first."""
-    return [_allocation_line(each) for each in result.allocations[:MOST_ALLOCATIONS]]
+    added = {node.id for node in result.nodes if node.fate == "added"}
+    return [_allocation_line(each, added) for each in result.allocations[:MOST_ALLOCATIONS]]
 
 
-def _allocation_line(each: RehearsedAllocation) -> RehearsedAllocationLine:
+def _allocation_line(each: RehearsedAllocation, added: set[str]) -> RehearsedAllocationLine:
     waiting = each.waiting
     next_best = ""
     if each.next_node_name and each.next_score is not None:
-        next_best = f"{each.next_node_name} {each.next_score:.2f}"
+        next_best = f"{each.next_node_name} {_score(each.next_score)}"
     why = _reason(waiting) if waiting else ""
     if each.preempted_by:
         why = gettext("pushed out by work of a higher priority")
     return RehearsedAllocationLine(
         value=each,
         is_hidden=each.job_id == HIDDEN,
-        score=NONE if each.score is None else f"{each.score:.2f}",
+        score=NONE if each.score is None else _score(each.score),
         next_best=next_best,
         why=why,
         why_node=waiting if waiting and waiting.node_id else None,
         moved=_moved(each),
+        to_url=f"/nodes/{quote(each.to_node_id)}/"
+        if each.to_node_id and each.to_node_id not in added
+        else "",
     )
+
+
+def _score(value: float) -> str:
+    return f"{value:.2f}".replace("-", MINUS)
 
 
 def _moved(each: RehearsedAllocation) -> str:
@@ -353,3 +364,10 @@ def _of(some: int, count: int) -> str:
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
+
+
+def below_half(result: Rehearsed) -> int:
+    """Groups of which at some time fewer than half of those wanted ran, where more did before."""
+    return sum(
+        group.lowest * 2 < group.count and group.lowest < group.before for group in result.groups
+    )

@@ -259,6 +259,7 @@ COUNTED_TEXTS = (
     plural("{count} more allocation", "{count} more allocations"),
     plural("{count} more change", "{count} more changes"),
     plural("{count} more evaluation", "{count} more evaluations"),
+    plural("{count} more group", "{count} more groups"),
     plural("{count} more node", "{count} more nodes"),
     plural("{count} more placement", "{count} more placements"),
     plural("{count} namespace", "{count} namespaces"),

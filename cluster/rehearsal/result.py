@@ -84,6 +84,11 @@ class WaitReason(Wire, frozen=True):
     missing: int = 0
     metric: AllocMetric = AllocMetric()
 
+    @property
+    def is_of_quota(self) -> bool:
+        """A quota refuses it, whatever the node."""
+        return self.reason.startswith("quota ")
+
 
 class RehearsedAllocation(Wire, frozen=True):
     """One allocation: where it is, what becomes of it, and when."""

@@ -15,7 +15,11 @@ COLUMNS, SIDE = 8, 8
 LOST, LIT = "gone", "lit"
 #: Drawn over the square of a node that is also full to some degree.
 RING, HOLE, SILENT = "ring", "hole", "silent"
-_ORDER = ("h1", "h2", "h3", "h4", "h5", LIT, HOLE, SILENT, LOST, RING)
+#: One that a rehearsal adds: a ring of another tone.
+ADDED = "added"
+_ORDER = ("h1", "h2", "h3", "h4", "h5", LIT, HOLE, SILENT, LOST, RING, ADDED)
+#: Of looks that are drawn as a ring, the tone.
+_RINGS = {RING: "draining", ADDED: "complete"}
 
 
 class RackDrawing(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +73,9 @@ def _paths(looks: Sequence[tuple[str, ...]]) -> str:
 
 
 def _path(look: str, places: Iterable[int]) -> str:
-    state = ' data-state="draining"' if look == RING else ""
+    tone = _RINGS.get(look)
+    state = f' data-state="{tone}"' if tone else ""
+    look = RING if tone else look
     drawn = "".join(_SHAPES.get(look, _square)(*_corner(place)) for place in places)
     return f'<path class="{look}"{state} d="{drawn}"/>'
 

@@ -1,5 +1,6 @@
 """What if: several changes rehearsed at once, and the page of one rehearsal, to be shared."""
 
+import re
 from typing import Any
 
 from django.contrib import messages
@@ -15,25 +16,31 @@ from cluster.store.audit_entries import Act
 from cluster.store.ports import RecordReader
 from dashboard.acts import note_refusal
 from dashboard.page import action, page, shown
-from dashboard.queries.rehearsals import rehearsal_context
+from dashboard.queries.composed import (
+    FIRST,
+    MOST_ROWS,
+    AskedChange,
+    documents_of,
+    fields_of_rows,
+    rows_of_fields,
+)
 from dashboard.queries.rehearsed_story import rehearsed_story
+from dashboard.queries.what_if import rehearsal_page, what_if_page
 from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse, end_open_rehearsal
 from dashboard.viewer import Absent, Viewer
 
-FIELDS = (
-    "lose", "share", "like", "add", "algorithm", "namespace", "job", "group", "count",
-    "stop_namespace", "stop", "quota", "cpu", "memory",
-)  # fmt: skip
-_MOST_DIGITS = 12
 _LONGEST_FOLD = 500
+#: Where a problem is, as programs are told it: `Changes[0].Scale.Count`.
+_PLACE = re.compile(r"Changes\[(\d+)\](?:\.[A-Za-z]+((?:\.[A-Za-z]+)*))?")
 
 
 @page
 async def what_if(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """GET /what-if/: the form, filled from the address."""
+    rows = rows_of_fields(request.GET.dict())
 
-    def query(_reader: RecordReader, _viewer: Viewer) -> dict[str, Any]:
-        return _form_of(request)
+    def query(reader: RecordReader, seen_by: Viewer) -> dict[str, Any]:
+        return what_if_page(reader, seen_by, rows)
 
     return await shown(request, viewer, "dashboard/what_if.html", query)
 
@@ -41,12 +48,12 @@ async def what_if(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 @page
 async def rehearsal(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> HttpResponse:
     """GET /what-if/<id>/: how far it is, or what was found."""
+    asked = request.GET.dict()
+    rows = rows_of_fields(asked)
 
     def query(reader: RecordReader, seen_by: Viewer) -> dict[str, Any]:
-        found = rehearsal_context(reader, rehearsal_id, seen_by.caller, seen_by.now)
-        if found is None:
-            raise Absent
-        return _form_of(request) | {"rehearsal": found, "look_again": request.get_full_path()}
+        found = rehearsal_page(reader, seen_by, rehearsal_id, rows, asked)
+        return found | {"look_again": request.get_full_path()}
 
     answer = await shown(request, viewer, "dashboard/what_if.html", query)
     if b"data-rehearsal-open" in answer.content:
@@ -72,23 +79,58 @@ async def rehearsed_as_story(
 
 @action
 async def ask(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """POST /what-if/ask/: rehearse what the form names."""
-    given = {name: request.POST.get(name, "").strip() for name in FIELDS}
-    kept = {name: value for name, value in given.items() if value}
+    """POST /what-if/ask/: rehearse what the form composes, or compose on."""
+    form = request.POST.dict()
+    rows = rows_of_fields(form)
+    changed = _composed_on(form, rows)
+    if changed is not None:
+        return redirect(_form_address(form, changed))
     try:
-        changes = await the_store().aread(lambda reader: changes_of(reader, given))
         asked = await the_store().awrite_call(
             ask_to_rehearse,
-            changes,
+            await the_store().aread(lambda reader: documents_of(reader, rows)),
             by=viewer.caller,
             now=viewer.now,
             ids=request.ids,  # type: ignore[attr-defined]  # set by request_context
         )
     except OperationRefused as refusal:
         note_refusal(request, viewer.caller, refusal)
-        messages.error(request, gettext("Not rehearsed: {refusal}").format(refusal=refusal))
-        return redirect(reverse("what-if", query=kept))
-    return redirect(reverse("rehearsal", args=[asked.id], query=kept))
+        told = gettext("Not rehearsed: {refusal}").format(refusal=_by_row(refusal))
+        messages.error(request, told)
+        return redirect(_form_address(form, rows))
+    return redirect("rehearsal", asked.id)
+
+
+def _by_row(refusal: OperationRefused) -> str:
+    """The problems, each with the number of its row and its field."""
+
+    def told(found: re.Match[str]) -> str:
+        name = (found[2] or "").rpartition(".")[2]
+        number = int(found[1]) + 1
+        if not name:
+            return gettext("change {number}").format(number=number)
+        return gettext("change {number}, {name}").format(number=number, name=name)
+
+    return _PLACE.sub(told, str(refusal))
+
+
+def _composed_on(form: dict[str, str], rows: list[AskedChange]) -> list[AskedChange] | None:
+    """The rows with one more or one less; None where they are to be rehearsed."""
+    if form.get("step") == "add":
+        return [*rows, FIRST][:MOST_ROWS]
+    removed = form.get("remove", "")
+    if not removed:
+        return None
+    return [row for place, row in enumerate(rows, 1) if str(place) != removed]
+
+
+def _form_address(form: dict[str, str], rows: list[AskedChange]) -> str:
+    """The form with these rows, on the page of the rehearsal it stood beside."""
+    beside = form.get("of", "")
+    fields = fields_of_rows(rows)
+    if beside:
+        return reverse("rehearsal", args=[beside], query=fields)
+    return reverse("what-if", query=fields)
 
 
 @action
@@ -107,40 +149,3 @@ async def cancel(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> Htt
     back = request.POST.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
     return redirect(back if is_ours else reverse("rehearsal", args=[rehearsal_id]))
-
-
-def _form_of(request: HttpRequest) -> dict[str, Any]:
-    """The form as the address fills it; of a rehearsal asked for elsewhere it stays empty."""
-    given = {name: request.GET.get(name, "") for name in FIELDS}
-    return {"given": given, "is_given": any(given.values())}
-
-
-def changes_of(reader: RecordReader, given: dict[str, str]) -> list[dict[str, Any]]:
-    """The changes that the form names, in the form that programs send."""
-    changes: list[dict[str, Any]] = []
-    if given["lose"]:
-        share = {"Share": _number(given["share"])} if given["share"] else {}
-        changes.append({"Lose": {"Filter": given["lose"], **share}})
-    if given["like"] or given["add"]:
-        named = (node.id for node in reader.nodes() if node.name == given["like"])
-        like = next(named, given["like"])
-        changes.append({"Add": {"Like": like, "Count": _number(given["add"])}})
-    if given["algorithm"]:
-        changes.append({"Settings": {"SchedulerAlgorithm": given["algorithm"]}})
-    if given["quota"]:
-        limits = {"CPU": given["cpu"], "MemoryMB": given["memory"]}
-        told = {name: _number(value) for name, value in limits.items() if value}
-        changes.append({"Quota": {"Name": given["quota"], "Limits": told}})
-    if given["job"]:
-        key = {"JobID": given["job"], "Namespace": given["namespace"], "Group": given["group"]}
-        changes.append({"Scale": {**key, "Count": _number(given["count"])}})
-    if given["stop"]:
-        key = {"JobID": given["stop"], "Namespace": given["stop_namespace"]}
-        changes.append({"Stop": key})
-    return changes
-
-
-def _number(text: str) -> int | str | None:
-    """A whole number; what is none is complained about with its place."""
-    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
-    return int(text) if is_number else text or None

@@ -50,6 +50,7 @@ FACES = (
     ("/stories/{held_up_id}/", "#story-waits table"),
     ("/stories/{story_id}/?at=1", "#story-past .notice"),
     ("/stories/{story_id}/?view=list", "#tree .lane"),
+    ("/what-if/{composed_id}/?beside={rehearsal_id}", "#beside table"),
     ("/evaluations/{waiting_id}/", "#decision .verdicts details:not([open])"),
 )
 #: Some of those that ask before something is done: they are found, not named.
@@ -57,6 +58,11 @@ DIALOGS = {"cancel-drain"}
 #: So many that the reason which keeps them out is closed until somebody opens it.
 NODES = SHOWN_AT_ONCE + 4
 TOO_LARGE = {"Resources": {"CPU": 90_000, "MemoryMB": 64}}
+#: Several changes at once, of kinds that the page *What if* composes.
+COMPOSED = (
+    {"Lose": {"Filter": 'Name == "first"'}},
+    {"Scale": {"JobID": "seen", "Group": "group", "Count": 4}},
+)
 #: Sheets are not loaded once more: axe would put them into the page, which our policy refuses.
 _RUN = """async () => {
   const fading = document.getAnimations().filter(item => item instanceof CSSTransition);
@@ -97,6 +103,10 @@ def ids(world):
         assert asked.is_success, asked.text
         rehearsal = asked.json()["ID"]
         until(lambda: world.get(f"rehearsal/{rehearsal}")["Status"] == "complete", "a rehearsal")
+        composed = world.api.put("/v1/rehearsals", json={"Changes": COMPOSED})
+        assert composed.is_success, composed.text
+        several = composed.json()["ID"]
+        until(lambda: world.get(f"rehearsal/{several}")["Status"] == "complete", "another one")
         nodes = {"NodeIDs": [sims(world)[0]["ID"]], "AtOnce": 1}
         staged = world.api.put("/v1/drains", json=nodes)
         assert staged.is_success, staged.text
@@ -110,6 +120,7 @@ def ids(world):
             "volume_id": volume,
             "real_id": world.running("real", 1)[0]["ID"],
             "rehearsal_id": rehearsal,
+            "composed_id": several,
             "drain_id": staged.json()["ID"],
             "eval_id": alloc["EvalID"],
             "alloc_id": alloc["ID"],

@@ -55,9 +55,10 @@ def test_why_a_job_is_not_on_a_node_is_told_as_it_was_and_as_it_is(world, visito
 def test_a_question_is_answered_and_moves_nothing(world, visitor, page, asked):
     before = {each["ID"]: each["ModifyIndex"] for each in world.allocations(asked)}
     visitor.open("/what-if/")
-    growth = page.get_by_role("group", name="A job's count")
-    growth.get_by_label("Job").fill(asked)
-    growth.get_by_label("Count").fill("3")
+    growth = page.get_by_role("group", name="Change 1")
+    growth.get_by_label("Change 1").select_option(label="Count of a job")
+    growth.get_by_label("Job and group").fill(asked)
+    growth.get_by_label("Count", exact=True).fill("3")
     page.get_by_role("button", name="Rehearse", exact=True).click()
     expect(page).to_have_url(REHEARSAL)
     found = REHEARSAL.search(page.url)
@@ -65,9 +66,9 @@ def test_a_question_is_answered_and_moves_nothing(world, visitor, page, asked):
     result = until(lambda: ended(world, found[1]), "the rehearsal has ended")
     (group,) = (each for each in result["Groups"] if each["JobID"] == asked)
     assert (group["Before"], group["Placed"]) == (2, result["Totals"]["Placed"])
-    row = page.locator("#rehearsal table").first.get_by_role("row").filter(has_text=asked)
-    expect(row.get_by_role("cell").nth(4)).to_have_text(str(group["Placed"]))
-    expect(row.get_by_role("cell").nth(1)).to_have_text("2")
+    row = page.locator("table.outcomes").get_by_role("row").filter(has_text=asked)
+    expect(row.get_by_role("cell").nth(1)).to_have_text(str(group["Placed"]))
+    expect(row.get_by_role("cell").nth(2)).to_contain_text(f"{group['Lowest']} of 3 run")
     expect(page.get_by_role("button", name="Rehearse again")).to_be_visible()
     after = {each["ID"]: each["ModifyIndex"] for each in world.allocations(asked)}
     assert after == before
@@ -75,11 +76,16 @@ def test_a_question_is_answered_and_moves_nothing(world, visitor, page, asked):
 
 def test_what_cannot_be_asked_is_named_and_what_was_typed_is_kept(visitor, page):
     visitor.open("/what-if/")
-    losing = page.get_by_role("group", name="Lose nodes")
-    losing.get_by_label("Filter").fill("Name ==")
-    page.get_by_role("button", name="Rehearse", exact=True).click()
-    expect(page.get_by_text("Not rehearsed")).to_be_visible()
-    expect(page.get_by_label("Filter")).to_have_value("Name ==")
+    page.get_by_role("button", name="Add a change").click()
+    losing = page.get_by_role("group", name="Change 2")
+    losing.get_by_label("Where").select_option(label="filter expression")
+    losing.get_by_label("is", exact=True).fill("Name ==")
+    losing.get_by_label("is", exact=True).press("Enter")
+    expect(page.get_by_text("Not rehearsed: change 1")).to_be_visible()
+    expect(losing.get_by_label("is", exact=True)).to_have_value("Name ==")
+    page.get_by_role("button", name="Remove change 1").click()
+    left = page.get_by_role("group", name="Change 1")
+    expect(left.get_by_label("is", exact=True)).to_have_value("Name ==")
 
 
 def ended(world, rehearsal_id):

@@ -93,7 +93,7 @@ def test_what_it_found_is_shown_on_the_same_page(running, operator):
     assert (
         "The one that needs a place finds one.</strong> No group of a job ends below" in page.text
     )
-    assert f"<td>{HOSTILE}</td>" in page.text
+    assert f'<td><a href="/nodes/{NODES[1].id}/">{HOSTILE}</a></td>' in page.text
     assert HOSTILE.encode() not in page.answer.content
     row = the_rehearsal(running)
     assert f"index {row.snapshot_index}" in page.text
