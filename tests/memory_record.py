@@ -74,7 +74,9 @@ class MemoryRecord(MemoryStateStore, RecordReader):
             if noun is nouns.ALLOCATIONS and name in equals
         }
         plain = replace(listing, equals=equals)
-        wanted = StoryFilter(running=is_running, job=listing.of_job)
+        wanted = StoryFilter(
+            running=is_running, job=listing.of_job, hidden_kinds=listing.hidden_kinds
+        )
         named = {node.id for node in self.nodes() if node.name == listing.with_node}
         rows = [
             row
@@ -358,6 +360,7 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         return (
             _within(story, wanted.namespaces)
             and (not wanted.kinds or story.kind in wanted.kinds)
+            and (story.namespace or story.kind not in wanted.hidden_kinds)
             and (wanted.job is None or own or story.id in touching)
             and (not wanted.node_id or wanted.node_id in nodes)
             and wanted.actor in (None, story.actor)

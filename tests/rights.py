@@ -15,7 +15,7 @@ from tests.command_rights import section
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "rights.md"
 
-JOB, NODE, ALLOC, EVAL, DEPLOYMENT, STORY, STORY_OF_NODE = (
+JOB, NODE, ALLOC, EVAL, DEPLOYMENT, STORY, STORY_OF_NODE, STORY_OF_OPERATOR = (
     "web",
     "aaaaaaaa-0000-0000-0000-000000000001",
     "bbbbbbbb-0000-0000-0000-000000000001",
@@ -23,6 +23,7 @@ JOB, NODE, ALLOC, EVAL, DEPLOYMENT, STORY, STORY_OF_NODE = (
     "dddddddd-0000-0000-0000-000000000001",
     "eeeeeeee-0000-0000-0000-000000000001",
     "eeeeeeee-0000-0000-0000-000000000002",
+    "eeeeeeee-0000-0000-0000-000000000003",
 )
 ANYBODY = "anybody"
 #: Whoever is granted anything at all: nothing is read of what others send.
@@ -54,6 +55,7 @@ class Row:
         for value, word in (
             (NODE, "<node>"), (ALLOC, "<alloc>"), (EVAL, "<eval>"), (DEPLOYMENT, "<deployment>"),
             (STORY, "<story of a job>"), (STORY_OF_NODE, "<story of nodes>"),
+            (STORY_OF_OPERATOR, "<story of an operator>"),
             (f"job/{JOB}", "job/<job>"),
         ):  # fmt: skip
             path = path.replace(value, word)
@@ -167,6 +169,7 @@ STORIES = [
     Row("GET", "stories", "read-job"),
     Row("GET", f"story/{STORY}", "read-job"),
     Row("GET", f"story/{STORY_OF_NODE}", "node:read"),
+    Row("GET", f"story/{STORY_OF_OPERATOR}", "operator:read"),
 ]
 
 DEPLOYMENTS = [

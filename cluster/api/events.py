@@ -18,6 +18,7 @@ from cluster.api.stubs import allocation_without_job, evaluation_form
 from cluster.api.variables import variable_form
 from cluster.operations.errors import NotAllowed, OperationRefused
 from cluster.operations.rights import require, require_management, require_reads
+from cluster.operations.story_rights import level_of
 from cluster.store.access import the_store
 from cluster.store.blocking import Watch, wait_for
 from cluster.store.ports import RecordReader
@@ -124,7 +125,7 @@ class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
             event.topic not in _WITHOUT_NAMESPACE
             and self.namespaces is not None
             and event.namespace not in self.namespaces
-            and not _is_of_cluster(event)
+            and not (event.topic == Topic.STORY and not event.namespace)
         ):
             return False
         keys = {_EVERYTHING, _public_key(event), *(filter_keys(event) or ())}
@@ -255,12 +256,9 @@ def _may_see(event: StateEvent, caller: Caller) -> bool:
     """Of what a topic tells one by one: to whom this event is told."""
     if isinstance(event.value, SealedVariable):
         return caller.access.allows_variable(*event.value.key, "list")
-    return not _is_of_cluster(event) or caller.access.reads("node")
-
-
-def _is_of_cluster(event: StateEvent) -> bool:
-    """A story that is of no namespace: told to whoever may read nodes."""
-    return event.topic == Topic.STORY and not event.namespace
+    if isinstance(event.value, Story) and not event.namespace:
+        return caller.access.reads(level_of(event.value))
+    return True
 
 
 def event_form(

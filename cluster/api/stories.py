@@ -16,6 +16,7 @@ from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_expression import Filter, compile_filter
 from cluster.operations.rights import require, require_reads
 from cluster.operations.story_outcomes import StoryOutcome, outcomes_of
+from cluster.operations.story_rights import hidden_kinds, level_of, levels_of
 from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryFilter
 from scheduler.access.access import EVERY_NAMESPACE
 from scheduler.state.nouns import NAMESPACES
@@ -142,18 +143,14 @@ def _filter(call: Call) -> StoryFilter:
         job=JobKey(call.namespace, job) if job else None,
         node_id=node,
         actor=query.get("who"),
+        hidden_kinds=hidden_kinds(levels_of(call.caller.access)),
     )
 
 
 def _listed(call: Call, reader: RecordReader) -> Namespaces:
-    """Namespaces whose stories are listed; those of the cluster for who may read nodes."""
-    sees_nodes = call.caller.access.reads("node")
+    """Namespaces whose stories are listed, and that of the cluster's own."""
     listed = call.listed(reader, "read-job")
-    if listed is None:
-        if sees_nodes:
-            return None
-        listed = frozenset(each.name for each in reader.list_all(NAMESPACES))
-    return listed | {""} if sees_nodes else listed
+    return None if listed is None else listed | {""}
 
 
 def _readable(call: Call, reader: RecordReader) -> Namespaces:
@@ -167,7 +164,7 @@ def _readable(call: Call, reader: RecordReader) -> Namespaces:
 def _require(call: Call, story: Story | None) -> None:
     """Refuse callers who may not read it, or not where they ask for it."""
     if story is not None and not story.namespace:
-        require_reads(call.caller, "node")
+        require_reads(call.caller, level_of(story))
     else:
         require(call.caller, call.namespace if story is None else story.namespace, "read-job")
 

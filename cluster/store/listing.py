@@ -13,7 +13,7 @@ import msgspec
 from cluster.store.ports import Key, Listing, Value
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
-from cluster.store.story_conditions import of_job, with_node
+from cluster.store.story_conditions import of_job, with_node, without_hidden
 from cluster.store.timestamps import timestamp
 from cluster.store.told_columns import OF_NODE, condition, counting, told_by
 from scheduler.state import nouns
@@ -290,6 +290,8 @@ def _conditions(
 
 def _of_stories(listing: Listing) -> list[_Condition]:
     conditions: list[_Condition] = []
+    if listing.hidden_kinds:
+        conditions.append(without_hidden(listing.hidden_kinds))
     if listing.of_job is not None:
         spaces = listing.namespaces
         if spaces is not None and listing.of_job.namespace not in spaces:

@@ -53,6 +53,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()  # In lower case; ids of jobs, names of nodes, paths hold all.
     of_job: JobKey | None = None  # Of stories, whose `equals` takes `is_running` as well.
     with_node: str = ""  # By id or name. Of stories only.
+    hidden_kinds: frozenset[StoryKind] = frozenset()  # As `StoryFilter` has it.
 
 
 class NodeFace(NamedTuple):
@@ -153,14 +154,13 @@ class StoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     #: Those of the cluster have the namespace "".
     namespaces: Namespaces = None
     kinds: frozenset[StoryKind] = frozenset()
-    #: What it set going, and what it had part in.
-    job: JobKey | None = None
+    #: Those of the cluster that are of these kinds are left out.
+    hidden_kinds: frozenset[StoryKind] = frozenset()
+    job: JobKey | None = None  # What it set going, and what it had part in.
     node_id: str = ""
-    #: The name of whoever asked for it; "": nobody did.
-    actor: str | None = None
+    actor: str | None = None  # The name of whoever asked for it; "": nobody did.
     running: bool | None = None
-    #: Not those that began, and gained no node, since this instant, ns.
-    since: int = 0
+    since: int = 0  # Not those that began, and gained no node, since this instant, ns.
     prefix: str = ""  # Of their ids.
 
 

@@ -3,10 +3,13 @@
 In: names. Out: conditions of statements, whose values are parameters. Nothing is read here.
 """
 
+from collections.abc import Collection
 from typing import Any
 
+from cluster.store.statements import placeholders
 from scheduler.structs.deployment import DEPLOYMENT_ACTIVE
 from scheduler.structs.identity import JobKey
+from scheduler.structs.story import StoryKind
 
 _ACTIVE = ", ".join(f"'{status.value}'" for status in sorted(DEPLOYMENT_ACTIVE))
 #: The stories in which something is still to come: an evaluation, a rollout, a drain.
@@ -43,3 +46,9 @@ def with_node(name: str) -> tuple[str, list[Any]]:
     """That a node with this id or name had part in it."""
     among = f"SELECT story_id FROM story_node WHERE node_id = %s OR node_id IN ({_NAMED})"  # noqa: S608 - our own text
     return f"id IN ({among})", [name, name]
+
+
+def without_hidden(kinds: Collection[StoryKind]) -> tuple[str, list[Any]]:
+    """That it is of a namespace, or not of these kinds."""
+    names = sorted(kind.value for kind in kinds)
+    return f"(namespace <> '' OR kind NOT IN ({placeholders(len(names))}))", [*names]

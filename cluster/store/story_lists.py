@@ -21,7 +21,7 @@ from cluster.store.ports import (
 )
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
-from cluster.store.story_conditions import RUNNING, of_job, runs
+from cluster.store.story_conditions import RUNNING, of_job, runs, without_hidden
 from cluster.store.tallies import within
 from cluster.store.timestamps import instant, timestamp
 from scheduler.state.nouns import DEPLOYMENTS, EVALUATION_STUBS, EVALUATIONS
@@ -182,6 +182,8 @@ def _conditions(wanted: StoryFilter) -> list[_Condition]:
     if wanted.kinds:
         kinds = sorted(kind.value for kind in wanted.kinds)
         conditions.append((f"kind IN ({placeholders(len(kinds))})", [*kinds]))
+    if wanted.hidden_kinds:
+        conditions.append(without_hidden(wanted.hidden_kinds))
     if wanted.job is not None:
         conditions.append(of_job(wanted.job))
     if wanted.node_id:

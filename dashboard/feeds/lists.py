@@ -13,7 +13,6 @@ from dashboard.feeds.pieces import Html, Piece, RowOrder
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import key_fields
 from dashboard.queries.lists import ListPage, read_list
-from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from scheduler.state.events import EventFrame, StateEvent
 
@@ -32,8 +31,7 @@ class ListFeed(Feed):
 
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
-        self._reads_nodes = NODE_READ in subscription.may
-        self.kind = KINDS[subscription.kind].as_seen(reads_nodes=self._reads_nodes)
+        self.kind = KINDS[subscription.kind].as_seen(subscription.may)
         self.wish = self.kind.wish(key_fields(subscription.key))
         self._waits = self._is_due = False
         self._read_at = 0
@@ -100,7 +98,7 @@ class ListFeed(Feed):
         return ()
 
     def _read_anew(self, reader: RecordReader, now: int) -> tuple[Piece, ...]:
-        seen = self.kind.seen_by(self.subscription.namespaces, reads_nodes=self._reads_nodes)
+        seen = self.kind.seen_by(self.subscription.namespaces)
         found = read_list(reader, self.kind, self.wish, seen, now, self.subscription.paths)
         self._pause = max(BETWEEN_READINGS, _PER_ROW * found.cost, _PER_COUNTED * found.total)
         context = {"list": found, "now": now}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from cluster.operations.story_rights import hidden_kinds
 from cluster.store.ports import RecordReader
 from dashboard.feeds.feed import NO_PARTS, Feed, Panel, Parts, rendered
 from dashboard.feeds.lists import ListFeed
@@ -9,7 +10,6 @@ from dashboard.feeds.pieces import Drawing, Html, Piece, Redrawing
 from dashboard.graphs.drawing import DrawnGraph
 from dashboard.graphs.geometry import Graph
 from dashboard.queries.story import Shown, story_panel
-from dashboard.rights import NODE_READ
 from dashboard.stories.lane_choice import LaneChoice
 from dashboard.stories.whole import Whole, graph_key, whole_of
 from dashboard.subscription import Subscription
@@ -23,8 +23,8 @@ class StoriesFeed(ListFeed):
 
     def concerns(self, event: StateEvent) -> bool:
         """Stories, evaluations and rollouts that may be seen."""
-        if event.topic is Topic.STORY and not event.namespace:
-            return NODE_READ in self.subscription.may or self.subscription.namespaces is None
+        if isinstance(event.value, Story) and not event.namespace:
+            return event.value.kind not in hidden_kinds(self.subscription.may)
         return super().concerns(event)
 
     def is_due(self, now: int) -> bool:

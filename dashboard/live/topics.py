@@ -8,6 +8,7 @@ who may see that namespace.
 from typing import NamedTuple
 
 from cluster.jobspec.names import LONGEST_NAME
+from cluster.operations.story_rights import levels_of
 from cluster.store.ports import RecordReader
 from dashboard.panels import FOLLOWED, Names
 from dashboard.queries.list_kinds import KINDS
@@ -120,7 +121,10 @@ def _listed(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscr
     space = space_of(key)
     if space and looker.namespaces is not None and space not in looker.namespaces:
         raise BadTopic(f"namespace {space} is unknown here")
-    return Subscription(kind, key, looker.namespaces, node_actions(looker.access))
+    may = node_actions(looker.access)
+    if KINDS[kind].has_cluster_rows:
+        may |= levels_of(looker.access)
+    return Subscription(kind, key, looker.namespaces, may)
 
 
 def _governed(kind: str, key: str, looker: Looker) -> Subscription:
@@ -134,8 +138,8 @@ def _governed(kind: str, key: str, looker: Looker) -> Subscription:
 def _story(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscription:
     """One of a namespace, or of the cluster: then of what is in it, the looker's namespaces."""
     story = reader.story(key.partition("/")[0])
-    reads_nodes = looker.access.reads("node")
-    if story is None or not may_see(story, looker.namespaces, reads_nodes=reads_nodes):
+    levels = levels_of(looker.access)
+    if story is None or not may_see(story, looker.namespaces, levels):
         raise BadTopic(f"{kind} {key} is unknown here")
     may = actions_in(looker.access, story.namespace) if story.namespace else frozenset()
     may |= node_actions(looker.access) & {NODE_READ}
@@ -145,7 +149,7 @@ def _story(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscri
 def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
     """The buttons that live frames render."""
     if FOLLOWED[kind].names in (Names.JOB, Names.DEPLOYMENT):
-        return actions_in(access, namespace) | node_actions(access) & {NODE_READ}
+        return actions_in(access, namespace) | levels_of(access)
     if kind == "evaluation" and "capsule" in Opens(access):
         return frozenset({"capsule"})
     return frozenset()

@@ -15,7 +15,8 @@ from dashboard.queries.allocations import state_of
 from dashboard.queries.drain_words import Card, deadline_words, milestones, sentence
 from dashboard.queries.node_events import told_event
 from dashboard.queries.staged_drains import staged_lines, turn_of
-from dashboard.queries.stories import seen_namespaces, strip_of
+from dashboard.queries.stories import seen_stories, strip_of
+from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, natural, span
@@ -157,7 +158,7 @@ def drain_parts(
         "node": node,
         **strip_of(
             reader,
-            seen_namespaces(namespaces, reads_nodes=True),
+            seen_stories(namespaces, {NODE_READ}),
             node_id=node_id,
             kinds=frozenset({StoryKind.DRAIN}),
         ),

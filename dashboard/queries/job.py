@@ -4,13 +4,14 @@ In: a reader and the job. Out: the context of `job.html`, in a number of reads t
 with the job. Head and groups are read again for live frames; rows come from changed values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from django.utils.translation import gettext
 
 from cluster.jobspec.left_out import left_out_warnings
+from cluster.operations.story_rights import levels_of
 from cluster.page_addresses import job_url, job_usage_url
 from cluster.store.ports import RecordReader
 from dashboard.hundreds import Hundreds, StandingAlloc, hundreds_of
@@ -35,7 +36,7 @@ from dashboard.queries.launching import (
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.rollout import acts_of, rollout_of
 from dashboard.queries.scale import ScaleTyped, scale_context
-from dashboard.queries.stories import seen_namespaces, strip_of
+from dashboard.queries.stories import seen_stories, strip_of
 from dashboard.queries.terminal import task_actions
 from dashboard.queries.usage import MANY
 from dashboard.queries.versions import versions_context
@@ -131,11 +132,7 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
         "may": viewer.may_in(key.namespace) | viewer.may_with_nodes & {NODE_READ},
         **standing,
         **(acts_of(reader, standing["rollout"]) if chosen == "overview" else {}),
-        **(
-            _stories(reader, key, reads_nodes=viewer.access.reads("node"))
-            if chosen == "overview"
-            else {}
-        ),
+        **(_stories(reader, key, levels_of(viewer.access)) if chosen == "overview" else {}),
         **_READ[chosen](reader, job, viewer.now, wish),
     }
     return context | {"now": viewer.now}
@@ -146,12 +143,11 @@ def stories_panel(
 ) -> Mapping[str, Any]:
     """What was set going by it or had part in it."""
     key = _key(subscription)
-    return _stories(reader, key, reads_nodes=NODE_READ in subscription.may)
+    return _stories(reader, key, subscription.may)
 
 
-def _stories(reader: RecordReader, key: JobKey, *, reads_nodes: bool) -> dict[str, Any]:
-    spaces = seen_namespaces(frozenset({key.namespace}), reads_nodes=reads_nodes)
-    return strip_of(reader, spaces, job=key)
+def _stories(reader: RecordReader, key: JobKey, levels: Collection[str]) -> dict[str, Any]:
+    return strip_of(reader, seen_stories(frozenset({key.namespace}), levels), job=key)
 
 
 def standing_panel(

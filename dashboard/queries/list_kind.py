@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from cluster.operations.story_rights import hidden_kinds
 from cluster.store.ports import Listing, Namespaces, RecordReader
 from dashboard.queries.list_wish import ListWish
-from dashboard.rights import ListedPaths
+from dashboard.rights import NODE_READ, ListedPaths
 from scheduler.state.noun import Noun
+from scheduler.structs.story import StoryKind
 
 #: Contexts of the row's template, by the rows' keys.
 RowContexts = Mapping[str, Mapping[str, Any]]
@@ -191,6 +193,8 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     has_namespaces: bool = True
     #: Whether rows of the cluster have the namespace "": for whoever may see nodes.
     has_cluster_rows: bool = False
+    #: Of those: the kinds that are not shown.
+    hidden_kinds: frozenset[StoryKind] = frozenset()
     #: Of the table, beside what all lists have.
     table_class: str = ""
     page_size: int = 50
@@ -215,9 +219,9 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
         """What an address may ask for beside order, expression and place."""
         return (*self.facet_names, *(field.name for field in self.fields), *self.flags)
 
-    def seen_by(self, namespaces: Namespaces, *, reads_nodes: bool) -> Namespaces:
+    def seen_by(self, namespaces: Namespaces) -> Namespaces:
         """The namespaces whose rows are shown to somebody."""
-        if namespaces is None or not (self.has_cluster_rows and reads_nodes):
+        if namespaces is None or not self.has_cluster_rows:
             return namespaces
         return frozenset({*namespaces, CLUSTER})
 
@@ -225,8 +229,11 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a row may be seen by somebody who may list these paths."""
         return paths is None or paths.lists(*self.noun.key(row))
 
-    def as_seen(self, *, reads_nodes: bool) -> "ListKind":
-        """Without what only those are shown who may see nodes."""
+    def as_seen(self, levels: Collection[str]) -> "ListKind":
+        """Without what asks for a right that is not among these (`story_rights`)."""
+        if self.has_cluster_rows:
+            return msgspec.structs.replace(self, hidden_kinds=hidden_kinds(levels))
+        reads_nodes = NODE_READ in levels
         hidden = {facet.name for facet in self.facets if facet.is_of_nodes}
         if reads_nodes or not hidden:
             return self

@@ -309,6 +309,7 @@ def _listing(kind: ListKind, wish: ListWish, namespaces: Collection[str] | None)
         namespaces=seen,
         equals=equals,
         among=kind.among,
+        hidden_kinds=kind.hidden_kinds,
         limit=kind.reads(wish),
         reverse=is_down,
         sort=kind.orders[name].columns,

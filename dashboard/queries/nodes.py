@@ -12,7 +12,8 @@ from django.utils.translation import gettext, gettext_noop
 from cluster.store.ports import RecordReader
 from dashboard.queries.allocations import state_of
 from dashboard.queries.node_events import told_event
-from dashboard.queries.stories import seen_namespaces, strip_of
+from dashboard.queries.stories import seen_stories, strip_of
+from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, natural, number, span
@@ -153,7 +154,7 @@ def node_parts(
     shown = _live_first(allocs)[:MAX_ALLOCATIONS]
     return {
         "node": node,
-        **strip_of(reader, seen_namespaces(namespaces, reads_nodes=True), node_id=node_id),
+        **strip_of(reader, seen_stories(namespaces, {NODE_READ}), node_id=node_id),
         "state": node_state(node),
         "capacities": capacities(node, use),
         "count": use.planned.alloc_count,

@@ -4,16 +4,17 @@ In: a reader, stories. Out: contexts of rows for the list of stories, the head o
 strip of the page of a thing, in a number of reads that does not grow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.utils.translation import gettext, ngettext
+from msgspec.structs import replace
 
+from cluster.operations.story_rights import hidden_kinds, levels_of
 from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryFilter
 from dashboard.queries.list_kind import CLUSTER, Folded, RowContexts
 from dashboard.queries.list_wish import ListWish, narrowed, space_of
-from dashboard.rights import NODE_READ
 from dashboard.stories.folds import Row, StoryFold, folded
 from dashboard.stories.names import KINDS, KindWord, Title, title_of
 from dashboard.stories.rows import StoryLine, lines_of
@@ -114,25 +115,24 @@ def of_job(text: str) -> dict[str, Any]:
 def told_page(reader: RecordReader, viewer: Viewer, namespace: str) -> dict[str, Any]:
     """Of the page, what its head says."""
     spaces = narrowed(viewer.namespaces, namespace)
-    return _told(reader, spaces, reads_nodes=viewer.access.reads("node"))
+    return _told(reader, spaces, levels_of(viewer.access))
 
 
 def told_panel(reader: RecordReader, subscription: Subscription, _now: int) -> dict[str, Any]:
     """The head told anew."""
     spaces = narrowed(subscription.namespaces, space_of(subscription.key))
-    return _told(reader, spaces, reads_nodes=NODE_READ in subscription.may)
+    return _told(reader, spaces, subscription.may)
 
 
-def _told(reader: RecordReader, namespaces: Namespaces, *, reads_nodes: bool) -> dict[str, Any]:
-    asked = StoryFilter(
-        namespaces=seen_namespaces(namespaces, reads_nodes=reads_nodes), running=True
-    )
+def _told(reader: RecordReader, namespaces: Namespaces, levels: Collection[str]) -> dict[str, Any]:
+    every = seen_stories(namespaces, levels)
+    asked = replace(every, running=True)
     running = reader.stories(asked, MOST_RANKED)
     lines = lines_of(reader, running[:MOST_RANKED], namespaces)
     has_more = len(running) > MOST_RANKED
     count = sum(reader.story_tally(asked).values()) if has_more else len(running)
     held_up = sum(line.standing in _NEEDY for line in lines)
-    total = sum(reader.story_tally(StoryFilter(namespaces=asked.namespaces)).values())
+    total = sum(reader.story_tally(every).values())
     return {
         "strong": _strong(count, held_up, total, has_more=has_more),
         "running_count": count,
@@ -158,11 +158,12 @@ def _strong(running: int, held_up: int, total: int, *, has_more: bool) -> str:
     return needy.format(told=told, held_up=number(held_up), most=number(MOST_RANKED))
 
 
-def seen_namespaces(namespaces: Namespaces, *, reads_nodes: bool) -> Namespaces:
-    """With the cluster's own stories, which have no namespace, for whoever may see nodes."""
-    if namespaces is None or not reads_nodes:
-        return namespaces
-    return frozenset({*namespaces, CLUSTER})
+def seen_stories(namespaces: Namespaces, levels: Collection[str]) -> StoryFilter:
+    """Those of namespaces, and of the cluster's own those that the rights in `levels` open."""
+    return StoryFilter(
+        namespaces=None if namespaces is None else frozenset({*namespaces, CLUSTER}),
+        hidden_kinds=hidden_kinds(levels),
+    )
 
 
 def _address(job: str, node: str) -> str:
@@ -180,14 +181,14 @@ class StripLine(NamedTuple):
 
 def strip_of(
     reader: RecordReader,
-    namespaces: Namespaces,
+    seen: StoryFilter,
     *,
     job: JobKey | None = None,
     node_id: str = "",
     kinds: frozenset[StoryKind] = frozenset(),
 ) -> dict[str, Any]:
     """The newest stories of a job or a node, for its page; in three reads."""
-    asked = StoryFilter(namespaces=namespaces, job=job, node_id=node_id, kinds=kinds)
+    asked = replace(seen, job=job, node_id=node_id, kinds=kinds)
     found = [row.story for row in reader.stories(asked, 5 * IN_A_STRIP)]
     found.sort(key=lambda story: (story.create_index, story.id), reverse=True)
     shown = found[:IN_A_STRIP]

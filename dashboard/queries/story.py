@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 from django.utils.translation import gettext, gettext_noop
 
+from cluster.operations.story_rights import hidden_kinds, levels_of
 from cluster.store.ports import Namespaces, RecordReader
 from dashboard.chains import Chain
 from dashboard.outcomes import short_outcome, waiting_for, why_waiting
@@ -166,8 +167,7 @@ def _lane_choices(whole: Whole, shown: Shown) -> list[dict[str, Any]]:
 def story_for(reader: RecordReader, viewer: Viewer, story_id: str) -> tuple[Story, Namespaces]:
     """The story and the namespaces whose evaluations it may show; raises Absent."""
     story = reader.story(story_id)
-    reads_nodes = viewer.access.reads("node")
-    if story is None or not may_see(story, viewer.namespaces, reads_nodes=reads_nodes):
+    if story is None or not may_see(story, viewer.namespaces, levels_of(viewer.access)):
         raise Absent
     return story, viewer.namespaces
 
@@ -313,8 +313,8 @@ def _rows(reader: RecordReader, whole: Whole) -> dict[str, Any]:
     }
 
 
-def may_see(story: Story, namespaces: Namespaces, *, reads_nodes: bool) -> bool:
+def may_see(story: Story, namespaces: Namespaces, levels: Collection[str]) -> bool:
     """Whether a story exists for somebody: by its namespace, or as one of the cluster's."""
     if not story.namespace:
-        return namespaces is None or reads_nodes
+        return story.kind not in hidden_kinds(levels)
     return namespaces is None or story.namespace in namespaces

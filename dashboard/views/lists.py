@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from cluster.operations.story_rights import levels_of
 from cluster.store.ports import RecordReader
 from dashboard.page import page, shown
 from dashboard.queries.deployments import running_page
@@ -31,12 +32,11 @@ def _nothing(_reader: RecordReader, _viewer: Viewer, _wish: ListWish) -> Mapping
 async def _listed(
     request: HttpRequest, viewer: Viewer, name: str, beside: Beside = _nothing
 ) -> HttpResponse:
-    reads_nodes = viewer.access.reads("node")
-    kind = KINDS[name].as_seen(reads_nodes=reads_nodes)
+    kind = KINDS[name].as_seen(levels_of(viewer.access))
     wish = kind.wish({NAMESPACE: viewer.chosen, **request.GET.dict()})
 
     def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
-        seen = kind.seen_by(viewer.namespaces, reads_nodes=reads_nodes)
+        seen = kind.seen_by(viewer.namespaces)
         paths = ListedPaths.of(viewer.access) if kind.is_by_path else None
         if kind.is_by_path:
             seen = None

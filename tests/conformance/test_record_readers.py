@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
+from cluster.operations.story_rights import OF_OPERATORS
 from cluster.store.ports import Listing, StoryFilter
 from scheduler.state import nouns
 from scheduler.state.events import WriteKind
@@ -181,6 +182,8 @@ FILTERS = [
     StoryFilter(node_id=make_node(3).id),
     StoryFilter(since=6 * MILLISECOND),
     StoryFilter(prefix="3"),
+    StoryFilter(hidden_kinds=OF_OPERATORS),
+    StoryFilter(namespaces=("default", ""), hidden_kinds=frozenset(StoryKind) - OF_OPERATORS),
 ]
 
 
@@ -200,6 +203,8 @@ STORY_LISTINGS = [
     Listing(of_job=JobKey("default", "db")),
     Listing(of_job=JobKey("default", "db"), namespaces=("team", "")),
     Listing(with_node=make_node(3).id),
+    Listing(hidden_kinds=frozenset(StoryKind)),
+    Listing(namespaces=("default", ""), hidden_kinds=OF_OPERATORS),
     Listing(with_node=make_node(3).name, sort=("actor",)),
 ]
 

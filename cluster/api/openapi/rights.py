@@ -167,7 +167,7 @@ RIGHTS: dict[str, str] = {
     "GET status/leader": "anybody",
     "GET status/peers": "anybody",
     "GET stories": "read-job",
-    "GET story/{story_id}": "read-job; node:read",
+    "GET story/{story_id}": "read-job; node:read; operator:read",
     "GET var/{path}": "variables:read",
     "GET vars": "anybody",
     "GET volume/csi/{rest}": "csi-read-volume or csi-mount-volume or read-job",

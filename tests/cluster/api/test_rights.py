@@ -32,6 +32,7 @@ from tests.rights import (
     MANAGEMENT,
     STORY,
     STORY_OF_NODE,
+    STORY_OF_OPERATOR,
     TABLE,
     document,
     granted_by,
@@ -82,6 +83,7 @@ def world(store):
         change.put(NAMESPACES, Namespace(name="team", create_index=1))
         change.put(STORIES, Story(id=STORY, namespace="default", job_id="web"))
         change.put(STORIES, Story(id=STORY_OF_NODE, kind=StoryKind.DRAIN))
+        change.put(STORIES, Story(id=STORY_OF_OPERATOR, kind=StoryKind.CONFIGURATION))
         change.put(QUOTAS, QuotaSpec(name="small", create_index=1))
 
     put(store, fill)

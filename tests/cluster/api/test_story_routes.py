@@ -5,20 +5,24 @@ import json
 
 import pytest
 
+from cluster.operations.acl_policies import put_policy
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.nodes import DrainRequest, drain_node
 from cluster.runtime.clock import RandomIDs
 from scheduler.access.access import MANAGEMENT
 from scheduler.access.caller import Caller, CallerKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.state.writes.node_drain import DrainNote
+from scheduler.structs.acl_policy import AclPolicy
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.node import DrainStrategy
-from scheduler.structs.story import story_id
+from scheduler.structs.story import Story, StoryKind, story_id
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
+from tests.callers import MANAGER
 from tests.cluster.api.clients import NOW, document, first_lines, put
 
 DRAIN = DrainRequest(
@@ -194,6 +198,47 @@ async def test_whoever_reads_neither_jobs_nor_nodes_is_told_nothing(told, tenant
     told_to_manager = (await api.get("/v1/stories", kind="rollout")).json[0]["ID"]
     assert (await tenant.get(f"/v1/story/{told_to_manager}")).status == 403
     assert (await tenant.get("/v1/stories")).status == 403
+
+
+#: What somebody may read beside jobs everywhere, and the cluster's stories that are told then.
+TOLD_BY_RIGHT = {
+    "": [],
+    'node { policy = "read" }': [StoryKind.DRAIN],
+    'operator { policy = "read" }': [StoryKind.CONFIGURATION],
+    'node { policy = "read" } operator { policy = "read" }': [
+        StoryKind.CONFIGURATION, StoryKind.DRAIN,
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rules", "kinds"), TOLD_BY_RIGHT.items())
+async def test_who_may_read_every_namespace_reads_no_more_of_the_cluster_for_it(
+    store, told, stranger, rules, kinds
+):
+    set_up = Story(
+        id=make_node(9).id, kind=StoryKind.CONFIGURATION, create_index=9, create_time=NOW
+    )
+    await store.acall(lambda: put(store, lambda change: change.put(STORIES, set_up)))
+    every = AclPolicy(
+        name="anonymous", rules='namespace "*" { capabilities = ["read-job"] } ' + rules
+    )
+    await store.awrite_call(put_policy, every, by=MANAGER, now=NOW)
+
+    listed = await stranger.get("/v1/stories", namespace="*")
+    of_cluster = [row["Kind"] for row in listed.json if not row["Namespace"]]
+    assert sorted(of_cluster) == sorted(kinds)
+    assert [row["Kind"] for row in listed.json if row["Namespace"]] == ["rollout"]
+    for one, kind in ((set_up.id, StoryKind.CONFIGURATION), (DRAINED, StoryKind.DRAIN)):
+        answer = await stranger.get(f"/v1/story/{one}")
+        assert answer.status == (200 if kind in kinds else 403), kind
+
+    stream = await stranger.get("/v1/event/stream", topic="Story", index="1", namespace="*")
+    # Each node that joins a drain tells its story anew.
+    count = 1 + sum(2 if kind is StoryKind.DRAIN else 1 for kind in kinds)
+    _, *lines = await first_lines(stream, 1 + count)
+    events = [event for line in lines for event in line["Events"]]
+    streamed = {event["Payload"]["Story"]["Kind"] for event in events}
+    assert streamed == {"rollout", *kinds}
 
 
 async def test_the_stream_tells_stories_to_whoever_asks_by_name(told, api):

@@ -7,8 +7,12 @@ from xml.etree import ElementTree as ET
 import pytest
 from msgspec.structs import replace
 
+from dashboard.feeds.stories import StoriesFeed
+from dashboard.live.topics import BadTopic, Looker, authorise
+from dashboard.people import person_of
 from dashboard.stories.gathered import ALL_READ
-from scheduler.state.events import WriteKind
+from dashboard.viewer import visible_namespaces
+from scheduler.state.events import StateEvent, Topic, WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.story_nouns import STORIES, STORY_NODES
@@ -319,3 +323,50 @@ def test_the_past_shows_the_cluster_as_it_was_to_those_who_may_see_nodes(told, s
     assert "The cluster as it was" not in browser.get(f"/stories/{OURS.id}/").text
     few = Browser(account_with(store, 'namespace "default" { policy = "read" }'))
     assert "The cluster as it was" not in few.get(f"/stories/{OURS.id}/", at=index).text
+
+
+SET_UP = replace(CLUSTER, id="d" * 8 + "-setup", kind=StoryKind.CONFIGURATION, node_count=0)
+#: What somebody may read beside every namespace, and the cluster's stories that exist then.
+OF_THE_CLUSTER = {
+    "": [],
+    'node { policy = "read" }': [CLUSTER],
+    'operator { policy = "read" }': [SET_UP],
+    'node { policy = "read" } operator { policy = "read" }': [CLUSTER, SET_UP],
+}
+
+
+@pytest.mark.parametrize(("rules", "shown"), OF_THE_CLUSTER.items())
+def test_every_namespace_opens_no_story_of_the_cluster(told, store, rules, shown):
+    with_set_up = replace(SET_UP, create_index=7)
+    store.write(
+        WriteKind.PLAN_RESULT, lambda change: change.put(STORIES, with_set_up), now=SOME_MOMENT
+    )
+    user = account_with(store, 'namespace "*" { policy = "read" } ' + rules)
+    browser, access = Browser(user), person_of(user).access
+    wanted = {story.id for story in shown}
+
+    context = browser.get("/stories/", each="1").context
+    listed = {row["row"].story.id for row in context["list"].rows.values() if "row" in row}
+    assert listed & {CLUSTER.id, SET_UP.id} == wanted
+    assert context["total"] == 2 + len(shown)
+    for story in (CLUSTER, SET_UP):
+        for path in ("/", ".mmd", ".svg", ".json", ".md"):
+            status = browser.get(f"/stories/{story.id}{path}").status
+            assert status == (200 if story.id in wanted else 404), (story.kind, path)
+
+    def follow(reader):
+        looker = Looker(access, visible_namespaces(reader, access))
+        subscription = authorise("stories", "*", looker, reader)
+        for story in (CLUSTER, SET_UP):
+            if story.id in wanted:
+                authorise("story", story.id, looker, reader)
+            else:
+                with pytest.raises(BadTopic):
+                    authorise("story", story.id, looker, reader)
+        event = StateEvent(topic=Topic.STORY, key=CLUSTER.id, namespace="", value=CLUSTER)
+        return [
+            StoriesFeed(subscription).concerns(replace(event, key=story.id, value=story))
+            for story in (CLUSTER, SET_UP)
+        ]
+
+    assert store.read(follow) == [story.id in wanted for story in (CLUSTER, SET_UP)]
