@@ -121,9 +121,11 @@ def ends_first(
     """
     replaced = {alloc.previous_allocation, *alloc.preempted_allocations}
     wanted = _ports(alloc)
+    # Whoever wants no port meets only those it replaces: a node may run hundreds of others.
+    met = others if wanted else replaced & others.keys()
     here = {
         each
-        for each, entry in others.items()
+        for each, entry in ((each, others[each]) for each in met)
         if each != alloc.id
         and not entry.runner.is_terminal
         and (each in replaced or wanted & _ports(entry.runner.alloc))

@@ -245,9 +245,9 @@ class AllocRunner:
     @property
     def client_status(self) -> tuple[ClientStatus, str]:
         """The allocation's status from those of its tasks; the first rule that holds."""
-        states = self.states.values()
         if self.ran_too_long and self.is_terminal:
             return ClientStatus.COMPLETE, RUN_TOO_LONG
+        states = [run.state for run in self.tasks.values()]
         if any(state.failed and state.state == "dead" for state in states):
             return ClientStatus.FAILED, "Failed tasks"
         if any(state.state == "running" for state in states):

@@ -35,7 +35,8 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 SECOND = 1_000_000_000
-#: Seconds between looks at what is to be reported; what is not urgent waits for each fifth.
+#: Seconds between looks at what is to be reported. What is not urgent waits for each fifth while
+#: more and more comes.
 REPORT_TICK_S = 0.2
 _LOW_PRIORITY_EVERY = 5
 #: Seconds between looks at how long the server has been out of reach.
@@ -311,9 +312,12 @@ class NodeClient:
         tick = failures = 0
         while True:
             await self.outbox.news.wait()
+            noted = self.outbox.noted
             await asyncio.sleep(REPORT_TICK_S)
             tick += 1
-            due = self.outbox.due(urgent_only=tick % _LOW_PRIORITY_EVERY != 0)
+            # Where nothing more has come, there is nothing to wait for.
+            waits = noted != self.outbox.noted and tick % _LOW_PRIORITY_EVERY != 0
+            due = self.outbox.due(urgent_only=waits)
             if not due:
                 continue
             try:

@@ -25,6 +25,8 @@ class Outbox:
         self._forced: set[str] = set()
         self._refused: dict[str, AllocationReport] = {}
         self._is_open = False
+        #: How many notes there were.
+        self.noted = 0
         #: Set while there may be something to report.
         self.news = asyncio.Event()
 
@@ -35,6 +37,7 @@ class Outbox:
     def note(self, alloc_id: str) -> None:
         """Something about this allocation may have changed."""
         self._changed[alloc_id] = None
+        self.noted += 1
         self.news.set()
 
     def resend(self, alloc_id: str) -> None:

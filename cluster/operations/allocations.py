@@ -57,6 +57,10 @@ def report_from_client(
     """
 
     def work(change: Change) -> tuple[OperationRefused | None, ...]:
+        change.preload(
+            allocs=[alloc.id for report in reports for alloc in report.allocations],
+            nodes=[report.node_id for report in reports],
+        )
         answers = tuple(_refusal(change, report, by) for report in reports)
         accepted = [
             alloc.changed(node_id=report.node_id)

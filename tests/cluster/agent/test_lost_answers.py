@@ -1,18 +1,24 @@
-"""A network that is cut for a while tells nobody: what was asked before is asked again."""
+"""What passes between a node and its server: asked again after a cut, reported as it comes.
+
+A network that is cut for a while tells nobody.
+"""
 
 import asyncio
 
+from cluster.agent import client as node_client
 from cluster.agent.agent_state import NoStorage
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.alloc_runner import Surroundings
 from cluster.agent.client import ClientSettings, NodeClient
+from cluster.agent.drivers.mock import MockDriver
 from cluster.agent.means import Means
-from cluster.agent.protocol import BeatAnswer, Pulled, Registered
+from cluster.agent.protocol import BeatAnswer, Pulled, Registered, Reported
 from cluster.agent.server_link import CallFailed
 from cluster.agent.task_launch import TaskLauncher
 from cluster.runtime.clock import RandomIDs, SystemClock
 from tests.builders import make_node
 from tests.cluster.agent.deadline import until
+from tests.cluster.agent.real_node import make_work
 
 TTL = 50_000_000
 
@@ -21,7 +27,7 @@ class Line:
     """A line whose long request never gets its answer, and which is cut for some beats."""
 
     def __init__(self):
-        self.pulls = []
+        self.pulls, self.reports = [], []
         self.beats = self.cut_beats = 0
 
     async def register(self, _message, _join_token):
@@ -34,6 +40,10 @@ class Line:
             raise CallFailed("no route to host")
         return BeatAnswer(heartbeat_ttl=TTL, status="ready")
 
+    async def report(self, message):
+        self.reports.append(len(message.allocations))
+        return Reported(index=8)
+
     async def pull(self, index, _wait, *, known):
         self.pulls.append(index)
         if index:
@@ -41,12 +51,18 @@ class Line:
         return Pulled(index=7)
 
 
-async def test_a_question_from_before_a_cut_is_asked_again_after_it():
-    node, line, clock = make_node(), Line(), SystemClock()
+def client_of(line):
+    node, clock = make_node(), SystemClock()
     means = Means(clock, RandomIDs(), lambda: 0.0)
-    launcher = TaskLauncher(lambda: node, {}, means.ids)
-    host = AllocHost(launcher, {}, NoStorage(), clock, Surroundings())
-    client = NodeClient(line, host, lambda: node, means, ClientSettings(dev=True))
+    drivers = {"mock_driver": MockDriver(clock.now)}
+    launcher = TaskLauncher(lambda: node, drivers, means.ids)
+    host = AllocHost(launcher, drivers, NoStorage(), clock, Surroundings(is_simulated=True))
+    return NodeClient(line, host, lambda: node, means, ClientSettings(dev=True))
+
+
+async def test_a_question_from_before_a_cut_is_asked_again_after_it():
+    line = Line()
+    client = client_of(line)
     running = asyncio.create_task(client.run())
     try:
         await until(lambda: line.pulls == [0, 7], "a long question")
@@ -58,3 +74,25 @@ async def test_a_question_from_before_a_cut_is_asked_again_after_it():
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_what_begins_alone_is_reported_at_once_and_together_while_more_comes(monkeypatch):
+    monkeypatch.setattr(node_client, "REPORT_TICK_S", 0.1)
+    # So many ticks are never waited for here: what is reported is reported for the quiet.
+    monkeypatch.setattr(node_client, "_LOW_PRIORITY_EVERY", 10_000)
+    line = Line()
+    client = client_of(line)
+    running = asyncio.create_task(client.run())
+    try:
+        await until(lambda: line.pulls == [0, 7], "the first pull")
+        client.host.add(*make_work({"run_for": "1h"}))
+        await until(lambda: line.reports == [1], "the report of what began alone")
+        for _ in range(10):
+            client.host.add(*make_work({"run_for": "1h"}))
+            await asyncio.sleep(0.02)
+        await until(lambda: sum(line.reports) >= 11, "the reports of the others")
+        assert len(line.reports) <= 4
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await client.host.close()
