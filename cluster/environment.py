@@ -167,7 +167,8 @@ def database_from(url: str, sqlite_file: Path) -> dict[str, object]:
             "DATABASE_URL must look like postgresql://user:password@host:5432/name"
         )
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        # Django's own, with the store's line beside its cursors.
+        "ENGINE": "cluster.store.postgresql",
         "NAME": unquote(parts.path.strip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

@@ -48,10 +48,15 @@ def copy_sqlite(template: Path, path: Path) -> dict[str, object]:
 
 
 def postgres_settings(server: PostgresServer, name: str) -> dict[str, object]:
+    return postgres_settings_at(server.directory, name)
+
+
+def postgres_settings_at(socket: Path, name: str) -> dict[str, object]:
+    """`socket`: the directory that its socket is in."""
     return database_from("postgresql://nobody@localhost/x", Path()) | {
         "NAME": name,
         "USER": USER,
-        "HOST": str(server.directory),
+        "HOST": str(socket),
         "PORT": "5432",
     }
 

@@ -145,8 +145,9 @@ def test_a_docstring_says_something_or_is_left_out():
 
 
 def test_no_file_has_a_name_that_says_nothing():
-    names = [path.relative_to(ROOT) for path in SOURCES if path.stem in BANNED_NAMES]
-    assert names == []
+    names = {str(path.relative_to(ROOT)) for path in SOURCES if path.stem in BANNED_NAMES}
+    # Django asks for a database's backend by this name.
+    assert names == {"cluster/store/postgresql/base.py"}
 
 
 def test_noqa_and_type_ignore_carry_a_code_and_a_reason():

@@ -1,10 +1,10 @@
-"""A cursor without the layers that Django lays over SQLite's, for statements said for every job.
+"""A cursor without the layers that Django lays over its own, for statements said for every job.
 
 In: a connection. Out: its cursor, with `%s` for every value and Django's errors. The layers
 (wrappers, checks, a search for placeholders) cost more than most of the statements do.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from sqlite3 import Error
 from types import TracebackType
@@ -98,10 +98,43 @@ class PlainCursor:
 
 def plain_cursor(connection: BaseDatabaseWrapper) -> Any:
     """A cursor for statements of the store; Django's own where somebody listens, or elsewhere."""
-    if connection.vendor != "sqlite" or connection.execute_wrappers or connection.queries_logged:
+    if connection.execute_wrappers or connection.queries_logged:
         return connection.cursor()
-    connection.ensure_connection()
-    return PlainCursor(connection)
+    if connection.vendor == "sqlite":
+        connection.ensure_connection()
+        return PlainCursor(connection)
+    of_its_own = getattr(connection, "plain_cursor", None)
+    return connection.cursor() if of_its_own is None else of_its_own()
+
+
+def later(cursor: Any) -> Callable[..., None]:
+    """How a cursor runs a statement whose result nobody reads.
+
+    On PostgreSQL it goes out with the next one that is read, at the latest with the commit or the
+    end of the savepoint, and its errors come then.
+    """
+    say: Callable[..., None] = getattr(cursor, "later", cursor.execute)
+    return say
+
+
+def begin_reading(connection: BaseDatabaseWrapper) -> None:
+    """Begin a transaction whose reads all see the same index, with its first read."""
+    with plain_cursor(connection) as cursor:
+        if connection.vendor == "sqlite":
+            # Django's own blocks would take the write lock.
+            cursor.execute("BEGIN DEFERRED")
+        else:
+            begin = getattr(cursor, "begin", cursor.execute)
+            begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+
+def end_reading(connection: BaseDatabaseWrapper) -> None:
+    """End it; nobody waits for PostgreSQL's word that it has."""
+    with plain_cursor(connection) as cursor:
+        if (leave := getattr(cursor, "leave", None)) is not None:
+            leave()
+        else:
+            cursor.execute("COMMIT")
 
 
 @lru_cache(maxsize=_KEPT)

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import frame_codec, statements
-from cluster.store.plain_cursor import plain_cursor
+from cluster.store.plain_cursor import later, plain_cursor
 from cluster.store.statements import AnyNoun
 from cluster.store.timestamps import timestamp
 from scheduler.state.events import EventFrame, StateEvent, Topic
@@ -31,7 +31,9 @@ class RowWriter:
     """Writes one frame's rows and the frame itself."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
-        self._cursor = plain_cursor(connection)
+        cursor = plain_cursor(connection)
+        self._say = later(cursor)
+        self._say_each = getattr(cursor, "later_each", cursor.executemany)
         self._is_sqlite = connection.vendor == "sqlite"
 
     def write(self, frame: EventFrame, unnamed: Iterable[JobKey]) -> None:
@@ -39,21 +41,19 @@ class RowWriter:
         bodies = [encode(event.value) for event in frame.events]
         self._write_rows(frame, bodies)
         for key in unnamed:
-            self._cursor.execute(statements.DROP_UNNAMED_VERSIONS, key)
+            self._say(statements.DROP_UNNAMED_VERSIONS, key)
         tables = {NOUN_OF_TOPIC[event.topic].table_index for event in frame.events} - {""}
         if tables:
             indexes = [cell for table in sorted(tables) for cell in (table, frame.index)]
-            self._cursor.execute(statements.put_table_indexes(len(tables)), indexes)
+            self._say(statements.put_table_indexes(len(tables)), indexes)
         coded = frame_codec.encode_events(frame.events, bodies)
-        self._cursor.execute(
-            statements.APPEND_EVENT, (frame.index, frame.at, frame.kind, coded, len(coded))
-        )
+        self._say(statements.APPEND_EVENT, (frame.index, frame.at, frame.kind, coded, len(coded)))
 
     def write_secrets(self, secrets: Mapping[tuple[str, AnyKey], str]) -> None:
         """Store the hashes beside rows that were written, by topic and key."""
         for (topic, key), secret_hash in secrets.items():
             cells: list[Any] = [secret_hash, *key_cells(key)]
-            self._cursor.execute(statements.put_secret(NOUN_OF_TOPIC[topic]), cells)
+            self._say(statements.put_secret(NOUN_OF_TOPIC[topic]), cells)
 
     def _write_rows(self, frame: EventFrame, bodies: Sequence[bytes]) -> None:
         """A row has one event only, so the order is free: deletions, then puts table by table."""
@@ -72,31 +72,31 @@ class RowWriter:
 
     def _put(self, noun: AnyNoun, rows: list[Row]) -> None:
         if self._is_sqlite or len(rows) == 1:
-            self._cursor.executemany(statements.upsert(noun), rows)
+            self._say_each(statements.upsert(noun), rows)
             return
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[start : start + _ROWS_AT_ONCE]
             values: list[Any] = [value for row in some for value in row]
-            self._cursor.execute(statements.upsert(noun, len(some)), values)
+            self._say(statements.upsert(noun, len(some)), values)
 
     def _delete(self, frame: EventFrame, event: StateEvent) -> None:
         value = event.value
         if event.topic == Topic.JOB_VERSION:
             assert isinstance(value, Job)
-            self._cursor.execute(
+            self._say(
                 statements.HIDE_VERSION, (False, *value.key, value.create_index, value.version)
             )
             return
         noun = NOUN_OF_TOPIC[event.topic]
         key: list[Any] = [*key_cells(noun.key(value))]
-        self._cursor.execute(statements.delete(noun), key)
+        self._say(statements.delete(noun), key)
         for owned, index in owned_by(event.topic):
             of_owner = statements.in_place(owned.indexes[index])
-            self._cursor.execute(statements.delete(owned, of_owner), key)
+            self._say(statements.delete(owned, of_owner), key)
         if isinstance(value, Job):
-            self._cursor.execute(statements.HIDE_VERSIONS, (False, *value.key))
+            self._say(statements.HIDE_VERSIONS, (False, *value.key))
             purged = (value.create_index, value.type, value.version, frame.at, frame.index)
-            self._cursor.execute(statements.PUT_JOB_STUB, (*value.key, *purged))
+            self._say(statements.PUT_JOB_STUB, (*value.key, *purged))
         elif isinstance(value, Evaluation):
             stub: list[Any] = [*EVALUATION_STUBS.row(evaluation_stub(value), timestamp)]
-            self._cursor.execute(statements.upsert(EVALUATION_STUBS), stub)
+            self._say(statements.upsert(EVALUATION_STUBS), stub)

@@ -7,14 +7,13 @@ reads comes from one read transaction, which ends with the batch. For one thread
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import sleep
-from typing import Any
 
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import statements
 from cluster.store.node_mirror import MirrorSnapshot, NodeMirror
-from cluster.store.plain_cursor import plain_cursor
+from cluster.store.plain_cursor import begin_reading, end_reading, plain_cursor
 from scheduler.errors import StaleSnapshot
 
 #: Waiting for an index: so long in all, and between two looks.
@@ -73,7 +72,7 @@ class SnapshotCache:
         reading, self._reading = self._reading, []
         for connection in reading:
             try:
-                _execute(connection, "COMMIT")
+                end_reading(connection)
             except Error:
                 connection.close()
             else:
@@ -82,23 +81,18 @@ class SnapshotCache:
     def _begin_at(self, index: int) -> tuple[BaseDatabaseWrapper, int]:
         connection = self._idle.pop() if self._idle else connections[self._alias].copy()
         self._reading.append(connection)
-        begin = (
-            "BEGIN DEFERRED"
-            if connection.vendor == "sqlite"
-            else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        )
         for _ in range(round(_LIMIT_S / _PAUSE_S)):
-            _execute(connection, begin)
-            reached = int(_execute(connection, statements.READ_INDEX)[0][0])
+            begin_reading(connection)
+            reached = _index_of(connection)
             if reached >= index:
                 return connection, reached
-            _execute(connection, "COMMIT")
+            end_reading(connection)
             sleep(_PAUSE_S)
-        _execute(connection, begin)
+        begin_reading(connection)
         raise StaleSnapshot(f"timed out after {_LIMIT_S:g}s waiting for index={index}")
 
 
-def _execute(connection: BaseDatabaseWrapper, statement: str) -> list[tuple[Any, ...]]:
+def _index_of(connection: BaseDatabaseWrapper) -> int:
     with plain_cursor(connection) as cursor:
-        cursor.execute(statement)
-        return cursor.fetchall() if cursor.description else []
+        cursor.execute(statements.READ_INDEX)
+        return int(cursor.fetchone()[0])

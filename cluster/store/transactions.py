@@ -14,7 +14,7 @@ from typing import TypeVar
 from django.db import Error, InterfaceError, OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cluster.store.plain_cursor import plain_cursor
+from cluster.store.plain_cursor import begin_reading, end_reading, plain_cursor
 
 Result = TypeVar("Result")
 
@@ -95,22 +95,16 @@ def read_transaction(connection: BaseDatabaseWrapper) -> Iterator[None]:
     if connection.in_atomic_block:
         yield
         return
-    # Django's own blocks would take the write lock on SQLite.
-    begin = (
-        "BEGIN DEFERRED"
-        if connection.vendor == "sqlite"
-        else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    )
-    with dropping_a_broken(connection), plain_cursor(connection) as cursor:
-        cursor.execute(begin)
+    with dropping_a_broken(connection):
+        begin_reading(connection)
         try:
             yield
         except BaseException:
             # The connection may be what failed; its error is the one to tell.
-            with suppress(Error):
+            with suppress(Error), plain_cursor(connection) as cursor:
                 cursor.execute("ROLLBACK")
             raise
-        cursor.execute("COMMIT")
+        end_reading(connection)
     _give_back_now_and_then(connection)
 
 

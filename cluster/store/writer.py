@@ -16,7 +16,7 @@ from cluster.store.audit_entries import INSERT as INSERT_AUDIT
 from cluster.store.audit_entries import row_of
 from cluster.store.audited_acts import entry_of_write
 from cluster.store.node_mirror import NodeMirror
-from cluster.store.plain_cursor import plain_cursor
+from cluster.store.plain_cursor import later, plain_cursor
 from cluster.store.ports import RecordReader
 from cluster.store.reader import DjangoStateReader
 from cluster.store.record_reader import DjangoRecordReader
@@ -150,7 +150,7 @@ def _write_audit(connection: BaseDatabaseWrapper, frame: EventFrame, by: Caller)
     entry = entry_of_write(frame, by)
     if entry is not None:
         with plain_cursor(connection) as cursor:
-            cursor.execute(INSERT_AUDIT, row_of(entry))
+            later(cursor)(INSERT_AUDIT, row_of(entry))
 
 
 def lock_index(connection: BaseDatabaseWrapper) -> int:

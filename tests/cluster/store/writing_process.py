@@ -1,7 +1,8 @@
 """Writes one index after another and says so on its output, until it is killed.
 
-In: the path of a SQLite record, and how many write at once. Out: one line per committed write, its
-index, once its writer has been told.
+In: the path of a SQLite record or the directory of a PostgreSQL's socket, and how many write at
+once. Out: one line per committed write, its index, once its writer has been told. It ends with the
+first error.
 """
 
 import asyncio
@@ -16,9 +17,11 @@ def main() -> None:
 
     django.setup()
     from cluster.store.access import StoreAccess
-    from tests.record_databases import database, sqlite_settings
+    from tests.record_databases import database, postgres_settings_at, sqlite_settings
 
-    with database(sqlite_settings(Path(sys.argv[1]))) as alias:
+    place = Path(sys.argv[1])
+    settings = postgres_settings_at(place, "record") if place.is_dir() else sqlite_settings(place)
+    with database(settings) as alias:
         asyncio.run(write_on(StoreAccess(alias), at_once=int(sys.argv[2])))
 
 
