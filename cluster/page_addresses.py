@@ -34,6 +34,11 @@ def job_usage_url(key: JobKey) -> str:
     return f"/jobs/usage/?{_query(key)}"
 
 
+def job_checks_url(key: JobKey) -> str:
+    """The page that shows what the checks of a job's services found."""
+    return f"/jobs/checks/?{_query(key)}"
+
+
 def _reads_as_path(key: JobKey) -> bool:
     """Whether `/jobs/<namespace>/<id>/` is this job's alone."""
     segments = key.job_id.split("/")

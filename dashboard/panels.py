@@ -36,6 +36,7 @@ from dashboard.queries import (
     evaluations,
     explain,
     job,
+    job_checks,
     launching,
     namespaces,
     nodes,
@@ -164,6 +165,9 @@ FOLLOWED: Mapping[str, Followed] = {
                 Topic.EVALUATION, Topic.STORY, Topic.JOB,
             ),
             _panel("job-actions", "_job_actions.html", job.actions_panel, Topic.JOB),
+            _panel(
+                "job-checks-place", "_job_checks_place.html", job_checks.checks_panel, Topic.JOB
+            ),
             _panel(
                 "job-launches", "_job_launches.html", launching.launching_panel, *_LAUNCHED
             ),

@@ -186,6 +186,7 @@ ROUTES: Mapping[str, Right] = {
     "jobs": LOOK,
     "job": LOOK,
     "job-named": LOOK,
+    "job-checks": LOOK,
     "job-usage": LOOK,
     "evaluations": LOOK,
     "evaluation": LOOK,

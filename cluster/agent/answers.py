@@ -27,6 +27,8 @@ from scheduler.ports import Clock
 from scheduler.structs.wire import Wire
 
 Body = dict[str, object]
+#: Letters of an answer that are told of each of many checks.
+_LINE = 200
 NOT_COLLECTABLE = "No such allocation on client, or allocation not eligible for GC"
 
 
@@ -63,6 +65,12 @@ class AllocCall(Wire, frozen=True):
 
     alloc_id: str
     task: str = ""
+
+
+class ChecksCall(Wire, frozen=True):
+    """Of which allocations the checks are asked for."""
+
+    alloc_ids: tuple[str, ...] = ()
 
 
 class MetadataCall(Wire, frozen=True):
@@ -103,6 +111,7 @@ class Answers:
             "restart": self._restart,
             "signal": self._signal,
             "alloc.checks": self._checks,
+            "allocs.checks": self._checks_of_several,
             "collect": self._collect,
             "host.collect": self._collect_all,
             "metadata.read": self._read_metadata,
@@ -147,6 +156,13 @@ class Answers:
         call = msgspec.convert(body, AllocCall)
         known(self.host, call.alloc_id)
         yield msgspec.json.encode(self._found(call.alloc_id))
+
+    async def _checks_of_several(self, body: Body) -> AsyncIterator[bytes]:
+        """By allocation; one that is not here, or over, has none."""
+        call = msgspec.convert(body, ChecksCall)
+        yield msgspec.json.encode(
+            {alloc_id: _shortened(self._found(alloc_id)) for alloc_id in call.alloc_ids}
+        )
 
     async def _collect(self, body: Body) -> AsyncIterator[bytes]:
         call = msgspec.convert(body, AllocCall)
@@ -208,3 +224,12 @@ def known(host: AllocHost, alloc_id: str) -> HostedAlloc:
     if entry is None:
         raise AnswerRefused(f'Unknown allocation "{alloc_id}"', 404)
     return entry
+
+
+def _shortened(found: Mapping[str, object]) -> dict[str, object]:
+    """Checks of many allocations are told by the first line of what came back."""
+    return {
+        key: {**told, "Output": str(told.get("Output", "")).strip().partition("\n")[0][:_LINE]}
+        for key, told in found.items()
+        if isinstance(told, Mapping)
+    }

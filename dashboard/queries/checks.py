@@ -45,14 +45,19 @@ class AnsweredCheck(msgspec.Struct, frozen=True):
 
 def check_context(told: object) -> dict[str, Any]:
     """`checks` and `checks_told`; empty where there are none, or an agent tells other things."""
+    lines = answered_checks(told)
+    if not lines:
+        return {}
+    return {"checks": lines, "checks_told": _sentence([line.told for line in lines])}
+
+
+def answered_checks(told: object) -> list[AnsweredCheck]:
+    """Those of one allocation, what fails first; none where an agent tells other things."""
     try:
         found = msgspec.convert(told or {}, dict[str, ToldCheck]).values()
     except msgspec.ValidationError:
-        return {}
-    if not found:
-        return {}
-    lines = sorted(map(_line, found), key=_order)
-    return {"checks": lines, "checks_told": _sentence(found)}
+        return []
+    return sorted(map(_line, found), key=_order)
 
 
 def _line(told: ToldCheck) -> AnsweredCheck:

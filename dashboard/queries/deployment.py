@@ -19,6 +19,7 @@ from dashboard.labels import label_for
 from dashboard.outcomes import short_outcome, why_waiting
 from dashboard.phases import PhaseFacts, phases_of
 from dashboard.queries.allocations import index_of, number_of, state_of
+from dashboard.queries.job_checks import checks_url
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.progress import state_of as evaluation_state
 from dashboard.queries.progress import took
@@ -120,6 +121,7 @@ def _parts(reader: RecordReader, deployment: Deployment, now: int) -> dict[str, 
             for item in evaluations[:MAX_EVALUATIONS]
         ],
         "steps_told": _steps_told(evaluations),
+        "checks_url": checks_url(job),
         **_changed(deployment, versions, job),
         **ways_back(deployment, versions),
         **told_acts(progress, versions),

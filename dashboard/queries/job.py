@@ -26,6 +26,7 @@ from dashboard.queries.allocations import (
 )
 from dashboard.queries.dispatch import Typed, dispatch_context
 from dashboard.queries.evaluations import evaluation_rows
+from dashboard.queries.job_checks import checks_url
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
 from dashboard.queries.launching import (
     children_counts,
@@ -127,6 +128,7 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
         ),
         "namespace": key.namespace,
         "usage_url": job_usage_url(key),
+        "checks_url": checks_url(job),
         # So many are asked about when somebody wants to know.
         "usage_waits": standing["counts"].running > MANY,
         "may": viewer.may_in(key.namespace) | viewer.may_with_nodes & {NODE_READ},

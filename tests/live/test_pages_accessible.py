@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 SCHEMES = ("light", "dark")
 SIZES = (WIDE, NARROW)
 #: Where the parameter of one route is another thing than that of the others.
-QUERIES = {"job-usage": "?namespace=default&id=seen"}
+QUERIES = dict.fromkeys(("job-checks", "job-usage"), "?namespace=default&id=seen")
 OF_ROUTES = {
     "quota": {"name": "seen"},
     "access-policy": {"name": BUILT_IN[0].name},

@@ -1,4 +1,4 @@
-// What is used, as the agents tell it: fetched as a panel of markup, again each ten seconds while somebody looks.
+// What is used and what checks found, as the agents tell it: fetched as a panel of markup, again each ten seconds while somebody looks.
 
 import { applyPieces } from "../live/swap.js";
 
@@ -59,8 +59,8 @@ function shown(panel) {
 function exchange(panel, html) {
   const isOpen = panel.querySelector("details")?.open;
   const href = panel.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-  applyPieces([{ kind: "html", target: "usage", html }]);
-  const fresh = document.getElementById("usage");
+  applyPieces([{ kind: "html", target: panel.id, html }]);
+  const fresh = document.getElementById(panel.id);
   if (isOpen && fresh.querySelector("details")) fresh.querySelector("details").open = true;
   if (href && !fresh.contains(document.activeElement)) {
     [...fresh.querySelectorAll("a")].find((link) => link.getAttribute("href") === href)?.focus();

@@ -109,6 +109,17 @@ async def test_the_agent_answers_over_its_channel(told):
     assert await answer(metadata, "metadata.read", {}) == changed
 
 
+async def test_checks_of_several_allocations_are_told_by_their_first_lines(told):
+    found = {"a": {"1": {"Check": "up", "Output": " first\nsecond"}, "2": {"Output": "x" * 300}}}
+    metadata = NodeMetadata(STATIC, NoStorage(), told)
+    answers = Answers(None, NoStorage(), None, metadata, checks=lambda key: found.get(key, {}))
+    pieces = [piece async for piece in answers.answer("allocs.checks", {"AllocIDs": ["a", "b"]})]
+    assert msgspec.json.decode(b"".join(pieces)) == {
+        "a": {"1": {"Check": "up", "Output": "first"}, "2": {"Output": "x" * 200}},
+        "b": {},
+    }
+
+
 @pytest.mark.parametrize("body", [{}, {"Meta": {"a": 1}}, {"Meta": {"a": "x" * (MOST + 1)}}])
 async def test_what_the_agent_cannot_take_it_refuses(told, body):
     metadata = NodeMetadata(STATIC, NoStorage(), told)

@@ -79,6 +79,7 @@ PAGES = {
     "jobs": EVERYBODY,
     "job": EVERYBODY,
     "job-named": EVERYBODY,
+    "job-checks": EVERYBODY,
     "job-usage": EVERYBODY,
     "evaluations": EVERYBODY,
     "evaluation": EVERYBODY,
@@ -211,6 +212,7 @@ FOLLOWS = {
 OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
     "allocation", "allocation-logs", "allocation-usage", "allocation-output", "job-usage",
+    "job-checks",
     "allocation-terminal", "allocation-files", "allocation-file", "allocation-file-follow",
     "namespace", "deployment",
     "story", "story-file", "explain", "variable", "volume",
@@ -286,7 +288,7 @@ def address(name, place="default"):
     for word, value in values.items():
         for kind in ("str", "path"):
             route = route.replace(f"<{kind}:{word}>", value)
-    query = f"?namespace={place}&id=web" if name.endswith(("-named", "-usage")) else ""
+    query = f"?namespace={place}&id=web" if name.endswith(("-named", "-usage", "-checks")) else ""
     return f"/{route}{query}"
 
 
