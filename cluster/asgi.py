@@ -22,7 +22,8 @@ from cluster.agent.protocol import MAX_BODY
 from cluster.api.faults import answer_fault
 from cluster.api.session_door import SessionDoor
 from cluster.api.urls import urlpatterns
-from cluster.front_door import Gate, LeanHandler, OriginCheck, PathRouter, StaticFiles
+from cluster.front_door import Gate, OriginCheck, PathRouter, StaticFiles
+from cluster.lean_handler import LeanHandler
 from cluster.operations.agent_calls import LINKS
 from cluster.route_index import RouteIndex
 from cluster.runtime.calm_collector import WEB_YOUNG, calm_collector

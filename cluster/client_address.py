@@ -13,7 +13,7 @@ _LONGEST = 64
 def address_of(request: HttpRequest) -> str:
     """The address of whoever sends a request; "" when the server does not know."""
     if settings.SECURE_PROXY_SSL_HEADER is not None:
-        forwarded = request.headers.get("X-Forwarded-For", "")
+        forwarded: str = request.META.get("HTTP_X_FORWARDED_FOR", "")
         # The last one was added by the proxy itself, the others by anybody.
         if last := forwarded.rpartition(",")[2].strip():
             return last[:_LONGEST]

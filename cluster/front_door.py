@@ -1,158 +1,26 @@
-"""What stands behind the front door: routing by path prefix, the lean handler, static files.
+"""What stands behind the front door: routing by path prefix, the gate, static files.
 
-Pages run with all middleware; the API and the agents' door with `API_MIDDLEWARE` only, because
-every synchronous middleware costs each asynchronous request two changes of thread.
+Programs go on to `cluster.lean_handler`, pages to Django's own.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import django.contrib.admin
 from channels.security.websocket import WebsocketDenier
-from django.conf import settings
-from django.core.exceptions import RequestAborted
-from django.core.handlers.asgi import ASGIHandler, get_script_prefix
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.http.request import split_domain_port, validate_host
-from django.urls import ResolverMatch, set_script_prefix
-from django.utils.encoding import escape_uri_path
-from django.utils.module_loading import import_string
 from whitenoise import WhiteNoise
 
 from cluster.installation import SHARED_FILES
-from cluster.log_lines import REQUESTS
-from cluster.route_index import RouteIndex
 
 log = logging.getLogger(__name__)
 
-_FOREIGN_HOST = "this server has another name: use the one in BIVOUAC_PUBLIC_URL, or its address"
-
-_WITHOUT_BODY = (204, 304)
 _TOO_LARGE = b"http: request body too large"
 
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
-
-
-class LeanHandler(ASGIHandler):
-    """Django's handler with the middleware of `API_MIDDLEWARE` only, and no request signals.
-
-    The signals' receivers are synchronous: each request, a read that waits for minutes included,
-    would hold a thread of its own. What a view raises is answered by `answer_fault`: Django's own
-    answer would be a page.
-    """
-
-    def __init__(
-        self,
-        answer_fault: Callable[[HttpRequest, Exception], HttpResponse],
-        routes: RouteIndex | None = None,
-    ) -> None:
-        self._answer_fault = answer_fault
-        #: Asked before Django's own search.
-        self._routes = routes
-        super().__init__()
-
-    def resolve_request(self, request: HttpRequest) -> ResolverMatch:
-        """The route of a request. Raises Resolver404."""
-        found = self._routes.resolve(request.path_info) if self._routes else None
-        if found is None:
-            return super().resolve_request(request)
-        request.resolver_match = found
-        return found
-
-    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve one request; the view is cancelled when the caller hangs up."""
-        try:
-            body = await self.read_body(receive)
-        except RequestAborted:
-            return
-        with closing(body):
-            set_script_prefix(get_script_prefix(scope))
-            request, refusal = self.create_request(scope, body)
-            if request is None:
-                assert refusal is not None, "create_request gives one of the two"
-                await self.send_response(refusal, send)
-                return
-            gone = asyncio.create_task(self.listen_for_disconnect(receive))
-            work = asyncio.create_task(self._answer(request, send))
-            try:
-                await asyncio.wait({gone, work}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                hung_up = not work.done()
-                for task in (gone, work):
-                    task.cancel()
-                _, failed = await asyncio.gather(gone, work, return_exceptions=True)
-            if isinstance(failed, Exception) and not hung_up:
-                raise failed
-
-    async def _answer(self, request: HttpRequest, send: Any) -> None:
-        began = asyncio.get_running_loop().time()
-        try:
-            await self._send_answer(request, send)
-        finally:
-            if REQUESTS.handlers:
-                took_ms = (asyncio.get_running_loop().time() - began) * 1000
-                REQUESTS.debug(
-                    'request complete: method=%s path=%s duration="%.1fms"',
-                    request.method, escape_uri_path(request.path), took_ms,
-                )  # fmt: skip
-
-    async def _send_answer(self, request: HttpRequest, send: Any) -> None:
-        if _is_ours(request):
-            response = await self.run_get_response(request)
-        else:
-            response = HttpResponse(_FOREIGN_HOST, content_type="text/plain", status=400)
-        response.headers.setdefault("X-Content-Type-Options", "nosniff")
-        if isinstance(response, HttpResponse) and response.status_code not in _WITHOUT_BODY:
-            response.headers.setdefault("Content-Length", str(len(response.content)))
-        try:
-            await self.send_response(response, send)
-        finally:
-            # `response.close` would send a signal.
-            for close in response._resource_closers:  # type: ignore[attr-defined] # not in the stubs
-                close()
-
-    def load_middleware(self, is_async: bool = False) -> None:  # noqa: FBT001,FBT002 - Django's signature
-        """Build the short chain; these middlewares use the call protocol only."""
-        self._view_middleware: list[Any] = []
-        self._template_response_middleware: list[Any] = []
-        self._exception_middleware: list[Any] = []
-        chain: Any = self._get_response_async  # type: ignore[attr-defined]  # unknown to the stubs
-        for name in reversed(settings.API_MIDDLEWARE):
-            chain = import_string(name)(self._guarded(chain))
-        self._middleware_chain = self._guarded(chain)
-
-    def _guarded(self, get_response: Any) -> Any:
-        async def answer(request: HttpRequest) -> HttpResponseBase:
-            try:
-                response: HttpResponseBase = await get_response(request)
-            except (
-                Exception
-            ) as error:  # the last guard of the door, which logs what it does not know
-                return self._answer_fault(request, error)
-            return response
-
-        return answer
-
-
-def _is_ours(request: HttpRequest) -> bool:
-    """Whether the caller meant this server, as far as the Host says; none and addresses pass.
-
-    What a page of someone else's sends here, after its name was made to point here, has that name.
-    """
-    host = request.META.get("HTTP_HOST", "")
-    if not settings.API_CHECKS_HOST or not host:
-        return True
-    name, _ = split_domain_port(host)
-    try:
-        ip_address(name.strip("[]"))
-    except ValueError:
-        return name == "localhost" or validate_host(name, settings.ALLOWED_HOSTS)
-    return True
 
 
 class PathRouter:
@@ -187,7 +55,7 @@ class Gate:
         """Serve one request."""
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return await _refuse(send, 400, b"an address holds no NUL")
-        told = dict(scope["headers"]).get(b"content-length")
+        told = next((value for name, value in scope["headers"] if name == b"content-length"), None)
         limit = self._larger.get(scope["path"], self._limit)
         if told is not None:
             # What is no number is the server's business; it has read as much as was announced.

@@ -40,9 +40,9 @@ def answer_found(request: HttpRequest, found: Found) -> HttpResponse:
         response = refusal(404, found.missing)
     else:
         response = answer_json(request, found.body)
-    response[INDEX] = str(max(1, found.index))
-    response[KNOWN_LEADER] = "true"
-    response[LAST_CONTACT] = "0"
+    _put(response, INDEX, str(max(1, found.index)))
+    _put(response, KNOWN_LEADER, "true")
+    _put(response, LAST_CONTACT, "0")
     if found.next_token:
         response[NEXT_TOKEN] = found.next_token
     return response
@@ -52,7 +52,7 @@ def answer_write(request: HttpRequest, body: Any, index: int) -> HttpResponse:
     """The answer to a write. A body of None is sent as an empty one."""
     response = answer_json(request, body) if body is not None else answer_empty()
     if index:
-        response[INDEX] = str(index)
+        _put(response, INDEX, str(index))
     return response
 
 
@@ -109,6 +109,12 @@ def _takes_gzip(request: HttpRequest) -> bool:
 
 
 def _finished(response: HttpResponse) -> HttpResponse:
-    response["Content-Length"] = str(len(response.content))
-    response["Vary"] = "Accept-Encoding"
+    _put(response, "Content-Length", str(len(response.content)))
+    _put(response, "Vary", "Accept-Encoding")
+    _put(response, "X-Content-Type-Options", "nosniff")
     return response
+
+
+def _put(response: HttpResponse, name: str, value: str) -> None:
+    """A field of our own words: not looked through for what no field may hold."""
+    response.headers._store[name.lower()] = (name, value)

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, QueryDict
 
-from cluster.api.callers import TOKEN_HEADER, caller_of
+from cluster.api.callers import TOKEN_FIELD, caller_of
 from cluster.api.pace import require_pace
 from cluster.api.parameters import read_flag
 from cluster.api.request import Call
@@ -152,12 +152,9 @@ async def _take_token(socket: SessionSocket, request: HttpRequest) -> None:
         raise OperationRefused(f"unexpected handshake: {problem}") from problem
     if shown.version != 1:
         raise OperationRefused(f"unexpected handshake value: {shown.version}")
-    request.META[_META_NAME] = shown.auth_token
+    request.META[TOKEN_FIELD] = shown.auth_token
     request.META.pop("HTTP_AUTHORIZATION", None)
     request.__dict__.pop("headers", None)
-
-
-_META_NAME = "HTTP_" + TOKEN_HEADER.upper().replace("-", "_")
 
 
 async def _caller_of(request: HttpRequest) -> Caller:

@@ -87,11 +87,15 @@ def by_type(table: dict[str, Defaults], job_type: str) -> Defaults:
 
 def fill(form: Defaults | None, defaults: Defaults) -> Defaults:
     """A copy of the form in which open fields have their defaults."""
-    given = form or {}
-    filled = {name: _own(value) for name, value in defaults.items()}
-    return filled | {
-        name: value for name, value in given.items() if value is not None or name not in filled
-    }
+    filled = dict(defaults)
+    for name, value in (form or {}).items():
+        if value is not None or name not in filled:
+            filled[name] = value
+    for name, value in defaults.items():
+        if value is filled[name] and isinstance(value, list):
+            # A list of the table's own, which nobody may change.
+            filled[name] = list(value)
+    return filled
 
 
 def merge(under: Defaults | None, over: Defaults | None) -> Defaults | None:
@@ -106,7 +110,3 @@ def merge(under: Defaults | None, over: Defaults | None) -> Defaults | None:
         name: over[name] if over.get(name) is not None else under.get(name)
         for name in {**under, **over}
     }
-
-
-def _own(value: object) -> object:
-    return list(value) if isinstance(value, list) else value

@@ -89,14 +89,24 @@ def dropped_fields(form: RequestForm) -> list[LeftOut]:
         LeftOut(
             word_of(field),
             (str(group["Name"]),),
-            f"TaskGroups[{position}].{wire_name(field)}",
+            f"TaskGroups[{position}].{name}",
             row.fate,
             row.why,
         )
         for position, group in enumerate(form["TaskGroups"] or [])
-        for field, row in TABLE[TaskGroup].items()
-        if row.why == OLD_FORM and group[wire_name(field)]
+        for field, row, name in _old_fields()
+        if group[name]
     ]
+
+
+@functools.cache
+def _old_fields() -> tuple[tuple[str, Row, str], ...]:
+    """Fields of a group that its older form had, with their names in a request."""
+    return tuple(
+        (field, row, wire_name(field))
+        for field, row in TABLE[TaskGroup].items()
+        if row.why == OLD_FORM
+    )
 
 
 def set_up_refusals(group: TaskGroup) -> dict[str, tuple[str, ...]]:

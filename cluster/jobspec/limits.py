@@ -16,6 +16,8 @@ MAX_GROUPS = 1_000
 MAX_OBJECTS = 10_000
 MAX_VALUES = 100_000
 
+#: What nests; a union would be made anew for each look.
+_NESTING = (dict, list)
 _TOO_MANY_OBJECTS = Problem("", f"a job holds at most {MAX_OBJECTS} objects")
 
 
@@ -49,17 +51,18 @@ def _group_problems(document: object) -> list[Problem]:
 
 def _amount_problems(document: object) -> list[Problem]:
     objects = values = 0
-    pending = [document]
+    pending: list[Any] = [document] if isinstance(document, _NESTING) else []
     while pending:
         value = pending.pop()
-        if not isinstance(value, dict | list):
-            continue
-        objects += isinstance(value, dict)
-        inner = list(value.values()) if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            objects += 1
+            inner = list(value.values())
+        else:
+            inner = value
         values += len(inner)
         if objects > MAX_OBJECTS:
             return [_TOO_MANY_OBJECTS]
         if values > MAX_VALUES:
             return [Problem("", f"a job holds at most {MAX_VALUES} values")]
-        pending.extend(inner)
+        pending += [each for each in inner if isinstance(each, _NESTING)]
     return []

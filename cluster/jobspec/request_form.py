@@ -8,9 +8,10 @@ Knows no defaults and no rules.
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from cluster.jobspec.problems import JobProblems, Problem
@@ -36,6 +37,8 @@ _INTEGER_RANGES = {
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
 }
+#: What nests; a union would be made anew for each look.
+_NESTING = (dict, list)
 _ZEROES: dict[str, Any] = {"str": "", "bool": False} | dict.fromkeys(_INTEGER_RANGES, 0)
 #: Objects of lists in which a null is as good as an empty check, or nothing.
 _MAY_BE_NULL = ("ServiceCheck", "WorkloadIdentity")
@@ -103,6 +106,12 @@ def complete(
 
 def empty_form(shape_name: str) -> RequestForm:
     """A form in which nothing is given."""
+    return dict(_empty_form(shape_name))
+
+
+@cache
+def _empty_form(shape_name: str) -> Mapping[str, Any]:
+    # Texts, numbers and None: whoever gets a copy may share them.
     return {
         each.name: None if each.is_open else _zero(each.kind)
         for each in SHAPES[shape_name].fields.values()
@@ -121,7 +130,7 @@ def is_too_deep(document: object) -> bool:
         level = [
             item
             for value in level
-            if isinstance(value, dict | list)
+            if isinstance(value, _NESTING)
             for item in (value.values() if isinstance(value, dict) else value)
         ]
         if not level:
@@ -154,6 +163,8 @@ _Home = tuple[Shape, Field]
 
 
 def _value(value: object, kind: str, steps: Steps, home: _Home, reading: Reading) -> Any:  # noqa: C901 - JSON; one branch for each kind
+    if kind == "str" and isinstance(value, str):
+        return _clean(value)
     if kind[0] == "[":
         if not isinstance(value, list):
             raise _mismatch(value, home[0].name, _type_word(kind), steps, reading)
@@ -176,8 +187,6 @@ def _value(value: object, kind: str, steps: Steps, home: _Home, reading: Reading
         return free_value(value)
     if kind == "bool" and isinstance(value, bool):
         return value
-    if kind == "str" and isinstance(value, str):
-        return _clean(value)
     if kind == "bytes" and isinstance(value, str):
         return _base64(value, steps, reading)
     raise _mismatch(value, home[0].name, _type_word(kind), steps, reading)
@@ -245,6 +254,8 @@ def free_value(value: object) -> Any:
 def _clean(text: str) -> str:
     # Half a surrogate pair is legal in JSON text but has no UTF-8 form, which everything below
     # needs.
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -4,7 +4,9 @@ In: a canonical request form. Out: a `Job`. Checks nothing; ids of scaling polic
 times are given by whoever stores it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -53,20 +55,41 @@ _KEPT_OF_UPDATE = ("Stagger", "MaxParallel", "Strategy")
 def _without_open(form: RequestForm, shape: str) -> object:
     """The form without what is not given; what the author wrote in free maps stays whole."""
     kept: dict[str, object] = {}
-    fields = {field.name: field.kind for field in SHAPES[shape].fields.values()} if shape else {}
+    objects = _objects_in(shape)
     for name, value in form.items():
         if value is None:
             continue
-        kind = fields.get(name, "").strip("[]{}")
-        if kind in SHAPES and isinstance(value, list):
-            kept[name] = [_without_open(item, kind) for item in value]
-        elif kind in SHAPES and fields[name].startswith("{"):
-            kept[name] = {key: _without_open(item, kind) for key, item in value.items()}
-        elif kind in SHAPES and kind not in _KEPT_WHOLE:
-            kept[name] = _without_open(value, kind)
+        way = objects.get(name)
+        if way is None:
+            kept[name] = value
+        elif isinstance(value, list):
+            kept[name] = [_without_open(item, way.kind) for item in value]
+        elif way.is_map:
+            kept[name] = {key: _without_open(item, way.kind) for key, item in value.items()}
+        elif way.kind not in _KEPT_WHOLE:
+            kept[name] = _without_open(value, way.kind)
         else:
             kept[name] = value
     return kept
+
+
+class _Objects(NamedTuple):
+    """What a field holds whose values are objects with a shape."""
+
+    kind: str
+    is_map: bool
+
+
+@cache
+def _objects_in(shape: str) -> Mapping[str, _Objects]:
+    """The fields of a shape that hold such objects."""
+    fields = SHAPES[shape].fields.values() if shape else ()
+    kinds = {field.name: field.kind for field in fields}
+    return {
+        name: _Objects(kind.strip("[]{}"), kind.startswith("{"))
+        for name, kind in kinds.items()
+        if kind.strip("[]{}") in SHAPES
+    }
 
 
 #: Kept as maps with every field, given or not.

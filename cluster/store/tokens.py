@@ -6,10 +6,11 @@ nobody can read it back. Each function takes the store first.
 
 import hashlib
 import secrets
-from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.models import JoinedNodeRow, JoinTokenRow, NodeRow, OneTimeLoginRow, OneTimeTokenRow
 from cluster.store.plain_cursor import plain_cursor
@@ -68,7 +69,13 @@ def find_token(store: DjangoStateStore, secret: str) -> FoundToken | None:
     if row is None:
         return None
     body, policies, roles = row
-    return FoundToken(ACL_TOKENS.decode(body), RightsVersion(policies, roles))
+    return FoundToken(_decoded(bytes(body)), RightsVersion(policies, roles))
+
+
+@lru_cache(maxsize=256)
+def _decoded(body: bytes) -> AclToken:
+    """What a row says; the rows of those who ask often are the same each time."""
+    return ACL_TOKENS.decode(body)
 
 
 def rights_version(store: DjangoStateStore) -> RightsVersion:
@@ -117,9 +124,16 @@ def forget_expired(store: DjangoStateStore, *, now: Nanoseconds) -> None:
 def _row(store: DjangoStateStore, statement: str, *parameters: str) -> tuple[Any, ...] | None:
     connection = connections[store.alias]
     # One statement sees one index by itself; a transaction's part here is to drop what is broken.
-    is_file = connection.vendor == "sqlite"
-    around = nullcontext() if is_file else read_transaction(connection)
-    with around, plain_cursor(connection) as cursor:
+    if connection.vendor == "sqlite":
+        return _first(connection, statement, parameters)
+    with read_transaction(connection):
+        return _first(connection, statement, parameters)
+
+
+def _first(
+    connection: BaseDatabaseWrapper, statement: str, parameters: tuple[str, ...]
+) -> tuple[Any, ...] | None:
+    with plain_cursor(connection) as cursor:
         cursor.execute(statement, parameters)
         row: tuple[Any, ...] | None = cursor.fetchone()
         return row

@@ -13,15 +13,22 @@ from django.urls import path
 
 from cluster import front_door
 from cluster.api.faults import answer_fault
-from cluster.front_door import Gate, LeanHandler, StaticFiles
+from cluster.front_door import Gate, StaticFiles
+from cluster.lean_handler import LeanHandler
 from cluster.log_lines import REQUESTS
 
 WAITING = []
+CANCELLED = []
 
 
 async def wait_for_ever(_request):
-    WAITING.append(asyncio.current_task())
-    await asyncio.Event().wait()
+    waiting = asyncio.Event()
+    WAITING.append(waiting)
+    try:
+        await waiting.wait()
+    except asyncio.CancelledError:
+        CANCELLED.append(waiting)
+        raise
 
 
 async def answer_at_once(request):
@@ -44,6 +51,7 @@ def handler(settings):
     settings.ROOT_URLCONF = __name__
     settings.LOGGING_CONFIG = None
     WAITING.clear()
+    CANCELLED.clear()
     return LeanHandler(answer_fault)
 
 
@@ -130,7 +138,17 @@ async def test_requests_that_wait_hold_no_threads_and_end_with_their_callers(han
     for caller in callers:
         await caller.send_input({"type": "http.disconnect"})
         await caller.wait()
-    assert all(task.cancelled() for task in WAITING)
+    assert CANCELLED == WAITING
+
+
+async def test_a_server_that_ends_cancels_who_waits(handler):
+    caller = await call(handler, "/v1/wait")
+    while not WAITING:
+        await asyncio.sleep(0)
+    caller.future.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller.future
+    assert CANCELLED == WAITING
 
 
 async def test_a_fault_of_ours_is_a_text_that_names_its_line_in_the_log(handler, caplog):
