@@ -1,5 +1,5 @@
-# Asks for a graphics card, which no node offers, to show how that is said: planning warns of resources.device by name, the evaluation counts the
-# nodes with "missing devices", and the job waits.
+# Asks for a graphics card with memory enough. Where no node has one the evaluation counts the nodes with "missing devices", and the job waits; a node with such
+# a card (an agent with NVIDIA's driver and the extra `gpu`) that joins runs it. The task is told which card is its own.
 job "needs-gpu" {
   type = "batch"
 
@@ -9,7 +9,7 @@ job "needs-gpu" {
 
       config {
         command = "/bin/sh"
-        args    = ["-c", "nvidia-smi"]
+        args    = ["-c", "echo my card: $NVIDIA_VISIBLE_DEVICES; command -v nvidia-smi && nvidia-smi -L || true"]
       }
 
       resources {

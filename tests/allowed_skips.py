@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from cluster.agent.networks.offered import why_no_namespaces
+from tests.cluster.agent.devices.nvml_library import why_no_compiler
 from tests.cluster.agent.networks.real_bridge import why_no_bridge
 from tests.cluster.agent.real_groups import why_no_root, why_none
 from tests.cluster.agent.real_mounts import why_no_mounts
@@ -51,6 +52,10 @@ if no_bridge := why_no_bridge():
     for name in ("test_bridge.py", "test_own_networks.py"):
         ALLOWED[f"*/{name}::*"] = no_bridge
     ALLOWED["*/test_containers.py::*of_a_group*"] = no_bridge
+if no_compiler := why_no_compiler():
+    ALLOWED["*/devices/test_nvidia.py::*"] = no_compiler
+    ALLOWED["*::test_graphics_cards_*"] = no_compiler
+ALLOWED["*::test_without_a_driver_there_are_none"] = "only with a card"
 if no_engine := why_no_engine():
     ALLOWED["*/test_containers.py::*"] = no_engine
 

@@ -24,6 +24,9 @@ from cluster.agent.collector import Collector
 from cluster.agent.config import AgentConfig
 from cluster.agent.config_values import addresses_of_network
 from cluster.agent.control_groups import control_groups
+from cluster.agent.devices.keeper import DeviceKeeper
+from cluster.agent.devices.nvidia import NvidiaDevices
+from cluster.agent.devices.pci import PciDevices
 from cluster.agent.drivers.docker.docker import DockerDriver
 from cluster.agent.drivers.driver import Driver
 from cluster.agent.drivers.exec import ExecDriver
@@ -82,6 +85,7 @@ class Agent:
         launcher = TaskLauncher(
             lambda: self.node, process_environment(), means.ids, limits=config.artifact
         )
+        self.devices = launcher.devices = DeviceKeeper((NvidiaDevices(), PciDevices()))
         self.host = _host(self, launcher)
         self.identity = NodeIdentity(secret, self.storage, means.clock.now)
         tls = _tls(config)
@@ -115,7 +119,7 @@ class Agent:
             means.clock,
             self.metadata,
             self.identity,
-            UsageAnswers(self.sampler, self.storage.alloc_dir),
+            UsageAnswers(self.sampler, self.storage.alloc_dir, self.devices),
             self.checks.results,
             ExecSessions(self.host, allowed=not config.disable_remote_exec),
             {**self.volumes.verbs, **LOG_VERBS},
@@ -143,7 +147,9 @@ class Agent:
     def _look(self) -> Node:
         seen = fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())
         beside = {**self.volumes.attributes, **self.storage.secrets.attributes}
-        return replace(seen, attributes={**seen.attributes, **beside})
+        resources = replace(seen.node_resources, devices=self.devices.look())
+        attributes = {**seen.attributes, **beside}
+        return replace(seen, attributes=attributes, node_resources=resources)
 
     def _changed(self, alloc_id: str) -> None:
         """An allocation has another state: the server hears of it, its services follow it."""

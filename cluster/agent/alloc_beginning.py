@@ -115,27 +115,36 @@ class Beginnings:
 def ends_first(
     alloc: Allocation, others: Mapping[str, HostedAlloc], elsewhere: Collection[str]
 ) -> frozenset[str]:
-    """Allocations that have to end before this one begins: what it replaces, and holders of ports.
+    """Allocations that have to end before this one begins: what it replaces, who has its ports.
 
-    The server gives a port away as soon as its allocation is to end. `elsewhere`: of other nodes.
+    The server gives ports and devices away as soon as their allocation is to end. `elsewhere`: of
+    other nodes.
     """
     replaced = {alloc.previous_allocation, *alloc.preempted_allocations}
-    wanted = _ports(alloc)
-    # Whoever wants no port meets only those it replaces: a node may run hundreds of others.
+    wanted = _held(alloc)
+    # Whoever wants neither meets only those it replaces: a node may run hundreds of others.
     met = others if wanted else replaced & others.keys()
     here = {
         each
         for each, entry in ((each, others[each]) for each in met)
         if each != alloc.id
         and not entry.runner.is_terminal
-        and (each in replaced or wanted & _ports(entry.runner.alloc))
+        and (each in replaced or wanted & _held(entry.runner.alloc))
     }
     return frozenset(here | ({alloc.previous_allocation} & set(elsewhere)))
 
 
-def _ports(alloc: Allocation) -> set[tuple[str, int]]:
-    ports = alloc.allocated_resources.shared.ports
-    return {(port.host_ip, port.value) for port in ports if not port.ignore_collision}
+def _held(alloc: Allocation) -> set[tuple[str | int, ...]]:
+    """Ports and devices that no other allocation may have at the same time."""
+    granted = alloc.allocated_resources
+    ports = granted.shared.ports
+    held: set[tuple[str | int, ...]] = {
+        (port.host_ip, port.value) for port in ports if not port.ignore_collision
+    }
+    for task in granted.tasks.values():
+        for each in task.devices:
+            held |= {(each.vendor, each.type, each.name, one) for one in each.device_ids}
+    return held
 
 
 def _is_over(entry: HostedAlloc) -> bool:

@@ -20,7 +20,11 @@ _MOST_PERCENT = 100.0
 
 
 def allocation_statistics(
-    usages: Mapping[str, TaskUsage], *, running: Collection[str], core_mhz: float = 0.0
+    usages: Mapping[str, TaskUsage],
+    *,
+    running: Collection[str],
+    core_mhz: float = 0.0,
+    devices: Mapping[str, list[Told]] = {},
 ) -> Told:
     """AllocResourceUsage: the running tasks added up; of one that has ended, its last."""
     counted = [usages[name] for name in running]
@@ -30,15 +34,21 @@ def allocation_statistics(
         "ResourceUsage": {
             "MemoryStats": _sum(_NO_MEMORY, memory),
             "CpuStats": _sum(_NO_CPU, cpu),
-            "DeviceStats": [],
+            "DeviceStats": [each for name in running for each in devices.get(name, ())],
         },
-        "Tasks": {name: _task(usage, core_mhz) for name, usage in usages.items()},
+        "Tasks": {
+            name: _task(usage, core_mhz, devices.get(name)) for name, usage in usages.items()
+        },
         "Timestamp": max((usage.at for usage in counted), default=0),
     }
 
 
 def machine_statistics(
-    shares: Sequence[tuple[float, float, float]], core_mhz: float, now: int, alloc_dir: Path
+    shares: Sequence[tuple[float, float, float]],
+    core_mhz: float,
+    now: int,
+    alloc_dir: Path,
+    devices: list[Told] | None = None,
 ) -> Told:
     """HostStats of the machine, and of the disk that its allocations lie on."""
     memory = psutil.virtual_memory()
@@ -53,7 +63,7 @@ def machine_statistics(
         "CPU": cores,
         "DiskStats": _disks(),
         "AllocDirStats": _disk(str(alloc_dir)),
-        "DeviceStats": None,
+        "DeviceStats": devices,
         "Uptime": int(now / 1_000_000_000 - psutil.boot_time()),
         "Timestamp": now,
         "CPUTicksConsumed": sum((_MOST_PERCENT - share[2]) / 100 * core_mhz for share in shares),
@@ -72,12 +82,12 @@ def _core(number: int, share: tuple[float, float, float], core_mhz: float) -> To
     }
 
 
-def _task(usage: TaskUsage, core_mhz: float) -> Told:
+def _task(usage: TaskUsage, core_mhz: float, devices: list[Told] | None) -> Told:
     return {
         "ResourceUsage": {
             "MemoryStats": _memory(usage),
             "CpuStats": _cpu(usage.cpu, core_mhz, usage),
-            "DeviceStats": None,
+            "DeviceStats": devices,
         },
         "Timestamp": usage.at,
         "Pids": {

@@ -7,6 +7,7 @@ from cluster.agent.alloc_directories import AllocDirectories
 from cluster.agent.alloc_runner import AllocRunner
 from cluster.agent.artifact_hook import DownloadFailed
 from cluster.agent.artifacts.order import ArtifactRefused, FetchOrder, Limits, fetch_order
+from cluster.agent.devices.keeper import DeviceKeeper
 from cluster.agent.drivers.driver import (
     Abilities,
     Driver,
@@ -21,6 +22,7 @@ from cluster.agent.task_environment import TaskPlace, filler, interpolated, task
 from cluster.agent.task_user import login_variables
 from cluster.agent.templates.template_set import TemplateSet, template_set
 from scheduler.ports import IDSource
+from scheduler.structs.device import DeviceGrant
 from scheduler.structs.node import Node
 from scheduler.structs.task_group import Task
 
@@ -41,6 +43,8 @@ class TaskLauncher:
         self.ids = ids
         self.region = region
         self.limits = limits or Limits()
+        #: What the node has for single tasks; set by whoever has looked.
+        self.devices = DeviceKeeper()
         #: Those of the node, by name; set by whoever has them.
         self.drivers: Mapping[str, Driver] = {}
 
@@ -67,7 +71,7 @@ class TaskLauncher:
     ) -> Launch:
         """Everything the driver needs. Raises OSError for its directories.
 
-        Raises StartError where the node lacks a volume.
+        Raises StartError where the node lacks a volume or a device.
 
         `rendered`: variables that templates gave; they win over the job's own.
         """
@@ -81,7 +85,8 @@ class TaskLauncher:
         login = login_variables(user) if user else {}
         # What the host's variables say is not true of the files of an image.
         host = {} if self._has_image(task) else {**self.host, **login}
-        variables = {**task_variables(place, host), **(rendered or {})}
+        given = self.devices.reservation(_devices(runner, task))
+        variables = {**task_variables(place, host), **given.env, **(rendered or {})}
         return Launch(
             task_id=task_id,
             task_name=task.name,
@@ -100,6 +105,8 @@ class TaskLauncher:
                 filler(place, variables),
             ),
             ports=runner.alloc.allocated_resources.shared.ports,
+            devices=given.files,
+            device_env=given.env,
             network=task_network(runner, filler(place, variables)),
         )
 
@@ -144,6 +151,11 @@ class TaskLauncher:
             directories=replace(directories, is_rooted=is_rooted),
             network=runner.network_status,
         )
+
+
+def _devices(runner: AllocRunner, task: Task) -> tuple[DeviceGrant, ...]:
+    granted = runner.alloc.allocated_resources.tasks.get(task.name)
+    return granted.devices if granted else ()
 
 
 def _limits(place: TaskPlace) -> TaskLimits | None:

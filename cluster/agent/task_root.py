@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ def _build(directory: Path, root: Mapping[str, Any]) -> None:
     inside.bind(root["shared"], "/alloc", _NOSUID | _NODEV)
     inside.bind(root["logs"], "/alloc/logs", _READ_ONLY | _NOSUID | _NODEV)
     _mount_kernel(inside)
-    _mount_devices(inside)
+    _mount_devices(inside, root.get("devices", ()))
     for hidden in root["hidden"]:
         if any(Path(hidden).is_relative_to(place) for place in root["host"]):
             inside.tmpfs(hidden, "mode=0700,size=4k", _READ_ONLY | _NOSUID | _NODEV | _NOEXEC)
@@ -233,8 +233,10 @@ def _bind_below(inside: _Inside, target: str, flags: int) -> None:
             _bind(source, place, flags, shown=target, inside=inside)
 
 
-def _mount_devices(inside: _Inside) -> None:
+def _mount_devices(inside: _Inside, granted: Sequence[str]) -> None:
     inside.tmpfs("/dev", "mode=0755,size=64k", _NOSUID | _NOEXEC)
+    for file in granted:
+        inside.bind(file, file, _NOSUID | _NOEXEC)
     for name in _DEVICES:
         inside.bind(f"/dev/{name}", f"/dev/{name}", _NOSUID | _NOEXEC)
     for name, to in _LINKS.items():

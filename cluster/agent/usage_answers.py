@@ -13,6 +13,8 @@ import msgspec
 
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.channel_client import AnswerRefused
+from cluster.agent.devices.found import Told
+from cluster.agent.devices.keeper import DeviceKeeper
 from cluster.agent.statistics import allocation_statistics, machine_statistics
 from cluster.agent.usage_sampler import UsageSampler
 from cluster.host_facts import host_facts
@@ -91,9 +93,12 @@ UNMEASURED = Unmeasured()
 class UsageAnswers:
     """The answers of a real node."""
 
-    def __init__(self, sampler: UsageSampler, alloc_dir: Path) -> None:
+    def __init__(
+        self, sampler: UsageSampler, alloc_dir: Path, devices: DeviceKeeper | None = None
+    ) -> None:
         self.sampler = sampler
         self.alloc_dir = alloc_dir
+        self.devices = devices or DeviceKeeper()
 
     def verbs(self, host: AllocHost) -> Verbs:
         """By the name of each call, its answer."""
@@ -117,8 +122,22 @@ class UsageAnswers:
             if alloc_id == call.alloc_id and call.task in ("", name) and track.usage
         }
         running = [name for name in usages if self.sampler.tasks[call.alloc_id, name].is_running]
-        told = allocation_statistics(usages, running=running, core_mhz=self.sampler.core_mhz)
+        devices = await self._devices_of(call.alloc_id, running)
+        told = allocation_statistics(
+            usages, running=running, core_mhz=self.sampler.core_mhz, devices=devices
+        )
         yield msgspec.json.encode(told)
+
+    async def _devices_of(self, alloc_id: str, running: Iterable[str]) -> dict[str, list[Told]]:
+        """What the devices of its tasks do, of tasks that were granted some."""
+        granted = self.sampler.host.entries[alloc_id].runner.alloc.allocated_resources.tasks
+        wanted = {name: granted[name].devices for name in running if name in granted}
+        now = self.sampler.clock.now()
+        return {
+            name: await asyncio.to_thread(self.devices.statistics, now, grants)
+            for name, grants in wanted.items()
+            if grants
+        }
 
     async def _rows(self, body: Body) -> AsyncIterator[bytes]:
         call = msgspec.convert(body, UsageCall)
@@ -159,8 +178,13 @@ class UsageAnswers:
     async def _machine_statistics(self, _body: Body) -> AsyncIterator[bytes]:
         await self.sampler.look()
         sampler = self.sampler
+        now = sampler.clock.now()
         told = machine_statistics(
-            sampler.machine.shares, sampler.core_mhz, sampler.clock.now(), self.alloc_dir
+            sampler.machine.shares,
+            sampler.core_mhz,
+            now,
+            self.alloc_dir,
+            await asyncio.to_thread(self.devices.statistics, now) or None,
         )
         yield msgspec.json.encode(told)
 

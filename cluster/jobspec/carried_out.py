@@ -296,15 +296,13 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "networks": Row(
             Fate.WARNS, "ports are granted, but the task is not told which: use a group network"
         ),
-        "devices": Row(
-            Fate.FAILS, "no device is found or handed to a task yet", is_filtered=is_given
-        ),
+        "devices": Row(Fate.WORKS, "graphics cards and accelerators; NVIDIA's by their library"),
         "numa": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),
         **rows("iops", Fate.WARNS, "deprecated, and warned of as the reference does"),
         **rows("disk_mb", why="the group's `ephemeral_disk` counts"),
     },
     NUMA: _goes_with("numa", "affinity devices", Fate.REFUSED),
-    RequestedDevice: _goes_with("device", "name count constraints affinities"),
+    RequestedDevice: rows("name count constraints affinities"),
     TaskLifecycle: rows("hook sidecar"),
     LogConfig: rows("max_files max_file_size_mb disabled"),
     DispatchPayload: rows("file"),

@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from cluster.bench.stack import Stack
-from tests.live.world import SIZE, World, kill_tasks_below, until
+from tests.cluster.agent.devices.nvml_library import built
+from tests.live.world import SIZE, AgentProcess, World, kill_tasks_below, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
@@ -102,7 +103,7 @@ def test_a_cron_launches_jobs_that_report(world):
 def test_a_device_that_no_node_has_is_named_in_the_plan_and_in_the_evaluation(world):
     job = job_of(world, "needs-gpu")
     planned = world.api.put("/v1/job/needs-gpu/plan", json={"Job": job}).json()
-    assert 'resources.device of task "training.train"' in planned["Warnings"]
+    assert "resources.device" not in planned["Warnings"]
     failed = planned["FailedTGAllocs"]["training"]
     assert failed["ConstraintFiltered"] == {"missing devices": 1}
     eval_id = world.register(job)
@@ -113,6 +114,49 @@ def test_a_device_that_no_node_has_is_named_in_the_plan_and_in_the_evaluation(wo
     assert blocked["PreviousEval"] == eval_id
     assert world.allocations("needs-gpu") == []
     world.purge("needs-gpu")
+
+
+def test_graphics_cards_are_granted_to_one_task_each(world, tmp_path):
+    """Of a stand-in for the driver's library, with two cards: no such hardware is here."""
+    folder = built(tmp_path)
+    world.register(job_of(world, "needs-gpu"))
+    world.evaluation("needs-gpu", "queued-allocs", "blocked")
+    agent = AgentProcess(world.stack, "carded")
+    agent.environment["LD_LIBRARY_PATH"] = str(folder)
+    agent.start()
+    try:
+        node = world.get(f"node/{world.node('carded')['ID']}")
+        (group,) = node["NodeResources"]["Devices"]
+        cards = {each["ID"] for each in group["Instances"]}
+        assert len(cards) == 2
+        # What waited for a card begins when one is there.
+        (alloc,) = until(lambda: world.allocations("needs-gpu", "complete"), "its end")
+        assert len(cards & set(world.output(alloc["ID"], "train").split())) == 1
+        world.purge("needs-gpu")
+
+        three = job_of(world, "needs-gpu")
+        (trio,) = three["TaskGroups"]
+        (task,) = trio["Tasks"]
+        three["Type"], three["ID"], three["Name"], trio["Count"] = "service", "three", "three", 3
+        task["Config"]["args"] = ["-c", "echo $NVIDIA_VISIBLE_DEVICES; exec sleep 3600"]
+        world.register(three)
+        two = world.running("three", 2)
+        until(lambda: all(world.output(each["ID"], "train") for each in two), "their cards")
+        assert {world.output(each["ID"], "train").strip() for each in two} == cards
+        failed = world.evaluation("three", "job-register")["FailedTGAllocs"]["training"]
+        assert failed["DimensionExhausted"] == {"devices: no devices match request": 1}
+
+        used = world.get(f"client/allocation/{two[0]['ID']}/stats")["ResourceUsage"]
+        (told,) = used["DeviceStats"]
+        (reading,) = told["InstanceStats"].values()
+        assert reading["Stats"]["Attributes"]["Temperature"]["IntNumeratorVal"] == 61
+        (every,) = world.get(f"client/stats?node_id={node['ID']}")["DeviceStats"]
+        assert set(every["InstanceStats"]) == cards
+        world.purge("three")
+        until(lambda: not world.allocations("three", "running"), "their end")
+    finally:
+        world.close(node)
+        agent.kill()
 
 
 def test_a_page_follows_its_variable_and_the_services_it_lists(world):

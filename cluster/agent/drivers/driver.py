@@ -203,6 +203,9 @@ class Launch:
     mounts: tuple[Mount, ...] = ()
     #: What its group was granted, for a driver that gives tasks a network of their own.
     ports: tuple[AllocatedPort, ...] = ()
+    #: Device files of the host that are this task's; their variables are in `env`.
+    devices: tuple[str, ...] = ()
+    device_env: dict[str, str] = field(default_factory=dict)
     #: With a namespace only for a driver whose `joins_networks` is true.
     network: TaskNetwork = TaskNetwork()
 

@@ -117,7 +117,11 @@ class ExecDriver(KeptProcesses):
             "argv": [options.command, *options.args],
             "directory": options.work_dir or "/",
             "env": launch.env,
-            "user": {"uid": user.uid, "gid": user.gid, "groups": user.groups},
+            "user": {
+                "uid": user.uid,
+                "gid": user.gid,
+                "groups": [*user.groups, *_groups_of(launch.devices)],
+            },
             "rights": self._rights(options),
             "root": self._root(launch),
             "hostname": launch.network.hostname,
@@ -137,6 +141,7 @@ class ExecDriver(KeptProcesses):
             "logs": str(directories.logs),
             "host": list(default_places()),
             "hidden": self._hidden,
+            "devices": list(launch.devices),
             "mounts": [
                 {
                     "source": str(mount.source),
@@ -161,6 +166,11 @@ class ExecDriver(KeptProcesses):
             "bounds": sorted((self._allowed - dropped) | added),
             "kept": sorted(((_HELD & self._allowed) - dropped) | added),
         }
+
+
+def _groups_of(devices: Iterable[str]) -> list[int]:
+    """Who may open them beside root: the task joins these groups, but never root's."""
+    return sorted({group for device in devices if (group := Path(device).stat().st_gid)})
 
 
 def _named(option: str, names: Iterable[str]) -> frozenset[str]:

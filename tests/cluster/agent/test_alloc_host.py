@@ -6,12 +6,17 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.agent.agent_state import identity
+from cluster.agent.alloc_beginning import ends_first
+from cluster.agent.alloc_runner import AllocRunner, Surroundings
 from cluster.agent.answers import Answers
 from cluster.agent.channel_client import AnswerRefused
+from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.node_metadata import NodeMetadata
 from cluster.runtime.clock import RandomIDs
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
+from scheduler.structs.device import DeviceGrant
 from scheduler.structs.policies import DisconnectStrategy
+from scheduler.structs.resources import AllocatedResources, AllocatedTaskResources
 from tests.builders import make_allocation
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.real_node import CLOCK, Node, make_work
@@ -113,6 +118,22 @@ async def test_a_replacement_waits_for_what_it_replaces_here(node):
     assert node.status(second) is ClientStatus.PENDING
     node.host.update(stopped(first), job)
     await node.reach(second, ClientStatus.RUNNING)
+
+
+def test_one_waits_for_the_end_of_who_has_its_device():
+    first, job = make_work()
+    grant = DeviceGrant(vendor="v", type="gpu", name="n", device_ids=("a", "b"))
+    held = AllocatedResources(tasks={"web": AllocatedTaskResources(devices=(grant,))})
+    wants = AllocatedResources(
+        tasks={"x": AllocatedTaskResources(devices=(replace(grant, device_ids=("b",)),))}
+    )
+    beside = replace(wants.tasks["x"].devices[0], device_ids=("c",))
+    other = AllocatedResources(tasks={"x": AllocatedTaskResources(devices=(beside,))})
+    first = first.changed(allocated_resources=held)
+    here = {first.id: HostedAlloc(AllocRunner(first, job, Surroundings(), now=1))}
+    second = make_allocation(job, 1000)
+    assert ends_first(second.changed(allocated_resources=wants), here, ()) == {first.id}
+    assert ends_first(second.changed(allocated_resources=other), here, ()) == frozenset()
 
 
 async def test_a_replacement_waits_for_what_it_replaces_on_another_node(node):

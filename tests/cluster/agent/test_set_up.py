@@ -15,10 +15,9 @@ from cluster.agent.task_run import StartTask
 from cluster.fleet.blueprint import FleetOptions, members_of
 from cluster.runtime.clock import RandomIDs, SystemClock
 from scheduler.structs.allocation import ClientStatus
-from scheduler.structs.device import RequestedDevice
 from scheduler.structs.node import SIMULATED as SIMULATED_MARK
 from scheduler.structs.policies import MigrateStrategy, RestartPolicy, UpdateStrategy
-from scheduler.structs.resources import Resources, TaskLifecycle
+from scheduler.structs.resources import TaskLifecycle
 from scheduler.structs.service import Check, Service
 from scheduler.structs.task_group import (
     Artifact,
@@ -71,11 +70,6 @@ OF_TASKS = [
         id="another claim",
     ),
     pytest.param({"volume_mounts": (VolumeMount(volume="v"),)}, "volume_mount", id="mount"),
-    pytest.param(
-        {"resources": Resources(devices=(RequestedDevice(name="gpu"),))},
-        "resources.device",
-        id="device",
-    ),
     pytest.param({"vault": {"Role": "r"}}, "vault", id="vault"),
 ]
 OF_GROUPS = [

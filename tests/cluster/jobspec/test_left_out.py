@@ -138,11 +138,6 @@ CASES = [
         id="host name",
     ),
     pytest.param(
-        in_task(Resources={"Devices": [{"Name": "gpu"}]}),
-        f'resources.device of task "g.t": no device is found or handed to a task yet{WAITS}',
-        id="device",
-    ),
-    pytest.param(
         in_task(Driver="raw_exec", Config={"comand": "x"}),
         f'option "comand" of task "g.t": raw_exec has no such option{TASK_ENDS}',
         id="misspelt option",
@@ -230,9 +225,8 @@ job "a" {
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_the_examples_ask_for_nothing_in_vain_but_the_one_that_shows_how_it_is_said(path):
-    names = [part.name for part in parts_left_out(parse_text(path.read_text()).job)]
-    assert names == (["resources.device"] if path.name == "needs-gpu.nomad.hcl" else [])
+def test_the_examples_ask_for_nothing_in_vain(path):
+    assert [part.name for part in parts_left_out(parse_text(path.read_text()).job)] == []
 
 
 def test_an_option_that_is_null_is_not_given():

@@ -20,6 +20,8 @@ RUN_LABEL = "bivouac.task_id"
 #: On those that hold the network of an allocation for its tasks.
 PAUSE_LABEL = "bivouac.pause"
 MEGABYTE = 1024 * 1024
+#: By it a task knows which cards are its own, and the runtime which to show it.
+NVIDIA_VARIABLE, NVIDIA_RUNTIME = "NVIDIA_VISIBLE_DEVICES", "nvidia"
 #: The engine keeps this much of each stream, for whoever reads after a pause.
 _ENGINE_LOG = {"Type": "json-file", "Config": {"max-file": "2", "max-size": "2m"}}
 #: As the kernel takes shares; fewer are refused.
@@ -85,7 +87,7 @@ def container_body(
             **_shown(options, launch, settings),
             "PortBindings": published,
             "LogConfig": _ENGINE_LOG,
-            **_run_by(options),
+            **_run_by(options, launch),
         },
     }
     if options.network_mode and (endpoint := _endpoint(options)):
@@ -117,15 +119,31 @@ def _shown(options: DockerOptions, launch: Launch, settings: DockerSettings) -> 
             *(_mount(mount, launch.directories, settings) for mount in options.mounts),
             *map(_volume_mount, launch.mounts),
         ],
-        "Devices": [_device(device) for device in options.devices],
+        "Devices": [
+            *(_device(device) for device in options.devices),
+            *map(_granted_device, _files_to_hand(launch)),
+        ],
     }
 
 
-def _run_by(options: DockerOptions) -> dict[str, object]:
-    """What the engine runs it by."""
+def _files_to_hand(launch: Launch) -> list[str]:
+    """Granted devices that the engine's runtime does not hand over by itself."""
+    is_by_runtime = NVIDIA_VARIABLE in launch.device_env
+    return [
+        file for file in launch.devices if not (is_by_runtime and file.startswith("/dev/nvidia"))
+    ]
+
+
+def _granted_device(file: str) -> dict[str, str]:
+    return {"PathOnHost": file, "PathInContainer": file, "CgroupPermissions": "rwm"}
+
+
+def _run_by(options: DockerOptions, launch: Launch) -> dict[str, object]:
+    """What the engine runs it by: cards of NVIDIA need the runtime that brings their libraries."""
+    needed = NVIDIA_RUNTIME if NVIDIA_VARIABLE in launch.device_env else ""
     named = {
         "CgroupnsMode": options.cgroupns,
-        "Runtime": options.runtime,
+        "Runtime": options.runtime or needed,
         "StorageOpt": options.storage_opt,
         "VolumeDriver": options.volume_driver,
     }

@@ -45,7 +45,7 @@ async def driver(rooted):
         await driver.stop(handle, 0, "")
 
 
-def make_launch(directories, script, *, run="00000001", user="", mounts=(), **config):
+def make_launch(directories, script, *, run="00000001", user="", mounts=(), devices=(), **config):
     options = {"command": "/bin/sh", "args": ["-c", script], **config}
     return Launch(
         task_id=f"alloc-1/web/{run}",
@@ -56,6 +56,7 @@ def make_launch(directories, script, *, run="00000001", user="", mounts=(), **co
         directories=directories,
         limits=LIMITS,
         mounts=mounts,
+        devices=devices,
     )
 
 
@@ -95,6 +96,15 @@ async def test_its_root_has_its_own_directories_and_what_the_host_shows(driver, 
     assert {"alloc", "local", "secrets", "tmp", "proc", "dev", "sys", "usr", "etc"} <= set(told)
     assert not {"root", "home", "work", "var", "opt", "boot"} & set(told)
     assert "spec.json" not in told
+
+
+async def test_it_has_the_devices_it_was_granted_and_no_other(driver, directories):
+    script = "test -c /dev/kmsg && echo kmsg; test -e /dev/mem || echo no mem; id -G"
+    assert (await output_of(driver, directories, script)).startswith("no mem\n")
+    told = await output_of(driver, directories, script, devices=("/dev/kmsg",), run="00000002")
+    group = Path("/dev/kmsg").stat().st_gid
+    groups_of_it = [str(NOBODY.pw_gid), *([str(group)] if group else [])]
+    assert told.endswith(f"kmsg\nno mem\n{' '.join(groups_of_it)}\n")
 
 
 async def test_it_writes_to_its_own_directories_alone(driver, directories):

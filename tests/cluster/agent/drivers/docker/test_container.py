@@ -18,11 +18,22 @@ from cluster.agent.drivers.driver import (
 )
 from scheduler.structs.network import AllocatedPort, DNSConfig
 
+NVIDIA = {"NVIDIA_VISIBLE_DEVICES": "GPU-0"}
 CLOSED = DockerSettings()
 OPEN = DockerSettings(volumes=True, privileged=True, pids_limit=100)
 
 
-def body(granted=(), *, settings=CLOSED, limits=None, mounts=(), dns=None, namespace="", **config):
+def body(
+    granted=(),
+    *,
+    settings=CLOSED,
+    limits=None,
+    mounts=(),
+    dns=None,
+    namespace="",
+    given=(),
+    **config,
+):
     directories = TaskDirectories(root=Path("/a/alloc-1/web"), shared=Path("/a/alloc-1/alloc"))
     launch = Launch(
         task_id="alloc-1/web/1",
@@ -34,10 +45,21 @@ def body(granted=(), *, settings=CLOSED, limits=None, mounts=(), dns=None, names
         limits=limits,
         mounts=mounts,
         ports=granted,
+        devices=tuple(given),
+        device_env=NVIDIA if "/dev/nvidia0" in given else {},
         network=TaskNetwork(namespace=namespace, dns=dns),
     )
     options = read_options({"image": "app:1", **config})
     return container_body(options, launch, settings, "sha256:0", "node-1", "container:p")
+
+
+def test_granted_devices_are_handed_over_and_cards_of_nvidia_by_their_runtime():
+    card = {"PathOnHost": "/dev/dri/card0", "PathInContainer": "/dev/dri/card0"}
+    told = host(given=["/dev/dri/card0"])
+    assert told["Devices"] == [{**card, "CgroupPermissions": "rwm"}]
+    assert "Runtime" not in told
+    told = host(given=["/dev/nvidia0", "/dev/nvidiactl"])
+    assert (told["Devices"], told["Runtime"]) == ([], "nvidia")
 
 
 def host(**fields):

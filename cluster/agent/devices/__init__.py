@@ -1,0 +1,1 @@
+"""Devices of a node that tasks may have for themselves: graphics cards and accelerators."""
