@@ -22,6 +22,17 @@ def timestamp(instant: int) -> str | None:
         return None
 
 
+@lru_cache(4096)
+def moment(instant: int) -> datetime | None:
+    """The same for what is given moments, as COPY to PostgreSQL is."""
+    if not instant:
+        return None
+    try:
+        return _EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=instant // 1_000)
+    except OverflowError:
+        return None
+
+
 def instant(stored: object) -> int:
     """What a statement answers for such a column, as ns; 0 for NULL."""
     if stored is None:

@@ -83,6 +83,23 @@ class PostgresCursor:
         for row in rows:
             self.later(statement, row)
 
+    def copy_new(
+        self, table: str, columns: Sequence[str], put: str, rows: Iterable[tuple[object, ...]]
+    ) -> None:
+        """Copy rows into a table that has none under their keys.
+
+        `put` is the statement that would insert one of them: it tells the types of the columns.
+        """
+        into = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)"
+        try:
+            types = self._line.types_of(put)
+            with self._connection.cursor() as cursor, cursor.copy(into.encode()) as copy:
+                copy.set_types(types)
+                for row in rows:
+                    copy.write_row(row)
+        except Error as error:
+            self._tell_as_django(error)
+
     def begin(self, statement: str) -> None:
         """Begin a transaction, with the first statement in it."""
         self._line.say(plainly(statement))

@@ -56,12 +56,14 @@ def plainly(statement: str) -> Said:
 class _Known:
     """What a connection knows of a statement it has heard before."""
 
-    __slots__ = ("name", "sql")
+    __slots__ = ("name", "sql", "types")
 
     def __init__(self, sql: bytes) -> None:
         self.sql = sql
         #: Empty until it is said again.
         self.name = b""
+        #: Of its values, once they were asked for.
+        self.types: tuple[int, ...] = ()
 
 
 class PostgresLine:
@@ -149,6 +151,20 @@ class PostgresLine:
             del self._waiting[-1]
             return True
         return False
+
+    def types_of(self, statement: str) -> tuple[int, ...]:
+        """The types that the server takes a statement's values for."""
+        self._read_farewell()
+        what = Said(statement, [], [], is_plain=False)
+        self._recall(what)
+        self._recall(what)
+        known = self._known[statement]
+        if not known.types:
+            found = self._line.describe_prepared(known.name)
+            if found.status in _FAILED:
+                raise _error_of(found)
+            known.types = tuple(found.param_type(n) for n in range(found.nparams))
+        return known.types
 
     def leave(self) -> None:
         """End a transaction that has only read: its end is sent and not waited for."""
