@@ -1,7 +1,9 @@
 """How long submissions take alone, and while a drain is rehearsed again and again beside them.
 
 In: a filled record, with nodes named by number. Out: quantiles of `PUT /v1/jobs` at a steady
-pace, in stretches by turns, so that what else happens on the machine befalls both.
+pace, in stretches by turns, so that what else happens on the machine befalls both; and how long
+the processes that answer stood ready and waited for a processor, which tells whether a rehearsal
+keeps them from it.
 """
 
 import threading
@@ -9,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from time import sleep
+
+import psutil
 
 from cluster.bench.connection import Connection
 from cluster.bench.job_forms import job_form
@@ -20,6 +24,8 @@ from cluster.runtime.clock import SystemClock
 #: Jobs a second, seconds of a stretch, and stretches of each kind.
 _PER_S, _STRETCH_S, _STRETCHES = 25.0, 12.0, 5
 _WARM_UP = 50
+#: Processes that a submission's answer waits for.
+_ANSWERING = ("web", "leader", "applier")
 _WAIT_S = 120
 #: The nodes of the record have no agents, and must not fall silent.
 NO_SILENCE = {"BIVOUAC_HEARTBEAT_GRACE": "3600", "BIVOUAC_FAILOVER_HEARTBEAT_TTL": "86400"}
@@ -32,6 +38,7 @@ def measure(options: Options, directory: Path, drained: Sequence[str]) -> Figure
     stack = Stack(workers=options.workers, environment=environment, data_dir=directory)
     alone: list[float] = []
     beside: list[float] = []
+    waits: dict[str, list[float]] = {"alone": [], "beside": []}
     with stack:
         aim = Target(stack.address, stack.token, "", stack)
         aim.until_quiet(_WAIT_S)
@@ -42,8 +49,9 @@ def measure(options: Options, directory: Path, drained: Sequence[str]) -> Figure
             rehearsed: list[float] = []
             many = max(2, round(_PER_S * _STRETCH_S * min(1.0, options.scale)))
             for number in range(_STRETCHES):
-                alone += _submit(connection, f"alone-{number}", many)
-                with _rehearsing(aim, drained) as done:
+                with _waiting(stack, waits["alone"], many):
+                    alone += _submit(connection, f"alone-{number}", many)
+                with _rehearsing(aim, drained) as done, _waiting(stack, waits["beside"], many):
                     beside += _submit(connection, f"beside-{number}", many)
                 rehearsed += done
         aim.until_quiet(_WAIT_S)
@@ -53,7 +61,29 @@ def measure(options: Options, directory: Path, drained: Sequence[str]) -> Figure
         "submissions_each": float(len(alone)),
         **{f"alone_{name}": value for name, value in _told(alone).items()},
         **{f"beside_{name}": value for name, value in _told(beside).items()},
+        **{f"{name}_processor_wait_ms": percentile(each, 0.50) for name, each in waits.items()},
     }
+
+
+@contextmanager
+def _waiting(stack: Stack, waits: list[float], submissions: int) -> Iterator[None]:
+    """Add, of this block, the milliseconds a submission waited for a processor."""
+    before = _waited_ms(stack)
+    yield
+    waits.append((_waited_ms(stack) - before) / submissions)
+
+
+def _waited_ms(stack: Stack) -> float:
+    """How long all threads of the cluster's processes stood ready and did not run, in all."""
+    family = [psutil.Process(pid) for name, pid in stack.pids.items() if name in _ANSWERING]
+    family += [child for each in family for child in each.children(recursive=True)]
+    waited = 0
+    for process in family:
+        if "rehearsal" in process.cmdline():
+            continue
+        for thread in Path(f"/proc/{process.pid}/task").iterdir():
+            waited += int((thread / "schedstat").read_text().split()[1])
+    return waited / 1e6
 
 
 def _told(values: list[float]) -> Figures:

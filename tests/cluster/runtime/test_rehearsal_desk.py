@@ -1,13 +1,15 @@
 """The desk of rehearsals: each in a process of its own, and the end of those that died is told."""
 
 import asyncio
+from contextlib import suppress
 
 import msgspec
+import psutil
 import pytest
 
 from cluster.operations.rehearsals import ask_rehearsal, cancel_rehearsal
 from cluster.rehearsal.wire import unpack
-from cluster.runtime.rehearsal_desk import RehearsalDesk
+from cluster.runtime.rehearsal_desk import NICENESS, RehearsalDesk
 from scheduler.state.found_rows import put_found
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
@@ -68,6 +70,29 @@ async def test_a_rehearsal_is_carried_out_in_a_process_of_its_own(store, asked):
     assert row.snapshot_index == result.index > 0
     assert row.memory_mb > 0
     assert row.process.startswith("web@")
+
+
+async def test_its_process_gives_way_to_those_that_serve_the_cluster(store, asked):
+    """What it does cannot delay a submission by more than what waits for the same processor."""
+    seen = set()
+
+    async def look():
+        while True:
+            for child in psutil.Process().children():
+                with suppress(psutil.Error):
+                    if "rehearsal" in child.cmdline():
+                        seen.add(child.nice())
+            await asyncio.sleep(0.02)
+
+    looking = asyncio.create_task(look())
+    try:
+        row = await ended(store, asked)
+    finally:
+        looking.cancel()
+    assert row.status is RehearsalStatus.COMPLETE
+    # At its birth it is, for a moment, as nice as who starts it.
+    assert NICENESS in seen
+    assert seen <= {NICENESS, psutil.Process().nice()}
 
 
 async def test_one_whose_process_dies_says_so(store, asked, monkeypatch):
