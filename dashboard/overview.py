@@ -18,7 +18,7 @@ from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
 from dashboard.graphs.machine import EVENT, NEW_BY_TRIGGER, PLACES, TARGET_OF
 from dashboard.needs import Circumstances, Need, needs_of, short_services, stuck_at
 from dashboard.rollouts import progress_of
-from dashboard.waiting_words import Waiting, waiting_of
+from dashboard.waiting_words import Waiting, folded, waiting_of
 from dashboard.wording import count_of, number
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.nouns import DEPLOYMENTS, JOB_SUMMARIES
@@ -36,7 +36,8 @@ FINISHED = ("scheduling-complete", "scheduling-failed", "pending-complete")
 ANSWERED = "applying-scheduling"
 #: Lives read to know what moved before the page was opened.
 RECENT_LIVES = 300
-MAX_WAITING = 8
+#: Lines of the waiting room, and evaluations that are looked at for them.
+MAX_WAITING, MAX_FOLDED = 8, 200
 #: Evaluations whose steps are told apart; more of them end within seconds only in a storm.
 MAX_REMEMBERED = 20_000
 #: States of those that do not wait: a worker or the applier has them, or they are about to end.
@@ -308,7 +309,7 @@ class Overview:
         return sum(is_ready(face) for face in self._nodes.values())
 
     def waiting(self) -> list[Waiting]:
-        """Who waits, oldest first; those at work are left out."""
+        """Who waits, oldest first, alike ones in a line; those at work are left out."""
         at_work = {
             item.job_key: item.id
             for item in self._open.values()
@@ -318,10 +319,11 @@ class Overview:
             item for item in self._open.values() if self._states.get(item.id) not in _AT_WORK
         ]
         waiting.sort(key=lambda item: (item.create_time, item.id))
-        return [
+        told = (
             waiting_of(item, self._states.get(item.id, ""), at_work.get(item.job_key, ""))
-            for item in waiting[:MAX_WAITING]
-        ]
+            for item in waiting[:MAX_FOLDED]
+        )
+        return folded(told)[:MAX_WAITING]
 
     @property
     def waiting_count(self) -> int:

@@ -1,7 +1,10 @@
 """Why an evaluation waits, in words.
 
-In: an evaluation and where it stands. Out: a row of the waiting room.
+In: an evaluation and where it stands. Out: a row of the waiting room, and
+equal rows as one.
 """
+
+from collections.abc import Iterable
 
 import msgspec
 from django.utils.translation import gettext
@@ -11,6 +14,8 @@ from dashboard.wording import clock_time, count_of, short_id
 from dashboard.work_words import trigger_told
 from scheduler.structs.evaluation import Evaluation
 
+_LEAST_FOLDED = 3
+
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """One evaluation in the waiting room, with its reason in words."""
@@ -19,11 +24,35 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     strong: str
     reason: str
+    #: Others that wait the same way, told in the same line.
+    others: tuple["Waiting", ...] = ()
+
+    @property
+    def together(self) -> tuple["Waiting", ...]:
+        """All of its line."""
+        return (self, *self.others)
 
     @property
     def at(self) -> int:
         """Since when it waits, or until when where that is known."""
         return self.evaluation.wait_until or self.evaluation.create_time
+
+
+def folded(waiting: Iterable[Waiting]) -> list[Waiting]:
+    """Those that wait in the same words in one line, at the place of the first of them.
+
+    Fewer than three keep a line each.
+    """
+    alike: dict[tuple[str, str, str], list[Waiting]] = {}
+    for item in waiting:
+        alike.setdefault((item.state, item.strong, item.reason), []).append(item)
+    lines = []
+    for first, *others in alike.values():
+        if len(others) + 1 < _LEAST_FOLDED:
+            lines += [first, *others]
+        else:
+            lines.append(msgspec.structs.replace(first, others=tuple(others)))
+    return sorted(lines, key=lambda item: (item.evaluation.create_time, item.evaluation.id))
 
 
 def waiting_of(item: Evaluation, known: str, other: str) -> Waiting:

@@ -4,7 +4,7 @@ In: what one run found (GroupExplanation), what is found now (verdicts), names o
 in sections; on each side their counts add up to all nodes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -31,6 +31,8 @@ MOST_NAMED = 60
 #: More nodes than this are grouped unless each is asked for; then so many rows are shown.
 GROUPED_ABOVE = 200
 MOST_ROWS = 500
+#: Fewer rows that say the same stay apart.
+_LEAST_FOLDED = 3
 #: A column, and the checks it stands for.
 _COLUMNS = (
     (gettext_noop("DC, pool"), ("pool", "datacenter")),
@@ -200,6 +202,28 @@ def node_matrix(
             rest.count = held.count - len(held.listed)
             rows.append(_row(key, rest, [], names))
     return _matrix(rows, found.asks, is_grouped=False, has_now=now is not None)
+
+
+def folded_matrix(matrix: Matrix) -> Matrix:
+    """The same with rows that say the same as one, where that saves more than one row."""
+    sections = tuple(
+        section._replace(rows=tuple(_folded(section.rows))) for section in matrix.sections
+    )
+    return msgspec.structs.replace(matrix, sections=sections)
+
+
+def _folded(rows: Iterable[MatrixRow]) -> Iterator[MatrixRow]:
+    alike: dict[tuple[object, ...], list[MatrixRow]] = {}
+    for row in rows:
+        key = row.is_best, row.cells, row.obstacle, row.now, row.delta
+        alike.setdefault(key, []).append(row)
+    for same in alike.values():
+        if len(same) < _LEAST_FOLDED:
+            yield from same
+            continue
+        nodes = tuple(node for row in same for node in row.nodes)[:MOST_NAMED]
+        count = sum(row.count for row in same)
+        yield msgspec.structs.replace(same[0], count=count, nodes=nodes)
 
 
 def nearest_node(found: GroupExplanation) -> str:

@@ -25,6 +25,7 @@ from dashboard.graphs.node_matrix import (
     MOST_NAMED,
     MOST_ROWS,
     Matrix,
+    folded_matrix,
     grouped_matrix,
     node_matrix,
 )
@@ -269,6 +270,8 @@ def _table(
         names = _names(reader, found, MOST_ROWS if is_each else max(most, MOST_NAMED))
     made = node_matrix if is_each else grouped_matrix
     matrix = made(found, verdicts, names)
+    if not asked.rows:
+        matrix = folded_matrix(matrix)
     if view == "now":
         matrix = _without_now(matrix)
     scores = explanation_view(found, names) if found.best else None
@@ -309,9 +312,9 @@ def _choices(
             {
                 "word": word,
                 "url": asked.url(eval_id, rows=rows),
-                "is_current": asked.rows == rows,
+                "is_current": (asked.rows == "each") == (rows == "each"),
             }
-            for word, rows in (("Grouped", "grouped"), (gettext("Every node"), "each"))
+            for word, rows in ((gettext("Grouped"), ""), (gettext("Every node"), "each"))
         ],
         "group_choices": [
             {

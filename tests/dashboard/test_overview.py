@@ -165,3 +165,23 @@ def test_the_waiting_room_says_until_when_where_that_is_known(live, wait, told):
     (waiting,) = overview.waiting()
     assert waiting.strong.startswith(told)
     assert waiting.at == (until or EVAL.create_time)
+
+
+def test_those_that_wait_alike_stand_in_one_line(live):
+    """From three on, at the place of the first; all of them are named in it."""
+    overview, write = live
+    rows = [make_evaluation(number, job_id=f"job-{number}", priority=50) for number in range(1, 6)]
+    alike, other = rows[:4], rows[4].changed(priority=70)
+
+    def work(change):
+        for row in (*alike, other):
+            put_found(change, row)
+
+    write(work)
+    lines = {len(line.together): line for line in overview.waiting()}
+    assert {*lines} == {1, 4}
+    assert {each.evaluation.id for each in lines[4].together} == {row.id for row in alike}
+    assert lines[1].evaluation.id == other.id
+    write(lambda change: put_found(change, alike[0].changed(status=EvalStatus.COMPLETE)))
+    write(lambda change: put_found(change, alike[1].changed(status=EvalStatus.COMPLETE)))
+    assert [len(line.together) for line in overview.waiting()] == [1, 1, 1]

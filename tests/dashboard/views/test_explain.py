@@ -328,6 +328,22 @@ def test_many_nodes_stand_together_and_each_is_shown_on_demand(store, browser):
     assert row_of(each, "n0")[-1] == "memory: short by 1 048 MiB"
 
 
+def test_nodes_that_fail_alike_stand_in_one_row_that_names_them(store, browser):
+    nodes = [plain_node(number, 4000, 1000, name=f"n{number}") for number in range(40)]
+    ids = tuple(node.id for node in nodes)
+    reason = "${attr.kernel} = 6"
+    refused = RefusedNodes(check="constraints", reason=reason, count=40, node_ids=ids)
+    found = replace(WAITS, candidates=40, not_asked=(), exhausted=(), refused=(refused,))
+    write(store, *nodes, JOB, EVALUATION, explained=[stored(EVALUATION, found)])
+    folded = part(open_page(browser), "explain-then")
+    assert folded.count("<tr>") == 2
+    assert f"40 nodes {nodes[0].name} " in said(folded)
+    assert said(folded).count(reason) == 1
+    assert all(f'href="/nodes/{node.id}/"' in folded for node in nodes)
+    each = part(open_page(browser, "?rows=each"), "explain-then")
+    assert each.count("<tr>") == 41
+
+
 def test_what_is_no_longer_kept_is_said_and_now_is_still_asked(store, browser):
     write(store, *NODES, JOB, EVALUATION)
     text = open_page(browser)
