@@ -156,8 +156,9 @@ def database_from(url: str, sqlite_file: Path) -> dict[str, object]:
                 "init_command": (
                     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32000;"
                     # The leader checkpoints, so that no writer's commit does; this is for when
-                    # there has been none for long.
+                    # there has been none for long. A log that grew longer is cut again, bytes.
                     " PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=32768;"
+                    " PRAGMA journal_size_limit=268435456;"
                 ),
             },
         }

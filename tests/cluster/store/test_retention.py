@@ -2,6 +2,7 @@
 
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -234,7 +235,8 @@ def test_sessions_go_when_their_time_is_over(record):
 
 
 def test_a_long_log_is_begun_anew_although_readers_never_pause(sqlite_store, monkeypatch):
-    monkeypatch.setattr(retention, "_LONG_LOG_PAGES", 8)
+    monkeypatch.setattr(retention, "_LONG_LOG_PAGES", 60)
+    log_file = Path(f"{connections[sqlite_store.alias].settings_dict['NAME']}-wal")
     stopping = threading.Event()
 
     def read_on():
@@ -248,7 +250,7 @@ def test_a_long_log_is_begun_anew_although_readers_never_pause(sqlite_store, mon
     for reader in readers:
         reader.start()
     try:
-        left = []
+        left, sizes = [], []
         for number in range(1, 60):
             sqlite_store.write(
                 WriteKind.NODE_REGISTRATION,
@@ -256,11 +258,14 @@ def test_a_long_log_is_begun_anew_although_readers_never_pause(sqlite_store, mon
                 now=number,
             )
             left.append(checkpoint(sqlite_store))
+            sizes.append(log_file.stat().st_size)
     finally:
         stopping.set()
         for reader in readers:
             reader.join()
-    assert 0 in left[10:]
+    assert min(left[20:]) < 60 < max(left) < 180, left
+    # It is written over, and never shorter than it was.
+    assert sizes == sorted(sizes)
 
 
 def test_postgresql_keeps_its_log_by_itself(postgres_store):
