@@ -1,7 +1,8 @@
-"""The same requests to another server that speaks `/v1`, and the figures side by side.
+"""One scenario by turns on two servers or two databases, and the figures side by side.
 
-In: a scenario that asks nothing but `/v1`, and an address. Out: runs of ours and of the other by
-turns, so that what else happens on the machine befalls both.
+In: a scenario that asks nothing but `/v1`, and the address of another server that speaks it; or a
+PostgreSQL, beside SQLite. Out: runs of both by turns, so that what else happens on the machine
+befalls both.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,9 +19,22 @@ def run_beside(
 ) -> tuple[list[Figures], list[Figures]]:
     """Ours, then the other, so many times. Nodes must be there already at `address`."""
     mine = replace(options, by_requests=True)
-    other = replace(options, by_requests=True, address=address, has_nodes=True)
-    pairs = [(scenario(mine), scenario(other)) for _ in range(runs)]
-    return [first for first, _ in pairs], [second for _, second in pairs]
+    return _by_turns(scenario, mine, replace(mine, address=address, has_nodes=True), runs)
+
+
+def run_on_both(
+    scenario: Scenario, options: Options, runs: int
+) -> tuple[list[Figures], list[Figures]]:
+    """On PostgreSQL as the options name it, then on SQLite, so many times."""
+    file = replace(options, database="", environment={**options.environment, "DATABASE_URL": ""})
+    return _by_turns(scenario, options, file, runs)
+
+
+def _by_turns(
+    scenario: Scenario, first: Options, second: Options, runs: int
+) -> tuple[list[Figures], list[Figures]]:
+    pairs = [(scenario(first), scenario(second)) for _ in range(runs)]
+    return [one for one, _ in pairs], [other for _, other in pairs]
 
 
 def ratios(mine: Sequence[Figures], other: Sequence[Figures]) -> Figures:
@@ -32,10 +46,15 @@ def ratios(mine: Sequence[Figures], other: Sequence[Figures]) -> Figures:
     return found
 
 
-def side_by_side(mine: Sequence[Figures], other: Sequence[Figures], address: str) -> str:
+def side_by_side(
+    mine: Sequence[Figures],
+    other: Sequence[Figures],
+    address: str,
+    names: tuple[str, str] = ("ours", "other"),
+) -> str:
     """A table for people: medians of both, and how many times ours is the other's."""
     shares = ratios(mine, other)
-    rows = [("figure", "ours", address, "ours / other")]
+    rows = [("figure", names[0], address, " / ".join(names))]
     for name, share in shares.items():
         first, second = (median(run[name] for run in runs) for runs in (mine, other))
         rows.append((name.replace("_", " "), f"{first:,.4g}", f"{second:,.4g}", f"{share:.3g}"))

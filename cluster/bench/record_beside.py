@@ -10,6 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
+import psycopg
+
 Rows = list[tuple[Any, ...]]
 
 
@@ -18,6 +20,9 @@ class RecordBeside(Protocol):
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> Rows:
         """All that a question finds."""
+
+    def close(self) -> None:
+        """Ask no more."""
 
     def size_mb(self) -> float:
         """What it takes of the disk, its log included."""
@@ -34,6 +39,9 @@ class SqliteBeside:
         with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as record:
             return record.execute(statement.replace("%s", "?"), [*parameters]).fetchall()
 
+    def close(self) -> None:
+        """See `RecordBeside.close`."""
+
     def size_mb(self) -> float:
         """See `RecordBeside.size_mb`."""
         parts = self._file.parent.glob(f"{self._file.name}*")
@@ -41,17 +49,23 @@ class SqliteBeside:
 
 
 class PostgresBeside:
-    """A record at a PostgreSQL server; a connection for each question."""
+    """A record at a PostgreSQL server; one connection for all questions."""
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._open: psycopg.Connection[Any] | None = None
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> Rows:
         """See `RecordBeside.rows`."""
-        import psycopg  # noqa: PLC0415 - an extra, as the database is
+        # A connection is a process of the server: one for each look would cost it more than ours.
+        if self._open is None or self._open.closed:
+            self._open = psycopg.connect(self._url, autocommit=True)
+        return self._open.execute(statement.encode(), [*parameters]).fetchall()
 
-        with psycopg.connect(self._url) as record:
-            return record.execute(statement.encode(), [*parameters]).fetchall()
+    def close(self) -> None:
+        """See `RecordBeside.close`."""
+        if self._open is not None:
+            self._open.close()
 
     def size_mb(self) -> float:
         """See `RecordBeside.size_mb`."""

@@ -5,10 +5,11 @@ In: options of the command. Out: a fresh cluster with a fleet around a block, an
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cluster.bench.own_database import own_database
 from cluster.bench.passive_fleet import PassiveFleet
 from cluster.bench.stack import Stack
 from cluster.bench.target import Target
@@ -48,6 +49,8 @@ class Options:
     has_nodes: bool = False
     #: Where the record is kept and gone on with; None: a directory for the occasion.
     data_dir: Path | None = None
+    #: Of the PostgreSQL server that shall hold the record, in a database of its own; "": SQLite.
+    database: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def scaled(self, full: int) -> int:
@@ -65,11 +68,18 @@ def target(options: Options) -> Iterator[Target]:
         token, join = os.environ.get("BIVOUAC_TOKEN", ""), os.environ.get("BIVOUAC_JOIN_TOKEN", "")
         yield Target(options.address, token, join)
         return
-    with Stack(
-        workers=options.workers, environment=options.environment, data_dir=options.data_dir
-    ) as stack:
+    with ExitStack() as entered:
+        environment = dict(options.environment)
+        if options.database:
+            environment["DATABASE_URL"] = entered.enter_context(own_database(options.database))
+        stack = entered.enter_context(
+            Stack(workers=options.workers, environment=environment, data_dir=options.data_dir)
+        )
         join = (stack.data_dir / "join-token").read_text().strip()
-        yield Target(stack.address, stack.token, join, stack, by_requests=options.by_requests)
+        aim = Target(stack.address, stack.token, join, stack, by_requests=options.by_requests)
+        if aim.record is not None:
+            entered.callback(aim.record.close)
+        yield aim
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cluster.bench import (
@@ -30,14 +31,16 @@ from cluster.bench import (
     sockets,
     storm,
 )
-from cluster.bench.beside import ratios, run_beside, side_by_side
+from cluster.bench.beside import ratios, run_beside, run_on_both, side_by_side
 from cluster.bench.browser import BrowserMissing
 from cluster.bench.connection import RequestFailed
+from cluster.bench.own_database import DatabaseRefused
 from cluster.bench.report import json_line, summary, table
 from cluster.bench.scenario import Options, WrongCount
 from cluster.bench.soak import Grew
 from cluster.bench.stack import StackFailed
 from cluster.bench.target import NotSettled
+from cluster.environment import database_from
 
 SCENARIOS = {
     "latency": latency.run,
@@ -65,8 +68,15 @@ TABLES = {"pages": page_budgets.grid}
 BUDGETS = {"pages": page_budgets.over}
 #: Those that ask a server nothing but `/v1`.
 BESIDE = ("latency", "jobs")
+#: Those whose record may be at a PostgreSQL server.
+RECORDED = ("latency", "jobs", "storm", "shed", "c100k", "million", "drain")
 #: Those that know a fleet of another size.
 SIZED = ("latency", "jobs", "shed", "million", "drain", "idle")
+
+#: What ends a run, in words for whoever started it.
+_TOLD = (
+    BrowserMissing, DatabaseRefused, Grew, NotSettled, RequestFailed, StackFailed, WrongCount
+)  # fmt: skip
 
 _ABOUT = """\
 Measure Bivouac. Each scenario starts a cluster of its own, checks what it counts (all complete,
@@ -131,6 +141,14 @@ class Command(BaseCommand):
             help=f"{', '.join(BESIDE)}: the same requests to another server of /v1 as well, by"
             " turns, and both side by side; it must have the nodes; its token in BESIDE_TOKEN",
         )
+        add(
+            "--database",
+            default="",
+            metavar="URL",
+            help=f"{', '.join(RECORDED)}: on PostgreSQL and on SQLite by turns, and both side by"
+            " side; postgresql://user:password@host/name, a database of a role that may make"
+            " others: each run has one of its own",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run and print."""
@@ -142,8 +160,11 @@ class Command(BaseCommand):
             if beside:
                 self._beside(name, chosen, beside, runs)
                 return
+            if chosen.database:
+                self._on_both(name, chosen, runs)
+                return
             figures = [SCENARIOS[name](chosen) for _ in range(runs)]
-        except (BrowserMissing, Grew, RequestFailed, StackFailed, NotSettled, WrongCount) as error:
+        except _TOLD as error:
             raise CommandError(str(error)) from None
         except OSError as error:
             if not (chosen.address or beside):
@@ -165,6 +186,15 @@ class Command(BaseCommand):
         self.stdout.write(json_line(result))
         self.stdout.write(side_by_side(mine, other, address))
 
+    def _on_both(self, name: str, chosen: Options, runs: int) -> None:
+        there, file = run_on_both(SCENARIOS[name], chosen, runs)
+        result = summary(name, there) | {
+            "sqlite": {"median": summary(name, file)["median"]},
+            "ratio": ratios(there, file),
+        }
+        self.stdout.write(json_line(result))
+        self.stdout.write(side_by_side(there, file, "SQLite", ("PostgreSQL", "SQLite")))
+
 
 def _chosen(options: dict[str, Any]) -> Options:
     """Raises CommandError for what cannot be measured."""
@@ -181,7 +211,10 @@ def _chosen(options: dict[str, Any]) -> Options:
         raise CommandError(f"--beside is for {', '.join(BESIDE)}: they ask nothing but /v1")
     if options["data_dir"] and (name != "million" or options["runs"] > 1):
         raise CommandError("--data-dir is for one run of million")
+    if options["database"]:
+        _check_database(name, options)
     return Options(
+        database=options["database"],
         address=options["addr"],
         scale=options["scale"],
         nodes=options["nodes"],
@@ -193,3 +226,15 @@ def _chosen(options: dict[str, Any]) -> Options:
         only=options["only"],
         data_dir=options["data_dir"],
     )
+
+
+def _check_database(name: str, options: dict[str, Any]) -> None:
+    """Raises CommandError for a scenario or an address that no database can serve."""
+    if name not in RECORDED:
+        raise CommandError(f"--database is for {', '.join(RECORDED)}")
+    if options["addr"] or options["beside"] or options["data_dir"]:
+        raise CommandError("--database goes without --addr, --beside and --data-dir")
+    try:
+        database_from(options["database"], Path())
+    except ImproperlyConfigured as error:
+        raise CommandError(f"--database: {error}") from None

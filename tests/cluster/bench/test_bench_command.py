@@ -19,6 +19,10 @@ from cluster.management.commands.bench import SCENARIOS, Command
         (("million", "--beside", "http://x"), "--beside is for latency, jobs"),
         (("jobs", "--data-dir", "/nowhere"), "--data-dir is for one run of million"),
         (("million", "--data-dir", "/nowhere", "--runs", "2"), "--data-dir is for one run"),
+        (("engine", "--database", "postgresql://h/x"), "--database is for latency, jobs"),
+        (("jobs", "--database", "mysql://h/x"), "must look like postgresql://"),
+        (("jobs", "--database", "postgresql://h/x", "--addr", "http://x"), "goes without --addr"),
+        (("jobs", "--database", "postgresql://u@%2Fnowhere/x"), "--database: connection "),
     ],
 )
 def test_what_cannot_be_measured_is_refused(words, reason):
@@ -44,6 +48,20 @@ def test_two_servers_are_asked_by_turns_the_second_without_nodes_of_ours():
         [{"per_s": 10.0}, {"per_s": 30.0}],
         [{"per_s": 20.0}, {"per_s": 40.0}],
     )
+
+
+def test_both_databases_are_measured_by_turns():
+    asked = []
+
+    def scenario(options):
+        asked.append((options.database, options.environment.get("DATABASE_URL")))
+        return {"per_s": 10.0 * len(asked)}
+
+    there, file = beside.run_on_both(scenario, Options(database="postgresql://h/x"), 2)
+    # The variable is set to nothing for SQLite: whoever measures may have it set.
+    assert asked == [("postgresql://h/x", None), ("", "")] * 2
+    assert there == [{"per_s": 10.0}, {"per_s": 30.0}]
+    assert file == [{"per_s": 20.0}, {"per_s": 40.0}]
 
 
 def test_figures_that_both_have_stand_side_by_side():
