@@ -5,8 +5,8 @@ counts per state, moves per arrow, the waiting room, what needs a person. Costs 
 not what there is.
 """
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection
 from typing import NamedTuple
 
 from django.utils.translation import gettext
@@ -15,11 +15,12 @@ from cluster.notifications.failing import RESTARTS, failing
 from cluster.store.ports import AllocFace, JobFace, Listing, NodeFace, RecordReader
 from dashboard.faces import alloc_face, face_of, is_ready, job_face, restarts
 from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
-from dashboard.graphs.machine import EVENT, NEW_BY_TRIGGER, PLACES, TARGET_OF
+from dashboard.graphs.machine import EVENT, PLACES
+from dashboard.moves import WINDOWS, Move, Moves, move_of, moves_of
 from dashboard.needs import Circumstances, Need, needs_of, short_services, stuck_at
 from dashboard.rollouts import progress_of
 from dashboard.waiting_words import Waiting, folded, waiting_of
-from dashboard.wording import count_of, number
+from dashboard.wording import count_of
 from scheduler.state.events import StateEvent, Topic
 from scheduler.state.nouns import DEPLOYMENTS, JOB_SUMMARIES
 from scheduler.structs.allocation import Allocation
@@ -27,15 +28,13 @@ from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSummary
-from scheduler.structs.node import Node
+from scheduler.structs.node import LOST, Node, NodeStatus
 
-SECOND = 1_000_000_000
-#: Moves are counted over this stretch.
-WINDOW = 60 * SECOND
+#: Moves are counted over this stretch, unless another one is asked for.
+WINDOW = WINDOWS[""]
 FINISHED = ("scheduling-complete", "scheduling-failed", "pending-complete")
-ANSWERED = "applying-scheduling"
-#: Lives read to know what moved before the page was opened.
-RECENT_LIVES = 300
+#: Lives read to know what moved before the page was opened; of more, the newest.
+MOST_LIVES = 3_000
 #: Lines of the waiting room, and evaluations that are looked at for them.
 MAX_WAITING, MAX_FOLDED = 8, 200
 #: Evaluations whose steps are told apart; more of them end within seconds only in a storm.
@@ -44,19 +43,31 @@ MAX_REMEMBERED = 20_000
 _AT_WORK = frozenset({"scheduling", "applying", *TERMINAL})
 
 
-class Move(NamedTuple):
-    """One evaluation went along one arrow."""
+class Figures(NamedTuple):
+    """What is counted now: evaluations that ended in the last minute, allocations, nodes."""
 
-    at: int
-    arrow: str
+    ended: int
+    running: int
+    wanted: int
+    ready: int
+    nodes: int
+    lost: int
+    #: Of those that are up, the ones that drain or are ineligible.
+    closed: int
 
 
 class Overview:
     """Mutable: `load` once, then `take` every event, `take_step` every step."""
 
-    def __init__(self, namespaces: frozenset[str] | None, *, sees_nodes: bool = True) -> None:
-        """Rows of other namespaces do not count, nor nodes for whom they are not shown to."""
+    def __init__(
+        self, namespaces: frozenset[str] | None, *, sees_nodes: bool = True, window: str = ""
+    ) -> None:
+        """Rows of other namespaces do not count, nor nodes for whom they are not shown to.
+
+        `window`: how far back moves are counted, a key of `WINDOWS`.
+        """
         self._namespaces = namespaces
+        self.window = window
         self.sees_nodes = sees_nodes
         self._counts: Counter[str] = Counter()
         self._open: dict[str, Evaluation] = {}
@@ -70,7 +81,12 @@ class Overview:
         self._rollouts: dict[str, Deployment] = {}
         #: What has not ended on each node that drains; None while it was not read yet.
         self._on_draining: dict[str, dict[str, AllocFace] | None] = {}
-        self._moves: deque[Move] = deque()
+        self._last_minute = Moves(WINDOW)
+        self._moves = Moves(WINDOWS[window]) if window else self._last_minute
+        #: Moves before this instant are not known, for there were too many; 0 where all are.
+        self.whole_from = 0
+        #: Evaluations that ended in the window and are collected, their moves with them.
+        self.collected = 0
         #: The newest step known of each evaluation: a recorded step moves nothing twice.
         self._numbers: dict[str, int] = {}
 
@@ -106,9 +122,16 @@ class Overview:
             face.id for face in self._nodes.values() if face.is_draining
         )
         self.read_missing(reader)
-        steps = reader.recent_steps(RECENT_LIVES)
-        self._moves = deque(sorted(_moves_of(steps)))
+        steps, self.whole_from, self.collected = reader.moved_lives(
+            WINDOWS[self.window], self._namespaces, MOST_LIVES
+        )
+        for move in moves_of(steps):
+            self._add(move)
         self._numbers = {step.eval_id: step.number for step in [*steps, *newest.values()]}
+
+    def _add(self, move: Move) -> None:
+        for moves in {self._moves, self._last_minute}:
+            moves.add(*move)
 
     @property
     def misses_something(self) -> bool:
@@ -212,8 +235,8 @@ class Overview:
             return False
         if step.eval_id not in self._open and before == EVENT and step.step is not Step.CREATED:
             return False
-        arrow, self._states[step.eval_id] = _move(step, before, state)
-        self._moves.append(Move(step.at, arrow))
+        arrow, self._states[step.eval_id] = move_of(step, before, state)
+        self._add(Move(step.at, arrow))
         return True
 
     def _remember(self, step: LifecycleStep) -> None:
@@ -237,31 +260,29 @@ class Overview:
 
     def flows(self, now: int) -> dict[str, int]:
         """Moves per arrow in the window."""
-        while self._moves and self._moves[0].at < now - WINDOW:
-            self._moves.popleft()
-        return Counter(move.arrow for move in self._moves)
+        return self._moves.within(now)
 
-    @property
-    def moves(self) -> Sequence[Move]:
-        """Those of the last window, and of a while before."""
-        return self._moves
-
-    def figures(self, now: int) -> dict[str, str]:
-        """The figures of the page, as text by their fact names."""
-        flows = self.flows(now)
+    def figures(self, now: int) -> Figures:
+        """What the figures of the page count."""
+        flows = self._last_minute.within(now)
         groups = [group for item in self._summaries.values() for group in item.summary.values()]
         running = sum(group.running for group in groups)
-        wanted = running + sum(group.queued + group.starting + group.unknown for group in groups)
-        return {
-            "finished": number(sum(flows.get(arrow, 0) for arrow in FINISHED)),
-            "plans": number(flows.get(ANSWERED, 0)),
-            "waiting": number(len(self._open)),
-            "running": number(running),
-            "wanted": number(wanted),
-            "ready": number(self._ready),
-            "nodes": number(len(self._nodes)),
-            "jobs": number(len(self._summaries)),
-        }
+        faces = self._nodes.values()
+        return Figures(
+            ended=sum(flows.get(arrow, 0) for arrow in FINISHED),
+            running=running,
+            wanted=running
+            + sum(group.queued + group.starting + group.unknown for group in groups),
+            ready=self._ready,
+            nodes=len(self._nodes),
+            lost=sum(face.status in LOST for face in faces),
+            closed=sum(face.status == NodeStatus.READY for face in faces) - self._ready,
+        )
+
+    @property
+    def nodes(self) -> Collection[NodeFace]:
+        """All that are shown."""
+        return self._nodes.values()
 
     def sentence(self, now: int) -> tuple[str, str]:
         """What is to be said first: strong clause, rest. The worst need, where there is any."""
@@ -330,6 +351,16 @@ class Overview:
         """Of all who wait, shown or not."""
         return sum(self._states.get(key) not in _AT_WORK for key in self._open)
 
+    @property
+    def waiting_allocations(self) -> int:
+        """How many allocations the blocked evaluations wait with."""
+        return sum(
+            metric.coalesced_failures + 1
+            for item in self._open.values()
+            if item.should_block
+            for metric in item.failed_task_groups.values()
+        )
+
     def needs(self, now: int) -> list[Need]:
         """What may need a person, worst first."""
         restarting = Counter(self._restarting.values())
@@ -365,26 +396,3 @@ class Overview:
         """Whether time alone has made a rollout stuck between these instants."""
         turns = (stuck_at(progress_of(item)) for item in self._rollouts.values())
         return any(since < instant <= now for instant in turns if instant)
-
-
-def _moves_of(steps: Iterable[LifecycleStep]) -> Iterator[Move]:
-    """The arrows that recorded lives went along."""
-    eval_id, before = "", EVENT
-    for step in steps:
-        if step.eval_id != eval_id:
-            eval_id, before = step.eval_id, EVENT
-        state = STATE_OF.get(step.step)
-        if state is not None and state != before and (before, state) != ("blocked", "pending"):
-            arrow, before = _move(step, before, state)
-            yield Move(step.at, arrow)
-
-
-def _move(step: LifecycleStep, before: str, state: str) -> tuple[str, str]:
-    """The arrow that a step went along, and the state it leads to.
-
-    One that another evaluation made comes from there, not from an event: its first step says why.
-    """
-    made_by = NEW_BY_TRIGGER.get(step.reason) if step.step is Step.CREATED else None
-    if made_by is None:
-        return f"{before}-{state}", state
-    return made_by, TARGET_OF[made_by]

@@ -57,6 +57,7 @@ class Names(Enum):
     """What the key of a topic names."""
 
     NAMESPACE = "a namespace, or `*` for all that one may see"
+    WINDOW = "a namespace or `*`; after `/` how far back moves are counted"
     LIST = "a view of a list: order, facets and expression, as its address has them"
     NODES = "nothing, one node, or a view of all"
     NODE = "a node, or something else of the cluster"
@@ -149,7 +150,7 @@ _STORY_PARTS = {
 }
 
 FOLLOWED: Mapping[str, Followed] = {
-    "overview": Followed(Names.NAMESPACE, OverviewFeed, lists=(_evaluation_rows("newest"),)),
+    "overview": Followed(Names.WINDOW, OverviewFeed),
     "navigation": Followed(Names.NAMESPACE, NavigationFeed),
     "jobs": Followed(Names.LIST, ListFeed),
     "job": Followed(

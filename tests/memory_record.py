@@ -4,6 +4,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from cluster.store.changed_lately import MovedLives
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.listing import position
 from cluster.store.ports import (
@@ -167,6 +168,25 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         newest = list(self.evaluations())[-evaluations:]
         lives = self.lives_of(sorted(item.id for item in newest))
         return [step for steps in lives.values() for step in steps]
+
+    def moved_lives(self, stretch, namespaces, at_most):
+        every = list(self.evaluations())
+        since = max((item.modify_time for item in every), default=0) - stretch
+        found = [item for item in every if _within(item, namespaces)]
+        moved = [item for item in found if item.modify_time >= since]
+        moved.sort(key=lambda item: (item.modify_time, item.create_index, item.id), reverse=True)
+        pending = [item for item in found if item.status is EvalStatus.PENDING]
+        kept = {item.id for item in [*moved[:at_most], *pending[::-1][:at_most]]}
+        stubs = [
+            item for item in self.list_all(nouns.EVALUATION_STUBS)
+            if _within(item, namespaces) and item.modify_time >= since
+        ]  # fmt: skip
+        lives = self.lives_of(sorted(kept))
+        return MovedLives(
+            [step for steps in lives.values() for step in steps],
+            moved[at_most].modify_time if len(moved) > at_most else 0,
+            len(stubs) if every else 0,
+        )
 
     def newest_steps_of_pending(self, namespaces):
         return self.newest_steps_of([item.id for item in self._open("pending", namespaces)])

@@ -43,10 +43,11 @@ _ALLOCS: msgspec.msgpack.Decoder[_Ended] = msgspec.msgpack.Decoder(_Ended)
 
 def past_of_nodes(reader: DjangoStateReader, index: int, at: int) -> PastNodes:
     """What changed since of nodes and of what is held of them, as it was before."""
-    return PastNodes(_memories_since(reader, index), _held_since(reader, index, at))
+    return PastNodes(memories_since(reader, index), _held_since(reader, index, at))
 
 
-def _memories_since(reader: DjangoStateReader, index: int) -> dict[str, NodeThen]:
+def memories_since(reader: DjangoStateReader, index: int) -> dict[str, NodeThen]:
+    """The histories of nodes that changed after an index."""
     found = {}
     for node_id, made, body in reader.rows(
         "SELECT id, create_index, body FROM node WHERE modify_index > %s", (index,)

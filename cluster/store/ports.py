@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from cluster.store.changed_lately import LatelyReader
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.past_nodes import PastNodes
 from scheduler.ports import StateReader
@@ -208,12 +209,11 @@ class ToldEvaluation(NamedTuple):
     is_collected: bool
 
 
-class RecordReader(StateReader, Protocol):
+class RecordReader(StateReader, LatelyReader, Protocol):
     """The record at one index, for people: none of this costs more than what it gives.
 
-    Listed are jobs, evaluations, stubs of evaluations, allocations, deployments and nodes. Their
-    natural order is that of creation (`create_index`, `id`); of jobs that of namespace and id, of
-    nodes that of id.
+    The natural order of lists is that of creation (`create_index`, `id`); of jobs that of
+    namespace and id, of nodes that of id.
     """
 
     def page(self, noun: Noun[Key, Value], listing: Listing) -> list[Value]:

@@ -15,6 +15,7 @@ from cluster.store import (
     event_log,
     frame_codec,
     holders,
+    lately,
     past_places,
     places,
     statements,
@@ -23,6 +24,7 @@ from cluster.store import (
     tallies,
 )
 from cluster.store import listing as lists
+from cluster.store.changed_lately import Lately, MovedLives
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.past_nodes import PastNodes
 from cluster.store.ports import (
@@ -146,6 +148,13 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
 
     def recent_steps(self, evaluations: int) -> list[LifecycleStep]:
         return tallies.recent_steps(self, evaluations)
+
+    def moved_lives(self, stretch: int, namespaces: Namespaces, at_most: int) -> MovedLives:
+        return lately.moved_lives(self, stretch, namespaces, at_most)
+
+    def lately(self, since: int, namespaces: Namespaces, at_most: int) -> Lately:
+        """See LatelyReader; of an allocation only its tasks' times are decoded."""
+        return lately.lately(self, since, namespaces, at_most)
 
     def newest_steps_of_pending(self, namespaces: Namespaces) -> dict[str, LifecycleStep]:
         return tallies.newest_steps_of_pending(self, namespaces)

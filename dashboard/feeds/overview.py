@@ -6,18 +6,25 @@ from cluster.store.ports import RecordReader
 from dashboard.feeds.feed import NO_PARTS, Feed, Parts, rendered
 from dashboard.feeds.pieces import Drawing, Facts, Html, Moved, Piece, Redrawing
 from dashboard.graphs.drawing import DrawnGraph
+from dashboard.moves import WINDOWS
 from dashboard.overview import WINDOW, Overview
-from dashboard.queries.overview import happened_to, overview_parts
-from dashboard.queries.usual import usual_figures
+from dashboard.queries.overview import happened_to, overview_parts, usual_of
+from dashboard.queries.stories import running_strip
+from dashboard.queries.usual import BesideFigures
 from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from scheduler.state.events import EventFrame, StateEvent, Topic
 from scheduler.structs.evaluation import LifecycleStep
 
-#: Moves leave the window by themselves: the map is drawn again this often, ns.
-_AGEING = WINDOW // 12
-#: The last hour is compared with what is usual this often, while evaluations end, ns.
+#: Moves leave the window by themselves: the map is drawn again so often in one.
+_PARTS = 12
+#: What stands beside figures is read this often while things change, else by the minute, ns.
 _BETWEEN_COMPARISONS = 10_000_000_000
+_BETWEEN_QUIET_ONES = WINDOW
+#: Running stories are read this often while they change, ns.
+_BETWEEN_STORIES = 1_000_000_000
+_TOLD_BESIDE = frozenset({Topic.EVALUATION, Topic.NODE, Topic.JOB_SUMMARY})
+_OF_STORIES = frozenset({Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT, Topic.NODE})
 
 
 class OverviewFeed(Feed):
@@ -26,14 +33,20 @@ class OverviewFeed(Feed):
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
         sees_nodes = NODE_READ in subscription.may
-        self._overview = Overview(subscription.namespaces, sees_nodes=sees_nodes)
+        _, _, window = subscription.key.partition("/")
+        self._overview = Overview(subscription.namespaces, sees_nodes=sees_nodes, window=window)
+        self._ageing = WINDOWS[window] // _PARTS
         self._happened = happened_to(subscription.namespaces, sees_nodes=sees_nodes)
         self._counted_index = 0
         self._has_changed = False
         self._drawn_at = 0
-        #: When the last hour was compared last, and whether it is to be compared anew.
+        #: When that was read last which stands beside the figures; whether it is to be read anew.
         self._compared_at = 0
-        self._has_ended = self._compares = False
+        self._differs = self._compares = False
+        self._beside: BesideFigures | None = None
+        #: The same of the stories that run.
+        self._strip_at = 0
+        self._strip_differs = self._reads_strip = False
         self._flows: dict[str, int] = {}
         #: The map as all viewers have it; None before anybody came.
         self._drawn: DrawnGraph | None = None
@@ -56,7 +69,8 @@ class OverviewFeed(Feed):
         # What was committed while the feed was loaded comes as a frame too.
         if index > self._counted_index:
             self._has_changed |= self._overview.take(event, index)
-            self._has_ended |= event.topic is Topic.EVALUATION
+            self._differs |= event.topic in _TOLD_BESIDE
+            self._strip_differs |= event.topic in _OF_STORIES
 
     def observe_step(self, step: LifecycleStep) -> bool:
         """A hint moves its evaluation on the map; the record will not move it again."""
@@ -65,30 +79,40 @@ class OverviewFeed(Feed):
         return moved
 
     def is_due(self, now: int) -> bool:
-        """Whether moves have grown old since the last drawing, or a rollout has become stuck."""
-        if self._has_ended and now >= self._compared_at + _BETWEEN_COMPARISONS:
-            self._has_ended, self._compares, self._compared_at = False, True, now
+        """Whether something is to be read again, or has grown old."""
+        self._compares |= self._wants_comparison(now)
+        if self._strip_differs and now >= self._strip_at + _BETWEEN_STORIES:
+            self._strip_differs, self._reads_strip, self._strip_at = False, True, now
+        return self._compares or self._reads_strip or self._is_old(now)
+
+    def _is_old(self, now: int) -> bool:
+        """Whether time alone has changed the map, or what may need a person."""
         if self._drawn_at and self._overview.becomes_stuck(self._drawn_at, now):
             return True
-        return bool(self._flows) and now >= self._drawn_at + _AGEING
+        return bool(self._flows) and now >= self._drawn_at + self._ageing
+
+    def _wants_comparison(self, now: int) -> bool:
+        pause = _BETWEEN_COMPARISONS if self._differs else _BETWEEN_QUIET_ONES
+        if not (self._differs or self._compared_at) or now < self._compared_at + pause:
+            return False
+        self._differs, self._compared_at = False, now
+        return True
 
     @property
     def needs_reader(self) -> bool:
         """What was on a node when its drain began is read."""
-        return self._compares or self._overview.misses_something or super().needs_reader
+        misses = self._overview.misses_something
+        return self._compares or self._reads_strip or misses or super().needs_reader
 
     def flush(self, reader: RecordReader | None, now: int) -> tuple[Piece, ...]:
         """Everything but the rows, when anything changed or grew old."""
         pieces = super().flush(reader, now)
-        if reader is not None and self._compares:
-            self._compares = False
-            figures = usual_figures(reader, self.subscription.namespaces, now)
-            html = rendered("dashboard/partials/_usual.html", {"usual": figures})
-            pieces = (*pieces, Html(target="usual", html=html))
+        if reader is not None:
+            pieces += self._read_anew(reader, now)
         if reader is not None and self._overview.misses_something:
             self._overview.read_missing(reader)
             self._has_changed = True
-        if not (self._has_changed or self.is_due(now)):
+        if not (self._has_changed or self._is_old(now)):
             return pieces
         self._has_changed = False
         self._drawn_at = now
@@ -99,19 +123,45 @@ class OverviewFeed(Feed):
         parts = self._parts(now)
         changes = self._map(parts).redraw(parts["map"])
         moves = Redrawing(patch=changes), Moved(key="map", edges=moved)
-        return (*pieces, *moves, *_panels(parts))
+        return (*pieces, *moves, _said(parts), *self._news(_panels(parts)))
+
+    def _read_anew(self, reader: RecordReader, now: int) -> tuple[Piece, ...]:
+        """What is not counted on: what stands beside the figures, and which stories run."""
+        if self._compares:
+            self._compares, self._has_changed = False, True
+            self._beside = usual_of(reader, self._overview, self.subscription.namespaces, now)
+        if not self._reads_strip:
+            return ()
+        self._reads_strip = False
+        return tuple(self._news([self._strip(reader, now)]))
+
+    def _strip(self, reader: RecordReader, now: int) -> Html:
+        told = running_strip(reader, self.subscription.namespaces, self.subscription.may)
+        html = rendered("dashboard/partials/_running_stories.html", {**told, "now": now})
+        return Html(target="running-stories", html=html)
+
+    def everything(self, reader: RecordReader, now: int) -> tuple[Piece, ...]:
+        """All of it as it is now, for somebody who missed changes."""
+        self._beside = usual_of(reader, self._overview, self.subscription.namespaces, now)
+        return (self._strip(reader, now), *super().everything(reader, now))
 
     def standing(self, now: int) -> tuple[Piece, ...]:
         """The map as all viewers have it, the figures, the waiting room, the needs."""
         parts = self._parts(now)
         drawing = Drawing(graph=self._map(parts).whole())
+        # What they are given may be newer than what the others were told.
+        self.forget_told()
         # Who comes now has younger moves on the page: the next flush brings all to them.
         self._flows, self._drawn_at = self._flows or self._overview.flows(now), 0
-        return (drawing, *_panels(parts))
+        return (drawing, _said(parts), *_panels(parts))
 
     def _parts(self, now: int) -> dict[str, Any]:
         happened = self._happened.rows()
-        return {**overview_parts(self._overview, now), "happened": happened, "now": now}
+        return {
+            **overview_parts(self._overview, self._beside, now),
+            "happened": happened,
+            "now": now,
+        }
 
     def _map(self, parts: dict[str, Any]) -> DrawnGraph:
         """As it was told last, as it is now when nobody was told."""
@@ -120,26 +170,29 @@ class OverviewFeed(Feed):
         return self._drawn
 
 
-def _panels(parts: dict[str, Any]) -> tuple[Piece, ...]:
-    lines = {f"{name}-line": line for name, line in parts["lines"].items()}
+def _said(parts: dict[str, Any]) -> Facts:
+    return Facts(values={}, say=f"{parts['strong']} {parts['rest']}")
+
+
+def _panels(parts: dict[str, Any]) -> list[Html]:
     panels = {
         "now-sentence": "dashboard/partials/_now_sentence.html",
         "waiting-room": "dashboard/partials/_waiting_room.html",
         "needs": "dashboard/partials/_needs.html",
         "happened": "dashboard/partials/_happened.html",
         "map-list": "dashboard/partials/_map_list.html",
+        "map-told": "dashboard/partials/_map_told.html",
     }
-    return (
-        Facts(values=parts["figures"], say=f"{parts['strong']} {parts['rest']}"),
+    return [
         *(
             Html(target=target, html=rendered(template, {**parts, "id": target}))
             for target, template in panels.items()
         ),
         *(
             Html(
-                target=target,
-                html=rendered("dashboard/partials/_spark.html", {"id": target, "points": line}),
+                target=f"figure-{figure.key}",
+                html=rendered("dashboard/partials/_figure.html", {"figure": figure}),
             )
-            for target, line in lines.items()
+            for figure in parts.get("figures", ())
         ),
-    )
+    ]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cluster.jobspec.names import LONGEST_NAME
 from cluster.operations.story_rights import levels_of
 from cluster.store.ports import RecordReader
+from dashboard.moves import WINDOWS
 from dashboard.panels import FOLLOWED, Names
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import key_fields, space_of
@@ -58,6 +59,11 @@ def _parsed(topic: str) -> tuple[str, str]:
         raise BadTopic(f"no such topic: {kind[:40]}")
     if names is Names.NAMESPACE:
         return kind, key or ALL
+    if names is Names.WINDOW:
+        space, _, window = (key or ALL).partition("/")
+        if window not in WINDOWS:
+            raise BadTopic(f"moves are not counted over {window[:10]}")
+        return kind, f"{space}/{window}" if window else space
     if names is Names.JOB and "/" not in key:
         raise BadTopic("a job is named namespace/id")
     if names is Names.LIST:
@@ -93,8 +99,8 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
         return _listed(kind, key, looker, reader)
     if names is Names.GOVERNANCE:
         return _governed(kind, key, looker)
-    if names is Names.NAMESPACE:
-        narrowed = _narrowed(key, looker.namespaces)
+    if names in (Names.NAMESPACE, Names.WINDOW):
+        narrowed = _narrowed(key.partition("/")[0], looker.namespaces)
         return Subscription(kind, key, narrowed, _counted(kind, looker.access))
     if names is Names.STORY:
         return _story(kind, key, looker, reader)
@@ -160,7 +166,9 @@ def _counted(kind: str, access: Access) -> frozenset[str]:
     if kind == "scheduler":
         return scheduler_actions(access)
     seen = node_actions(access) & {NODE_READ}
-    return seen if kind in {"navigation", "overview"} else frozenset()
+    if kind == "overview":
+        return seen | levels_of(access)
+    return seen if kind == "navigation" else frozenset()
 
 
 def _narrowed(key: str, namespaces: frozenset[str] | None) -> frozenset[str] | None:

@@ -143,9 +143,9 @@ _NODES = ListKind(
         "memory": ListOrder("Memory", ("memory_mb",), is_down=True),
     },
     columns=(
-        ListColumn("Node", "", "name"), ListColumn("State", "m"),
-        ListColumn("Datacenter", "m", "datacenter"),
-        ListColumn("Pool", "m"), ListColumn("Class", "m"),
+        ListColumn("Node", "l", "name"), ListColumn("State", "m"),
+        ListColumn("Datacenter", "s", "datacenter"),
+        ListColumn("Pool", "s"), ListColumn("Class", "s"),
         ListColumn("Allocations", "s", is_number=True),
         ListColumn("CPU", "meter", "cpu"), ListColumn("Memory", "meter", "memory"),
         ListColumn("Id", "id"),
@@ -203,9 +203,9 @@ _EVALUATIONS = ListKind(
         "priority": ListOrder("Priority", ("priority",), is_down=True),
     },
     columns=(
-        ListColumn("State", "m"), ListColumn("Evaluation", "id"), ListColumn("Job", "l", "job"),
+        ListColumn("State", "m"), ListColumn("Evaluation", "id"), ListColumn("Job", "m", "job"),
         ListColumn("Trigger", "l"), ListColumn("Outcome"),
-        ListColumn("Priority", "s", "priority", is_number=True),
+        ListColumn("Priority", "xs", "priority", is_number=True),
         ListColumn("Took", "s", is_number=True),
         ListColumn("Age", "s", "age", is_number=True),
     ),
@@ -338,7 +338,7 @@ _STORIES = ListKind(
     },
     columns=(
         ListColumn("Kind", "m", "kind"), ListColumn("Story", "", "job"),
-        ListColumn("State", "m", stories.OWN_ORDER), ListColumn("Who", "m", "who"),
+        ListColumn("State", "m", stories.OWN_ORDER), ListColumn("Who", "l", "who"),
         ListColumn("Evaluations", "s", is_number=True),
         ListColumn("Began", "m", "began", is_number=True),
         ListColumn("Took", "s", is_number=True),

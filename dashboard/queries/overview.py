@@ -5,44 +5,66 @@ In: a reader, or the Overview that a feed keeps. Out: the context of `overview.h
 
 from typing import Any
 
-from cluster.store.ports import Listing, RecordReader
+from django.utils.translation import gettext, gettext_noop
+
+from cluster.operations.story_rights import levels_of
+from cluster.store.ports import RecordReader
 from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
-from dashboard.overview import ANSWERED, FINISHED, WINDOW, Overview
-from dashboard.queries.evaluations import evaluation_rows
+from dashboard.moves import WINDOWS
+from dashboard.overview import MOST_LIVES, Overview
+from dashboard.queries.figures import figure_tiles
 from dashboard.queries.happenings import Happened
-from dashboard.queries.usual import points, usual_figures
+from dashboard.queries.stories import running_strip
+from dashboard.queries.usual import BesideFigures, usual
 from dashboard.subscription import topic_text
 from dashboard.viewer import Viewer
-from scheduler.state import nouns
+from dashboard.wording import clock_time, count_of
 
-#: Points of a line through the window.
-STRETCHES = 12
-_LINE_OF = {**dict.fromkeys(FINISHED, "finished"), ANSWERED: "plans"}
-#: The newest evaluations under the map; rows of what needs a person.
-NEWEST, MAX_NEEDS = 10, 10
+#: Rows of what needs a person.
+MAX_NEEDS = 10
+#: The stretches over which moves are counted: on the button, in a sentence.
+_WORDS = {
+    "": (gettext_noop("1 min"), gettext_noop("last minute")),
+    "5m": (gettext_noop("5 min"), gettext_noop("last 5 minutes")),
+    "1h": (gettext_noop("1 h"), gettext_noop("last hour")),
+}
 
 
 def overview_page(
-    reader: RecordReader, viewer: Viewer, *, demo: dict[str, Any] | None = None
+    reader: RecordReader,
+    viewer: Viewer,
+    *,
+    demo: dict[str, Any] | None = None,
+    window: str = "",
 ) -> dict[str, Any]:
-    """The context of the page; `demo` where one runs beside."""
-    overview = Overview(viewer.looks_at, sees_nodes=viewer.access.reads("node"))
+    """The context of the page; `demo` where one runs beside, `window` a key of `WINDOWS`."""
+    sees_nodes = viewer.access.reads("node")
+    window = window if window in WINDOWS else ""
+    overview = Overview(viewer.looks_at, sees_nodes=sees_nodes, window=window)
     overview.load(reader)
-    happened = happened_to(viewer.looks_at, sees_nodes=viewer.access.reads("node"))
+    happened = happened_to(viewer.looks_at, sees_nodes=sees_nodes)
     happened.load(reader)
-    newest = Listing(namespaces=viewer.looks_at, limit=NEWEST, reverse=True)
-    shown = reader.page(nouns.EVALUATIONS, newest)[:NEWEST]
-    parts = overview_parts(overview, viewer.now)
+    parts = overview_parts(
+        overview, usual_of(reader, overview, viewer.looks_at, viewer.now), viewer.now
+    )
+    space = viewer.chosen or "*"
     return {
         **parts,
+        **running_strip(reader, viewer.looks_at, levels_of(viewer.access)),
         "map_mermaid": graph_mermaid(parts["map"]),
-        "usual": usual_figures(reader, viewer.looks_at, viewer.now),
+        "windows": _windows(window),
         "happened": happened.rows(),
-        "newest": evaluation_rows(reader, shown, viewer.now),
-        "live_topics": topic_text("overview", viewer.chosen or "*"),
+        "live_topics": topic_text("overview", f"{space}/{window}" if window else space),
         "demo": demo,
     }
+
+
+def usual_of(
+    reader: RecordReader, overview: Overview, namespaces: frozenset[str] | None, now: int
+) -> BesideFigures:
+    """What stands beside the figures of an overview."""
+    return usual(reader, namespaces, now, overview.figures(now).running, overview.nodes)
 
 
 def happened_to(namespaces: frozenset[str] | None, *, sees_nodes: bool) -> Happened:
@@ -53,21 +75,27 @@ def happened_to(namespaces: frozenset[str] | None, *, sees_nodes: bool) -> Happe
     )
 
 
-def overview_parts(overview: Overview, now: int) -> dict[str, Any]:
-    """What page and frames show of the overview."""
+def overview_parts(overview: Overview, beside: BesideFigures | None, now: int) -> dict[str, Any]:
+    """What page and frames show of the overview; figures where what stands beside is known."""
     strong, rest = overview.sentence(now)
     needs = overview.needs(now)
-    counts = overview.counts()
+    counts, flows = overview.counts(), overview.flows(now)
+    tiles = (
+        {"figures": figure_tiles(overview.figures(now), beside, sees_nodes=overview.sees_nodes)}
+        if beside is not None
+        else {}
+    )
     return {
+        **tiles,
         "counts": counts,
-        "map": lifecycle_map(counts, overview.flows(now)),
-        "figures": overview.figures(now),
-        "lines": {name: points(line) for name, line in _lines(overview, now).items()},
+        "map": lifecycle_map(counts, flows, window=gettext(_WORDS[overview.window][1])),
+        "map_told": _moves_told(overview, sum(flows.values())),
         "strong": strong,
         "rest": rest,
         "waiting": (waiting := overview.waiting()),
         "waiting_shown": sum(len(item.together) for item in waiting),
         "waiting_count": overview.waiting_count,
+        "waiting_allocations": overview.waiting_allocations,
         "needs": needs[:MAX_NEEDS],
         "more_needs": max(len(needs) - MAX_NEEDS, 0),
         "needs_count": len(needs),
@@ -75,12 +103,37 @@ def overview_parts(overview: Overview, now: int) -> dict[str, Any]:
     }
 
 
-def _lines(overview: Overview, now: int) -> dict[str, list[int]]:
-    """What ended and what plans were answered in each twelfth of the window, oldest first."""
-    told = {"finished": [0] * STRETCHES, "plans": [0] * STRETCHES}
-    for move in overview.moves:
-        place = (move.at - (now - WINDOW)) * STRETCHES // WINDOW
-        name = _LINE_OF.get(move.arrow)
-        if name is not None and 0 <= place < STRETCHES:
-            told[name][place] += 1
-    return told
+def _windows(chosen: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "word": gettext(word),
+            "url": f"/?moved={key}#lifecycle-map" if key else "/#lifecycle-map",
+            "is_current": key == chosen,
+        }
+        for key, (word, _) in _WORDS.items()
+    ]
+
+
+def _moves_told(overview: Overview, moved: int) -> dict[str, str]:
+    """How many moves there were, and what of them is not known any more."""
+    told = gettext("{move} in the {window}").format(
+        move=count_of(moved, "{count} move", "{count} moves"),
+        window=gettext(_WORDS[overview.window][1]),
+    )
+    unknown = []
+    if overview.whole_from:
+        unknown.append(
+            gettext("before {time} those of the newest {most} only").format(
+                time=clock_time(overview.whole_from),
+                most=count_of(MOST_LIVES, "{count} evaluation", "{count} evaluations"),
+            )
+        )
+    if overview.collected:
+        unknown.append(
+            gettext("the moves of {evaluation} that were collected are not known any more").format(
+                evaluation=count_of(
+                    overview.collected, "{count} evaluation", "{count} evaluations"
+                )
+            )
+        )
+    return {"moved": told, "unknown": "; ".join(unknown)}

@@ -30,6 +30,8 @@ PAGE_SIZE = 50
 READ_TO_FOLD = 300
 #: Of so many that run it is said whether they may need a person.
 MOST_RANKED = 300
+#: Of so many that run, those that may need a person are first on *Now*.
+RANKED_FOR_A_STRIP = 60
 #: What the page of a thing shows of its stories.
 IN_A_STRIP = 4
 #: The order in which those that run are first; what an address says besides: each in its own row.
@@ -169,6 +171,20 @@ def seen_stories(namespaces: Namespaces, levels: Collection[str]) -> StoryFilter
 def _address(job: str, node: str) -> str:
     fields = {key: value for key, value in (("job", job), ("node", node)) if value}
     return f"/stories/?{urlencode(fields)}" if fields else "/stories/"
+
+
+def running_strip(
+    reader: RecordReader, namespaces: Namespaces, levels: Collection[str]
+) -> dict[str, Any]:
+    """Some of the stories that run, for *Now*: what may need a person first, then the newest."""
+    asked = replace(seen_stories(namespaces, levels), running=True)
+    running = reader.stories(asked, RANKED_FOR_A_STRIP)
+    is_cut = len(running) > RANKED_FOR_A_STRIP
+    lines = sorted(lines_of(reader, running[:RANKED_FOR_A_STRIP], namespaces), key=_need)
+    return {
+        "running_stories": lines[:IN_A_STRIP],
+        "running_count": sum(reader.story_tally(asked).values()) if is_cut else len(running),
+    }
 
 
 class StripLine(NamedTuple):

@@ -6,16 +6,19 @@ drawn as it stands now.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from django.utils.translation import gettext
 
 from cluster.store.past_nodes import HeldMore, NodeThen
-from cluster.store.ports import NodePlace, NodeSum, RecordReader
+from cluster.store.ports import NodeFace, NodePlace, NodeSum, RecordReader
 from dashboard.topology import NO_SUM, MappedNodes, rack_keys, rack_label
 from dashboard.wording import count_of
 from scheduler.state.writes.node_history import KEPT_EVENTS
 from scheduler.structs.node import NodeEligibility, NodeEvent, NodeStatus
+
+#: A node with how it stands.
+Standing = TypeVar("Standing", NodePlace, NodeFace)
 
 _SECOND = 1_000_000_000
 _JOINED = "Node registered"
@@ -76,7 +79,7 @@ def sums_then(
     return then
 
 
-def place_then(place: NodePlace, memory: NodeThen, index: int, at: int) -> NodePlace:
+def place_then(place: Standing, memory: NodeThen, index: int, at: int) -> Standing:
     """How the node stood, by the lines of its history."""
     drains = _told(memory.events, index, _DRAINS)
     opened = _told(memory.events, index, _OPEN)
@@ -91,7 +94,7 @@ def place_then(place: NodePlace, memory: NodeThen, index: int, at: int) -> NodeP
     )
 
 
-def _status_then(place: NodePlace, memory: NodeThen, index: int, at: int) -> str:
+def _status_then(place: NodePlace | NodeFace, memory: NodeThen, index: int, at: int) -> str:
     # The record keeps the second only.
     if memory.status_since + _SECOND <= at:
         return place.status

@@ -5,8 +5,10 @@ StoryLines. No evaluation is read.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
+from django.utils.translation import gettext
 
 from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryProgress
 from dashboard.labels import label_for
@@ -15,10 +17,19 @@ from dashboard.rollouts import progress_of
 from dashboard.stories.batches import goes_back
 from dashboard.stories.names import KINDS, KindWord, Title, harm_of, title_of
 from dashboard.stories.told import RolloutFacts, StoryFacts, short_outcome, standing_of
+from dashboard.wording import count_of, number
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.story import Story
 
 _NEEDY = {"failed": "failed", "went-back": "failed", "held-up": "blocked"}
+
+
+class Way(NamedTuple):
+    """How far a story is, of how much; in words, which are no sentence."""
+
+    done: int
+    total: int
+    told: str
 
 
 class StoryLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +56,23 @@ class StoryLine(msgspec.Struct, frozen=True, kw_only=True):
     def icon_tone(self) -> str:
         """Of the icon before it."""
         return label_for("story", self.standing).tone
+
+    @property
+    def way(self) -> Way:
+        """Of its rollout what is healthy, else of its evaluations what has ended."""
+        rollout = self.facts.rollout
+        if rollout is not None:
+            told = gettext("{healthy} of {wanted} healthy").format(
+                healthy=number(rollout.healthy), wanted=number(rollout.wanted)
+            )
+            return Way(rollout.healthy, rollout.wanted, told)
+        total = self.facts.evaluations
+        ended = total - self.facts.running - self.facts.blocked
+        told = gettext("{ended} of {evaluation} ended").format(
+            ended=number(ended),
+            evaluation=count_of(total, "{count} evaluation", "{count} evaluations"),
+        )
+        return Way(ended, total, told)
 
     @property
     def took(self) -> int:

@@ -300,7 +300,9 @@ def _track(
     begun = [
         (phase.since, phase.title.partition(" of ")[0]) for phase in phases if not phase.is_to_come
     ]
-    return track_of(moments, dict(_problems(faces)), begun or times_of(moments), at)
+    failed = {phase.since: phase.tone for phase in phases if phase.tone == "failed"}
+    problems = dict(_problems(faces)) | failed
+    return track_of(moments, problems, begun or times_of(moments), at)
 
 
 def _problems(faces: Iterable[EvaluationFace]) -> Iterator[tuple[int, str]]:

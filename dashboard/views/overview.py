@@ -19,5 +19,5 @@ async def now(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     demo = None
     if settings.BIVOUAC_DEMO and viewer.access.is_management:
         demo = demo_panel(await asyncio.to_thread(presence, settings.BIVOUAC_REDIS_URL))
-    query = partial(overview_page, demo=demo)
+    query = partial(overview_page, demo=demo, window=request.GET.get("moved", ""))
     return await shown(request, viewer, "dashboard/overview.html", query)

@@ -294,6 +294,14 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.parametrize("namespaces", [None, ("team",), ()])
+@pytest.mark.parametrize("at_most", [1, 50])
+def test_lives_that_moved_lately_are_told_alike(both, namespaces, at_most):
+    found = agreed(both, lambda r: r.moved_lives(3_600 * 1_000_000_000, namespaces, at_most))
+    assert bool(found.steps) or namespaces == ()
+    assert not found.whole_from or at_most == 1
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_questions_are_answered_alike(both, question):
     assert agreed(both, QUESTIONS[question])

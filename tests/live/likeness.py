@@ -17,8 +17,8 @@ _LINES = """async isFetched => {
   // Ages, the bars of a life that goes on, the figures and moves of the last minute, and what the
   // live line itself or a person's hand puts there.
   const CLOCK = "[data-clock], "
-    + "time[data-relative], [data-live-index], svg.bars, [data-fact=finished],"
-    + "[data-fact=plans], [data-graph=map] .graph-edges, [data-graph=map] .graph-labels,"
+    + "time[data-relative], [data-live-index], svg.bars,"
+    + "[data-graph=map] .graph-edges, [data-graph=map] .graph-labels,"
     + "[data-stale-banner], .pill, script, noscript, "
     // That a trouble is over is told for a while to those who saw it.
     + "[data-trouble][hidden], [data-trouble][data-state=complete]";

@@ -37,6 +37,8 @@ def reader():
     ("text", "expected"),
     [
         pytest.param("overview", (("overview", "*"),), id="list-defaults-to-all"),
+        pytest.param("overview:team/1h", (("overview", "team/1h"),), id="moves-of-an-hour"),
+        pytest.param("overview:*/", (("overview", "*"),), id="moves-of-a-minute"),
         pytest.param(
             "jobs:namespace%3Dteam,nodes", (("jobs", "namespace=team"), ("nodes", "")), id="two"
         ),
@@ -54,6 +56,7 @@ def test_topics_are_read(text, expected):
     "text",
     [
         "", "secrets", "job:web", "evaluation", "evaluation:", "overview:" + "x" * 700,
+        "overview:*/2y",
         # Of a list in words that are not its own: its frames would belong to nobody.
         "jobs:team", "jobs:sort%3D-name%26wrong%3D1", "jobs:status%3Dno",
         ",".join(f"node:{place}" for place in range(13)),
@@ -69,7 +72,7 @@ def test_other_topics_are_refused(text):
     [
         pytest.param("overview", "*", None, None, id="staff-see-all"),
         pytest.param(
-            "overview", "*", frozenset({"team"}), frozenset({"team"}), id="others-see-theirs"
+            "overview", "*/5m", frozenset({"team"}), frozenset({"team"}), id="others-see-theirs"
         ),
         pytest.param("jobs", "namespace=team", None, None, id="one-namespace"),
         pytest.param("evaluation", EVALUATION.id, None, frozenset({"team"}), id="by-id"),

@@ -120,18 +120,18 @@ def test_every_page_says_the_same_outcome_and_time_of_one_evaluation(store, brow
             for row in rows_of(browser.get(path).context[name])
         ]
         for name, path in (
-            ("newest", "/"), ("list", "/evaluations/"), ("evaluations", "/jobs/default/web/"),
+            ("list", "/evaluations/"), ("evaluations", "/jobs/default/web/"),
         )
     }  # fmt: skip
     why = "memory is exhausted on 7 nodes, 2 nodes filtered by ${attr.cpu.arch} = arm64"
-    assert rows["newest"] == [
+    assert rows["list"] == [
         (WAITS, f"2 wait: {why}", 0),
         (FIRST, f"1 of 3 placed, 2 wait: {why}", 6 * SECOND),
     ]
-    assert rows["list"] == rows["evaluations"] == rows["newest"]
+    assert rows["list"] == rows["evaluations"]
     listed = browser.get(f"/chains/{FIRST}/").context["rows"]
     assert [(row["evaluation"].id, row["told"], row["took"]) for row in listed] == [
-        *reversed(rows["newest"])
+        *reversed(rows["list"])
     ]
     lives = browser.get(f"/chains/{FIRST}/", view="timeline").context["lives"]
     assert [life["took"] for life in lives] == [6 * SECOND, 0]
@@ -143,8 +143,7 @@ def test_a_delayed_evaluation_is_told_as_such_with_its_stored_status(store, brow
     store.write(
         WriteKind.EVALUATION_UPDATED, lambda change: put_found(change, later), now=SOME_MOMENT
     )
-    for path in ("/", "/evaluations/"):
-        assert 'title="stored as pending"' in browser.get(path).text
+    assert 'title="stored as pending"' in browser.get("/evaluations/").text
 
 
 def test_the_steps_say_what_they_did(store, browser, chain):
@@ -191,7 +190,7 @@ def test_a_collected_evaluation_keeps_a_page(browser, collected):
 def test_an_unknown_evaluation_is_not_found(browser):
     answer = browser.get("/evaluations/eeeeeeee-0000-0000-0000-00000000ffff/")
     assert answer.status == 404
-    assert "Nothing has this address." in answer.text
+    assert "Nothing that you may see has the address" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -356,7 +355,22 @@ def test_now_counts_and_says_who_waits(browser, chain):
             "memory is exhausted on 7 nodes, 2 nodes filtered by ${attr.cpu.arch} = arm64",
         )
     ]
-    assert answer.context["figures"]["ready"] == "1"
+    figures = {figure.key: figure.value for figure in answer.context["figures"]}
+    assert figures["ready"] == "1"
+    assert answer.context["waiting_allocations"] == 2
+
+
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [("", "last minute"), ("5m", "last 5 minutes"), ("1h", "last hour"), ("2y", "last minute")],
+)
+def test_moves_on_now_are_counted_over_the_stretch_that_was_chosen(browser, chain, window, told):
+    answer = browser.get("/", moved=window)
+    assert f"moves in the {told}" in answer.text
+    known = window if window in {"5m", "1h"} else ""
+    chosen = f'<a href="/{f"?moved={known}" if known else ""}#lifecycle-map" aria-current="true"'
+    assert chosen in answer.text
+    assert answer.context["live_topics"] == (f"overview:*/{known}" if known else "overview:*")
 
 
 def test_now_of_an_empty_cluster_teaches(browser):

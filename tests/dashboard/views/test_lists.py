@@ -327,7 +327,7 @@ def test_a_namespace_is_chosen_for_all_pages_and_an_address_says_otherwise(brows
         assert every.total == MANY
         links = [head.url for head in every.heads if head.url]
         assert all("namespace=%2A" in link for link in links)
-    assert browser.get("/").context["figures"]["waiting"] == "35"
+    assert browser.get("/").context["waiting_count"] == 35
     assert browser.get("/").context["nav_counts"]["Jobs"]["text"] == "44"
     assert 'data-live="overview:team,navigation:team"' in browser.get("/").text
     browser.post("/choose-namespace/", namespace="")

@@ -370,3 +370,14 @@ def test_every_namespace_opens_no_story_of_the_cluster(told, store, rules, shown
         ]
 
     assert store.read(follow) == [story.id in wanted for story in (CLUSTER, SET_UP)]
+
+
+def test_stories_that_run_stand_on_now_with_how_far_they_are(told, browser, guest):
+    seen = browser.get("/")
+    line, *others = seen.context["running_stories"]
+    assert (line.story.id, line.way) == (OURS.id, (1, 2, "1 of 2 evaluations ended"))
+    assert seen.context["running_count"] == 1 + len(others)
+    assert f'href="/stories/{OURS.id}/"' in seen.text
+    assert 'aria-label="1 of 2 evaluations ended"' in seen.text
+    theirs = [line.story.id for line in guest.get("/").context["running_stories"]]
+    assert THEIRS.id not in theirs
