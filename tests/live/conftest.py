@@ -7,11 +7,10 @@ import pytest
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import sync_playwright
 
-from cluster.bench.stack import Stack
 from tests import locked_alone
 from tests.file_server import served  # noqa: F401
 from tests.live.visitor import ARTEFACTS, Visitor
-from tests.live.world import SILENCE, SIZE, World, kill_tasks_below
+from tests.live.world import started_world
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -34,17 +33,8 @@ def as_installed():
 @pytest.fixture(scope="session")
 def world(as_installed):
     """With one real agent, called `first`."""
-    environment = {**SILENCE, **SIZE, "BIVOUAC_NODE_NAME": "first"}
-    with Stack(agent=True, environment=environment) as stack:
-        world = World(stack)
-        try:
-            world.node("first")
-            yield world
-        finally:
-            world.api.close()
-            kill_tasks_below(str(stack.data_dir))
-            shutil.copytree(stack.data_dir / "logs", ARTEFACTS / "logs", dirs_exist_ok=True)
-    kill_tasks_below(str(stack.data_dir))
+    with started_world(ARTEFACTS / "logs") as world:
+        yield world
 
 
 @pytest.fixture(scope="module")

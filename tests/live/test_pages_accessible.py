@@ -15,8 +15,8 @@ from cluster.policies.built_in import BUILT_IN
 from dashboard.graphs.explanation import SHOWN_AT_ONCE
 from tests.live.fleet_process import FleetProcess
 from tests.live.pages import SubmitPage
-from tests.live.visitor import NARROW, WIDE
-from tests.live.world import MOCK, job, until
+from tests.live.visitor import ARTEFACTS, NARROW, WIDE
+from tests.live.world import MOCK, job, started_world, until
 from tests.page_routes import page_routes
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
@@ -53,8 +53,16 @@ FACES = (
     ("/what-if/{composed_id}/?beside={rehearsal_id}", "#beside table"),
     ("/evaluations/{waiting_id}/", "#decision .verdicts details:not([open])"),
 )
-#: Some of those that ask before something is done: they are found, not named.
-DIALOGS = {"cancel-drain"}
+#: Pages by the beginning of their addresses; those of no other area are the last one's.
+AREAS = {
+    "admin": ("/admin/",),
+    "access": ("/access/", "/account/", "/audit/", "/inside/"),
+    "work": ("/jobs/", "/allocations/", "/evaluations/", "/deployments/", "/explain/"),
+    "stories": ("/stories/", "/chains/", "/what-if/", "/drains/"),
+    "others": (),
+}
+#: Some of those that ask before something is done, by area: they are found, not named.
+DIALOGS = {"stories": {"cancel-drain"}}
 #: So many that the reason which keeps them out is closed until somebody opens it.
 NODES = SHOWN_AT_ONCE + 4
 TOO_LARGE = {"Resources": {"CPU": 90_000, "MemoryMB": 64}}
@@ -71,6 +79,13 @@ _RUN = """async () => {
   return violations.map(({ id, impact, nodes }) =>
     [id, impact, nodes.slice(0, 3).map(node => `${node.target} ${node.failureSummary}`)]);
 }"""
+
+
+@pytest.fixture(scope="module")
+def world(as_installed):
+    """Of its own, so that another process may look at pages while the stories are played."""
+    with started_world(ARTEFACTS / "logs-of-pages") as world:
+        yield world
 
 
 @pytest.fixture(scope="module")
@@ -179,9 +194,20 @@ def findings(page) -> list[str]:
     return found
 
 
-def test_no_page_and_no_dialog_of_it_keeps_anybody_out(signed_in, ids, page):
+def in_area(ids: dict[str, str], area: str) -> list[str]:
+    """The pages of an area."""
+    if AREAS[area]:
+        return [path for path in pages(ids) if path.startswith(AREAS[area])]
+    named = tuple(beginning for some in AREAS.values() for beginning in some)
+    return [path for path in pages(ids) if not path.startswith(named)]
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_no_page_and_no_dialog_of_it_keeps_anybody_out(signed_in, ids, page, area):
     found, dialogs = [], set()
-    for path in pages(ids):
+    paths = in_area(ids, area)
+    assert len(paths) >= 5, "an area without pages looks at nothing"
+    for path in paths:
         assert signed_in.open(path).status == 200, path
         if page.locator("[data-live-badge]").count() and page.locator("body[data-live]").count():
             signed_in.expect_live()
@@ -193,7 +219,7 @@ def test_no_page_and_no_dialog_of_it_keeps_anybody_out(signed_in, ids, page):
                 dialog.evaluate("each => each.showModal()")
                 found += findings(page)
                 dialog.evaluate("each => each.close()")
-    assert dialogs >= DIALOGS
+    assert dialogs >= DIALOGS.get(area, set())
     assert not found, "\n".join(found)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -257,3 +258,19 @@ def job(job_id: str, *, count: int = 1, task: dict[str, Any] | None = None, **gr
 
 #: A task that only pretends, for nodes that only pretend.
 MOCK = {"Driver": "mock_driver", "Config": {"run_for": "1h"}}
+
+
+@contextlib.contextmanager
+def started_world(logs: Path) -> Iterator[World]:
+    """A stack of its own with one real agent, called `first`; its logs are kept in `logs`."""
+    environment = {**SILENCE, **SIZE, "BIVOUAC_NODE_NAME": "first"}
+    with Stack(agent=True, environment=environment) as stack:
+        world = World(stack)
+        try:
+            world.node("first")
+            yield world
+        finally:
+            world.api.close()
+            kill_tasks_below(str(stack.data_dir))
+            shutil.copytree(stack.data_dir / "logs", logs, dirs_exist_ok=True)
+    kill_tasks_below(str(stack.data_dir))
