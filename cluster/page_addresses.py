@@ -34,6 +34,11 @@ def job_usage_url(key: JobKey) -> str:
     return f"/jobs/usage/?{_query(key)}"
 
 
+def allocations_url(key: JobKey) -> str:
+    """The list of a job's allocations."""
+    return f"/allocations/?{urlencode({'namespace': key.namespace, 'job': key.job_id})}"
+
+
 def job_checks_url(key: JobKey) -> str:
     """The page that shows what the checks of a job's services found."""
     return f"/jobs/checks/?{_query(key)}"

@@ -119,7 +119,7 @@ _ON_STAGES = (Topic.STAGED_DRAIN, Topic.NODE, Topic.NODE_USE)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
 
 _ROLLED = (Topic.DEPLOYMENT, Topic.ALLOCATION, *_TOLD, Topic.JOB, Topic.JOB_VERSION)
-_SCHEDULER_PARTS = ("told", "flow", "workers", "waits", "disputed", "times", "settings")
+_SCHEDULER_PARTS = ("told", "actions", "flow", "workers", "waits", "disputed", "times", "settings")
 _ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts")
 
 _SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from cluster.jobspec.left_out import left_out_warnings
 from cluster.operations.story_rights import levels_of
-from cluster.page_addresses import job_url, job_usage_url
+from cluster.page_addresses import allocations_url, job_url, job_usage_url
 from cluster.store.ports import RecordReader
 from dashboard.hundreds import Hundreds, StandingAlloc, hundreds_of
 from dashboard.launches import dispatched_told, launch_lines, launches_told, next_told
@@ -44,8 +44,9 @@ from dashboard.queries.versions import versions_context
 from dashboard.rights import NODE_READ
 from dashboard.rollouts import of_wanted
 from dashboard.subscription import Subscription, topic_text
+from dashboard.topology_view import TopologyView
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of
+from dashboard.wording import count_of, number
 from scheduler.state import nouns
 from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES
 from scheduler.structs.allocation import Allocation
@@ -55,7 +56,7 @@ from scheduler.structs.job import Job, JobSubmission, JobType
 from scheduler.structs.task_group import TaskGroup
 
 #: Rows of the tables; what is left out is counted.
-MAX_ALLOCATIONS, MAX_EVALUATIONS = 100, 30
+MAX_ALLOCATIONS, MAX_EVALUATIONS = 25, 30
 #: Open allocations that are read for the groups; more are counted only.
 MAX_OPEN = 2000
 #: What the record says of a job; its author does not.
@@ -93,6 +94,11 @@ class GroupLine(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[dict[str, Any], ...]
     #: In place of the cells where there are many.
     hundreds: Hundreds | None
+
+    @property
+    def apart(self) -> int:
+        """How many of many are not as wanted."""
+        return len(self.cells) + self.hundreds.more if self.hundreds is not None else 0
 
 
 class JobWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +179,7 @@ def groups_panel(reader: RecordReader, subscription: Subscription, _now: int) ->
     job = reader.job(_key(subscription))
     if job is None:
         return {"groups": ()}
-    return _groups_context(reader, job)
+    return {**_groups_context(reader, job), "may": subscription.may}
 
 
 def _standing(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
@@ -246,21 +252,21 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
     if job.type == JobType.SERVICE.value and counts.running > counts.wanted:
         parts.append(
             gettext("{running} more while its version changes").format(
-                running=counts.running - counts.wanted
+                running=number(counts.running - counts.wanted)
             )
         )
     if counts.starting:
-        parts.append(gettext("{starting} starting").format(starting=counts.starting))
+        parts.append(gettext("{starting} starting").format(starting=number(counts.starting)))
     if counts.queued and waiting is not None:
         reason = why_waiting(waiting.failed_task_groups.values())
         parts.append(
-            gettext("{queued} waiting").format(queued=counts.queued)
+            gettext("{queued} waiting").format(queued=number(counts.queued))
             + (f": {reason}" if reason else "")
         )
     elif counts.queued:
-        parts.append(gettext("{queued} waiting").format(queued=counts.queued))
+        parts.append(gettext("{queued} waiting").format(queued=number(counts.queued)))
     if counts.failed:
-        parts.append(gettext("{failed} failed so far").format(failed=counts.failed))
+        parts.append(gettext("{failed} failed so far").format(failed=number(counts.failed)))
     rest = ", ".join(parts)
     if job.type == JobType.BATCH.value and counts.complete:
         # Those of earlier versions are counted too.
@@ -272,7 +278,7 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
         )
     else:
         strong = gettext("{running} of {wanted} running.").format(
-            running=min(counts.running, counts.wanted), wanted=counts.wanted
+            running=number(min(counts.running, counts.wanted)), wanted=number(counts.wanted)
         )
     return strong, (rest[:1].upper() + rest[1:] + "." if rest else "")
 
@@ -300,6 +306,9 @@ def _groups_context(reader: RecordReader, job: Job) -> dict[str, Any]:
         "job": job,
         "groups": _groups(reader, job, allocs[:MAX_OPEN]),
         "drawn": MAX_OPEN if len(allocs) > MAX_OPEN else 0,
+        "open_allocations": min(len(allocs), MAX_OPEN),
+        "allocations_url": allocations_url(job.key),
+        "topology_url": TopologyView(namespace=job.namespace, job=job.id).address(),
         "replaces_at_once": _replaces_at_once(job),
         "is_everywhere": job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value},
         "left_out": () if job.stop else left_out_warnings(job),

@@ -10,6 +10,7 @@ from cluster.operations.agent_calls import LINKS, AgentRefused
 from cluster.operations.jobs import JobRegistration, register_job
 from dashboard.panels import feed_for
 from dashboard.queries.allocations import note_of, stop_words
+from dashboard.rights import ACTIONS
 from dashboard.subscription import Subscription
 from scheduler.engine.reconcile import reasons
 from scheduler.state.events import WriteKind
@@ -22,7 +23,7 @@ from scheduler.structs.resources import TaskLifecycle
 from scheduler.structs.task_group import Task
 from tests.builders import SOME_MOMENT, make_allocation, make_job, make_node
 from tests.callers import MANAGER
-from tests.dashboard.views.conftest import listed
+from tests.dashboard.views.conftest import listed, one_line
 
 
 def words(answer):
@@ -197,6 +198,23 @@ def test_what_ended_as_it_should_before_the_others_is_not_missed(browser, store,
     ]
     buttons = re.findall(r'data-fill-task="(\w+)"', answer.text)
     assert buttons == [main, "ship"]
+
+
+def test_tasks_and_events_follow_while_the_page_is_open(store, browser, put):
+    alloc = put()
+    feed = feed_for(Subscription("allocation", alloc.id, None, frozenset(ACTIONS)))
+    store.read(feed.load)
+    since = store.read(lambda reader: reader.index)
+    put(id=alloc.id, task_states={"web": TaskState(state="running", events=(ENDED,))})
+    for frame in store.frames_since(since):
+        feed.observe(frame)
+    pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    told = {piece.target: one_line(piece.html) for piece in pieces}
+    page = browser.get(f"/allocations/{alloc.id}/").text
+    assert "Exit Code: 7" in told["alloc-events"]
+    assert 'data-fill-task="web"' in told["alloc-tasks"]
+    for target in ("alloc-tasks", "alloc-events"):
+        assert told[target] in page
 
 
 def test_the_page_tells_why_it_is_here(browser, put, node):

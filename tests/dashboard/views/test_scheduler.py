@@ -132,7 +132,16 @@ def test_the_page_is_read_again_each_second(store):
     pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT))
     assert {piece.target for piece in pieces} == {
         f"scheduler-{part}"
-        for part in ("told", "flow", "workers", "waits", "disputed", "times", "settings")
+        for part in (
+            "told",
+            "actions",
+            "flow",
+            "workers",
+            "waits",
+            "disputed",
+            "times",
+            "settings",
+        )
     }
     assert not feed.is_due(SOME_MOMENT + S // 2)
     assert feed.is_due(SOME_MOMENT + S)
