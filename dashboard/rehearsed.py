@@ -4,7 +4,7 @@ In: a result as its reader may know it, or a scenario. Out: values for templates
 and every number is the result's; nothing is guessed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -30,6 +30,7 @@ MOST_NODES = 60
 #: Groups whose names stand in the sentence, nodes whose names stand in a change.
 _NAMED = 3
 _MOST_BARS = 40
+_WAITING = frozenset({RehearsedOutcome.WAITS, RehearsedOutcome.HELD})
 
 
 class RehearsedSentence(NamedTuple):
@@ -260,11 +261,15 @@ def _group_line(
 def _bars(
     moves: Sequence[RehearsedAllocation], lasts: int, *, has_waits: bool
 ) -> tuple[TimeBar, ...]:
-    """When something of the group moves: stretches that touch are one."""
+    """When something of the group moves, stretches that touch as one; then how long others wait.
+
+    What ends because the deadline has come does not move: it waited until then.
+    """
     if lasts <= 0:
         return ()
     joined: list[list[int]] = []
-    for begin, end in sorted(_stretches(moves)):
+    moving = (each for each in moves if each.outcome not in _WAITING)
+    for begin, end in sorted(_stretches(moving)):
         if joined and begin <= joined[-1][1]:
             joined[-1][1] = max(joined[-1][1], end)
         else:
@@ -275,7 +280,7 @@ def _bars(
     return tuple(bars)
 
 
-def _stretches(moves: Sequence[RehearsedAllocation]) -> Iterator[tuple[int, int]]:
+def _stretches(moves: Iterable[RehearsedAllocation]) -> Iterator[tuple[int, int]]:
     for each in moves:
         known = [
             moment

@@ -60,10 +60,12 @@ class WaitReasons:
 
 
 def _reason(metric: AllocMetric) -> str:
-    """What most nodes lack."""
+    """What most nodes lack of those that come nearest: room, then others that run there."""
     if metric.quota_exhausted:
         return f"quota {metric.quota_exhausted[0]}"
-    counts = metric.dimension_exhausted or metric.constraint_filtered
+    filtered = metric.constraint_filtered
+    by_others = {name: count for name, count in filtered.items() if name.startswith("distinct_")}
+    counts = metric.dimension_exhausted or by_others or filtered
     if counts:
         return max(sorted(counts), key=lambda name: counts[name])
     return "no node is ready" if not metric.nodes_evaluated else ""

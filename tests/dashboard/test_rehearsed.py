@@ -71,6 +71,18 @@ def test_a_group_that_waits_says_what_lacks_and_its_bar_is_open_to_the_end():
     assert line.bars == (("0.0%", "20.0%", False), ("20.0%", "80.0%", True))
 
 
+def test_what_the_deadline_ends_has_waited_until_then():
+    group = RehearsedGroup(
+        job_id="shop", task_group="web", count=2, before=2, waits=1, waiting=SHORT
+    )
+    ended = RehearsedAllocation(
+        job_id="shop", task_group="web", outcome=RehearsedOutcome.WAITS,
+        asked_at=100 * S, stopped_at=100 * S,
+    )  # fmt: skip
+    (line,) = group_lines(Rehearsed(lasts=100 * S, groups=(group,), allocations=(ended,)))
+    assert line.bars == (("0.0%", "100.0%", True),)
+
+
 def test_what_is_no_drain_says_nothing_of_one_and_a_system_group_wants_no_number():
     group = RehearsedGroup(
         job_id="agent", task_group="each", before=19, lowest=18, after=18, max_parallel=1

@@ -93,6 +93,21 @@ def test_what_finds_no_room_waits_and_says_for_what(cluster):
     assert blocked[0].previous_eval == result.evaluations[0].id
 
 
+def test_what_others_of_its_own_keep_out_says_so_and_not_what_most_nodes_lack(cluster):
+    """Most nodes are of another name; on those that would do there is one of it already."""
+    names = [node_of(cluster, number) for number in (1, 2)]
+    apart = [
+        {"Operand": "distinct_hosts"},
+        {"LTarget": "${node.unique.name}", "Operand": "set_contains_any",
+         "RTarget": ",".join(names)},
+    ]  # fmt: skip
+    start(cluster, job_document("web", count=2, Constraints=apart))
+    result = cluster.rehearse(drain(cluster.node_id(1), deadline="10m"))
+    (waits,) = result.allocations
+    assert waits.waiting.metric.constraint_filtered["distinct_hosts"] == 1
+    assert waits.waiting.reason == "distinct_hosts"
+
+
 def test_batch_work_is_left_to_finish_until_the_deadline(cluster):
     start(cluster)
     cluster.run(job_document("night", count=1, kind="batch"))
