@@ -1,6 +1,7 @@
 """A real container engine for tests, with one image that needs no registry.
 
-Skipped, saying why, where there is no `dockerd`, no root to start it, or no static `busybox`.
+Docker, or podman where `BIVOUAC_TEST_ENGINE` is `podman`. Skipped, saying why, where the engine is
+not there, no root to start it, or no static `busybox`.
 """
 
 import contextlib
@@ -26,17 +27,28 @@ TOOLS = (
     "httpd",
     "id",
     "ls",
+    "setsid",
     "sleep",
     "wget",
     "yes",
 )
 READY_S = 30
+#: podman's own limits ask for rights that a machine of tests may not have.
+PODMAN_CONFIG = """
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+"""
+IS_PODMAN = os.environ.get("BIVOUAC_TEST_ENGINE") == "podman"
+PROGRAM = "podman" if IS_PODMAN else "dockerd"
 
 
 def why_no_engine() -> str:
     """Why tests can start no engine here; "" where they can try."""
-    if os.geteuid() != 0 or shutil.which("dockerd") is None:
-        return "no container engine can be started here: dockerd and root are needed"
+    if os.geteuid() != 0 or shutil.which(PROGRAM) is None or shutil.which("docker") is None:
+        return f"no container engine can be started here: {PROGRAM}, docker and root are needed"
     busybox = shutil.which("busybox")
     if busybox is None or b"statically" not in subprocess.run(
         ["file", "-L", busybox], capture_output=True, check=False
@@ -52,14 +64,13 @@ def real_engine(place: Path):
         pytest.skip(why)
     busybox = str(shutil.which("busybox"))
     socket = place / "engine.sock"
-    command = [
-        "dockerd", "--host", f"unix://{socket}", "--data-root", str(place / "data"),
-        "--exec-root", str(place / "exec"), "--pidfile", str(place / "pid"),
-    ]  # fmt: skip
-    log = (place / "dockerd.log").open("w")
-    process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    log = (place / "engine.log").open("w")
+    process = subprocess.Popen(
+        _command(place, socket), stdout=log, stderr=log, start_new_session=True,
+        env={**os.environ, "CONTAINERS_CONF": str(place / "containers.conf")},
+    )  # fmt: skip
     try:
-        _await_ready(process, socket, place / "dockerd.log")
+        _await_ready(process, socket, place / "engine.log")
         subprocess.run(
             ["docker", "-H", f"unix://{socket}", "import", "-", IMAGE],
             input=_root_of(Path(busybox)), check=True, capture_output=True,
@@ -73,10 +84,29 @@ def real_engine(place: Path):
         subprocess.run(["umount", "-q", "-R", str(place / "data")], check=False)
 
 
+def _command(place: Path, socket: Path) -> list[str]:
+    if not IS_PODMAN:
+        return [
+            "dockerd", "--host", f"unix://{socket}", "--data-root", str(place / "data"),
+            "--exec-root", str(place / "exec"), "--pidfile", str(place / "pid"),
+        ]  # fmt: skip
+    (place / "containers.conf").write_text(PODMAN_CONFIG)
+    return [
+        "podman", "--root", str(place / "data"), "--runroot", str(place / "run"),
+        "--storage-driver", "vfs", "system", "service", "--time=0", f"unix://{socket}",
+    ]  # fmt: skip
+
+
 def containers(socket: Path) -> list[str]:
     """The names of all there are, ended ones too."""
     command = ["docker", "-H", f"unix://{socket}", "ps", "-a", "--format", "{{.Names}}"]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+
+
+def processes_in(socket: Path, name: str) -> str:
+    """What runs in a container, as its engine tells it."""
+    command = ["docker", "-H", f"unix://{socket}", "top", name]
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 
 def remove_container(socket: Path, name: str) -> None:

@@ -14,7 +14,13 @@ from cluster.agent.drivers.driver import Handle, Streams
 from cluster.agent.networks.lists import ADMIN_CHAIN, NetworkSettings
 from cluster.bench.stack import Stack
 from tests.cluster.agent.networks.real_bridge import run, traces, why_no_bridge
-from tests.live.container_engine import IMAGE, containers, real_engine, remove_container
+from tests.live.container_engine import (
+    IMAGE,
+    containers,
+    processes_in,
+    real_engine,
+    remove_container,
+)
 from tests.live.world import SIZE, AgentProcess, World, job, until
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
@@ -205,6 +211,37 @@ def test_commands_run_inside_with_input_codes_and_a_terminal(world, engine):
     assert code in (126, 127)
     assert b"no such file" in said.lower() or b"not found" in said.lower()
     world.purge("inside")
+
+
+def test_a_closed_terminal_leaves_nothing_running_inside(world, engine):
+    world.register(container_job("closed", "exec sleep 3600"))
+    name = container_of(world, engine, "closed")
+    # One in the background, and one that belongs to nobody of the session any more.
+    script = "sleep 4241 & (setsid sleep 4242 &); exec sleep 4243"
+
+    async def session():
+        driver = DockerDriver(DockerSettings(socket=str(engine)), "none")
+        driver._runs["t"] = _Run(name, Path("/nowhere"), None)
+        near, far = os.openpty()
+        streams = Streams(far, far, far, is_terminal=True)
+        command = ["sh", "-c", script]
+        process = await driver.run_inside(Handle(driver="docker", task_id="t"), command, streams)
+        os.close(far)
+        shown = ()
+        while len(shown) < 3:
+            told = await asyncio.to_thread(processes_in, engine, name)
+            shown = [number for number in ("4241", "4242", "4243") if number in told]
+            await asyncio.sleep(0.1)
+        process.kill()
+        code = await asyncio.wait_for(process.wait(), 20)
+        os.close(near)
+        return code
+
+    assert asyncio.run(asyncio.wait_for(session(), 60)) == 137
+    told = processes_in(engine, name)
+    assert "sleep 3600" in told
+    assert "sleep 42" not in told
+    world.purge("closed")
 
 
 def mixed_group():

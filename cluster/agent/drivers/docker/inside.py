@@ -14,6 +14,7 @@ import struct
 import sys
 import termios
 import tty
+from collections.abc import Mapping
 
 import psutil
 from aiodocker import Docker
@@ -21,7 +22,11 @@ from aiodocker.exceptions import DockerError
 from aiodocker.execs import Exec
 from aiodocker.stream import Stream
 
+from cluster.agent.process_identity import start_time_of
+
 _CHUNK = 64 * 1024
+#: On everything that a session starts: by whom, and when that began.
+SESSION, BEGUN = "BIVOUAC_SESSION", "BIVOUAC_SESSION_BEGUN"
 #: As a shell tells that SIGKILL ended something, and that a command could not be run.
 _KILLED, _NOT_RUN = 137, 126
 
@@ -30,17 +35,21 @@ async def run(socket: str, container: str, command: list[str], *, has_terminal: 
     """Its exit code."""
     async with Docker(url=f"unix://{socket}") as docker:
         try:
+            mark = {SESSION: str(os.getpid()), BEGUN: str(start_time_of(os.getpid()))}
             execution = await docker.containers.container(container).exec(
-                command, stdin=True, tty=has_terminal
+                command, stdin=True, tty=has_terminal, environment=mark
             )
-            async with execution.start() as stream:
-                return await _copy(docker, execution, stream, has_terminal=has_terminal)
+            try:
+                async with execution.start() as stream:
+                    return await _copy(execution, stream, has_terminal=has_terminal)
+            finally:
+                _kill_marked(mark)
         except DockerError as problem:
             os.write(2, f"{problem.message}\n".encode())
             return _NOT_RUN
 
 
-async def _copy(docker: Docker, execution: Exec, stream: Stream, *, has_terminal: bool) -> int:
+async def _copy(execution: Exec, stream: Stream, *, has_terminal: bool) -> int:
     loop = asyncio.get_running_loop()
     told_to_end = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -69,6 +78,14 @@ def _kill_below(pid: int) -> None:
         command = psutil.Process(pid)
         for process in (*command.children(recursive=True), command):
             with contextlib.suppress(psutil.Error):
+                process.kill()
+
+
+def _kill_marked(mark: Mapping[str, str]) -> None:
+    """End what the command left behind, whoever is the parent of it by now."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if mark.items() <= process.environ().items():
                 process.kill()
 
 
