@@ -1,8 +1,9 @@
 """The small process beside a task: holds its pipes, writes its logs, records its end.
 
-It is started by the agent and outlives it, so that a task survives any end of the agent and its
-exit code is known afterwards. In: a run directory with `spec.json`. Out: `process.json` once the
-task runs or could not start, `exit.json` when it ended. Standard library only, to stay small.
+It is forked for the agent (`fork_server.py`) and outlives it, so that a task survives any end of
+the agent and its exit code is known afterwards. In: a run directory with `spec.json`. Out:
+`process.json` once the task runs or could not start, `exit.json` when it ended. Standard library
+only, to stay small.
 """
 
 import contextlib
@@ -11,7 +12,6 @@ import json
 import os
 import selectors
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -231,7 +231,3 @@ def _say(facts: dict[str, object]) -> None:
     with contextlib.suppress(OSError):
         os.write(READY_FD, json.dumps(facts).encode() + b"\n")
         os.close(READY_FD)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -29,7 +29,8 @@ from cluster.runtime.clock import SystemClock
 
 _CLOCK = SystemClock()
 _LOOK_S = 0.2
-_KEEPER = "cluster.agent.task_process"
+#: What makes the processes beside tasks, and they themselves, which say where they belong.
+_FORKED = "cluster.agent.fork_server"
 SECOND = 1_000_000_000
 _MIB = 1024 * 1024
 
@@ -149,10 +150,15 @@ class RealAgent:
         return 0
 
     def cost(self) -> tuple[float, float]:
-        """CPU seconds until now and MiB, of the agent without what stands beside tasks."""
-        process = psutil.Process(self.pid)
-        times = process.cpu_times()
-        return times.user + times.system, process.memory_full_info().pss / _MIB
+        """CPU seconds until now and MiB, of the agent and what forks for it; not of the forks."""
+        used = memory = 0.0
+        agent = psutil.Process(self.pid)
+        servers = [each for each in agent.children() if _FORKED in each.cmdline()]
+        for process in (agent, *servers):
+            times = process.cpu_times()
+            used += times.user + times.system
+            memory += process.memory_full_info().pss / _MIB
+        return used, memory
 
     def keepers_mb(self) -> float:
         """MiB of all processes beside tasks."""
@@ -162,23 +168,22 @@ class RealAgent:
         here = str(self.directory)
         found = {}
         for process in psutil.process_iter(["cmdline", "ppid"]):
-            words = process.info["cmdline"] or []
-            if _KEEPER in words and words[-1].startswith(here):
+            if _run_of(process.info["cmdline"] or []).startswith(here):
                 found[process.pid] = process
         # One that is about to become a task looks like what stands beside it.
         return [each for each in found.values() if each.info["ppid"] not in found]
 
     def _alloc_of(self, keeper: psutil.Process) -> str:
         try:
-            place = Path(keeper.cmdline()[-1]).relative_to(self.directory / "alloc")
-        except (psutil.Error, ValueError, IndexError):
+            place = Path(_run_of(keeper.cmdline())).relative_to(self.directory / "alloc")
+        except (psutil.Error, ValueError):
             return ""
         return place.parts[0]
 
     def _is_kept(self, process: psutil.Process) -> bool:
         """Whether one of those above it stands beside a task; what is gone counts as kept."""
         try:
-            return any(_KEEPER in above.cmdline() for above in process.parents())
+            return any(_run_of(above.cmdline()) for above in process.parents())
         except psutil.NoSuchProcess:
             return True
 
@@ -366,3 +371,10 @@ def rig(
         finally:
             made.close()
             shutil.rmtree(real.directory, ignore_errors=True)
+
+
+def _run_of(words: list[str]) -> str:
+    """The directory of the run that a process stands beside; empty for every other process."""
+    given = [word for word in words if word]
+    is_beside = len(given) > 1 and given[-2] == _FORKED and given[-1].startswith("/")
+    return given[-1] if is_beside else ""

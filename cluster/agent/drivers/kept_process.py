@@ -11,7 +11,6 @@ import json
 import os
 import select
 import signal as signals
-import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -32,20 +31,18 @@ from cluster.agent.drivers.driver import (
     TaskLimits,
     TaskReading,
 )
+from cluster.agent.drivers.fork_line import Forked, fork_line
 from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.drivers.process_watch import until_gone
 from cluster.agent.drivers.readings import read_task
-from cluster.agent.drivers.small_process import own_environment, run_inside
-from cluster.agent.process_identity import boot_id, descendants_of, is_same_process, start_time_of
+from cluster.agent.drivers.small_process import run_inside
+from cluster.agent.process_identity import boot_id, descendants_of, is_same_process
 from cluster.agent.restarts import Ending
 from cluster.agent.task_child import group_of
-from cluster.agent.task_process import LOCK_FD, READY_FD
 
 MEGABYTE = 1024 * 1024
 #: Seconds for the process beside a task to say that the task runs.
 READY_TIMEOUT_S = 30.0
-#: Above every descriptor number used for handing over.
-_FIRST_SPARE_FD = 10
 _PAUSE = threading.Event()
 _UNKNOWN_END = "the process beside the task ended without a record"
 
@@ -249,41 +246,23 @@ def _spawn(directory: Path, spec: dict[str, object]) -> _Process:
     spec_file = directory / "spec.json"
     spec_file.touch(mode=0o600)
     spec_file.write_text(json.dumps(spec))
-    lock = _above(os.open(directory / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
-    near, far_low = os.pipe()
-    far = _above(far_low)
-    errors = str(directory / "errors.log")
+    lock = os.open(directory / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    near, far = os.pipe()
+    errors = os.open(directory / "errors.log", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        beside = os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-S", "-m", "cluster.agent.task_process", str(directory)],
-            own_environment(),
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT, 0o600),
-                (os.POSIX_SPAWN_DUP2, lock, LOCK_FD),
-                (os.POSIX_SPAWN_DUP2, far, READY_FD),
-            ],
-        )
+        beside = fork_line().fork(directory, errors, lock, far)
     finally:
-        os.close(lock)
-        os.close(far)
+        for each in (errors, lock, far):
+            os.close(each)
     try:
         process = _word(near)
     finally:
         os.close(near)
     if process.error:
         _end_beside(beside, _group_in(directory))
-    return process
-
-
-def _above(descriptor: int) -> int:
-    """The same file under a number that handing over does not touch."""
-    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_SPARE_FD)
-    os.close(descriptor)
-    return moved
+    # Another server may do what one that ended did not.
+    return process if beside.pid else msgspec.structs.replace(process, passes=True)
 
 
 def _word(near: int) -> _Process:
@@ -297,17 +276,18 @@ def _word(near: int) -> _Process:
     return msgspec.json.decode(line, type=_Process)
 
 
-def _end_beside(pid: int, group: ControlGroup | None) -> None:
-    """End the process beside a task that does not run, and bury it.
+def _end_beside(beside: Forked, group: ControlGroup | None) -> None:
+    """End the process beside a task that does not run.
 
     One that gave no word in time may be about to start the task, which nobody would watch.
     """
+    process = _Process(supervisor_pid=beside.pid, supervisor_start=beside.start)
     with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signals.SIGSTOP)
-        _kill_tree(_Process(supervisor_pid=pid, supervisor_start=start_time_of(pid)), group)
-        os.kill(pid, signals.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)
+        if is_same_process(beside.pid, beside.start):
+            os.kill(beside.pid, signals.SIGSTOP)
+        _kill_tree(process, group)
+        if is_same_process(beside.pid, beside.start):
+            os.kill(beside.pid, signals.SIGKILL)
 
 
 def _find(directory: Path) -> _Process | None:

@@ -7,6 +7,7 @@ asks a real one.
 
 import asyncio
 import json
+import os
 import signal
 import struct
 from contextlib import suppress
@@ -65,6 +66,11 @@ class FakeContainer:
             asyncio.create_task(self._copy(2, self.process.stderr)),
         ]
         self.work = [asyncio.create_task(self._end(copies))]
+
+    def signal(self, number):
+        """Not by asyncio's process, which would look whether it ended and take its code away."""
+        with suppress(ProcessLookupError):
+            os.kill(self.process.pid, number)
 
     async def _copy(self, stream, pipe):
         while line := await pipe.readline():
@@ -145,7 +151,7 @@ class FakeEngine:
     async def __aexit__(self, *_):
         for container in self.containers.values():
             if container.status == "running":
-                container.process.kill()
+                container.signal(signal.SIGKILL)
             await asyncio.gather(*container.work)
         await self.runner.cleanup()
 
@@ -260,11 +266,11 @@ class FakeEngine:
         container = self._found(request)
         if container.status != "running":
             return web.Response(status=304)
-        container.process.terminate()
+        container.signal(signal.SIGTERM)
         with suppress(TimeoutError):
             await asyncio.wait_for(container.over.wait(), float(request.query.get("t", 10)))
         if container.status == "running":
-            container.process.kill()
+            container.signal(signal.SIGKILL)
             await container.over.wait()
         return web.Response(status=204)
 
@@ -276,7 +282,7 @@ class FakeEngine:
         number = getattr(signal, name if name.startswith("SIG") else f"SIG{name}", None)
         if number is None:
             raise Refused(400, f"Invalid signal: {name}")
-        container.process.send_signal(number)
+        container.signal(number)
         return web.Response(status=204)
 
     async def logs(self, request):
@@ -299,7 +305,7 @@ class FakeEngine:
     async def delete(self, request):
         container = self._found(request)
         if container.status == "running":
-            container.process.kill()
+            container.signal(signal.SIGKILL)
             await container.over.wait()
         self.containers.pop(container.id, None)
         return web.Response(status=204)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import signal
 
 import msgspec
 import pytest
@@ -157,7 +158,7 @@ async def test_what_is_not_its_run_is_not_taken_over(driver, launch, engine):
     other = msgspec.structs.replace(handle, task_id="alloc-1/web/00000009")
     assert not await driver.recover(other, lambda _ending: None)
     (container,) = engine.containers.values()
-    container.process.kill()
+    container.signal(signal.SIGKILL)
     await until(lambda: not engine.containers)
     never = driver.prepare(launch("true", "00000008"))
     assert not await driver.recover(never, lambda _ending: None)
@@ -168,7 +169,7 @@ async def test_a_container_that_was_never_started_is_removed(driver, launch, eng
     handle, _ = await run(driver, first)
     driver.forget(handle)
     (container,) = engine.containers.values()
-    container.process.kill()
+    container.signal(signal.SIGKILL)
     await container.over.wait()
     container.status = "created"
     assert not await driver.recover(handle, lambda _ending: None)

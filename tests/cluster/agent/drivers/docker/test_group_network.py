@@ -1,6 +1,7 @@
 """Pause containers at an engine that answers as a real one, with namespaces of the kernel's."""
 
 import platform
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +81,7 @@ async def test_one_that_is_gone_or_elsewhere_is_made_anew(engine, launch, namesp
     networks = GroupNetworks(Engine(engine.socket), "node-1")
     first = await enter(networks, launch)
     (pause,) = engine.containers.values()
-    pause.process.kill()
+    pause.signal(signal.SIGKILL)
     await pause.over.wait()
     assert await enter(networks, launch) != first
     # The machine was started anew: the namespace is another one of the same name.
