@@ -101,8 +101,8 @@ class RedisLine:
         # Not by `select`, which knows no file above 1023: a web process has thousands.
         self._socket.settimeout(0)
         with suppress(BlockingIOError, ssl.SSLWantReadError):
-            while True:
-                self._fill()
+            while self._fill():
+                pass
         found = []
         while (answer := self._reader.gets()) is not False:
             found.append(answer)
@@ -116,7 +116,8 @@ class RedisLine:
             self._fill()
         return answer
 
-    def _fill(self) -> None:
+    def _fill(self) -> bool:
+        """Take what has come; whether there may be more of it already."""
         try:
             data = self._socket.recv(_READ_AT_ONCE)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -128,6 +129,8 @@ class RedisLine:
             self.close()
             raise redis.ConnectionError("the server hung up")
         self._reader.feed(data)
+        # An encrypted connection may hold back what its socket no longer tells of.
+        return len(data) == _READ_AT_ONCE or isinstance(self._socket, ssl.SSLSocket)
 
     def _write(self, data: bytes) -> None:
         try:

@@ -66,8 +66,8 @@ class HttpConnection(HttpToolsProtocol):
         super().__init__(config, state, {}, asyncio.get_running_loop())
         self._punctuality = punctuality
         self._address = ""
-        #: Bytes since the last that a request came forward by, and fields of the head.
-        self._head_bytes = self._head_fields = 0
+        #: Bytes since the last that a request came forward by; fields of the head, and theirs.
+        self._head_bytes = self._head_fields = self._fields_bytes = 0
         self._reads_head = True
         self._refused = False
 
@@ -105,20 +105,21 @@ class HttpConnection(HttpToolsProtocol):
         self._head_fields += 1
         if self._head_fields > MAX_FIELDS:
             raise ValueError(_HEAD_TOO_LARGE)
+        self._fields_bytes += len(name) + len(value)
         # Fields behind a body come when the request is being answered by those before it.
         if self._reads_head and b"_" not in name:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is whole: now its body has its time."""
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > MAX_HEAD:
+        if len(self.url) + self._fields_bytes > MAX_HEAD:
             raise ValueError(_HEAD_TOO_LARGE)
         if not self.url.isascii():
             raise ValueError("an address is ASCII")
         if len(self.pipeline) >= MAX_BEHIND:
             raise ValueError("too many requests behind each other")
-        self._reads_head, self._head_bytes, self._head_fields = False, 0, 0
+        self._reads_head = False
+        self._head_bytes = self._head_fields = self._fields_bytes = 0
         self._wait(settings.BIVOUAC_BODY_SECONDS)
         super().on_headers_complete()
 
@@ -130,7 +131,8 @@ class HttpConnection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """The request is whole: from here on we are the ones who may be slow."""
         self._end()
-        self._reads_head, self._head_bytes, self._head_fields = True, 0, 0
+        self._reads_head = True
+        self._head_bytes = self._head_fields = self._fields_bytes = 0
         super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
