@@ -15,6 +15,8 @@ from scheduler.structs.evaluation import LifecycleStep, Step
 SECOND = 1_000_000_000
 #: By what an address says: how far back moves are counted, ns.
 WINDOWS = {"": 60 * SECOND, "5m": 300 * SECOND, "1h": 3_600 * SECOND}
+#: Lives read to know what moved before the page was opened; of more, the newest.
+MOST_LIVES = {"": 500, "5m": 1_500, "1h": 3_000}
 _SLOTS = 60
 
 

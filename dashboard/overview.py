@@ -16,7 +16,7 @@ from cluster.store.ports import AllocFace, JobFace, Listing, NodeFace, RecordRea
 from dashboard.faces import alloc_face, face_of, is_ready, job_face, restarts
 from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
 from dashboard.graphs.machine import EVENT, PLACES
-from dashboard.moves import WINDOWS, Move, Moves, move_of, moves_of
+from dashboard.moves import MOST_LIVES, WINDOWS, Move, Moves, move_of, moves_of
 from dashboard.needs import Circumstances, Need, needs_of, short_services, stuck_at
 from dashboard.rollouts import progress_of
 from dashboard.waiting_words import Waiting, folded, waiting_of
@@ -33,8 +33,6 @@ from scheduler.structs.node import LOST, Node, NodeStatus
 #: Moves are counted over this stretch, unless another one is asked for.
 WINDOW = WINDOWS[""]
 FINISHED = ("scheduling-complete", "scheduling-failed", "pending-complete")
-#: Lives read to know what moved before the page was opened; of more, the newest.
-MOST_LIVES = 3_000
 #: Lines of the waiting room, and evaluations that are looked at for them.
 MAX_WAITING, MAX_FOLDED = 8, 200
 #: Evaluations whose steps are told apart; more of them end within seconds only in a storm.
@@ -123,7 +121,7 @@ class Overview:
         )
         self.read_missing(reader)
         steps, self.whole_from, self.collected = reader.moved_lives(
-            WINDOWS[self.window], self._namespaces, MOST_LIVES
+            WINDOWS[self.window], self._namespaces, MOST_LIVES[self.window]
         )
         for move in moves_of(steps):
             self._add(move)

@@ -11,8 +11,8 @@ from cluster.operations.story_rights import levels_of
 from cluster.store.ports import RecordReader
 from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
-from dashboard.moves import WINDOWS
-from dashboard.overview import MOST_LIVES, Overview
+from dashboard.moves import MOST_LIVES, WINDOWS
+from dashboard.overview import Overview
 from dashboard.queries.figures import figure_tiles
 from dashboard.queries.happenings import Happened
 from dashboard.queries.stories import running_strip
@@ -125,7 +125,9 @@ def _moves_told(overview: Overview, moved: int) -> dict[str, str]:
         unknown.append(
             gettext("before {time} those of the newest {most} only").format(
                 time=clock_time(overview.whole_from),
-                most=count_of(MOST_LIVES, "{count} evaluation", "{count} evaluations"),
+                most=count_of(
+                    MOST_LIVES[overview.window], "{count} evaluation", "{count} evaluations"
+                ),
             )
         )
     if overview.collected:

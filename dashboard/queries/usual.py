@@ -5,8 +5,9 @@ facts alone: when evaluations ended, how long plans took, when tasks ran, histor
 hour that the record knows nothing of is no usual one, and a line begins where all is known.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -26,7 +27,7 @@ MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND
 #: Points of a line, a minute each; earlier days that are compared with.
 MINUTES, DAYS = 10, 7
 #: Evaluations and allocations whose times are read; of more, the newest.
-MOST_READ = 5_000
+MOST_READ, MOST_RUN = 5_000, 2_000
 #: Evaluations whose plans are looked at.
 PLANNED = 100
 _ANSWERED = Step.PLAN_ANSWERED
@@ -62,7 +63,7 @@ def usual(
     """All of them, in a fixed number of reads; `running` and `nodes` are those of now."""
     begin = now - HOUR
     taken = reader.ended_pairs((begin, now), namespaces, MOST_READ)
-    lately = reader.lately(now - MINUTES * MINUTE, namespaces, MOST_READ)
+    lately = reader.lately(now - MINUTES * MINUTE, namespaces, MOST_RUN)
     instants = [now - (MINUTES - place) * MINUTE for place in range(MINUTES + 1)]
     instants = [at for at in instants if at >= lately.whole_from]
     return BesideFigures(
@@ -167,17 +168,31 @@ def ready_at(
     instants: Iterable[int], nodes: Collection[NodeFace], changed: Mapping[str, NodeThen]
 ) -> list[int]:
     """How many nodes took work at each instant, by the lines of the histories of those changed."""
-    same = sum(is_ready(node) for node in nodes if node.id not in changed)
-    known = [(node, changed[node.id]) for node in nodes if node.id in changed]
-    return [same + sum(_took_work(node, then, at) for node, then in known) for at in instants]
+    told = list(instants)
+    ready = [sum(is_ready(node) for node in nodes if node.id not in changed)] * len(told)
+    for node in nodes:
+        if node.id in changed:
+            for place, took in enumerate(_took_work(node, changed[node.id], told)):
+                ready[place] += took
+    return ready
 
 
-def _took_work(place: NodeFace, then: NodeThen, at: int) -> bool:
+def _took_work(node: NodeFace, then: NodeThen, instants: Iterable[int]) -> Iterator[bool]:
+    """At each instant; how it stood is told anew only where a line or its status lies between."""
     lines = then.events
-    index = max((line.create_index for line in lines if line.timestamp <= at), default=0)
-    if not index and lines:
-        index = lines[0].create_index - 1
-    return then.create_index <= index and is_ready(place_then(place, then, index, at))
+    times = [line.timestamp for line in lines]
+    before: tuple[int, bool] | None = None
+    took = False
+    for at in instants:
+        passed = bisect_right(times, at)
+        stood = passed, then.status_since + SECOND <= at
+        if stood != before:
+            before = stood
+            index = lines[passed - 1].create_index if passed else 0
+            if not passed and lines:
+                index = lines[0].create_index - 1
+            took = then.create_index <= index and is_ready(place_then(node, then, index, at))
+        yield took
 
 
 def _p95(values: Sequence[int]) -> int:
