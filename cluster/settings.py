@@ -34,6 +34,9 @@ BIVOUAC_TOKEN_ISSUER = env_address("BIVOUAC_TOKEN_ISSUER")
 BIVOUAC_OTLP_ENDPOINT = env_address("BIVOUAC_OTLP_ENDPOINT") or env_address(
     "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
+#: Headers of what is sent there, and a file of the authorities to trust.
+OTEL_EXPORTER_OTLP_HEADERS = env_text("OTEL_EXPORTER_OTLP_HEADERS", "")
+OTEL_EXPORTER_OTLP_CERTIFICATE = env_text("OTEL_EXPORTER_OTLP_CERTIFICATE", "")
 #: Of how many stories in a hundred every evaluation is sent, and of the others none.
 BIVOUAC_TRACE_SHARE = env_float("BIVOUAC_TRACE_SHARE", 100, low=0.01, high=100)
 #: What tells of a node which rack it stands in; the first of these that any node has counts.

@@ -9,8 +9,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-#: What measures coverage inside the processes, and the extra `traces` with what it asks for.
-BESIDE = re.compile(r"coverage|pytest-cov|opentelemetry-.*|googleapis-common-protos|protobuf")
+#: What measures coverage inside the processes.
+BESIDE = re.compile(r"coverage|pytest-cov")
 
 
 def environment() -> dict[str, str]:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import threading
-from importlib.metadata import PackageNotFoundError, distribution
 
 from django.conf import settings
 from django.db import DatabaseError, connections
@@ -17,6 +16,7 @@ from cluster.installation import CODE, program
 from cluster.runtime.parent_death import watch_parent
 from cluster.runtime.trace_follower import PAUSES, TraceFollower
 from cluster.store.access import close_the_store
+from cluster.traces.sending import SpanSender
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +24,6 @@ NICENESS = 5
 #: Where the place in the log is kept, below the data directory.
 PLACE = "traces-place"
 _AGAIN_S = 5.0
-#: Of the extra `traces`.
-_PACKAGE = "opentelemetry-exporter-otlp-proto-http"
 
 
 class TraceChild:
@@ -37,13 +35,8 @@ class TraceChild:
         self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
 
     def start(self) -> None:
-        """Begin, where the packages for it are installed; else say so, once."""
-        try:
-            distribution(_PACKAGE)
-        except PackageNotFoundError:
-            log.warning("action=run_traces not begun: %s is not installed", _PACKAGE)
-        else:
-            self._thread.start()
+        """Start it, and see to it that it is there, from another thread."""
+        self._thread.start()
 
     def stop(self) -> None:
         """End the process; what it had not sent, the next one sends."""
@@ -66,14 +59,16 @@ class TraceChild:
 
 def run() -> None:
     """All that this process is for."""
-    from cluster.traces.sending import SpanSender  # noqa: PLC0415 - here alone the SDK is needed
-
     watch_parent()
     os.nice(NICENESS)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    sender = SpanSender(settings.BIVOUAC_OTLP_ENDPOINT)
+    sender = SpanSender(
+        settings.BIVOUAC_OTLP_ENDPOINT,
+        headers=settings.OTEL_EXPORTER_OTLP_HEADERS,
+        trusted=settings.OTEL_EXPORTER_OTLP_CERTIFICATE,
+    )
     follower = None
     try:
         while not stopping.is_set():

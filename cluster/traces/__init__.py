@@ -1,5 +1,4 @@
 """Evaluations as traces of OpenTelemetry, made from the record after they ended.
 
-Who may enter: `cluster.runtime`, which follows the record and sends. `sending` imports the SDK, so
-only the process that sends imports it.
+Who may enter: `cluster.runtime`, which follows the record and sends, in a process of its own.
 """

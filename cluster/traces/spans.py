@@ -34,6 +34,10 @@ _LEADER = "leader"
 #: Steps after which nothing follows.
 _ENDS = frozenset({Step.COMPLETE, Step.FAILED, Step.CANCELED, Step.DELETED})
 
+#: 2**64 over the golden ratio, odd.
+_SPREAD = 0x9E3779B97F4A7C15
+_BEFORE = 2**32
+
 Attribute = str | int | bool
 
 
@@ -73,15 +77,22 @@ def trace_id(eval_id: str) -> int:
         return _hash(eval_id, 16)
 
 
-def span_id(eval_id: str, number: int) -> int:
-    """Of the part that begins with the step of that number; 0: of the whole."""
-    return _hash(f"{eval_id}/{number}", 8)
+def span_id(eval_id: str) -> int:
+    """Of the whole."""
+    return _hash(f"{eval_id}/0", 8)
 
 
-def is_sampled(evaluation: Evaluation, percent: float) -> bool:
-    """Whether it is among so many of a hundred: all of a story are, or none of it."""
-    story = evaluation.story_id or evaluation.id
-    return percent >= 100 or _hash(story, 4) < percent / 100 * 2**32
+def part_id(whole: int, number: int) -> int:
+    """Of the part that begins with the step of that number, from 1; another one in its trace.
+
+    An odd factor: numbers below 2**64 that differ give products that differ.
+    """
+    return (whole ^ number * _SPREAD) % 2**64 or 1
+
+
+def is_sampled(story_id: str, percent: float) -> bool:
+    """Whether a story is among so many of a hundred: all its evaluations are, or none."""
+    return percent >= 100 or _hash(story_id, 4) < percent / 100 * 2**32
 
 
 def spans_of(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> list[EvalSpan]:
@@ -92,7 +103,7 @@ def spans_of(evaluation: Evaluation, steps: Sequence[LifecycleStep]) -> list[Eva
     whole = EvalSpan(
         name=f"evaluation {evaluation.triggered_by}",
         trace_id=trace_id(evaluation.id),
-        span_id=span_id(evaluation.id, 0),
+        span_id=span_id(evaluation.id),
         began=began,
         ended=ended,
         attributes=_attributes(evaluation),
@@ -136,12 +147,11 @@ def _part(
     service: str,
     attributes: dict[str, Attribute],
 ) -> EvalSpan:
-    eval_id = str(whole.attributes["bivouac.evaluation.id"])
     return EvalSpan(
         name=name,
         trace_id=whole.trace_id,
-        # The whole has number 0.
-        span_id=span_id(eval_id, number or -1),
+        # What comes before the first step has no number of its own.
+        span_id=part_id(whole.span_id, number or _BEFORE),
         parent_id=whole.span_id,
         began=times[0],
         ended=times[1],
@@ -182,7 +192,7 @@ def _links(evaluation: Evaluation) -> Iterator[SpanLink]:
     for relation, eval_id in relations.items():
         if eval_id not in seen:
             seen.add(eval_id)
-            yield SpanLink(trace_id(eval_id), span_id(eval_id, 0), relation)
+            yield SpanLink(trace_id(eval_id), span_id(eval_id), relation)
 
 
 def _error(evaluation: Evaluation) -> str:
@@ -192,4 +202,5 @@ def _error(evaluation: Evaluation) -> str:
 
 
 def _hash(text: str, size: int) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:size], "big") or 1
+    digest = hashlib.blake2b(text.encode(), digest_size=size).digest()
+    return int.from_bytes(digest, "big") or 1

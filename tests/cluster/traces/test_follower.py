@@ -11,7 +11,6 @@ from django.conf import settings
 from cluster.runtime import trace_follower
 from cluster.runtime.trace_follower import LOOK_S, MOST_ATTEMPTS, PAUSES, SETTLE_S, TraceFollower
 from cluster.traces.sending import SpanSender
-from scheduler.errors import StaleSnapshot
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
@@ -41,6 +40,11 @@ def follower(store, sender, clock, tmp_path):
     return TraceFollower(sender, tmp_path / "place", clock)
 
 
+def put_made(change, evaluation):
+    """As it is made by a write."""
+    put_found(change, evaluation.changed(create_index=change.index, modify_index=change.index))
+
+
 def end(store, number, **fields):
     """An evaluation that ended, with its steps."""
     one = make_evaluation(
@@ -48,7 +52,7 @@ def end(store, number, **fields):
     )
 
     def work(change):
-        put_found(change, one)
+        put_made(change, one)
         steps = (Step.ENQUEUED, Step.DEQUEUED, Step.PLAN_SUBMITTED, Step.PLAN_ANSWERED,
                  Step.COMPLETE)  # fmt: skip
         for place, kind in enumerate(steps, 1):
@@ -113,7 +117,7 @@ def test_only_what_has_ended_since_it_was_asked_for_is_sent(
 ):
     early = end(store, 1)
     follower = TraceFollower(sender, tmp_path / "place", clock)
-    put(store, lambda change: put_found(change, make_evaluation(2)))
+    put(store, lambda change: put_made(change, make_evaluation(2)))
     late = end(store, 3)
     settle(follower, clock)
 
@@ -212,29 +216,67 @@ def test_no_more_is_held_than_a_bound(store, clock, tmp_path, monkeypatch):
     assert len(follower._settling) <= 4
 
 
-def test_what_the_log_no_longer_has_is_left_out_and_said(
-    store, follower, clock, receiver, monkeypatch, caplog
+def test_what_ends_later_than_it_was_made_is_sent_whenever_that_is(
+    store, receiver, sender, clock, tmp_path
 ):
+    place = tmp_path / "place"
+    early, late = make_evaluation(1), make_evaluation(2)
+    put(store, lambda change: put_made(change, early))
+    first = TraceFollower(sender, place, clock)
+    put(store, lambda change: put_made(change, late))
+    settle(first, clock)
+    assert receiver.spans == []
+    # Not even their times tell that they have ended, as with one that nobody waits for any more.
+    put(store, lambda change: [
+        change.put_evaluation(each.changed(status=EvalStatus.CANCELED, modify_index=change.index))
+        for each in (early, late)
+    ])  # fmt: skip
+    settle(first, clock)
+    assert receiver.of_trace(early.id) != []
+    assert receiver.of_trace(late.id) != []
+    count = len(receiver.spans)
+    settle(first, clock)
+    assert len(receiver.spans) == count
+
+
+def test_what_ended_while_nobody_followed_is_sent_by_the_next(
+    store, receiver, sender, clock, tmp_path
+):
+    place = tmp_path / "place"
+    first = TraceFollower(sender, place, clock)
     end(store, 1)
-    real = store.frames_since
-
-    def stale(*_args):
-        monkeypatch.setattr(store, "frames_since", real)
-        raise StaleSnapshot(1, 2)
-
-    monkeypatch.setattr(store, "frames_since", stale)
-    assert follower.look() == 0.0
-    assert "left_out_from=" in caplog.records[-1].getMessage()
-    settle(follower, clock)
-    assert receiver.spans
+    settle(first, clock)
+    gone = end(store, 2)
+    settle(TraceFollower(sender, place, clock), clock)
+    assert receiver.of_trace(gone.id) != []
 
 
-def test_without_an_endpoint_nothing_of_the_sdk_is_imported():
+def test_a_long_list_of_new_ones_is_read_at_once_part_by_part(
+    store, receiver, follower, clock, monkeypatch
+):
+    monkeypatch.setattr(trace_follower, "AT_ONCE", 3)
+    made = [end(store, number) for number in range(1, 11)]
+    while follower.look() == 0.0:
+        pass
+    clock.at += SETTLE_S
+    while follower.look() == 0.0:
+        pass
+    assert [one.id for one in made if not receiver.of_trace(one.id)] == []
+
+
+def test_whoever_has_many_open_ones_looks_less_often(store, follower, monkeypatch):
+    monkeypatch.setattr(trace_follower, "OPEN_A_SECOND", 1)
+    for number in range(1, 4):
+        put(store, lambda change, number=number: put_made(change, make_evaluation(number)))
+    assert follower.look() == 3.0
+
+
+def test_nothing_of_the_sdk_is_imported():
     # redis-py imports a part of it by itself, where it is installed.
     program = (
         "import os, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'tests.settings';"
         "django.setup();"
-        "import cluster.runtime.leader_process, sys;"
+        "import cluster.runtime.leader_process, cluster.traces.sending, sys;"
         "print([name for name in sys.modules if name.startswith('opentelemetry.exporter')])"
     )
     done = subprocess.run(

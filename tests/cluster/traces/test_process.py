@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import time
-from importlib.metadata import PackageNotFoundError
 
 import pytest
 from django.conf import settings
@@ -98,20 +97,6 @@ def test_one_that_died_is_started_again_until_its_leader_ends(tmp_path, monkeypa
     assert child._process.poll() is not None
     said = [each.getMessage() for each in caplog.records]
     assert said == ["action=run_traces ended code=0; started again"] * 2
-
-
-def test_where_the_packages_are_missing_it_is_said_and_nothing_begins(monkeypatch, caplog):
-    def missing(name):
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(trace_process, "distribution", missing)
-    caplog.set_level(logging.WARNING)
-    child = TraceChild()
-    child.start()
-    child.stop()
-
-    assert child._process is None
-    assert "opentelemetry-exporter-otlp-proto-http is not installed" in caplog.text
 
 
 @pytest.fixture(autouse=True)

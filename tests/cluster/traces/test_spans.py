@@ -97,7 +97,7 @@ def test_links_lead_along_the_chain_once_each():
     ]  # fmt: skip
     # What it leads to is the other's whole.
     (other,) = spans_of(evaluation(id=OTHER), [])
-    assert whole.links[2].span_id == other.span_id == span_id(OTHER, 0)
+    assert whole.links[2].span_id == other.span_id == span_id(OTHER)
     caused = evaluation(cause=Cause(kind=CauseKind.EVALUATION, id=OTHER))
     assert [each.relation for each in spans_of(caused, [])[0].links] == ["cause"]
     by_job = evaluation(cause=Cause(kind=CauseKind.JOB, id=OTHER))
