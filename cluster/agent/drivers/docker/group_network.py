@@ -153,7 +153,6 @@ def pause_body(alloc_id: str, owner: str, launch: Launch) -> dict[str, Any]:
 
 async def _have_image(docker: Docker) -> None:
     """Hand the engine our image, unless it has it. Without any registry."""
-    name, _, tag = image_name().partition(":")
     try:
         await docker.images.inspect(image_name())
     except DockerError as problem:
@@ -161,7 +160,8 @@ async def _have_image(docker: Docker) -> None:
             raise
     else:
         return
-    params = {"fromSrc": "-", "repo": name, "tag": tag}
+    # With its tag in the name: podman reads no other.
+    params = {"fromSrc": "-", "repo": image_name()}
     headers = {"Content-Type": "application/x-tar"}
     asked = docker._query(
         "images/create", "POST", params=params, data=image_archive(), headers=headers

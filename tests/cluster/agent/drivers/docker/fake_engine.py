@@ -206,7 +206,7 @@ class FakeEngine:
 
     async def pull(self, request):
         if request.query.get("fromSrc") == "-":
-            self.images.add(f"{request.query['repo']}:{request.query['tag']}")
+            self.images.add(request.query["repo"])
             await request.read()
             return web.json_response({"status": IMAGE})
         self.pulls += 1
