@@ -13,6 +13,7 @@ from scheduler.state.collection_noun import COLLECTION_OVERRIDES
 from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.nouns import NOUNS
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.scaling_nouns import SCALING_EVENTS
 from scheduler.state.service_noun import SERVICES
 from scheduler.state.variable_nouns import LOCK_TIMERS
@@ -22,12 +23,18 @@ from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeEligibility
 from scheduler.structs.periodic_launch import PeriodicLaunch
+from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 from scheduler.structs.scaling import ScalingEvent
 from scheduler.structs.staged_drain import StagedDrain, StagedDrainStatus
 
 Value = TypeVar("Value")
 
 JOIN = "join"
+#: What people do to rehearsals; all else is their process's.
+_OF_REHEARSALS = {
+    RehearsalStatus.WAITING: "rehearse",
+    RehearsalStatus.CANCELED: "cancel rehearsal",
+}
 #: What the leader, the applier and agents write on their own; nobody asked for it.
 OF_THE_CLUSTER = frozenset[str](
     {
@@ -262,6 +269,12 @@ def _key_rotated(frame: EventFrame) -> Act | None:
     return Act("rotate root key", "root key", keys[-1].key) if keys else None
 
 
+def _rehearsal_changed(frame: EventFrame) -> Act | None:
+    row = _value(frame.events, REHEARSALS.topic, StoredRehearsal)
+    words = _OF_REHEARSALS.get(row.status) if row is not None else None
+    return Act(words, "rehearsal", row.id) if row is not None and words else _of_noun(frame)
+
+
 def _of_noun(frame: EventFrame) -> Act | None:
     """A write that puts or deletes rows of a plain noun and is named by it."""
     for noun in NOUNS:
@@ -307,6 +320,7 @@ _TOLD: dict[str, Callable[[EventFrame], Act | None]] = {
     WriteKind.JOB_LAUNCH_DECIDED: _job_launched,
     WriteKind.JOB_DEREGISTERED: _job_deregistered,
     SCALING_EVENTS.upserted: _scaling_noted,
+    REHEARSALS.upserted: _rehearsal_changed,
     WriteKind.ROOT_KEY_ROTATED: _key_rotated,
     WriteKind.EVALUATION_UPDATED: _evaluated,
     WriteKind.ALLOCATION_UPDATE_DESIRED_STATUS: _allocations_stopped,

@@ -49,6 +49,7 @@ _ADDRESSES = {
     "node": "/nodes/{}/",
     "deployment": "/deployments/{}/",
     "evaluation": "/evaluations/{}/",
+    "rehearsal": "/what-if/{}/",
 }
 _LONGEST = 128
 
@@ -134,7 +135,9 @@ def audit_context(
 
 def row_context(entry: AuditEntry) -> dict[str, Any]:
     """What a row shows of an entry."""
-    who = entry.who_name or (short_id(entry.who_id) if entry.who_id else "")
+    # Agents have no name but their node's id.
+    has_name = entry.who_name and entry.who_name != entry.who_id
+    who = entry.who_name if has_name else short_id(entry.who_id) if entry.who_id else ""
     unknown = "unknown" if entry.who_kind == "nobody" else entry.who_kind
     return {
         "entry": entry,
@@ -207,7 +210,7 @@ def _more(entry: AuditEntry) -> str:
 
 
 def _shown_target(entry: AuditEntry) -> str:
-    if entry.target_kind in ("allocation", "evaluation", "deployment", "node"):
+    if entry.target_kind in ("allocation", "evaluation", "deployment", "node", "rehearsal"):
         return short_id(entry.target_id)
     return entry.target_id
 

@@ -22,10 +22,12 @@ from scheduler.access.access import MANAGEMENT
 from scheduler.access.caller import ANONYMOUS, CLUSTER, Caller, CallerKind
 from scheduler.state.events import EventFrame, StateEvent, WriteKind
 from scheduler.state.nouns import NOUNS, SCHEDULER_SETTINGS
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.job import Periodic
 from scheduler.structs.node import DrainStrategy, NodeStatus
+from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 from scheduler.structs.scheduler_settings import SchedulerSettings
 from tests.builders import SOME_MOMENT, CountingIDs, make_job, make_node
 
@@ -117,6 +119,18 @@ def test_a_deployment_is_told_with_its_job(record, at):
     assert told(record, "act", "target_id", "reason") == [
         ("pause deployment", "d1", "of job web, version 3"),
         ("resume deployment", "d1", "of job web, version 3"),
+    ]
+
+
+def test_a_rehearsal_is_told_as_asked_for_and_as_canceled(record, at):
+    asked = StoredRehearsal(id="r1", asked_at=1)
+    canceled = StoredRehearsal(id="r1", asked_at=1, status=RehearsalStatus.CANCELED)
+    for row in (asked, canceled):
+        kind = REHEARSALS.upserted
+        record.write(kind, lambda change, row=row: change.put(REHEARSALS, row), now=1, by=KIM)
+    assert told(record, "act", "target_kind", "target_id") == [
+        ("rehearse", "rehearsal", "r1"),
+        ("cancel rehearsal", "rehearsal", "r1"),
     ]
 
 

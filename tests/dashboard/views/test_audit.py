@@ -132,3 +132,15 @@ def test_hostile_names_are_text(store, browser, now):
 def test_the_way_to_it_is_shown_to_those_who_may_read_it(browser, guest):
     assert 'href="/audit/"' in browser.get("/nodes/").text
     assert 'href="/audit/"' not in guest.get("/nodes/").text
+
+
+def test_an_agent_is_shown_by_the_first_digits_and_a_rehearsal_by_its_page(store, browser, now):
+    node = "0123456789-node"
+    agent = Actor("agent", node, node, "10.0.0.1", "agent")
+    store.audit.note(entry_of(agent, Act("join", "node", node), at=now))
+    store.audit.note(entry_of(KIM, Act("rehearse", "rehearsal", "abcdef0123"), at=now))
+    store.audit.flush()
+    rows = {row["entry"].act: row for row in browser.get("/audit/").context["rows"]}
+    assert (rows["join"]["who"], rows["join"]["entry"].who_id) == ("01234567", node)
+    assert rows["rehearse"]["target_url"] == "/what-if/abcdef0123/"
+    assert rows["rehearse"]["target"] == "abcdef01"
