@@ -1,5 +1,6 @@
 """Metrics of a cluster that has worked, on a database: what runs where, what waits for room."""
 
+import re
 from collections import Counter
 
 import msgspec
@@ -9,13 +10,15 @@ from cluster.api.metric_values import measured
 from cluster.api.metrics import json_form, prometheus_text
 from cluster.store.leader_news import LeaderNews, decoded_news, encoded_news
 from cluster.store.writer import DjangoStateStore
+from scheduler.broker.places import BrokerStats
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
-from tests.builders import make_allocation, make_job, make_node
+from tests.builders import make_allocation, make_evaluation, make_job, make_node
+from tests.cluster.api.test_metrics import DOCUMENT
 from tests.record_databases import copy_sqlite, database
 from tests.rehearsal.quiet_cluster import QuietCluster, job_document
 from tests.rehearsal.test_foretold import DatabaseOfCluster
@@ -143,3 +146,84 @@ def test_either_database_counts_by_node(database_store, request):
     told = by_label(found, "nomad.client.allocations.running", "node_id")
     assert told == {make_node(1).id: 1}
     assert by_label(found, "nomad.nomad.autopilot.healthy", "") == {None: 0}
+
+
+def documented(text):
+    """Patterns of the names that the document's tables and sentences tell, and of no others.
+
+    In a row the first name is whole: `_unacked` after `total_ready` means `total_unacked`, and
+    `memory` after `a.cpu` means `a.memory`. Those of the second table are not told.
+    """
+    told, _, _ = text.partition("| not told |")
+    names = {each.replace("_", ".", 2) for each in re.findall(r"`(bivouac_metrics_\w+)`", told)}
+    for row in re.findall(r"^\| (`[^|]+) \|", told, re.MULTILINE):
+        whole = ""
+        for word in re.findall(r"`([^`]+)`", row):
+            if word.startswith(("nomad.", "bivouac.")):
+                whole = word
+            elif word.startswith("_"):
+                whole = whole.rpartition("_")[0] + word
+            else:
+                parts = whole.split(".")
+                whole = ".".join([*parts[: -1 - word.count(".")], word])
+            names.add(whole)
+    return {re.sub(r"<\w+>", "[a-z]+", re.escape(name)) for name in names}
+
+
+def names_of(measurements):
+    return {
+        each.name
+        for found in measurements
+        for each in (*found.gauges, *found.counters, *found.times)
+    }
+
+
+def undocumented(found, text):
+    names = names_of([found])
+    patterns = documented(text)
+    return sorted(name for name in names if not any(re.fullmatch(each, name) for each in patterns))
+
+
+@pytest.fixture
+def every(cluster):
+    """All that was measured: with single objects and without, and what a quiet leader lacks."""
+    plane = cluster.plane
+    stats = msgspec.structs.replace(
+        plane.leader.stats(),
+        broker=BrokerStats(delayed={make_evaluation().id: 1}, by_scheduler={"service": (2, 1)}),
+        refusals_of_nodes={node.id: 1 for node in cluster.store.nodes()},
+    )
+    busy = LeaderNews(at=plane.clock.now(), epoch=1, stats=stats)
+    means = {"now": plane.clock.now(), "is_well": True}
+    return [
+        *(measurement(cluster, most=most) for most in (0, 100)),
+        *(asked(cluster, lambda reader, most=most: measured(reader, busy, most=most, **means))
+          for most in (0, 100)),
+    ]  # fmt: skip
+
+
+def test_every_number_stands_in_the_document_and_no_other(every):
+    text = DOCUMENT.read_text()
+    assert [name for found in every for name in undocumented(found, text)] == []
+    told = names_of(every)
+    assert [
+        each for each in documented(text) if not any(re.fullmatch(each, n) for n in told)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("struck", "missing"),
+    [
+        ("`nomad.nomad.plan.queue_depth`, ", "nomad.nomad.plan.queue_depth"),
+        (", `_unacked`, `_pending`", "nomad.nomad.broker.total_pending"),
+        (", `max_memory`", "nomad.client.allocated.max_memory"),
+        ("`bivouac.nodes`", "bivouac.nodes"),
+        ("`bivouac_metrics_jobs_left_out`", "bivouac.metrics.jobs_left_out"),
+    ],
+)
+def test_a_number_that_is_struck_from_the_document_is_missed(every, struck, missing):
+    text = DOCUMENT.read_text()
+    assert struck in text
+    assert missing in [
+        name for each in every for name in undocumented(each, text.replace(struck, ""))
+    ]

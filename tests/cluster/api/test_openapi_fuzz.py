@@ -36,8 +36,8 @@ NAMES = {
     "name": ["default", "first", "all"],
     "policy_id": ["00000000-0000-0000-0000-000000000001"],
 }
-#: Answers without an end: tests of their own read their first lines.
-STREAMS = {"get_event_stream", "get_agent_monitor"}
+#: Answers without an end, or in frames: tests of their own read their first lines.
+STREAMS = {"get_event_stream", "get_agent_monitor", "get_agent_monitor_export"}
 #: They say themselves that something is broken: 503 while no leader is there, 500 to a body that
 #: is no snapshot, and to a question about clients.
 SAY_SO = {"get_agent_health", "put_operator_snapshot"}
