@@ -31,6 +31,10 @@ async def wait_for_ever(_request):
         raise
 
 
+async def count_tasks(_request):
+    return HttpResponse(str(len(asyncio.all_tasks())))
+
+
 async def answer_at_once(request):
     return HttpResponse(request.body)
 
@@ -43,6 +47,7 @@ urlpatterns = [
     path("v1/wait", wait_for_ever),
     path("v1/echo", answer_at_once),
     path("v1/fail", fail),
+    path("v1/tasks", count_tasks),
 ]
 
 
@@ -139,6 +144,23 @@ async def test_requests_that_wait_hold_no_threads_and_end_with_their_callers(han
         await caller.send_input({"type": "http.disconnect"})
         await caller.wait()
     assert CANCELLED == WAITING
+
+
+async def test_a_short_request_has_no_task_but_that_of_its_connection(handler):
+    caller = await call(handler, "/v1/tasks")
+    await caller.receive_output()
+    # This test's own, and the one that serves.
+    assert (await caller.receive_output())["body"] == b"2"
+    await caller.wait()
+
+
+async def test_a_body_in_pieces_is_put_together(handler):
+    caller = ApplicationCommunicator(handler, scope_of("/v1/echo", [(b"host", b"localhost")]))
+    for piece, more in ((b"one ", True), (b"two ", True), (b"three", False)):
+        await caller.send_input({"type": "http.request", "body": piece, "more_body": more})
+    await caller.receive_output()
+    assert (await caller.receive_output())["body"] == b"one two three"
+    await caller.wait()
 
 
 async def test_a_server_that_ends_cancels_who_waits(handler):

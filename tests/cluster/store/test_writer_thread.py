@@ -79,6 +79,9 @@ async def test_those_who_wait_share_a_commit_and_keep_their_own_indexes(access, 
     assert [sql for sql in said if sql.startswith(("BEGIN", "COMMIT"))] == [
         "BEGIN IMMEDIATE", "COMMIT"
     ]  # fmt: skip
+    # Each can be undone alone, and nothing else is said for that.
+    parts = [sql for sql in said if sql.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK"))]
+    assert parts == ["SAVEPOINT part", "RELEASE part"] * 5
     frames = await access.aframes_since(1)
     assert [(frame.index, len(frame.events)) for frame in frames] == [(n, 1) for n in range(2, 7)]
     # One hint, of the newest.
