@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db import connections
 
+from cluster.store.plain_cursor import plain_cursor
 from cluster.store.transactions import read_transaction, write_transaction, writes_patiently
 
 #: Seconds of the watcher's own clock for which `renewals` may stand still.
@@ -112,7 +113,7 @@ class LeaseKeeper:
 def read_lease(name: str, alias: str = "default") -> LeaseState | None:
     """The lease as it stands; None when nobody ever took it."""
     connection = connections[alias]
-    with read_transaction(connection), connection.cursor() as cursor:
+    with read_transaction(connection), plain_cursor(connection) as cursor:
         cursor.execute(_READ, (name,))
         row = cursor.fetchone()
     return LeaseState(str(row[0]), *map(int, row[1:])) if row else None
@@ -127,7 +128,7 @@ def epoch_of(name: str, alias: str = "default") -> int:
 def _execute(alias: str, statement: str, *parameters: Any) -> int:
     def write() -> int:
         connection = connections[alias]
-        with write_transaction(connection), connection.cursor() as cursor:
+        with write_transaction(connection), plain_cursor(connection) as cursor:
             cursor.execute(statement, parameters)
             return int(cursor.rowcount)
 

@@ -119,9 +119,7 @@ class DjangoStateStore(StateStore):
     ) -> tuple[int, Result, bool]:
         is_part = connection.in_atomic_block and connection.vendor == "sqlite"
         with GroupPart(connection) if is_part else write_transaction(connection):
-            before = lock_index(connection)
-            if fence is not None:
-                _check_fence(connection, fence)
+            before = _lock_under(connection, fence)
             change = OpenChange(self._reader_at(connection, before), now, by)
             result = work(change)
             if not change.events:
@@ -171,9 +169,22 @@ def index_of(connection: BaseDatabaseWrapper) -> int:
     return int(row[0])
 
 
-def _check_fence(connection: BaseDatabaseWrapper, fence: Fence) -> None:
+def _lock_under(connection: BaseDatabaseWrapper, fence: Fence | None) -> int:
+    """As `lock_index`. Raises Fenced when the lease is no longer held then."""
+    if fence is None:
+        return lock_index(connection)
     with plain_cursor(connection) as cursor:
-        cursor.execute(statements.READ_EPOCH, (fence.name,))
-        row = cursor.fetchone()
-    if row is None or int(row[0]) != fence.epoch:
+        together = getattr(cursor, "rows_of_each", None)
+        if together is not None:
+            # One after the other all the same: the epoch is read once the lock is there.
+            taken, epochs = together(
+                [(statements.TAKE_INDEX, ()), (statements.READ_EPOCH, (fence.name,))]
+            )
+            before = int(taken[0][0]) - 1
+        else:
+            before = lock_index(connection)
+            cursor.execute(statements.READ_EPOCH, (fence.name,))
+            epochs = cursor.fetchall()
+    if not epochs or int(epochs[0][0]) != fence.epoch:
         raise Fenced(f"lease {fence.name!r} is no longer held under epoch {fence.epoch}")
+    return before

@@ -61,6 +61,17 @@ class PostgresCursor:
         except Error as error:
             self._tell_as_django(error)
 
+    def rows_of_each(self, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[list[Any]]:
+        """Run several statements in one message; the rows of each, in its turn after the others.
+
+        Each sees what was committed when it is run, a lock that one before it waited for included.
+        """
+        try:
+            results = self._line.ask_all([said(*each) for each in asked])
+        except Error as error:
+            self._tell_as_django(error)
+        return [self._loaded(result) for result in results]
+
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row, in few messages."""
         self._result = self._rows = None
@@ -134,13 +145,15 @@ class PostgresCursor:
 
     def _all_rows(self) -> list[Any]:
         if self._rows is None:
-            result = self._result
-            assert result is not None, "rows are read after a statement"
-            loading = Transformer(self._connection)
-            loading.set_pgresult(result, format=pq.Format.BINARY)
-            self._rows = list(loading.load_rows(0, result.ntuples, tuple))
+            assert self._result is not None, "rows are read after a statement"
+            self._rows = self._loaded(self._result)
             self._place = 0
         return self._rows
+
+    def _loaded(self, result: Result) -> list[Any]:
+        loading = Transformer(self._connection)
+        loading.set_pgresult(result, format=pq.Format.BINARY)
+        return list(loading.load_rows(0, result.ntuples, tuple))
 
     def _tell_as_django(self, error: Error) -> NoReturn:
         """Raise Django's error for one of psycopg."""

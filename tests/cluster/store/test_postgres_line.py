@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from time import sleep
 
 import pytest
 from django.db import (
@@ -15,10 +16,15 @@ from django.db import (
 )
 
 from cluster.runtime.clock import SystemClock
+from cluster.store.leases import LeaseKeeper
 from cluster.store.plain_cursor import begin_reading, end_reading, later, plain_cursor
 from cluster.store.postgresql.cursor import PostgresCursor
 from cluster.store.postgresql.line import KEPT, plainly
 from cluster.store.transactions import read_transaction, write_transaction
+from cluster.store.writer import lock_index
+from scheduler.errors import Fenced
+from scheduler.state.events import WriteKind
+from tests.builders import make_node
 from tests.cluster.store.test_query_plans import statements_of
 
 _PUT = "INSERT INTO listener (name, signs, signed_at) VALUES (%s, %s, %s)"
@@ -199,6 +205,46 @@ def end_from_beside(connection):
     with beside.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", (number,))
     beside.close()
+
+
+def test_a_lease_lost_while_a_write_waits_for_the_lock_is_seen(connection, postgres_store):
+    keeper = LeaseKeeper("applier", "one", alias=postgres_store.alias)
+    held = keeper.step(0.0)
+    told = []
+
+    def write_under_it():
+        try:
+            postgres_store.write(WriteKind.PLAN_RESULT, put_node, now=1, fence=held)
+        except Fenced as error:
+            told.append(error)
+        finally:
+            connections[postgres_store.alias].close()
+
+    waiting = threading.Thread(target=write_under_it)
+    with write_transaction(connection):
+        before = lock_index(connection)
+        waiting.start()
+        until_somebody_waits(connection)
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE lease SET epoch = epoch + 1 WHERE name = 'applier'")
+    waiting.join()
+    assert len(told) == 1
+    # Taking the lock moves the counter, which this transaction did and nobody else.
+    assert postgres_store.index == before + 1
+
+
+def put_node(change):
+    change.put_node(make_node(1))
+
+
+def until_somebody_waits(connection):
+    with connection.cursor() as cursor:
+        for _ in range(1000):
+            cursor.execute("SELECT COUNT(*) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone()[0]:
+                return
+            sleep(0.01)
+    pytest.fail("nobody waits for the lock")
 
 
 def test_a_signal_ends_the_wait_for_a_long_statement(connection):
