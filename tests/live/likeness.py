@@ -19,6 +19,8 @@ _LINES = """async isFetched => {
   const CLOCK = "[data-clock], "
     + "time[data-relative], [data-live-index], svg.bars,"
     + "[data-graph=map] .graph-edges, [data-graph=map] .graph-labels,"
+    // What a task uses, which is fetched and not of the record.
+    + "[data-used-by], "
     + "[data-stale-banner], .pill, script, noscript, "
     // That a trouble is over is told for a while to those who saw it.
     + "[data-trouble][hidden], [data-trouble][data-state=complete]";
@@ -28,7 +30,7 @@ _LINES = """async isFetched => {
     if (element.matches(CLOCK)) return [];
     if (element.matches("main [id]")) place = `#${element.id}`;
     // A browser fetches what is in it by itself; that it is there is the page's.
-    if (element.matches("[data-usage]")) return [`${place} ${element.localName}`];
+    if (element.matches("[data-usage], [data-logs]")) return [`${place} ${element.localName}`];
     const said = SAYING.filter((name) => element.hasAttribute(name))
       .map((name) => `${name}=${element.getAttribute(name)}`);
     const text = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE)
