@@ -18,7 +18,8 @@ _MIB = 1024 * 1024
 REDACTED = "<redacted>"
 #: What is in a name whose value nobody else is to see.
 _SECRET = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|LICENSE|COOKIE|PRIVATE|(?:^|_)(?:KEY|DSN|AUTH)(?:_|$)"
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|LICENSE|COOKIE|PRIVATE"
+    r"|(?:^|_)(?:KEY|DSN|AUTH|HEADERS)(?:_|$)"
 )
 #: Names that say less than their value gives away.
 _SECRET_NAMES = frozenset({"AWS_METADATA_URL", "DATABASE_URL", "REDIS_URL", "CELERY_BROKER_URL"})

@@ -86,6 +86,8 @@ TAKE_INDEX = "UPDATE state_index SET value = value + 1 WHERE id = 1 RETURNING va
 SET_INDEX = "UPDATE state_index SET value = %s WHERE id = 1"
 READ_TABLE_INDEX = "SELECT value FROM table_index WHERE name = %s"
 READ_EPOCH = "SELECT epoch FROM lease WHERE name = %s"
+#: On PostgreSQL: nobody takes the lease over before what is written under it is there to be seen.
+HOLD_EPOCH = f"{READ_EPOCH} FOR SHARE"
 LIVE_ALLOCATIONS = (
     "SELECT id FROM allocation WHERE namespace = %s AND job_id = %s AND desired_status = 'run'"
     " AND client_status IN ('pending', 'running', 'unknown') LIMIT %s"

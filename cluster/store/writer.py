@@ -178,7 +178,7 @@ def _lock_under(connection: BaseDatabaseWrapper, fence: Fence | None) -> int:
         if together is not None:
             # One after the other all the same: the epoch is read once the lock is there.
             taken, epochs = together(
-                [(statements.TAKE_INDEX, ()), (statements.READ_EPOCH, (fence.name,))]
+                [(statements.TAKE_INDEX, ()), (statements.HOLD_EPOCH, (fence.name,))]
             )
             before = int(taken[0][0]) - 1
         else:

@@ -33,6 +33,7 @@ def test_it_tells_of_this_machine(monkeypatch):
     "name",
     [
         *sorted(DENIED), "BIVOUAC_SECRET_KEY", "BIVOUAC_ROOT_KEY", "DATABASE_URL", "REDIS_URL",
+        "OTEL_EXPORTER_OTLP_HEADERS",
         "PGPASSWORD", "MYSQL_PASSWD", "github_token", "API_KEY", "KEY", "SENTRY_DSN", "HTTP_AUTH",
         "GPG_PASSPHRASE", "SESSION_COOKIE", "AWS_CREDENTIALS_FILE", "SSH_PRIVATE_FILE",
     ],

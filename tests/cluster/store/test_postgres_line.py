@@ -233,6 +233,29 @@ def test_a_lease_lost_while_a_write_waits_for_the_lock_is_seen(connection, postg
     assert postgres_store.index == before + 1
 
 
+def test_a_lease_is_not_taken_over_before_what_is_written_under_it_is_there(
+    connection, postgres_store
+):
+    keeper = LeaseKeeper("applier", "one", alias=postgres_store.alias)
+    held = keeper.step(0.0)
+    beside = connection.copy()
+
+    def take_over(change):
+        put_node(change)
+        with beside.cursor() as cursor:
+            cursor.execute("SET lock_timeout = 200")
+            with pytest.raises(OperationalError, match="lock timeout"):
+                cursor.execute("UPDATE lease SET epoch = epoch + 1 WHERE name = 'applier'")
+
+    try:
+        postgres_store.write(WriteKind.PLAN_RESULT, take_over, now=1, fence=held)
+        with beside.cursor() as cursor:
+            cursor.execute("UPDATE lease SET epoch = epoch + 1 WHERE name = 'applier'")
+            assert cursor.rowcount == 1
+    finally:
+        beside.close()
+
+
 def put_node(change):
     change.put_node(make_node(1))
 
