@@ -2,6 +2,7 @@
 
 import logging
 import re
+from http import HTTPStatus
 
 _LINK = re.compile(r"/login/once/[^\s\"'?]+")
 #: What a provider sends a browser back with.
@@ -32,3 +33,11 @@ class HideLinks(logging.Filter):
         if "/login/once/" in text or "/login/provider/back?" in text:
             record.msg, record.args = without_links(text), ()
         return True
+
+
+def is_fault(record: logging.LogRecord) -> bool:
+    """Whether an answer that is logged tells of a fault: what is not built (501) is none.
+
+    Its routes are open to whoever asks, who could fill the log.
+    """
+    return getattr(record, "status_code", 0) != HTTPStatus.NOT_IMPLEMENTED

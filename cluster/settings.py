@@ -17,6 +17,7 @@ from cluster.environment import (
     env_words,
 )
 from cluster.installation import CODE, SHARED_FILES, usual_data_directory
+from cluster.log_lines import is_fault
 
 #: Of the packages; in a checkout the project's root.
 BASE_DIR = CODE
@@ -280,7 +281,10 @@ LOGGING = {
     "formatters": {
         "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
     },
-    "filters": {"links": {"()": "cluster.log_lines.HideLinks"}},
+    "filters": {
+        "links": {"()": "cluster.log_lines.HideLinks"},
+        "faults": {"()": "django.utils.log.CallbackFilter", "callback": is_fault},
+    },
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["links"]}
     },
@@ -289,6 +293,6 @@ LOGGING = {
         # What callers do wrong is said to them; else everybody could fill the log.
         "uvicorn": {"level": "ERROR"},
         "httpx": {"level": "WARNING"},
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["faults"]},
     },
 }

@@ -4,7 +4,10 @@ import re
 
 import pytest
 from django.conf import settings
+from django.http import HttpResponse
+from django.test import RequestFactory
 from django.urls import resolve
+from django.utils.log import log_response
 
 from cluster.api.not_built import NOT_BUILT, REFUSED
 from cluster.api.request import unknown_path
@@ -130,3 +133,10 @@ async def test_what_the_references_open_edition_refuses_is_refused_in_its_words(
 async def test_what_nobody_knows_stays_an_empty_answer(api):
     answer = await api.get("/v1/operator/foo")
     assert (answer.status, answer.content) == (404, b"")
+
+
+@pytest.mark.parametrize(("status", "lines"), [(500, 1), (501, 0), (503, 1)])
+def test_what_is_not_built_is_no_fault_in_the_log(caplog, status, lines):
+    asked = RequestFactory().get("/v1/agent/pprof/heap")
+    log_response("%s", "told", response=HttpResponse(status=status), request=asked)
+    assert len(caplog.records) == lines
