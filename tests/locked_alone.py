@@ -9,8 +9,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-#: What measures coverage inside the processes.
-BESIDE = re.compile(r"coverage|pytest-cov")
+#: What measures coverage inside the processes, and what the extra `gpu` asks for.
+BESIDE = re.compile(r"coverage|pytest-cov|nvidia-ml-py")
 
 
 def environment() -> dict[str, str]:

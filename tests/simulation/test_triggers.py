@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cluster.control_plane.plane import ControlPlane
 from cluster.jobspec.parse import parse_job
 from cluster.operations.allocations import stop_allocation
 from cluster.operations.deployments import promote_deployment
@@ -27,7 +26,7 @@ from scheduler.structs.collection import CORE_TYPE
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
-from scheduler.structs.node import DrainStrategy, NodeStatus
+from scheduler.structs.node import DrainStrategy
 from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSettings
 from scheduler.structs.story import StoryKind
 
@@ -321,29 +320,6 @@ STORY_OF: dict[EvalTrigger, list[tuple[StoryKind, str, int, str]]] = {
     EvalTrigger.PERIODIC_JOB: [(StoryKind.LAUNCH, "clock/periodic-1750000020", 0, "")],
     EvalTrigger.FAILED_FOLLOW_UP: [(StoryKind.ROLLOUT, "web", 0, "")],
 }
-
-
-def test_a_return_is_accepted_though_the_beat_that_makes_the_node_ready_is_late(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    site = Site()
-    out_of_reach(site)
-    beats = Client._is_known
-
-    def late(client: Client, plane: ControlPlane) -> bool:
-        """It has told what runs on it; the server has not heard it again since."""
-        stored = plane.store.node(client.node.id)
-        is_returning = stored is not None and stored.status is NodeStatus.INITIALIZING
-        return (is_returning and client.has_reported) or beats(client, plane)
-
-    monkeypatch.setattr(Client, "_is_known", late)
-    for client in site.cluster.clients:
-        client.go(online=True)
-    site.pass_time(20)
-    assert NodeStatus.INITIALIZING in {node.status for node in site.store.nodes()}
-    (row,) = site.of(EvalTrigger.RECONNECT)
-    assert (row.status, row.status_description) == (EvalStatus.COMPLETE, "")
-    assert site.running(JobKey("default", row.job_id))
 
 
 @pytest.mark.parametrize("trigger", STORY_OF, ids=str)

@@ -91,14 +91,10 @@ def misfit(reader: StateReader, plan: Plan, node_id: str) -> str | None:
         return "node does not exist"
     if node.status in (NodeStatus.DISCONNECTED, NodeStatus.DOWN):
         return _misfit_on_silent_node(reader, node, planned)
-    stored = _live_allocs(reader, node_id, (alloc.id for alloc in planned))
-    # A node that came back is initializing until its next beat: what it has is not placed there.
-    has_all = len(stored) == len(planned)
-    if node.status is not NodeStatus.READY and not (
-        has_all and node.status is NodeStatus.INITIALIZING
-    ):
+    if node.status is not NodeStatus.READY:
         return "node is not ready for placements"
-    if has_all:
+    stored = _live_allocs(reader, node_id, (alloc.id for alloc in planned))
+    if len(stored) == len(planned):
         return None
     if not node.is_ready or node.scheduling_eligibility is NodeEligibility.INELIGIBLE:
         return "node is not eligible"

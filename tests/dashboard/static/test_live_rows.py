@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from playwright.sync_api import expect
 
 APPLY = """async (pieces) => {
   const { applyPieces } = await import("/static/js/live/swap.js");
@@ -80,7 +81,8 @@ def test_a_row_that_never_came_is_fetched_with_the_whole_list(opened, tab, pages
     follow = opened(row("api"))
     pages["/list"] = page([row("web"), row("api")], told="from the server")
     follow(order("web", "api"))
-    tab.wait_for_function("document.querySelectorAll('tr').length === 2")
+    # Not by an expression: the page lets nobody evaluate texts.
+    expect(tab.locator("tr")).to_have_count(2)
     assert tab.locator("#list-told").text_content() == "from the server"
     assert follow(order("web", "api")) == ["web", "api"]
 

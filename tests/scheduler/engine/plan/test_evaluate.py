@@ -76,13 +76,6 @@ NODE, OTHER = make_node(1), make_node(2)
             id="initializing",
         ),
         pytest.param(
-            make_node(1, status=NodeStatus.INITIALIZING),
-            [held(0, NODE, client_status=ClientStatus.UNKNOWN)],
-            held(0, NODE),
-            None,
-            id="initializing-keeps-what-it-has",
-        ),
-        pytest.param(
             make_node(1, scheduling_eligibility=NodeEligibility.INELIGIBLE),
             [],
             new(0, NODE),
