@@ -44,7 +44,8 @@ _ELSEWHERE = FleetOptions(
 )
 _IDLE_S = 10
 _ARRIVED_S = 60
-_BODY = re.compile(r'<body data-live="(?P<topics>[^"]*)" data-index="(?P<index>\d+)"')
+#: What a page says that it follows, and from which index on.
+FOLLOWED = re.compile(r'<body\s+data-live="(?P<topics>[^"]*)"\s+data-index="(?P<index>\d+)"')
 _CLOCK = SystemClock()
 
 
@@ -76,7 +77,7 @@ def _seats(aim: Target, count: int) -> tuple[str, list[Seat]]:
     with httpx.Client(base_url=aim.address, trust_env=False, follow_redirects=True) as person:
         person.get(aim.stack.login_link).raise_for_status()
         for path in PATHS:
-            found = _BODY.search(person.get(path).raise_for_status().text)
+            found = FOLLOWED.search(person.get(path).raise_for_status().text)
             assert found is not None, f"{path} is a live page"
             seats.append(Seat(tuple(found["topics"].split(",")), int(found["index"])))
         cookie = "; ".join(f"{name}={value}" for name, value in person.cookies.items())

@@ -6,6 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from cluster.bench.sockets import FOLLOWED, PATHS
 from dashboard.queries import lists
 from dashboard.queries.list_kinds import KINDS
 from scheduler.state import nouns
@@ -373,3 +374,8 @@ def test_nothing_hidden_is_suggested(guest, store):
         now=SOME_MOMENT,
     )
     assert json.loads(guest.get("/search/suggest/", q="sealed").text) == {"hits": []}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_bench_of_viewers_finds_what_each_page_follows(browser, path):
+    assert FOLLOWED.search(browser.get(path).text)["topics"].endswith("navigation:*")
