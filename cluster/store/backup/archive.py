@@ -5,8 +5,10 @@ once every checksum is right. `meta.json` has the words of the reference's snaps
 command line can inspect the file; what only we know stands in it beside them.
 """
 
+import gzip
 import hashlib
 import io
+import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ import msgspec
 from scheduler.structs.wire import Nanoseconds
 
 #: Raised when a reader of today could not make sense of a file any more.
-FORMAT = 1
+FORMAT = 2
 
 _META, _STATE, _SUMS = "meta.json", "state.bin", "SHA256SUMS"
 _PIECE = 1 << 20
@@ -69,7 +71,7 @@ def write_archive(file: BinaryIO, contents: Contents, state: BinaryIO, *, term: 
     meta = msgspec.json.format(
         msgspec.json.encode(
             _Meta(
-                ID=f"{contents.index}-{contents.created // 1_000_000}",
+                ID=f"{term}-{contents.index}-{contents.created // 1_000_000}",
                 Index=contents.index,
                 Term=term,
                 Configuration={"Servers": []},
@@ -82,10 +84,13 @@ def write_archive(file: BinaryIO, contents: Contents, state: BinaryIO, *, term: 
     sums = f"{hashlib.sha256(meta).hexdigest()}  {_META}\n{_sum_of(state)}  {_STATE}\n".encode()
     state.seek(0)
     # Most of it is bodies in a dense form already: more effort makes it slower and hardly smaller.
-    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=2) as tar:
-        _add(tar, _META, io.BytesIO(meta), len(meta), contents.created)
-        _add(tar, _STATE, state, size, contents.created)
-        _add(tar, _SUMS, io.BytesIO(sums), len(sums), contents.created)
+    with gzip.GzipFile("", "wb", 2, file, mtime=contents.created // 1_000_000_000) as packed:
+        _add(packed, _META, io.BytesIO(meta), len(meta), contents.created)
+        _add(packed, _STATE, state, size, contents.created)
+        _add(packed, _SUMS, io.BytesIO(sums), len(sums), contents.created)
+        # The end of a tar and not a byte more: behind it the reference wants the end of the file,
+        # where `tarfile` would fill up a record of 10 KB.
+        packed.write(bytes(2 * tarfile.BLOCKSIZE))
 
 
 def read_contents(file: Path) -> Contents:
@@ -140,11 +145,13 @@ def _opened(file: Path) -> Iterator[tarfile.TarFile]:
         raise BadArchive(f"{file} is no whole backup: {error}") from None
 
 
-def _add(tar: tarfile.TarFile, name: str, stream: BinaryIO, size: int, created: int) -> None:
+def _add(packed: gzip.GzipFile, name: str, stream: BinaryIO, size: int, created: int) -> None:
     member = tarfile.TarInfo(name)
     member.size, member.mode = size, 0o600
     member.mtime = created // 1_000_000_000
-    tar.addfile(member, stream)
+    packed.write(member.tobuf())
+    shutil.copyfileobj(stream, packed, _PIECE)
+    packed.write(bytes(-size % tarfile.BLOCKSIZE))
 
 
 def _sum_of(stream: IO[bytes]) -> str:

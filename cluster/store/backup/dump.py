@@ -4,37 +4,23 @@ In: a database. Out: a backup. Reading through a transaction needs no program of
 and no second copy, and gives the same bytes for the same rows from every database.
 """
 
-import struct
 import tempfile
-from collections.abc import Iterator
 from typing import BinaryIO
 
-import msgspec
 from django.db import connections, models
 
 from cluster.installation import typed_start
 from cluster.store.backup.archive import FORMAT, Contents, write_archive
+from cluster.store.backup.state import ROWS_AT_ONCE, StateWriter
 from cluster.store.backup.tables import applied_migrations, models_at
 from cluster.store.statements import READ_EPOCH, READ_INDEX
 from cluster.store.transactions import read_transaction
 from cluster.versions import VERSION
 from scheduler.structs.wire import Nanoseconds
 
-ROWS_AT_ONCE = 200
-_LENGTH = struct.Struct(">I")
-_ENCODER = msgspec.msgpack.Encoder()
-
 
 class NoRecord(Exception):
     """There is nothing to keep yet."""
-
-
-class RowsOfTable(msgspec.Struct, frozen=True, array_like=True):
-    """Some rows of one table: values in the order of the columns."""
-
-    table: str
-    columns: list[str]
-    rows: list[list[object]]
 
 
 def write_backup(file: BinaryIO, *, now: Nanoseconds, alias: str = "default") -> Contents:
@@ -50,9 +36,12 @@ def write_backup(file: BinaryIO, *, now: Nanoseconds, alias: str = "default") ->
                 index = int(cursor.fetchone()[0])
                 cursor.execute(READ_EPOCH, ("leader",))
                 epoch = cursor.fetchone()
+            models_kept = models_at(migrations)
+            writer = StateWriter(
+                state, {model._meta.db_table: _columns(model) for model in models_kept}
+            )
             rows = {
-                model._meta.db_table: _write_rows(state, alias, model)
-                for model in models_at(migrations)
+                model._meta.db_table: _write_rows(writer, alias, model) for model in models_kept
             }
         contents = Contents(
             format=FORMAT,
@@ -67,37 +56,18 @@ def write_backup(file: BinaryIO, *, now: Nanoseconds, alias: str = "default") ->
     return contents
 
 
-def _write_rows(state: BinaryIO, alias: str, model: type[models.Model]) -> int:
-    fields = model._meta.concrete_fields
-    columns = [field.column or "" for field in fields]
+def _columns(model: type[models.Model]) -> list[str]:
+    return [field.column or "" for field in model._meta.concrete_fields]
+
+
+def _write_rows(writer: StateWriter, alias: str, model: type[models.Model]) -> int:
     values = (
         model._base_manager.using(alias)
         .order_by("pk")
-        .values_list(*(field.attname for field in fields))
+        .values_list(*(field.attname for field in model._meta.concrete_fields))
     )
     count = 0
-    rows: list[list[object]] = []
     for row in values.iterator(chunk_size=ROWS_AT_ONCE):
-        rows.append(list(row))
+        writer.write_row(model._meta.db_table, row)
         count += 1
-        if len(rows) == ROWS_AT_ONCE:
-            _write_rows_of(state, RowsOfTable(model._meta.db_table, columns, rows))
-            rows = []
-    _write_rows_of(state, RowsOfTable(model._meta.db_table, columns, rows))
     return count
-
-
-def _write_rows_of(state: BinaryIO, piece: RowsOfTable) -> None:
-    body = _ENCODER.encode(piece)
-    state.write(_LENGTH.pack(len(body)) + body)
-
-
-def read_pieces(state: BinaryIO) -> Iterator[RowsOfTable]:
-    """What `write_backup` wrote, in its order. Raises ValueError where it breaks off."""
-    decoder = msgspec.msgpack.Decoder(RowsOfTable)
-    while head := state.read(_LENGTH.size):
-        length = _LENGTH.unpack(head)[0]
-        body = state.read(length)
-        if len(body) != length:
-            raise ValueError("the state breaks off")
-        yield decoder.decode(body)

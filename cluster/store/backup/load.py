@@ -17,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import statements
 from cluster.store.backup.archive import BadArchive, Contents, open_state
-from cluster.store.backup.dump import ROWS_AT_ONCE, read_pieces
+from cluster.store.backup.state import ROWS_AT_ONCE, read_pieces
 from cluster.store.backup.tables import migrate_to, migrate_to_newest, models_at
 from cluster.store.timestamps import timestamp
 from scheduler.state.nouns import ALLOCATIONS, NOUNS

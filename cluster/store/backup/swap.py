@@ -19,7 +19,6 @@ from cluster.store import audit
 from cluster.store.audit_entries import COLUMNS as AUDIT_COLUMNS
 from cluster.store.audit_entries import AuditEntry
 from cluster.store.backup.archive import Contents
-from cluster.store.backup.dump import ROWS_AT_ONCE
 from cluster.store.backup.load import (
     RecordSeen,
     go_on_from,
@@ -34,6 +33,7 @@ from cluster.store.backup.restore import (
     readable_contents,
     what_is_there,
 )
+from cluster.store.backup.state import ROWS_AT_ONCE
 from cluster.store.backup.tables import known_migrations, models_at
 from cluster.store.faults import RecordAway
 from cluster.store.transactions import write_transaction, writes_patiently

@@ -4,6 +4,7 @@ import gzip
 import io
 import sqlite3
 import tarfile
+from collections import Counter
 from datetime import UTC, datetime
 from itertools import count
 
@@ -17,8 +18,9 @@ from django.db import connections
 from cluster.operations.variables import put_variable, read_variable
 from cluster.store.backup import archive, dump, restore, tables
 from cluster.store.backup.archive import BadArchive, read_contents
-from cluster.store.backup.dump import NoRecord, read_pieces, write_backup
+from cluster.store.backup.dump import NoRecord, write_backup
 from cluster.store.backup.restore import RecordInTheWay, restore_backup
+from cluster.store.backup.state import REFERENCE_KINDS, read_pieces
 from cluster.store.leases import LeaseKeeper, read_lease
 from cluster.store.tokens import create_login, find_token
 from cluster.store.writer import DjangoStateStore
@@ -341,13 +343,13 @@ def test_a_backup_is_of_one_index_while_others_write(record, secret, tmp_path, m
     before = record.index
     jobs = count(1)
 
-    def write_between(state, alias, model):
+    def write_between(writer, alias, model):
         with database(connections[record.alias].settings_dict) as other:
             job = make_job(id=f"late-{next(jobs)}")
             DjangoStateStore(other).write(
                 WriteKind.JOB_REGISTERED, lambda change: write_job(change, job), now=NOW
             )
-        return written(state, alias, model)
+        return written(writer, alias, model)
 
     monkeypatch.setattr(dump, "_write_rows", write_between)
     file = backed_up(record, tmp_path / "kept")
@@ -366,3 +368,59 @@ def test_the_file_reads_like_a_snapshot_of_the_reference(filled, tmp_path):
     contents = read_contents(kept)
     assert (meta["Version"], meta["Index"], meta["Size"]) == (1, contents.index, size)
     assert meta["Configuration"] == {"Servers": []}
+    # Its command line reads nothing behind the end of the tar.
+    assert len(gzip.decompress(kept.read_bytes())) % 10240 != 0
+    # And the instant out of this:
+    assert meta["ID"] == f"{meta['Term']}-{contents.index}-{NOW // 1_000_000}"
+
+
+def value_of(state):
+    """A MessagePack value, of the forms that a state has."""
+    mark = state.read(1)[0]
+    if mark == 0xC6:
+        return state.read(int.from_bytes(state.read(4), "big"))
+    if mark & 0xE0 == 0xA0:
+        return state.read(mark & 0x1F).decode()
+    assert mark & 0xF0 == 0x80
+    return {value_of(state): value_of(state) for _ in range(mark & 0x0F)}
+
+
+def test_the_rows_are_counted_as_the_reference_counts_its_own(filled, tmp_path):
+    """A heading, then a byte and a value for each row: `operator snapshot inspect` reads those."""
+    kept = backed_up(filled[0], tmp_path / "kept")
+    found = Counter()
+    with archive.open_state(kept) as state:
+        assert list(value_of(state)) == ["Tables"]
+        while kind := state.read(1):
+            found[kind[0]] += isinstance(value_of(state), bytes)
+    rows = read_contents(kept).rows
+    known = {kind: rows[table] for table, kind in REFERENCE_KINDS.items() if rows.get(table)}
+    assert known[0] == known[1] == 1
+    assert {kind: found[kind] for kind in known} == known
+    assert min(found.keys() - known.keys()) >= 128
+    assert found.total() == sum(rows.values())
+
+
+def test_a_backup_in_the_earlier_form_is_put_back(filled, empty, tmp_path):
+    """Pieces of many rows behind their lengths, as they were written until 2026-11-23."""
+    record, secret = filled
+    new, old = backed_up(record, tmp_path / "new"), tmp_path / "old"
+    state = io.BytesIO()
+    with archive.open_state(new) as written:
+        for piece in read_pieces(written):
+            body = msgspec.msgpack.encode(piece)
+            state.write(len(body).to_bytes(4, "big") + body)
+    contents = msgspec.structs.replace(read_contents(new), format=1)
+    with old.open("wb") as target:
+        archive.write_archive(target, contents, state, term=1)
+    restored(old, empty)
+    assert empty.read(lambda r: [job.id for job in r.jobs()]) == ["web"]
+    assert find_token(empty, secret).token.policies == ("of-deploys",)
+
+
+@pytest.mark.parametrize("length", [3, 6, 9, 200, -1, -3])
+def test_a_state_that_breaks_off_is_found(filled, tmp_path, length):
+    with archive.open_state(backed_up(filled[0], tmp_path / "kept")) as state:
+        whole = state.read()
+    with pytest.raises(ValueError, match=r"breaks off|another heading"):
+        list(read_pieces(io.BytesIO(whole[:length])))
