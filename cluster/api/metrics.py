@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 
 from cluster.api.metric_values import Counter, Measurement, Times, measured
 from cluster.api.request import Call
-from cluster.api.respond import answer_json
+from cluster.api.respond import answer_bytes, answer_json
 from cluster.api.server_group import group_faults
 from cluster.store.leader_news import read_news
 from cluster.store.ports import RecordReader
@@ -55,7 +55,7 @@ async def metrics(call: Call) -> HttpResponse:
     if not call.caller.access.reads("agent"):
         found = found.without_names()
     if call.query.get("format") == "prometheus":
-        return HttpResponse(prometheus_text(found), content_type=_TEXT)
+        return answer_bytes(call.request, prometheus_text(found), _TEXT)
     return answer_json(call.request, json_form(found))
 
 

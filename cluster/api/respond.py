@@ -61,7 +61,14 @@ def answer_json(request: HttpRequest, body: Any, status: int = 200) -> HttpRespo
     content = msgspec.json.encode(body)
     if is_pretty(_query(request)):
         content = msgspec.json.format(content, indent=4) + b"\n"
-    response = HttpResponse(content, content_type=_JSON, status=status)
+    return answer_bytes(request, content, _JSON, status)
+
+
+def answer_bytes(
+    request: HttpRequest, content: bytes, content_type: str, status: int = 200
+) -> HttpResponse:
+    """Content as it is, compressed where that is worth it and the caller takes it."""
+    response = HttpResponse(content, content_type=content_type, status=status)
     if len(content) >= _WORTH_COMPRESSING and _takes_gzip(request):
         response.content = gzip.compress(content, compresslevel=1, mtime=0)
         response["Content-Encoding"] = "gzip"

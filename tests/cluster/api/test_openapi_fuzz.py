@@ -120,8 +120,13 @@ def faults(schema, secret, examples, **options):
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            found.append(f"{operation.label}: {error}"[:1500])
+            found.append(f"{operation.label}: {said(error)}"[:1500])
     return found
+
+
+def said(error):
+    """What it says, and what those say that it is made of: of one that came once, its first."""
+    return " / ".join([str(error), *map(said, getattr(error, "exceptions", ()))])
 
 
 def test_no_request_is_answered_by_what_the_document_does_not_know(schema, site):
