@@ -157,24 +157,26 @@ def _told(sums: AuditSums, keep_days: float, now: int) -> dict[str, Any]:
     total = sum(sums.by_result.values())
     address, times = sums.loudest
     where = (
-        gettext(", {times} of them from {address}").format(times=number(times), address=address)
+        gettext("{times} of them came from {address}.").format(
+            times=number(times), address=address
+        )
         if address and 1 < times <= refused
         else ""
     )
     if not total:
-        sentence = gettext("Nothing was asked for in the last hour")
+        sentence = gettext("Nothing was asked for in the last hour.")
     elif not refused:
         acts = count_of(total, "{count} act", "{count} acts")
-        sentence = gettext("None of {acts} in the last hour was refused").format(acts=acts)
+        sentence = gettext("None of {acts} in the last hour was refused.").format(acts=acts)
     else:
         sentence = ngettext(
-            "{refused} of {acts} in the last hour was refused",
-            "{refused} of {acts} in the last hour were refused",
+            "{refused} of {acts} in the last hour was refused.",
+            "{refused} of {acts} in the last hour were refused.",
             refused,
         ).format(refused=number(refused), acts=count_of(total, "{count} act", "{count} acts"))
     return {
-        "sentence": sentence if where else f"{sentence}.",
-        "rest": f"{where}." if where else "",
+        "sentence": sentence,
+        "rest": where,
         "failed_told": gettext("{act} could not be done.").format(
             act=count_of(failed, "{count} act", "{count} acts")
         )

@@ -93,11 +93,9 @@ def why_not(text: str, then: GroupExplanation | None, now: FoundNow) -> WhyNot:
         strong, rest = f"{was}.", gettext("Now it is the same.")
     else:
         strong, rest = f"{was}.", gettext("Now it {is_now}.").format(is_now=is_now)
-    beyond = _beyond(now.survey.checks)
     if verdict.kind is not VerdictKind.ROOM:
-        rest += gettext(" It passes {check} before that{beyond}.").format(
-            check=count_of(passed, "{count} check", "{count} checks"), beyond=beyond
-        )
+        passes = count_of(passed, "{count} check", "{count} checks")
+        rest = f"{rest} {_beyond(now.survey.checks).format(check=passes)}"
     return WhyNot(
         node_id=verdict.node_id,
         name=name,
@@ -183,12 +181,14 @@ def _until_first(checks: tuple[CheckResult, ...]) -> list[CheckResult]:
 
 
 def _beyond(checks: tuple[CheckResult, ...]) -> str:
-    """What would stop it next."""
+    """What it passes, and what would stop it next; `{check}` stands for how many come before."""
     failed = [each for each in checks if not each.passed][1:]
     if not failed:
-        return gettext(", and all after it")
+        return gettext("It passes {check} before that and all that follow.")
     words = [_check_word(each) for each in failed]
-    return gettext("; next it would fail at {words}").format(words=one_of(words, "and"))
+    return gettext("It passes {{check}} before that. Next it would fail at {words}.").format(
+        words=one_of(words, "and")
+    )
 
 
 def _check_word(each: CheckResult) -> str:

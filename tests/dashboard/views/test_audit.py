@@ -38,7 +38,7 @@ def filled(store, browser, now):
 def test_an_act_is_told_with_who_what_why_not_and_from_where(filled):
     text = filled.get("/audit/").text
     assert "32 of 35 acts in the last hour were refused" in text
-    assert "32 of them from 203.0.113.40" in text
+    assert "32 of them came from 203.0.113.40." in text
     assert "1 act could not be done." in text
     for part in (
         "not allowed; needs submit-job in namespace default; 31 more within a minute",

@@ -192,7 +192,7 @@ def test_why_not_there_lists_every_check_with_what_is_free(waiting, browser):
     assert "Ready, eligible ready, eligible" in panel
     assert "CPU 4 000 MHz free, asks 500" in panel
     assert "Memory 1 000 MiB free, asks 2 048" in panel
-    assert "It passes 12 checks before that, and all after it." in panel
+    assert "It passes 12 checks before that and all that follow." in panel
 
 
 def test_two_evaluations_stand_beside_each_other_the_better_value_strong(waiting, browser):
