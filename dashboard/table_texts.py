@@ -268,7 +268,6 @@ COUNTED_TEXTS = (
     plural("{count} older one", "{count} older ones"),
     plural("{count} other", "{count} others"),
     plural("{count} other thing", "{count} other things"),
-    plural("{count} plan", "{count} plans"),
     plural("{count} policy", "{count} policies"),
     plural("{count} problem", "{count} problems"),
     plural("{count} rack", "{count} racks"),

@@ -5,7 +5,6 @@ sums, the sentence. Made anew from 5,000 nodes in some milliseconds; knows no re
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,16 +13,15 @@ from django.conf import settings
 from django.utils.translation import gettext, ngettext
 
 from cluster.store.ports import NodePlace, NodeSum
-from dashboard.graphs.racks import HOLE, LIT, LOST, RING, SILENT, RackDrawing
-from dashboard.topology_view import MEASURES, TopologyView
+from cluster.store.used_by_nodes import NodeUsed
+from dashboard.fleet_totals import NO_SUM, Totals, merged, state_of_place, totals_of, used_share
+from dashboard.graphs.racks import HOLE, LIT, LOST, RING, SILENT, UNTOLD, RackDrawing
+from dashboard.topology_view import MEASURES, USED_MEASURES, TopologyView
 from dashboard.wording import NONE, count_of, natural, number
-from scheduler.structs.node import LOST as LOST_STATUSES
-from scheduler.structs.node import NodeEligibility, NodeStatus
 
 #: A rack of more nodes is drawn in parts of so many.
 _LARGEST, _PART = 80, 40
 _NAMED = 3
-NO_SUM = NodeSum()
 
 
 class MappedNodes(NamedTuple):
@@ -34,6 +32,8 @@ class MappedNodes(NamedTuple):
     #: Which of a node's labels is its rack; -1 where no node has any.
     rack_label: int = -1
     lit: Mapping[str, int] | None = None
+    #: What the tasks of nodes use, of those that say so; {} where nobody asks.
+    used: Mapping[str, NodeUsed] = {}
 
 
 class MapRack(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class MapRack(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     name: str
     nodes: tuple[NodePlace, ...]
-    totals: "Totals"
+    totals: Totals
     lit: int
     drawing: RackDrawing
 
@@ -53,52 +53,8 @@ class MapPlace(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     name: str
     racks: tuple[MapRack, ...]
-    totals: "Totals"
+    totals: Totals
     told: str
-
-
-class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over nodes. What can be given counts of those that are not lost."""
-
-    nodes: int = 0
-    ready: int = 0
-    lost: int = 0
-    #: They missed their heartbeat; what they hold is not given up yet.
-    silent: int = 0
-    draining: int = 0
-    closed: int = 0
-    cpu_mhz: int = 0
-    memory_mb: int = 0
-    cpu_held: int = 0
-    memory_held: int = 0
-    #: The node on which one more allocation could get most, and how much.
-    hole: NodePlace | None = None
-    hole_memory: int = 0
-    hole_cpu: int = 0
-
-    @property
-    def apart(self) -> list[str]:
-        """How many of them take no new work, by why."""
-        counts = (
-            (self.lost, "lost"), (self.silent, "silent"), (self.draining, "draining"),
-            (self.closed, "closed"),
-        )  # fmt: skip
-        return [f"{number(count)} {word}" for count, word in counts if count]
-
-    @property
-    def memory_share(self) -> int:
-        """Percent of memory allocated."""
-        return _percent(self.memory_held, self.memory_mb)
-
-    @property
-    def cpu_share(self) -> int:
-        """Percent of CPU allocated."""
-        return _percent(self.cpu_held, self.cpu_mhz)
-
-    def share(self, by: str) -> int:
-        """Percent allocated, by what darkness means."""
-        memory, cpu = self.memory_share, self.cpu_share
-        return {"cpu": cpu, "fullest": max(memory, cpu)}.get(by, memory)
 
 
 class TopologyMap(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +104,7 @@ def map_of(fleet: MappedNodes, view: TopologyView) -> TopologyMap:
         _place(name, racks, fleet, view)
         for name, racks in sorted(grouped.items(), key=lambda item: natural(item[0]))
     )
-    totals = totals_of(shown, fleet.sums)
+    totals = merged(place.totals for place in places)
     lit = fleet.lit or {}
     lit_here = [lit[place.id] for place in shown if lit.get(place.id)]
     strong, rest = _sentence(totals, places, view, lit_here)
@@ -157,46 +113,6 @@ def map_of(fleet: MappedNodes, view: TopologyView) -> TopologyMap:
         rack_count=sum(len(place.racks) for place in places),
         lit_nodes=len(lit_here), lit_count=sum(lit_here),
     )  # fmt: skip
-
-
-def totals_of(nodes: Iterable[NodePlace], sums: Mapping[str, NodeSum]) -> Totals:
-    """Sums over these nodes."""
-    counts: Counter[str] = Counter()
-    cpu = memory = cpu_held = memory_held = 0
-    best: tuple[int, int, NodePlace] | None = None
-    for node in nodes:
-        state = state_of_place(node)
-        counts[state] += 1
-        counts["nodes"] += 1
-        if state == "lost":
-            continue
-        held = sums.get(node.id, NO_SUM)
-        cpu, memory = cpu + node.cpu_mhz, memory + node.memory_mb
-        cpu_held, memory_held = cpu_held + held.cpu_mhz, memory_held + held.memory_mb
-        if state == "ready":
-            left = max(node.memory_mb - held.memory_mb, 0), max(node.cpu_mhz - held.cpu_mhz, 0)
-            # Of equal ones the first by name, however they come.
-            if best is None or left > best[:2] or (left == best[:2] and node.name < best[2].name):
-                best = (*left, node)
-    return Totals(
-        nodes=counts["nodes"], ready=counts["ready"], lost=counts["lost"],
-        silent=counts["silent"], draining=counts["draining"], closed=counts["ineligible"],
-        cpu_mhz=cpu, memory_mb=memory, cpu_held=cpu_held, memory_held=memory_held,
-        hole=best[2] if best else None,
-        hole_memory=best[0] if best else 0, hole_cpu=best[1] if best else 0,
-    )  # fmt: skip
-
-
-def state_of_place(node: NodePlace) -> str:
-    """`ready`, `draining`, `lost`, `silent`, or `ineligible`: closed, or not heard of yet."""
-    if node.status in LOST_STATUSES:
-        return "lost"
-    if node.status == NodeStatus.DISCONNECTED:
-        return "silent"
-    if node.is_draining:
-        return "draining"
-    is_open = node.eligibility == NodeEligibility.ELIGIBLE and node.status == NodeStatus.READY
-    return "ready" if is_open else "ineligible"
 
 
 def _where(place: NodePlace, fleet: MappedNodes, group: str) -> tuple[str, str]:
@@ -220,8 +136,7 @@ def _place(
             word = inner or _without(view.group)
             title = f"{word} {position + 1}" if len(parts) > 1 else word
             drawn.append(_rack(f"{name}/{inner}/{position}", title, name, part, fleet, view))
-    everything = [node for nodes in racks.values() for node in nodes]
-    totals = totals_of(everything, fleet.sums)
+    totals = merged(rack.totals for rack in drawn)
     return MapPlace(
         key=_key(name), name=name or gettext("no class"), racks=tuple(drawn), totals=totals,
         told=_place_told(totals, len(drawn), view.by),
@@ -240,11 +155,11 @@ def _rack(
     fleet: MappedNodes,
     view: TopologyView,
 ) -> MapRack:
-    totals = totals_of(nodes, fleet.sums)
+    totals = totals_of(nodes, fleet.sums, fleet.used)
     lit = sum((fleet.lit or {}).get(node.id, 0) for node in nodes)
     key = _key(path)
     all_lost = totals.lost == totals.nodes
-    mark = f"{totals.share(view.by)} %" if fleet.lit is None else (number(lit) if lit else NONE)
+    mark = _mark(totals, view.by) if fleet.lit is None else (number(lit) if lit else NONE)
     ids = [node.id for node in nodes]
     drawing = RackDrawing(
         key=key, name=name, mark="lost" if all_lost else mark,
@@ -258,24 +173,41 @@ def _rack(
     return MapRack(key=key, name=name, nodes=tuple(nodes), totals=totals, lit=lit, drawing=drawing)
 
 
+def _mark(totals: Totals, by: str) -> str:
+    share = totals.share(by)
+    return NONE if share is None else f"{share} %"
+
+
 def _looks(node: NodePlace, fleet: MappedNodes, by: str) -> tuple[str, ...]:
     state = state_of_place(node)
     if state == "lost":
         return (LOST,)
+    look = LIT if fleet.lit and fleet.lit.get(node.id) else _darkness(node, fleet, by)
+    over = _OVER.get(state)
+    return (look, over) if over else (look,)
+
+
+_OVER = {"silent": SILENT, "draining": RING, "ineligible": HOLE}
+_STEPS = ("h1", "h2", "h3", "h4", "h5")
+
+
+def _darkness(node: NodePlace, fleet: MappedNodes, by: str) -> str:
+    if by in USED_MEASURES:
+        used = fleet.used.get(node.id)
+        if used is None:
+            return UNTOLD
+        if by == "cpu-used":
+            return _step(used.cpu_mhz, node.cpu_mhz)
+        return _step(used.memory_mb, node.memory_mb)
     held = fleet.sums.get(node.id, NO_SUM)
-    memory, cpu = _step(held.memory_mb, node.memory_mb), _step(held.cpu_mhz, node.cpu_mhz)
-    step = {"cpu": cpu, "fullest": max(memory, cpu)}.get(by, memory)
-    look = LIT if fleet.lit and fleet.lit.get(node.id) else f"h{step}"
-    over = {"silent": (SILENT,), "draining": (RING,), "ineligible": (HOLE,)}.get(state, ())
-    return (look, *over)
+    if by == "cpu":
+        return _step(held.cpu_mhz, node.cpu_mhz)
+    memory = _step(held.memory_mb, node.memory_mb)
+    return max(memory, _step(held.cpu_mhz, node.cpu_mhz)) if by == "fullest" else memory
 
 
-def _step(held: int, total: int) -> int:
-    return min(held * 5 // total, 4) + 1 if total > 0 else 1
-
-
-def _percent(held: int, total: int) -> int:
-    return round(100 * held / total) if total else 0
+def _step(held: int, total: int) -> str:
+    return _STEPS[min(max(held, 0) * 5 // total, 4)] if total > 0 else _STEPS[0]
 
 
 def _key(path: str) -> str:
@@ -289,7 +221,8 @@ def _rack_label(name: str, place: str, totals: Totals, view: TopologyView, lit: 
         f"{name}, {place}" if place else name,
         count_of(totals.nodes, "{count} node", "{count} nodes"),
     ]
-    parts += [f"{totals.share(view.by)} % {word}"] if totals.lost < totals.nodes else []
+    share = totals.share(view.by)
+    parts += [f"{share} % {word}"] if totals.lost < totals.nodes and share is not None else []
     parts += totals.apart
     parts += (
         []
@@ -309,9 +242,12 @@ def _place_told(totals: Totals, racks: int, by: str) -> str:
     parts += (
         [gettext("{silent} silent").format(silent=number(totals.silent))] if totals.silent else []
     )
-    if totals.lost < totals.nodes:
+    share = totals.share(by)
+    if totals.lost < totals.nodes and share is not None:
         of_rest = gettext(" of the rest") if totals.lost else ""
-        parts.append(f"{totals.share(by)} %{of_rest} {gettext(MEASURES[by or 'memory'])}")
+        parts.append(f"{share} %{of_rest} {gettext(MEASURES[by or 'memory'])}")
+    if by not in USED_MEASURES and totals.memory_used_share is not None:
+        parts.append(used_share(totals))
     if totals.hole is not None:
         parts.append(
             gettext("largest hole {hole_memory} MiB on {hole}").format(
@@ -346,12 +282,7 @@ def _sentence(
         ).format(ready=ready)
         parts = []
     if totals.lost < totals.nodes:
-        memory, cpu = totals.share("memory"), totals.share("cpu")
-        parts.append(
-            gettext("Memory is {memory} % allocated and CPU {cpu} %").format(
-                memory=memory, cpu=cpu
-            )
-        )
+        parts.append(_allocated_told(totals))
         if totals.hole is not None:
             parts[-1] += gettext("; the largest hole takes {hole_memory} MiB.").format(
                 hole_memory=number(totals.hole_memory)
@@ -374,6 +305,23 @@ def _sentence(
             )
         )
     return strong, " ".join(parts)
+
+
+def _allocated_told(totals: Totals) -> str:
+    """The beginning of a sentence; what is used only where every node says so."""
+    memory, cpu = totals.memory_share, totals.cpu_share
+    if not totals.is_told_by_all:
+        return gettext("Memory is {memory} % allocated and CPU {cpu} %").format(
+            memory=memory, cpu=cpu
+        )
+    return gettext(
+        "Memory is {memory} % allocated and {memory_used} % used, CPU {cpu} % and {cpu_used} %"
+    ).format(
+        memory=memory,
+        cpu=cpu,
+        memory_used=totals.memory_used_share,
+        cpu_used=totals.cpu_used_share,
+    )
 
 
 def _lost_told(lost: Sequence[str]) -> str:

@@ -25,7 +25,11 @@ MEASURES = {
     "memory": gettext_noop("memory allocated"),
     "cpu": gettext_noop("CPU allocated"),
     "fullest": gettext_noop("the fuller of both"),
+    "memory-used": gettext_noop("memory used"),
+    "cpu-used": gettext_noop("CPU used"),
 }
+#: Those that nodes tell with their heartbeats.
+USED_MEASURES = frozenset({"memory-used", "cpu-used"})
 
 
 class TopologyView(msgspec.Struct, frozen=True, kw_only=True):

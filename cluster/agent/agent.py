@@ -113,6 +113,7 @@ class Agent:
         self.volumes.changed = self.client.node_changed
         self.identity.wants_beat = self.client.beat_now
         self.sampler = UsageSampler(self.host, means.clock, core_mhz(self.node))
+        self.client.used = self.sampler.used
         answers = Answers(
             self.host,
             self.storage,

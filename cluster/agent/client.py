@@ -78,6 +78,8 @@ class NodeClient:
         host.changed = self.outbox.note
         self.last_contact = means.clock.monotonic()
         self.ttl_s = 0.0
+        #: What its tasks use together, MHz and MiB; None where nothing is measured.
+        self.used: Callable[[], tuple[int, int] | None] = lambda: None
         #: Told at each sign that the server can be reached.
         self.contacted: Callable[[], None] = lambda: None
         #: Told when the server had taken the node for lost, or has it anew.
@@ -145,7 +147,7 @@ class NodeClient:
         while True:
             await self._beat_wanted.pause(pause)
             try:
-                answer = await self.link.beat()
+                answer = await self.link.beat(self.used())
             except CallFailed as problem:
                 self._complain("heartbeat failed", problem)
                 failures += 1

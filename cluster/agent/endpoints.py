@@ -64,6 +64,8 @@ from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeStatus
 
 SECOND = 1_000_000_000
+#: MHz or MiB that no node has.
+_MOST_USED = 1 << 50
 Answer = TypeVar("Answer")
 View = Callable[[NodeRequest], Awaitable[object]]
 
@@ -154,7 +156,7 @@ async def take_beat(call: NodeRequest) -> BeatAnswer:
             now=call.now,
             ids=call.ids,
         )
-    ttl = await _noted(call, written)
+    ttl = await _noted(call, written, _used(beat))
     await _tell_clock(call, written.node, beat.sent_at, arrived)
     return BeatAnswer(
         heartbeat_ttl=ttl,
@@ -312,10 +314,18 @@ async def _joins(call: NodeRequest, node: Node) -> bool:
     )
 
 
-async def _noted(call: NodeRequest, written: NodeWritten) -> int:
+def _used(beat: Beat) -> tuple[int, int] | None:
+    """What it says that its tasks use; nothing where it cannot be, for others share the write."""
+    told = beat.used_cpu_mhz, beat.used_memory_mb
+    return told if all(0 <= value < _MOST_USED for value in told) else None
+
+
+async def _noted(
+    call: NodeRequest, written: NodeWritten, used: tuple[int, int] | None = None
+) -> int:
     """Until when the node may be silent, once the record has what the leader's timer needs."""
     began = call.monotonic()
-    ttl, in_record = _heard(call, written.node.status)
+    ttl, in_record = _heard(call, written.node.status, used)
     if in_record is None or written.index:
         return ttl
     # Shared with others: whoever hangs up must not stop it.
@@ -324,7 +334,9 @@ async def _noted(call: NodeRequest, written: NodeWritten) -> int:
     return max(ttl // 2, ttl - int((call.monotonic() - began) * SECOND))
 
 
-def _heard(call: NodeRequest, status: NodeStatus) -> tuple[int, asyncio.Future[bool] | None]:
+def _heard(
+    call: NodeRequest, status: NodeStatus, used: tuple[int, int] | None = None
+) -> tuple[int, asyncio.Future[bool] | None]:
     """Note the beat, except of a node that stays down: only a status can bring it back."""
     ttl = heartbeat_ttl(
         BEATS.node_count,
@@ -333,7 +345,7 @@ def _heard(call: NodeRequest, status: NodeStatus) -> tuple[int, asyncio.Future[b
     )
     if status is NodeStatus.DOWN:
         return ttl, None
-    return ttl, BEATS.add(call.node_id, now=call.now, ttl=ttl)
+    return ttl, BEATS.add(call.node_id, now=call.now, ttl=ttl, used=used)
 
 
 def _pull(reader: RecordReader, node_id: str) -> tuple[int, int, Pulled]:

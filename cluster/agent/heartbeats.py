@@ -33,11 +33,22 @@ class BeatBatch:
     def __init__(self) -> None:
         self.node_count = 0
         self._waiting: dict[str, HeardBeat] = {}
+        self._used: dict[str, tuple[int, int]] = {}
         self._written: asyncio.Future[bool] | None = None
 
-    def add(self, node_id: str, *, now: Nanoseconds, ttl: Duration) -> asyncio.Future[bool]:
+    def add(
+        self,
+        node_id: str,
+        *,
+        now: Nanoseconds,
+        ttl: Duration,
+        used: tuple[int, int] | None = None,
+    ) -> asyncio.Future[bool]:
         """Have this beat written within a second; the future says whether it was."""
         self._waiting[node_id] = HeardBeat(now, ttl)
+        self._used.pop(node_id, None)
+        if used is not None:
+            self._used[node_id] = used
         if self._written is None or self._written.done():
             self._written = asyncio.get_running_loop().create_task(self._write())
         return self._written
@@ -45,8 +56,9 @@ class BeatBatch:
     async def flush(self) -> None:
         """Write what waits now."""
         beats, self._waiting = self._waiting, {}
+        used, self._used = self._used, {}
         if beats:
-            self.node_count = await the_store().awrite_call(write_beats, beats)
+            self.node_count = await the_store().awrite_call(write_beats, beats, used)
 
     async def _write(self) -> bool:
         await asyncio.sleep(BATCH_S)

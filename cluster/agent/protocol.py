@@ -64,6 +64,9 @@ class Beat(Wire, frozen=True):
     takes_identity: bool = False
     #: Give me another one, however long the present one holds.
     renews_identity: bool = False
+    #: What its tasks use together; -1: nothing was measured.
+    used_cpu_mhz: int = -1
+    used_memory_mb: int = -1
 
 
 class BeatAnswer(Wire, frozen=True, rename=wire_names(heartbeat_ttl="HeartbeatTTL")):

@@ -101,9 +101,11 @@ class ServerLink:
         answer = await self._post("register", message, Registered, headers)
         return self._taken(answer)
 
-    async def beat(self) -> BeatAnswer:
-        """Say that the node lives."""
+    async def beat(self, used: tuple[int, int] | None = None) -> BeatAnswer:
+        """Say that the node lives, and what its tasks use together: MHz and MiB."""
         beat = Beat(sent_at=self._now())
+        if used is not None:
+            beat = replace(beat, used_cpu_mhz=used[0], used_memory_mb=used[1])
         if self.identity is not None:
             asked = self.identity.renewal_asked
             beat = replace(beat, takes_identity=True, renews_identity=asked)

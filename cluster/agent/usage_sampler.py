@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 SECOND = 1_000_000_000
 #: Looks closer together than this tell the same: shares of shorter spans are noise.
 FRESH_S = 1.0
+_MIB = 1 << 20
 Key = tuple[str, str]
 
 
@@ -48,6 +49,7 @@ class TaskTrack:
     #: At the last row of the ring.
     row_reading: TaskReading | None = None
     row_at: float = 0.0
+    newest_row: UsageRow | None = None
 
 
 @dataclass(slots=True)
@@ -73,6 +75,7 @@ class UsageSampler:
         #: Nothing is known before, ns.
         self.since = clock.now()
         self._looked_at = float("-inf")
+        self._has_row = False
         self._lock = asyncio.Lock()
 
     async def run(self) -> None:
@@ -85,6 +88,23 @@ class UsageSampler:
             except (psutil.Error, OSError):
                 # The next row may be had; the tasks are not to suffer from it.
                 logger.exception("cannot measure")
+
+    def used(self) -> tuple[int, int] | None:
+        """MHz and MiB of all running tasks together, by the newest row; None before the first.
+
+        A task of which only one look is known counts with its memory alone.
+        """
+        if not self._has_row:
+            return None
+        rows = [
+            track.newest_row
+            for track in self.tasks.values()
+            if track.is_running and track.newest_row is not None
+        ]
+        return (
+            round(sum(row.cpu_ticks or 0.0 for row in rows)),
+            round(sum(row.memory_bytes for row in rows) / _MIB),
+        )
 
     async def look(self) -> None:
         """Measure anew, unless that was done just now."""
@@ -99,7 +119,9 @@ class UsageSampler:
             at = round(self.clock.now() / SECOND)
             for track in self.tasks.values():
                 if track.is_running and track.reading is not None:
-                    track.ring.add(at, self._row_of(track, track.reading))
+                    track.newest_row = self._row_of(track, track.reading)
+                    track.ring.add(at, track.newest_row)
+            self._has_row = True
             self.machine.ring.add(at, self._machine_row())
 
     async def _look(self) -> None:

@@ -140,6 +140,12 @@ class NodeBeatRow(ReadOnlyRow):
     beat_at = NanosecondsField("heard")
     #: The grace comes on top.
     ttl = models.BigIntegerField("next within", help_text="When the next was asked for, ns.")
+    used_cpu_mhz = models.BigIntegerField(
+        "CPU used, MHz", null=True, help_text="By its tasks together; empty where it did not say."
+    )
+    used_memory_mb = models.BigIntegerField(
+        "memory used, MiB", null=True, help_text="By its tasks together."
+    )
 
     objects = ReadOnlyQuerySet["NodeBeatRow"].as_manager()
     put_by = ("cluster.store.beats.write_beats",)

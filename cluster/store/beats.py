@@ -5,6 +5,7 @@ timers. Each function takes the store first, as everything `awrite_call` runs.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from django.db import connections
@@ -15,8 +16,10 @@ from cluster.store.writer import DjangoStateStore
 from scheduler.structs.wire import Duration, Nanoseconds
 
 _PUT = (
-    "INSERT INTO node_beat (node_id, beat_at, ttl) VALUES (%s, %s, %s)"
-    " ON CONFLICT (node_id) DO UPDATE SET beat_at = excluded.beat_at, ttl = excluded.ttl"
+    "INSERT INTO node_beat (node_id, beat_at, ttl, used_cpu_mhz, used_memory_mb)"
+    " VALUES (%s, %s, %s, %s, %s)"
+    " ON CONFLICT (node_id) DO UPDATE SET beat_at = excluded.beat_at, ttl = excluded.ttl,"
+    " used_cpu_mhz = excluded.used_cpu_mhz, used_memory_mb = excluded.used_memory_mb"
     " WHERE excluded.beat_at > node_beat.beat_at"
 )
 _PUT_CHANNEL = (
@@ -44,10 +47,22 @@ class HeardBeat(NamedTuple):
     ttl: Duration
 
 
-def write_beats(store: DjangoStateStore, beats: Mapping[str, HeardBeat]) -> int:
-    """Store beats, none of them older than the stored; returns how many nodes there are."""
+#: By node: what its tasks used together when it beat, MHz and MiB.
+Used = Mapping[str, tuple[int, int]]
+
+
+def write_beats(
+    store: DjangoStateStore, beats: Mapping[str, HeardBeat], used: Used = MappingProxyType({})
+) -> int:
+    """Store beats, none of them older than the stored; returns how many nodes there are.
+
+    Of a node that is not in `used` nothing is known any more.
+    """
     # In order of id, so that two processes never wait for each other crosswise.
-    rows = [(node_id, beat.at, beat.ttl) for node_id, beat in sorted(beats.items())]
+    rows = [
+        (node_id, *beat, *used.get(node_id, (None, None)))
+        for node_id, beat in sorted(beats.items())
+    ]
     _write_many(store, _PUT, rows)
     return _node_count(store)
 

@@ -11,6 +11,7 @@ import msgspec
 from cluster.store.node_labels import label_of
 from cluster.store.ports import NodePlace, NodeSum
 from cluster.store.reader import DjangoStateReader
+from cluster.store.used_by_nodes import NodeUsed
 from scheduler.structs.identity import JobKey
 from scheduler.structs.wire import Wire
 
@@ -78,6 +79,16 @@ def node_sums(reader: DjangoStateReader) -> dict[str, NodeSum]:
         held = _USES.decode(body).held
         sums[str(node_id)] = NodeSum(held.cpu, held.memory_mb, held.alloc_count)
     return sums
+
+
+def node_used(reader: DjangoStateReader) -> dict[str, NodeUsed]:
+    """What each node said with its last heartbeat that its tasks use together."""
+    found = reader.rows(
+        "SELECT node_id, used_cpu_mhz, used_memory_mb, beat_at FROM node_beat"
+        " WHERE used_memory_mb IS NOT NULL",
+        (),
+    )
+    return {str(row[0]): NodeUsed(int(row[1]), int(row[2]), int(row[3])) for row in found}
 
 
 def held_places(reader: DjangoStateReader, key: JobKey) -> dict[str, str]:

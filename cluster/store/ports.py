@@ -11,6 +11,7 @@ import msgspec
 from cluster.store.changed_lately import LatelyReader
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.past_nodes import PastNodes
+from cluster.store.used_by_nodes import NodeUsedReader
 from scheduler.ports import StateReader
 from scheduler.state.events import EventFrame, StateEvent
 from scheduler.state.noun import AnyKey, AnyNoun, Noun
@@ -209,11 +210,10 @@ class ToldEvaluation(NamedTuple):
     is_collected: bool
 
 
-class RecordReader(StateReader, LatelyReader, Protocol):
+class RecordReader(StateReader, LatelyReader, NodeUsedReader, Protocol):
     """The record at one index, for people: none of this costs more than what it gives.
 
-    The natural order of lists is that of creation (`create_index`, `id`); of jobs that of
-    namespace and id, of nodes that of id.
+    Lists are in order of creation (`create_index`, `id`), jobs of namespace and id, nodes of id.
     """
 
     def page(self, noun: Noun[Key, Value], listing: Listing) -> list[Value]:

@@ -52,6 +52,7 @@ from cluster.store.ports import (
 )
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
+from cluster.store.used_by_nodes import NodeUsed
 from scheduler.state import nouns
 from scheduler.state.events import EventFrame, StateEvent
 from scheduler.state.noun import Noun
@@ -215,6 +216,10 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
 
     def node_sums(self) -> dict[str, NodeSum]:
         return places.node_sums(self)
+
+    def node_used(self) -> dict[str, NodeUsed]:
+        """See RecordReader; of the heartbeats, which no index counts."""
+        return places.node_used(self)
 
     def past_of_nodes(self, index: int, at: int) -> PastNodes:
         return past_places.past_of_nodes(self, index, at)

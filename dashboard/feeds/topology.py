@@ -7,6 +7,7 @@ In: frames. Out: the racks that look different, the sums and the sentence, at mo
 from typing import Any
 
 from cluster.store.ports import NodePlace, NodeSum, RecordReader
+from cluster.store.used_by_nodes import NodeUsed
 from dashboard.faces import place_of
 from dashboard.feeds.feed import NO_PARTS, Feed, Parts, rendered
 from dashboard.feeds.pieces import Html, Piece
@@ -23,6 +24,8 @@ from scheduler.structs.node import Node
 _SECOND = 1_000_000_000
 #: Nanoseconds between two looks, and more for each rack that was told.
 BETWEEN, PER_RACK = _SECOND, 40_000_000
+#: How often what nodes use is read again, which no frame tells.
+USED_EVERY = 10 * _SECOND
 _PARTS = "dashboard/partials/"
 
 
@@ -42,11 +45,14 @@ class TopologyFeed(Feed):
         self._is_dirty = False
         self._is_asked = False
         self._next_look = 0
+        self._used: dict[str, NodeUsed] = {}
+        self._used_at = 0
 
     def load(self, reader: RecordReader) -> None:
         """Read what the map is made of, and know what the page shows."""
         fleet = read_fleet(reader, self._view)
         self._places, self._sums = dict(fleet.places), dict(fleet.sums)
+        self._used = dict(fleet.used)
         if self._view.lit is not None:
             self._lit = reader.held_places(self._view.lit)
         self._told = self._drawn()
@@ -81,7 +87,8 @@ class TopologyFeed(Feed):
 
     def is_due(self, now: int) -> bool:
         """Whether something has changed and the last look is old enough."""
-        if not self._is_dirty or now < self._next_look:
+        is_old = bool(self._used) and now >= self._used_at + USED_EVERY
+        if not (self._is_dirty or is_old) or now < self._next_look:
             return False
         self._is_dirty, self._is_asked, self._next_look = False, True, now + BETWEEN
         return True
@@ -96,6 +103,8 @@ class TopologyFeed(Feed):
         if reader is None or not self._is_asked:
             return ()
         self._is_asked = False
+        if now >= self._used_at + USED_EVERY:
+            self._used, self._used_at = reader.node_used(), now
         before, self._told = self._told, self._drawn()
         news = {key: html for key, html in self._told.items() if before.get(key) != html}
         pieces = self._pieces(before, news)
@@ -145,7 +154,9 @@ class TopologyFeed(Feed):
             lit = {}
             for node_id in self._lit.values():
                 lit[node_id] = lit.get(node_id, 0) + 1
-        return MappedNodes(self._places, self._sums, rack_label(self._places.values()), lit)
+        return MappedNodes(
+            self._places, self._sums, rack_label(self._places.values()), lit, self._used
+        )
 
     def _context(self) -> dict[str, Any]:
         return shown_map(self._fleet(), self._view)

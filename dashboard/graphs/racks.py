@@ -15,9 +15,11 @@ COLUMNS, SIDE = 8, 8
 LOST, LIT = "gone", "lit"
 #: Drawn over the square of a node that is also full to some degree.
 RING, HOLE, SILENT = "ring", "hole", "silent"
+#: A node that does not say what darkness would mean.
+UNTOLD = "untold"
 #: One that a rehearsal adds: a ring of another tone.
 ADDED = "added"
-_ORDER = ("h1", "h2", "h3", "h4", "h5", LIT, HOLE, SILENT, LOST, RING, ADDED)
+_ORDER = ("h1", "h2", "h3", "h4", "h5", UNTOLD, LIT, HOLE, SILENT, LOST, RING, ADDED)
 #: Of looks that are drawn as a ring, the tone.
 _RINGS = {RING: "draining", ADDED: "complete"}
 
@@ -101,4 +103,8 @@ def _cross(x: int, y: int) -> str:
     return f"M{x + 2} {y + 2}l4 4m0-4l-4 4"
 
 
-_SHAPES = {LOST: _cross, RING: _edge, HOLE: _edge, SILENT: _barred}
+def _dot(x: int, y: int) -> str:
+    return f"M{x + 3} {y + 3}h2v2h-2z"
+
+
+_SHAPES = {UNTOLD: _dot, LOST: _cross, RING: _edge, HOLE: _edge, SILENT: _barred}

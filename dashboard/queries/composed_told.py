@@ -14,6 +14,7 @@ from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_expression import compile_filter
 from cluster.rehearsal.scenario import WHOLE
 from cluster.store.ports import Listing, NodePlace, RecordReader
+from dashboard.fleet_totals import NO_SUM
 from dashboard.queries.composed import (
     FIRST,
     KINDS,
@@ -23,7 +24,7 @@ from dashboard.queries.composed import (
     job_named,
     rack_key_of,
 )
-from dashboard.topology import NO_SUM, MappedNodes
+from dashboard.topology import MappedNodes
 from dashboard.viewer import Viewer
 from dashboard.wording import amount, count_of, natural, number
 from scheduler.state import nouns

@@ -1,6 +1,6 @@
 """The page of the topology: the map of all nodes, and what is selected on it.
 
-In: a reader and a TopologyView. Out: the context of `topology.html`, in seven reads whatever the
+In: a reader and a TopologyView. Out: the context of `topology.html`, in eight reads whatever the
 number of nodes: their places, what is held of each, where the lit job runs, what is selected.
 """
 
@@ -13,21 +13,20 @@ from msgspec.structs import replace
 
 from cluster.page_addresses import job_url
 from cluster.store.ports import Listing, NodePlace, NodeSum, RecordReader
+from dashboard.fleet_totals import NO_SUM, cpu_told, memory_told, state_of_place
 from dashboard.graphs.racks import racks_html
 from dashboard.queries.allocations import state_of
 from dashboard.queries.nodes import capacities, node_state
 from dashboard.subscription import topic_text
 from dashboard.topology import (
-    NO_SUM,
     MappedNodes,
     MapRack,
     TopologyMap,
     map_of,
     rack_keys,
     rack_label,
-    state_of_place,
 )
-from dashboard.topology_view import GROUPS, MEASURES, TopologyView
+from dashboard.topology_view import GROUPS, MEASURES, USED_MEASURES, TopologyView
 from dashboard.viewer import Viewer
 from dashboard.wording import natural, number
 from scheduler.state import nouns
@@ -84,14 +83,16 @@ def _with_job(
 
 
 def read_fleet(reader: RecordReader, view: TopologyView) -> MappedNodes:
-    """Everything the map is made of, in two reads, three where a job is lit."""
+    """Everything the map is made of, in three reads, four where a job is lit."""
     places = {each.id: each for each in reader.node_places(rack_keys())}
     lit: dict[str, int] | None = None
     if view.lit is not None:
         lit = {}
         for node_id in reader.held_places(view.lit).values():
             lit[node_id] = lit.get(node_id, 0) + 1
-    return MappedNodes(places, reader.node_sums(), rack_label(places.values()), lit)
+    return MappedNodes(
+        places, reader.node_sums(), rack_label(places.values()), lit, reader.node_used()
+    )
 
 
 def shown_map(fleet: MappedNodes, view: TopologyView) -> dict[str, Any]:
@@ -99,6 +100,9 @@ def shown_map(fleet: MappedNodes, view: TopologyView) -> dict[str, Any]:
     drawn = map_of(fleet, view)
     return {
         "map": drawn,
+        "memory_used_told": memory_told(drawn.totals),
+        "cpu_used_told": cpu_told(drawn.totals),
+        "is_by_use": view.by in USED_MEASURES,
         "view": view,
         "place_racks": [
             {"place": place, "html": mark_safe(racks_html(rack.drawing for rack in place.racks))}  # noqa: S308 - graphs.racks escapes every name
@@ -138,6 +142,7 @@ def selected_parts(
         "capacities": capacities(node, use),
         "alike": alike if node.node_class else 0,
         "class_url": view.address(node_class=node.node_class, rack="", node=""),
+        "used": fleet.used.get(node.id),
         "rack_name": place.labels[fleet.rack_label] if place and fleet.rack_label >= 0 else "",
         "alloc_count": len(allocs),
         "hidden": len(allocs) - len(seen),
@@ -169,6 +174,7 @@ def _node_row(place: NodePlace, fleet: MappedNodes, view: TopologyView) -> Mappi
         "lit": (fleet.lit or {}).get(place.id, 0),
         "url": f"{view.address(node=place.id)}#selected",
         "is_selected": place.id == view.node,
+        "used": fleet.used.get(place.id),
         "memory_told": gettext("{memory_mb} of {memory_mb2}").format(
             memory_mb=number(held.memory_mb), memory_mb2=number(place.memory_mb)
         ),

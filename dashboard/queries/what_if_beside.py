@@ -14,10 +14,11 @@ from cluster.rehearsal.result import Rehearsed
 from cluster.rehearsal.rights import may_see_scenario
 from cluster.rehearsal.scenario_form import read_scenario
 from cluster.store.ports import RecordReader
+from dashboard.fleet_totals import totals_of
 from dashboard.queries.rehearsals import KeptRehearsal, changes_told_of, kept_rehearsal
 from dashboard.queries.what_if_nodes import fleet_after
 from dashboard.rehearsed import below_half
-from dashboard.topology import MappedNodes, totals_of
+from dashboard.topology import MappedNodes
 from dashboard.viewer import Viewer
 from dashboard.wording import age, clipped, clock_time, number, span
 from scheduler.state.rehearsal_noun import REHEARSALS

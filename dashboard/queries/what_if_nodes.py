@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from cluster.rehearsal.result import Rehearsed, RehearsedNode
 from cluster.store.ports import NodePlace
+from dashboard.fleet_totals import NO_SUM, Totals, totals_of
 from dashboard.graphs.racks import ADDED, RackDrawing, racks_html
-from dashboard.topology import NO_SUM, MappedNodes, MapPlace, Totals, map_of, totals_of
+from dashboard.topology import MappedNodes, MapPlace, map_of
 from dashboard.topology_view import TopologyView
 from dashboard.wording import count_of, natural, number
 from scheduler.structs.node import NodeEligibility, NodeStatus

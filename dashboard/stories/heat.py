@@ -12,7 +12,8 @@ from django.utils.translation import gettext
 
 from cluster.store.past_nodes import HeldMore, NodeThen
 from cluster.store.ports import NodeFace, NodePlace, NodeSum, RecordReader
-from dashboard.topology import NO_SUM, MappedNodes, rack_keys, rack_label
+from dashboard.fleet_totals import NO_SUM
+from dashboard.topology import MappedNodes, rack_keys, rack_label
 from dashboard.wording import count_of
 from scheduler.state.writes.node_history import KEPT_EVENTS
 from scheduler.structs.node import NodeEligibility, NodeEvent, NodeStatus

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from cluster.store.ports import NodePlace, NodeSum
+from cluster.store.used_by_nodes import NodeUsed
+from dashboard.fleet_totals import cpu_told, memory_told, merged, totals_of
 from dashboard.graphs.racks import rack_html
 from dashboard.topology import MappedNodes, map_of, rack_label
 from dashboard.topology_view import TopologyView
@@ -19,9 +21,9 @@ def node(number, **fields):
     return READY._replace(id=f"n{number}", name=f"a-{number}", **fields)
 
 
-def fleet(*nodes, sums=None, lit=None):
+def fleet(*nodes, sums=None, lit=None, used=None):
     places = {each.id: each for each in nodes}
-    return MappedNodes(places, sums or {}, rack_label(nodes), lit)
+    return MappedNodes(places, sums or {}, rack_label(nodes), lit, used or {})
 
 
 def racks(drawn):
@@ -104,6 +106,57 @@ def test_a_square_says_how_full_its_node_is_and_what_lies_over_it(fields, held, 
 def test_darkness_means_what_was_asked_for(by, look):
     drawn = map_of(fleet(READY, sums={"n1": NodeSum(900, 100, 1)}), TopologyView(by=by))
     assert racks(drawn)[0].drawing.looks == ((look,),)
+
+
+@pytest.mark.parametrize(
+    ("by", "looks", "mark"),
+    [pytest.param("memory-used", (("h2",), ("untold",)), "30 %", id="memory"),
+     pytest.param("cpu-used", (("h4",), ("untold",)), "70 %", id="cpu")],
+)  # fmt: skip
+def test_darkness_means_what_is_used_where_nodes_say_so(by, looks, mark):
+    used = {"n1": NodeUsed(700, 300, 5)}
+    drawn = map_of(fleet(node(1), node(2), used=used), TopologyView(by=by))
+    (rack,) = racks(drawn)
+    assert (rack.drawing.looks, rack.drawing.mark) == (looks, mark)
+    (silent,) = racks(map_of(fleet(node(2)), TopologyView(by=by)))
+    assert silent.drawing.mark == "\N{EN DASH}"
+
+
+def test_what_is_used_is_said_of_all_or_of_how_many_say_it():
+    sums = {"n1": NodeSum(500, 500, 1), "n2": NodeSum(500, 900, 1)}
+    one = fleet(node(1), node(2), sums=sums, used={"n1": NodeUsed(100, 200, 5)})
+    totals = map_of(one, TopologyView()).totals
+    assert memory_told(totals) == (
+        "20 % used on 1 node that says so; 300 MiB are allocated there and idle."
+    )
+    assert "used" not in told(map_of(one, TopologyView()))
+    both = fleet(
+        node(1), node(2), sums=sums, used={"n1": NodeUsed(100, 200, 5), "n2": NodeUsed(0, 0, 5)}
+    )
+    drawn = map_of(both, TopologyView())
+    assert memory_told(drawn.totals) == (
+        "10 % used; 1\N{NARROW NO-BREAK SPACE}200 MiB are allocated there and idle."
+    )
+    assert "Memory is 70 % allocated and 10 % used, CPU 50 % and 5 %;" in told(drawn)
+    assert cpu_told(drawn.totals) == "5 % of it used, 100 MHz."
+    nobody = map_of(fleet(node(1)), TopologyView()).totals
+    assert memory_told(nobody) == cpu_told(nobody) == "No node has said what its tasks use."
+    over = fleet(node(1), sums=sums, used={"n1": NodeUsed(0, 600, 5)})
+    assert memory_told(map_of(over, TopologyView()).totals) == (
+        "60 % used; that is 100 MiB more than is allocated there."
+    )
+
+
+def test_sums_of_sums_are_the_sums_over_all_nodes():
+    nodes = [
+        node(1), node(2, is_draining=True), node(3, status="down"), node(4, memory_mb=5000),
+        node(5, memory_mb=5000), node(6, status="disconnected"),
+    ]  # fmt: skip
+    sums = {f"n{number}": NodeSum(number, 10 * number, 1) for number in range(1, 5)}
+    used = {f"n{number}": NodeUsed(number, number, 1) for number in range(2, 5)}
+    parts = [totals_of(nodes[start : start + 2], sums, used) for start in (0, 2, 4)]
+    assert merged(parts) == totals_of(nodes, sums, used)
+    assert merged([]) == totals_of([], {})
 
 
 def test_a_lit_job_is_counted_rack_by_rack():

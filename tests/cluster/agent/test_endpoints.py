@@ -50,6 +50,21 @@ async def test_a_beat_is_answered_once_the_leader_can_read_it(store, agent):
     assert beat.ttl // 2 <= answer.json["HeartbeatTTL"] <= beat.ttl
 
 
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        pytest.param((1500, 256), (1500, 256), id="told"),
+        pytest.param((-1, -1), None, id="nothing-measured"),
+        pytest.param((2**80, 1), None, id="more-than-a-number-of-the-record"),
+    ],
+)
+async def test_what_its_tasks_use_is_kept_with_the_beat(store, agent, told, kept):
+    beat = Beat(used_cpu_mhz=told[0], used_memory_mb=told[1])
+    assert (await agent.call("POST", "beat", beat)).status == 200
+    used = (await store.aread(lambda reader: reader.node_used())).get(agent.node.id)
+    assert (used and used[:2]) == kept
+
+
 async def test_a_beat_that_cannot_be_written_is_not_answered_as_one(store, agent):
     await store.acall(lambda: rename_table("node_beat", "node_beat_away"))
     refused = await agent.call("POST", "beat", Beat())

@@ -11,6 +11,7 @@ from cluster.store.beats import (
     write_channels,
     write_sign,
 )
+from cluster.store.used_by_nodes import NodeUsed
 from scheduler.state.events import WriteKind
 from tests.builders import make_node
 
@@ -35,6 +36,13 @@ def test_a_reader_is_told_of_each_beat_once_whatever_the_clocks_say(record):
     # Written by a process whose clock is behind that of the other.
     write_beats(record, {"a": HeardBeat(30, 5), "c": HeardBeat(7, 5)})
     assert beats.read(record) == {"a": HeardBeat(30, 5), "c": HeardBeat(7, 5)}
+
+
+def test_what_tasks_use_goes_with_the_beat_and_is_forgotten_when_a_node_says_no_more(record):
+    write_beats(record, {"a": HeardBeat(20, 5), "b": HeardBeat(20, 5)}, {"a": (1500, 256)})
+    assert record.read(lambda reader: reader.node_used()) == {"a": NodeUsed(1500, 256, 20)}
+    write_beats(record, {"a": HeardBeat(30, 5), "b": HeardBeat(30, 5)}, {"b": (0, 0)})
+    assert record.read(lambda reader: reader.node_used()) == {"b": NodeUsed(0, 0, 30)}
 
 
 def test_what_is_known_of_nodes_that_are_gone_is_forgotten(record):
