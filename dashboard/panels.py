@@ -269,7 +269,7 @@ FOLLOWED: Mapping[str, Followed] = {
     ),
     "nodes": Followed(Names.LIST, ListFeed),
     "scheduler": Followed(
-        Names.NAMESPACE,
+        Names.WINDOW,
         SchedulerFeed,
         panels=_parted("scheduler", scheduler.scheduler_panel, _SCHEDULER_PARTS),
     ),

@@ -4,14 +4,15 @@ In: what the leader told last, steps of recent evaluations, settings. Out: sente
 no leader told is never made up: without news only what the record says is said.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from django.utils.translation import gettext, gettext_noop, ngettext
+from msgspec.structs import replace
 
 from cluster.store.leader_news import LeaderNews
 from dashboard.wording import age, count_of, number, one_of, span
+from scheduler.structs.counted import HELD, PART, PLANS, WHOLE
 from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
 from scheduler.structs.scheduler_settings import SchedulerSettings
 
@@ -74,6 +75,21 @@ class WorkerLine(msgspec.Struct, frozen=True, kw_only=True):
     eval_id: str = ""
     evaluation: Evaluation | None = None
     since: str = ""
+    #: Percent of the last minute in which it held work; None while that is too short to say.
+    busy: int | None = None
+    #: Submitted in the last minute.
+    plans: int = 0
+    is_long: bool = False
+    #: What it holds besides.
+    others: tuple["HeldLine", ...] = ()
+
+
+class HeldLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An evaluation in the hands of a worker; `evaluation` only where one may see it."""
+
+    eval_id: str
+    evaluation: Evaluation | None
+    since: str
 
 
 class WaitingLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,16 +102,20 @@ class WaitingLine(msgspec.Struct, frozen=True, kw_only=True):
     oldest: int
 
 
-def flow_of(news: LeaderNews | None, plans: Counter[str]) -> tuple[FlowCount, ...]:
-    """Places in the leader's memory, then what became of recent plans, which the record says."""
-    told: dict[str, int] = {}
-    if news is not None:
-        broker = news.stats.broker
-        told = {
-            "waiting": broker.total_pending, "ready": broker.total_ready,
-            "delayed": broker.total_waiting, "hand": broker.total_unacked,
-            "plans": news.stats.plan_queue_depth + news.stats.plans_taken,
-        }  # fmt: skip
+def places_of(news: LeaderNews | None) -> dict[str, int]:
+    """How many are where in the leader's memory; empty where nobody told it."""
+    if news is None:
+        return {}
+    broker = news.stats.broker
+    return {
+        "waiting": broker.total_pending, "ready": broker.total_ready,
+        "delayed": broker.total_waiting, "hand": broker.total_unacked,
+        "plans": news.stats.plan_queue_depth + news.stats.plans_taken,
+    }  # fmt: skip
+
+
+def flow_of(places: Mapping[str, int], stretch: str) -> tuple[FlowCount, ...]:
+    """Places in the leader's memory, then what became of the plans of a stretch of time."""
     checked = gettext("plans that wait or are being checked")
     rows = (
         ("waiting", gettext("waiting"), "pending", gettext("for another evaluation of their job")),
@@ -103,39 +123,17 @@ def flow_of(news: LeaderNews | None, plans: Counter[str]) -> tuple[FlowCount, ..
         ("delayed", gettext("delayed"), "delayed", gettext("for their time, or after a failure")),
         ("hand", gettext("in hand"), "scheduling", gettext("of workers")),
         ("plans", gettext("plan queue"), "applying", checked),
+        ("applied", gettext("as planned"), "complete", gettext("plans of the {stretch}")),
+        ("part", gettext("in part"), "exhausted", gettext("of which nodes refused something")),
     )
-    flow = [
+    return tuple(
         FlowCount(
-            key=key, word=word, tone=tone, icon=tone, what=what,
-            count=number(told[key]) if key in told else "",
+            key=key, word=word, tone=tone, icon="blocked" if key == "part" else tone,
+            what=what.format(stretch=stretch),
+            count=number(places[key]) if key in places else "",
         )
         for key, word, tone, what in rows
-    ]  # fmt: skip
-    return (
-        *flow,
-        FlowCount(
-            key="applied",
-            word="applied",
-            tone="complete",
-            icon="complete",
-            what=gettext("recent plans, whole"),
-            count=number(plans["whole"]),
-        ),
-        FlowCount(
-            key="part",
-            word=gettext("in part"),
-            tone="exhausted",
-            icon="blocked",
-            what=gettext("recent plans of which nodes refused something"),
-            count=number(plans["part"]),
-        ),
-    )
-
-
-def plans_of(steps: Iterable[LifecycleStep]) -> Counter[str]:
-    """Answered plans: `whole`, or in `part` where a node refused."""
-    answered = (step for step in steps if step.step is Step.PLAN_ANSWERED)
-    return Counter("part" if step.nodes else "whole" for step in answered)
+    )  # fmt: skip
 
 
 def phase_times(steps: Sequence[LifecycleStep]) -> tuple[PhaseTime, ...]:
@@ -174,24 +172,29 @@ def worker_lines(
         return ()
     lines = []
     for worker in news.stats.workers:
-        name = worker.process.rpartition("/")[2]
-        if not worker.held:
-            lines.append(
-                WorkerLine(
-                    name=name, process=worker.process, word="idle", tone="canceled",
-                    icon="minus", held=0,
-                )
-            )  # fmt: skip
-            continue
-        first = worker.held[0]
-        word, tone, icon = _doing(newest.get(first.eval_id), first.seconds, begun=first.begun)
-        lines.append(
-            WorkerLine(
-                name=name, process=worker.process, word=word, tone=tone, icon=icon,
-                held=len(worker.held), eval_id=first.eval_id,
-                evaluation=known.get(first.eval_id), since=span(int(first.seconds * _SECOND)),
-            )
+        lately = worker.lately
+        share = lately.counts.get(HELD, 0.0) / lately.seconds if lately.seconds >= 1 else None
+        line = WorkerLine(
+            name=worker.process.rpartition("/")[2], process=worker.process, word=gettext("idle"),
+            tone="canceled", icon="minus", held=len(worker.held),
+            busy=None if share is None else min(round(100 * share), 100),
+            plans=round(lately.counts.get(PLANS, 0)),
         )  # fmt: skip
+        if worker.held:
+            first = worker.held[0]
+            word, tone, icon = _doing(newest.get(first.eval_id), first.seconds, begun=first.begun)
+            line = replace(
+                line, word=word, tone=tone, icon=icon, eval_id=first.eval_id,
+                evaluation=known.get(first.eval_id), since=span(int(first.seconds * _SECOND)),
+                is_long=tone == "blocked", others=tuple(
+                    HeldLine(
+                        eval_id=each.eval_id, evaluation=known.get(each.eval_id),
+                        since=span(int(each.seconds * _SECOND)),
+                    )
+                    for each in worker.held[1:]
+                ),
+            )  # fmt: skip
+        lines.append(line)
     return tuple(lines)
 
 
@@ -297,6 +300,47 @@ def sentence_of_scheduler(
         evaluations=count_of(queued, "{count} evaluation waits", "{count} evaluations wait")
     )
     return strong, f"{busy} {rest}".strip() + stale
+
+
+def work_told(workers: Sequence[WorkerLine], flows: Mapping[str, int], stretch: str) -> str:
+    """Who thinks for long, and how many plans were refused in part."""
+    parts = [
+        gettext("{worker} has thought about {job} for {since}.").format(
+            worker=line.name,
+            job=line.evaluation.job_id if line.evaluation else gettext("one job"),
+            since=line.since,
+        )
+        for line in workers
+        if line.is_long
+    ]
+    whole, part = flows.get(WHOLE, 0), flows.get(PART, 0)
+    if part:
+        parts.append(
+            ngettext(
+                "{part} of {plans} in the {stretch} was refused in part.",
+                "{part} of {plans} in the {stretch} were refused in part.",
+                part,
+            ).format(
+                part=number(part),
+                plans=count_of(whole + part, "{count} plan", "{count} plans"),
+                stretch=stretch,
+            )
+        )
+    return " ".join(parts)
+
+
+def waits_told(news: LeaderNews | None) -> str:
+    """How many are where among those that no worker holds; nothing without a leader."""
+    if news is None:
+        return ""
+    broker = news.stats.broker
+    return gettext(
+        "{ready} ready, {waiting} behind another of their job, {delayed} delayed"
+    ).format(
+        ready=number(broker.total_ready),
+        waiting=number(broker.total_pending),
+        delayed=number(broker.total_waiting),
+    )
 
 
 def pause_told(news: LeaderNews | None, open_counts: Mapping[str, int]) -> str:

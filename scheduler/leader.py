@@ -15,6 +15,7 @@ from scheduler.broker.intake import Intake
 from scheduler.broker.leader_settings import LeaderSettings
 from scheduler.broker.lifecycle import Lifecycles
 from scheduler.broker.plan_exchange import PlanExchange
+from scheduler.broker.sliding_counts import SlidingCounts
 from scheduler.broker.worker_roll import HeldDelivery, WorkerRoll
 from scheduler.commands import (
     CancelEvaluations,
@@ -38,6 +39,7 @@ from scheduler.ports import IDSource, StateReader
 from scheduler.state.claims import Claim
 from scheduler.state.events import EventFrame
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
+from scheduler.structs.counted import FIVE_MINUTES, HOUR, MINUTE, WRITES, WRITTEN
 from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
 from scheduler.structs.moment import Moment
 from scheduler.structs.plan import Plan
@@ -66,7 +68,9 @@ class Leader:
         self.watchers = tuple(watchers)
         #: The newest index it has seen.
         self.index = 0
-        self._lives = Lifecycles()
+        #: Since this leader began.
+        self._flows = SlidingCounts(MINUTE, FIVE_MINUTES, HOUR)
+        self._lives = Lifecycles(self._flows)
         self._workers = WorkerRoll(self.settings)
         self._intake = Intake(self.broker, self.blocked, self._lives, self._workers)
         self._core = CoreTimers(self.broker, ids, collection)
@@ -79,9 +83,10 @@ class Leader:
     def restore(self, reader: StateReader, moment: Moment) -> None:
         """Start from the record, forgetting everything: old deliveries and plans are void."""
         self.index = reader.index
+        self._flows.mark(moment.monotonic)
         self._last_unblock_failed = self._last_prune = moment.monotonic
         self._plans.flush(moment)
-        self._workers.forget_deliveries()
+        self._workers.forget_deliveries(moment.monotonic)
         self._intake.restore(reader, moment)
         self._core.restore(reader, moment)
         for watcher in self.watchers:
@@ -213,10 +218,10 @@ class Leader:
             if request.reblocked is not None:
                 self._intake.block(request.reblocked, request.token, moment)
             self.broker.ack(request.eval_id, request.token, monotonic=moment.monotonic)
-            self._workers.returned(request.eval_id)
+            self._workers.returned(request.eval_id, moment.monotonic)
             if request.goes_on:
                 self._core.go_on(delivered, request.goes_on, self.index, moment)
-        self._intake.record_notes(moment.now)
+        self._intake.record_notes(moment)
 
     def check_reap(self, process: str, request: ReapRequest, moment: Moment) -> None:
         """Whether a core run may delete what it names: its delivery must still be the worker's.
@@ -242,7 +247,7 @@ class Leader:
         """Nack a delivery; while the applier holds its plan, only once that is answered."""
         if not self._plans.abandon(eval_id):
             self.broker.nack(eval_id, token, monotonic=monotonic, reason=reason)
-        self._workers.returned(eval_id)
+        self._workers.returned(eval_id, monotonic)
 
     def next_plans(self, limit: int, moment: Moment) -> tuple[QueuedPlan, ...]:
         """The most urgent plans, to be judged in this order; perhaps none.
@@ -250,7 +255,11 @@ class Leader:
         Whoever asks has ended with what was taken before. Observe the frames up to now first.
         """
         self._applier.asked(moment.monotonic)
-        return self._plans.next(limit, moment)
+        queued = self._plans.next(limit, moment)
+        if queued:
+            self._flows.add(WRITES)
+            self._flows.add(WRITTEN, len(queued))
+        return queued
 
     def applier_sent_away(self) -> None:
         """The applier was told that there is nothing, and sleeps until it is woken."""
@@ -291,7 +300,7 @@ class Leader:
         self._sweep(moment)
         # 4. Core jobs whose time has come are put in.
         self._core.tick(self.index, moment)
-        self._intake.record_notes(moment.now)
+        self._intake.record_notes(moment)
         # 5. What came back too often is written off, what was superseded is canceled.
         commands = self._reaper.reap(moment)
         # 6. Idle workers are woken.
@@ -328,7 +337,7 @@ class Leader:
         """A command was carried out."""
         if isinstance(command, FailEvaluation):
             self.broker.ack(command.evaluation.id, command.token, monotonic=moment.monotonic)
-            self._intake.record_notes(moment.now)
+            self._intake.record_notes(moment)
 
     def not_performed(self, command: Command) -> None:
         """A command failed: it comes again, by the nack timer or with the next tick."""
@@ -358,6 +367,7 @@ class Leader:
     def stats(self, monotonic: float = 0.0) -> LeaderStats:
         """Numbers for pages; `monotonic` is when they are told."""
         workers, busy = self._workers.counts()
+        self._flows.mark(monotonic)
         return LeaderStats(
             index=self.index,
             broker=self.broker.stats(),
@@ -369,4 +379,5 @@ class Leader:
             worker_processes=workers,
             busy_worker_processes=busy,
             workers=self._workers.told(monotonic),
+            flows=self._flows.told(monotonic),
         )

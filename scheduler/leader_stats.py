@@ -3,6 +3,7 @@
 from scheduler.broker.blocked_evals import BlockedStats
 from scheduler.broker.places import BrokerStats
 from scheduler.broker.worker_told import WorkerTold
+from scheduler.structs.counted import CountedTime
 from scheduler.structs.wire import Wire
 
 
@@ -23,3 +24,5 @@ class LeaderStats(Wire, frozen=True):
     busy_worker_processes: int = 0
     #: By name.
     workers: tuple[WorkerTold, ...] = ()
+    #: How many evaluations and plans went which way, by the words of `scheduler.structs.counted`.
+    flows: tuple[CountedTime, ...] = ()

@@ -168,6 +168,8 @@ class PlanApplier:
             raise PlanRefused(f'job "{plan.job_id}" in namespace "{plan.namespace}" not found')
         result = evaluate_plan(change, plan)
         tracker = self._rejected_nodes
+        if result.rejected_nodes:
+            tracker.follow(change.scheduler_settings().node_rejection)
         suspects = [
             node_id
             for node_id in result.rejected_nodes

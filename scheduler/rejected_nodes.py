@@ -7,6 +7,11 @@ In: rejections with their moment. Out: whether a node should get no more placeme
 from collections import OrderedDict, deque
 
 import msgspec
+from msgspec.structs import replace
+
+from scheduler.structs.scheduler_settings import NodeRejection
+
+_SECOND = 1_000_000_000
 
 
 class RejectionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,10 +38,27 @@ class RejectedNodes:
     """Counts rejections per node in a sliding window."""
 
     def __init__(self, settings: RejectionSettings | None = None) -> None:
-        self._settings = settings or RejectionSettings()
+        #: As this process was started.
+        self._started = self._settings = settings or RejectionSettings()
         self._records: OrderedDict[str, deque[float]] = OrderedDict()
         self._tokens = float(self._settings.burst)
         self._refilled_at = 0.0
+
+    def follow(self, stored: NodeRejection | None) -> None:
+        """Go by what the record says, by what the process was started with where it says nothing.
+
+        Refusals that were counted before stay counted.
+        """
+        self._settings = (
+            self._started
+            if stored is None
+            else replace(
+                self._started,
+                enabled=stored.enabled,
+                threshold=stored.refusals,
+                window=stored.window / _SECOND,
+            )
+        )
 
     def may_close(self, closed: int, nodes: int) -> bool:
         """Whether one more of so many nodes may be closed, beside those that are already."""

@@ -27,6 +27,7 @@ from scheduler.structs.plan_annotations import PlanAnnotations
 from scheduler.structs.policies import UpdateStrategy
 from scheduler.structs.resources import AllocatedResources
 from scheduler.structs.root_key import RootKey
+from scheduler.structs.scheduler_settings import SchedulerSettings
 from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.task_group import Task
 from scheduler.structs.variable import SealedVariable, VariableLock
@@ -129,9 +130,10 @@ ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
 }
 
 #: Additions told to everybody, only when they hold none of these values: an evaluation's story, by
-#: which programs follow a cause, and what a caller wrote.
+#: which programs follow a cause, what a caller wrote, and what counts in place of settings.
 UNASKED_ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     Evaluation: {"Story": ("",)},
+    SchedulerSettings: {"NodeRejection": (None,)},
     UpdateStrategy: {"Strategy": ("", "deployment", None)},
 }
 

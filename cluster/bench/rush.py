@@ -117,7 +117,7 @@ class Rush:
             spent += _THINK + _PLACE * _size(plan)
             self._after(spent + _HOP, worker, _bound(self._submit, plan))
         for finish in turn.finishes:
-            self._roll.returned(finish.eval_id)
+            self._roll.returned(finish.eval_id, self._seconds)
             worker.size.grow()
         return spent
 
@@ -149,7 +149,7 @@ class Rush:
         self._desk.done([outcome])
         self._turns.note(was_refused=outcome.is_refused)
         if not outcome.is_refused:
-            self._roll.returned(plan.eval_id)
+            self._roll.returned(plan.eval_id, self._seconds)
             return outcome
         self._roll.refused(owner.name, plan.eval_id)
         return replace(outcome, claims=self._desk.claims_beside(owner.name))

@@ -16,7 +16,10 @@ class SchedulerSettingsRow(ReadOnlyRow):
     body = models.BinaryField()
 
     objects = ReadOnlyQuerySet["SchedulerSettingsRow"].as_manager()
-    put_by = ("cluster.operations.scheduler_settings.set_scheduler_settings",)
+    put_by = (
+        "cluster.operations.scheduler_settings.set_scheduler_settings",
+        "cluster.operations.scheduler_settings.set_node_rejection",
+    )
     removed_by = ()
 
     class Meta:

@@ -44,6 +44,8 @@ class RejectionsView(msgspec.Struct, frozen=True, kw_only=True):
     rest: str
     nodes: tuple[DisputedNode, ...]
     more: int
+    #: How near a node came to being closed.
+    peak_told: str
 
 
 class _Refusal(msgspec.Struct, frozen=True):
@@ -54,9 +56,12 @@ class _Refusal(msgspec.Struct, frozen=True):
 
 
 def rejections(
-    reader: RecordReader, steps: Sequence[LifecycleStep], evaluations: int
+    reader: RecordReader, steps: Sequence[LifecycleStep], evaluations: int, window: int
 ) -> RejectionsView:
-    """What the newest so many evaluations met, whose steps these are; one read, of the nodes."""
+    """What the newest so many evaluations met, whose steps these are; one read, of the nodes.
+
+    `window`, ns: within how long the refusals of a node count together.
+    """
     answered = [step for step in steps if step.step is Step.PLAN_ANSWERED]
     refused = [step for step in answered if step.nodes]
     found = _refusals(steps, refused)
@@ -64,7 +69,8 @@ def rejections(
     since = min((step.at for step in answered), default=0)
     until = max((step.at for step in answered), default=0)
     shown = [node_id for node_id, _ in counts.most_common(MOST_NODES)]
-    reader.preload(nodes=shown)
+    most, peak_id = _peak(found, window)
+    reader.preload(nodes=[*shown, *([peak_id] if peak_id else [])])
     return RejectionsView(
         strong=_strong(len(refused), len(answered), len(counts)),
         rest=gettext("Of the newest {evaluation}, since {since}.").format(
@@ -80,6 +86,7 @@ def rejections(
             for node_id in shown
         ),
         more=max(len(counts) - len(shown), 0),
+        peak_told=_peak_told(reader, most, peak_id, since) if answered else "",
     )
 
 
@@ -130,6 +137,34 @@ def _rate(count: int, lasted: int) -> str:
     if lasted < _HOUR // 60:
         return ""
     return gettext("{round} an hour").format(round=number(round(count * _HOUR / lasted)))
+
+
+def _peak_told(reader: RecordReader, most: int, node_id: str, since: int) -> str:
+    """The most refusals of one node within the window, since the oldest plan looked at."""
+    if not most:
+        return gettext("Since {since} no node refused a plan.").format(since=clock_time(since))
+    node = reader.node(node_id)
+    return gettext("Since {since} at most {most} in that time, by {node}.").format(
+        since=clock_time(since),
+        most=number(most),
+        node=node.name if node is not None else node_id[:8],
+    )
+
+
+def _peak(found: Sequence[_Refusal], window: int) -> tuple[int, str]:
+    """How many, and of which node; the first by its id of several."""
+    times: dict[str, list[int]] = {}
+    for each in sorted(found, key=lambda refusal: (refusal.node_id, refusal.at)):
+        times.setdefault(each.node_id, []).append(each.at)
+    best = 0, ""
+    for node_id, instants in times.items():
+        first = 0
+        for last, at in enumerate(instants):
+            while instants[first] < at - window:
+                first += 1
+            if last - first + 1 > best[0]:
+                best = last - first + 1, node_id
+    return best
 
 
 def _strong(refused: int, answered: int, nodes: int) -> str:

@@ -9,36 +9,43 @@ from typing import Any
 
 from django.conf import settings
 
+from cluster.jobspec.durations import duration_text
 from cluster.store.leader_news import LeaderNews, read_news
 from cluster.store.ports import Listing, RecordReader
 from dashboard.queries.rejections import rejections
+from dashboard.queries.scheduler_flow import STRETCHES, flow_parts
 from dashboard.rights import scheduler_actions
 from dashboard.scheduling import (
     FRESH,
     flow_of,
     pause_told,
     phase_times,
-    plans_of,
     preemption_told,
     sentence_of_scheduler,
     waiting_lines,
+    waits_told,
+    work_told,
     worker_lines,
 )
 from dashboard.subscription import Subscription
 from dashboard.viewer import Viewer
+from dashboard.wording import clock_time, span
 from scheduler.state import nouns
+from scheduler.structs.scheduler_settings import NodeRejection
 
+_SECOND = 1_000_000_000
 #: Evaluations whose steps are looked at for times and plans.
 RECENT = 300
 MAX_PENDING = 500
 
 
-def scheduler_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
-    """The context of the page."""
+def scheduler_page(reader: RecordReader, viewer: Viewer, *, window: str = "") -> dict[str, Any]:
+    """The context of the page; `window`, a key of `STRETCHES`: over which time flows are told."""
+    window = window if window in STRETCHES else ""
     return {
-        **_parts(reader, viewer.namespaces, viewer.now),
+        **_parts(reader, viewer.namespaces, viewer.now, window),
         "may": scheduler_actions(viewer.access),
-        "live_topics": "scheduler:*",
+        "live_topics": f"scheduler:*/{window}" if window else "scheduler:*",
     }
 
 
@@ -47,14 +54,17 @@ def scheduler_panel(
 ) -> Mapping[str, Any]:
     """Every part of it."""
     return {
-        **_parts(reader, subscription.namespaces, now),
+        **_parts(reader, subscription.namespaces, now, subscription.key.partition("/")[2]),
         "may": subscription.may,
         "page_index": reader.index,
     }
 
 
-def _parts(reader: RecordReader, namespaces: frozenset[str] | None, now: int) -> dict[str, Any]:
-    return scheduler_parts(reader, read_news(settings.BIVOUAC_REDIS_URL), namespaces, now)
+def _parts(
+    reader: RecordReader, namespaces: frozenset[str] | None, now: int, window: str
+) -> dict[str, Any]:
+    news = read_news(settings.BIVOUAC_REDIS_URL)
+    return scheduler_parts(reader, news, namespaces, now, window)
 
 
 def scheduler_parts(
@@ -62,6 +72,7 @@ def scheduler_parts(
     news: LeaderNews | None,
     namespaces: frozenset[str] | None,
     now: int,
+    window: str = "",
 ) -> dict[str, Any]:
     """The same from given news."""
     stored = reader.scheduler_settings()
@@ -80,31 +91,55 @@ def scheduler_parts(
         item.id: item for item in pending if namespaces is None or item.namespace in namespaces
     }
     strong, rest = sentence_of_scheduler(news, stored, open_counts, now)
-    plans = plans_of(steps)
+    flow = flow_parts(news, window)
+    workers_told = worker_lines(news, seen, newest)
+    also_told = work_told(workers_told, flow["went"], flow["stretch_told"])
+    rejection = stored.node_rejection or started_rejection()
+    delayed = min(news.stats.broker.delayed.values(), default=0) if news is not None else 0
+    longest = max((each.seconds for worker in workers for each in worker.held), default=0.0)
     may_move, may_not_move = preemption_told(stored)
     return {
         "strong": strong,
-        "rest": rest,
+        "rest": " ".join(part for part in (rest, also_told) if part),
         "news": news,
         "is_stale": news is not None and now - news.at > FRESH,
         "settings": stored,
-        "flow": {each.key: each for each in flow_of(news, plans)},
-        "flow_rows": flow_of(news, plans),
-        "plans": plans.total(),
-        "workers": worker_lines(news, seen, newest),
+        **flow,
+        "flow_rows": flow_of(flow["places"], flow["stretch_told"]),
+        "workers": workers_told,
+        "oldest_held": span(int(longest * _SECOND)) if longest else "",
+        "waits_told": waits_told(news),
+        "next_delayed": delayed,
+        "next_delayed_at": clock_time(delayed) if delayed else "",
         "waiting": waiting_lines(pending, held, namespaces),
         "pending_count": open_counts.get("pending", 0),
         "is_cut": open_counts.get("pending", 0) > MAX_PENDING,
         "max_pending": MAX_PENDING,
-        "disputed": rejections(reader, steps, RECENT),
+        "disputed": rejections(reader, steps, RECENT, rejection.window),
         "phases": phase_times(steps),
         "slowest": max((phase.p95 for phase in phase_times(steps)), default=0),
         "may_move": may_move,
         "may_not_move": may_not_move,
         "pause_told": pause_told(news, open_counts),
         "other_algorithm": "binpack" if stored.scheduler_algorithm == "spread" else "spread",
-        "threshold": settings.BIVOUAC_PLAN_REJECTION_THRESHOLD,
-        "window_s": round(settings.BIVOUAC_PLAN_REJECTION_WINDOW),
-        "tracks": settings.BIVOUAC_PLAN_REJECTION_TRACKER,
+        "rejection": rejection,
+        "rejection_window": span(rejection.window),
+        "rejection_window_text": _typed(rejection.window),
         "worker_count": settings.BIVOUAC_WORKERS,
     }
+
+
+def started_rejection() -> NodeRejection:
+    """When a disputed node is closed where nobody has set it: as this process was started."""
+    return NodeRejection(
+        enabled=settings.BIVOUAC_PLAN_REJECTION_TRACKER,
+        refusals=settings.BIVOUAC_PLAN_REJECTION_THRESHOLD,
+        window=round(settings.BIVOUAC_PLAN_REJECTION_WINDOW * _SECOND),
+    )
+
+
+def _typed(nanoseconds: int) -> str:
+    """As people type it: `5m`, not `5m0s`."""
+    text = duration_text(nanoseconds)
+    text = text.removesuffix("0s") if text.endswith("m0s") else text
+    return text.removesuffix("0m") if text.endswith("h0m") else text

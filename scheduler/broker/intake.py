@@ -52,7 +52,7 @@ class Intake:
             # Whatever was written about the job before is in the record already.
             self._job_index[evaluation.job_key] = reader.index
             self._take_in(evaluation, moment)
-        self.record_notes(moment.now)
+        self.record_notes(moment)
 
     def recall(self, frames: Sequence[EventFrame] | None, moment: Moment) -> None:
         """Let those run again that waited for what was committed while nobody led; see Leader."""
@@ -61,7 +61,7 @@ class Intake:
         else:
             released = self._capacity.recall(frames, moment.monotonic)
         self.enqueue_released(released, moment)
-        self.record_notes(moment.now)
+        self.record_notes(moment)
 
     def _switch(self, *, enabled: bool) -> None:
         self._broker.set_enabled(enabled=enabled)
@@ -79,7 +79,7 @@ class Intake:
                 self._observe_evaluation(frame, event, event.value, monotonic=moment.monotonic)
             elif isinstance(event.value, SchedulerSettings):
                 self._observe_settings(event.value)
-        self.record_notes(moment.now)
+        self.record_notes(moment)
 
     def _observe_evaluation(
         self, frame: EventFrame, event: StateEvent, evaluation: Evaluation, *, monotonic: float
@@ -171,12 +171,14 @@ class Intake:
         held = self._broker.jobs()
         self._job_index = {key: i for key, i in self._job_index.items() if key in held}
 
-    def record_notes(self, now: int) -> None:
+    def record_notes(self, moment: Moment) -> None:
         """Turn what happened in the broker into steps."""
         for note in self._broker.take_notes():
-            self._lives.note(note.eval_id, note.step, now, actor="broker", reason=note.reason)
+            self._lives.note(
+                note.eval_id, note.step, moment.now, actor="broker", reason=note.reason
+            )
             if note.step is Step.NACKED:
-                self._workers.returned(note.eval_id)
+                self._workers.returned(note.eval_id, moment.monotonic)
 
     def note_end(self, evaluation: Evaluation, now: int, *, actor: str) -> None:
         """An evaluation got its final status; told twice, it is one step."""

@@ -1,13 +1,15 @@
 """The recorded lives of evaluations: every step with its number, time and reason.
 
 In: what happened to an evaluation. Out: numbered steps, once as hints to be published and once to
-be written. Who publishes and who writes is not known here.
+be written, and how many went which way. Who publishes and who writes is not known here.
 """
 
 from collections.abc import Iterable
 
 import msgspec
 
+from scheduler.broker.flows import way_of
+from scheduler.broker.sliding_counts import SlidingCounts
 from scheduler.structs.evaluation import Cause, LifecycleStep, Step
 
 #: Ended lives that are still remembered, so that a late step continues their numbers.
@@ -25,7 +27,9 @@ class Life(msgspec.Struct):
 class Lifecycles:
     """Numbers the steps of all evaluations the leader knows."""
 
-    def __init__(self) -> None:
+    def __init__(self, flows: SlidingCounts | None = None) -> None:
+        #: How many went which way, by the words of `scheduler.structs.counted`.
+        self._flows = flows or SlidingCounts()
         self._lives: dict[str, Life] = {}
         self._ended: dict[str, None] = {}
         self._hints: list[LifecycleStep] = []
@@ -75,6 +79,7 @@ class Lifecycles:
             nodes=nodes,
             woken_by=woken_by,
         )
+        self._flows.add(way_of(last, noted))
         life.last = noted
         life.unwritten.append(noted)
         self._await_commit(eval_id)
@@ -84,6 +89,7 @@ class Lifecycles:
         """Know of a recorded step that somebody else has numbered."""
         life = self._lives.get(step.eval_id)
         if life is not None and (life.last is None or life.last.number < step.number):
+            self._flows.add(way_of(life.last, step))
             life.last = step
 
     def newest(self, eval_id: str) -> LifecycleStep | None:

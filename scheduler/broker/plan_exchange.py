@@ -129,7 +129,7 @@ class PlanExchange:
             submission = self._desk.ended(step.plan_id)
             if submission is not None:
                 self._end(submission, frame.index, moment)
-        self._intake.record_notes(moment.now)
+        self._intake.record_notes(moment)
 
     def flush(self, moment: Moment) -> None:
         """Give up every plan that the applier has not taken."""
@@ -148,7 +148,7 @@ class PlanExchange:
         plan = submission.plan
         if self._is_out(plan):
             self._broker.ack(plan.eval_id, plan.eval_token, monotonic=moment.monotonic)
-            self._workers.returned(plan.eval_id)
+            self._workers.returned(plan.eval_id, moment.monotonic)
         result = PlanResult(alloc_index=index)
         self._reply(
             submission,
@@ -176,7 +176,7 @@ class PlanExchange:
             if self._is_out(plan):
                 self._resume(submission, monotonic=moment.monotonic)
             self._reply(submission, outcome)
-        self._intake.record_notes(moment.now)
+        self._intake.record_notes(moment)
 
     def _is_out(self, plan: Plan) -> bool:
         return self._broker.outstanding(plan.eval_id) == plan.eval_token

@@ -9,7 +9,9 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler.broker.leader_settings import LeaderSettings
+from scheduler.broker.sliding_counts import SlidingCounts
 from scheduler.broker.worker_told import HeldFor, WorkerTold
+from scheduler.structs.counted import HELD, MINUTE, PLANS
 
 
 class HeldDelivery(msgspec.Struct):
@@ -30,6 +32,15 @@ class WorkerProcess(msgspec.Struct):
     heard_at: float
     asked_at: float = float("-inf")
     held: dict[str, HeldDelivery] = {}
+    #: Up to when the time in which it held work is counted.
+    counted_at: float = 0.0
+    lately: SlidingCounts = msgspec.field(default_factory=lambda: SlidingCounts(MINUTE))
+
+    def count(self, monotonic: float) -> None:
+        """Count the time since it was last counted, if it held work in it."""
+        if self.held:
+            self.lately.add(HELD, max(monotonic - self.counted_at, 0.0))
+        self.counted_at = monotonic
 
 
 class WorkerRoll:
@@ -46,7 +57,8 @@ class WorkerRoll:
         """Any message counts as a sign of life."""
         known = self._processes.get(process)
         if known is None:
-            self._processes[process] = WorkerProcess(heard_at=monotonic)
+            known = self._processes[process] = WorkerProcess(heard_at=monotonic)
+            known.lately.mark(monotonic)
         else:
             known.heard_at = monotonic
 
@@ -61,13 +73,15 @@ class WorkerRoll:
         self, process: str, eval_id: str, token: str, monotonic: float, *, plans: bool = True
     ) -> None:
         """The process holds this delivery from now on; its run makes plans or not."""
-        self._processes[process].held[eval_id] = HeldDelivery(
-            eval_id, token, since=monotonic, is_made=not plans
-        )
+        known = self._processes[process]
+        known.count(monotonic)
+        known.held[eval_id] = HeldDelivery(eval_id, token, since=monotonic, is_made=not plans)
 
     def submitted(self, process: str, eval_id: str) -> None:
         """The process has said what it takes for this one."""
-        held = self._processes[process].held.get(eval_id)
+        known = self._processes[process]
+        known.lately.add(PLANS)
+        held = known.held.get(eval_id)
         if held is not None:
             held.is_made = True
 
@@ -100,14 +114,17 @@ class WorkerRoll:
         if known is not None:
             known.asked_at = float("-inf")
 
-    def returned(self, eval_id: str) -> None:
+    def returned(self, eval_id: str, monotonic: float) -> None:
         """Nobody holds the evaluation any more."""
         for process in self._processes.values():
-            process.held.pop(eval_id, None)
+            if eval_id in process.held:
+                process.count(monotonic)
+                del process.held[eval_id]
 
-    def forget_deliveries(self) -> None:
+    def forget_deliveries(self, monotonic: float) -> None:
         """All deliveries became void."""
         for process in self._processes.values():
+            process.count(monotonic)
             process.held.clear()
 
     def take_lost(self, monotonic: float) -> list[HeldDelivery]:
@@ -154,9 +171,13 @@ class WorkerRoll:
 
     def told(self, monotonic: float) -> tuple[WorkerTold, ...]:
         """Each process by name, with what it holds, the longest held first."""
+        for known in self._processes.values():
+            known.count(monotonic)
+            known.lately.mark(monotonic)
         return tuple(
             WorkerTold(
                 process=name,
+                lately=known.lately.told(monotonic)[0],
                 held=tuple(
                     HeldFor(
                         eval_id=held.eval_id,

@@ -1,5 +1,6 @@
 """What the leader tells of its worker processes. Plain values for pages."""
 
+from scheduler.structs.counted import MINUTE, CountedTime
 from scheduler.structs.wire import Wire
 
 
@@ -16,4 +17,6 @@ class WorkerTold(Wire, frozen=True):
     """One worker process that lives."""
 
     process: str = ""
+    #: Within the last minute: `held`, seconds in which it held work, and `plans`.
+    lately: CountedTime = CountedTime(stretch=MINUTE, seconds=0.0)
     held: tuple[HeldFor, ...] = ()

@@ -2,7 +2,12 @@
 
 from enum import StrEnum
 
-from scheduler.structs.wire import Wire
+from scheduler.structs.wire import Duration, Wire
+
+_SECOND = 1_000_000_000
+#: Both ends allowed.
+REFUSALS_BOUNDS = (2, 1_000)
+WINDOW_BOUNDS = (_SECOND, 24 * 3_600 * _SECOND)
 
 
 class SchedulerAlgorithm(StrEnum):
@@ -21,6 +26,25 @@ class PreemptionConfig(Wire, frozen=True):
     service_scheduler_enabled: bool = False
 
 
+class NodeRejection(Wire, frozen=True):
+    """When a node that plans are refused for is closed for new work."""
+
+    enabled: bool = True
+    #: So many refusals within the window.
+    refusals: int = 100
+    window: Duration = 300 * _SECOND
+
+    @property
+    def out_of_bounds(self) -> list[str]:
+        """The fields whose values may not be."""
+        bounds = {"refusals": REFUSALS_BOUNDS, "window": WINDOW_BOUNDS}
+        return [
+            field
+            for field, (least, most) in bounds.items()
+            if not least <= getattr(self, field) <= most
+        ]
+
+
 class SchedulerSettings(Wire, frozen=True):
     """Settings of all schedulers."""
 
@@ -30,5 +54,7 @@ class SchedulerSettings(Wire, frozen=True):
     reject_job_registration: bool = False
     pause_eval_broker: bool = False
     node_limit_for_feasibility_checks: int = 0
+    #: In place of what the servers were started with; None where that counts.
+    node_rejection: NodeRejection | None = None
     create_index: int = 0
     modify_index: int = 0

@@ -1,7 +1,5 @@
 """What is said of the scheduler, against the facts it is said of."""
 
-from collections import Counter
-
 import pytest
 
 from cluster.store.leader_news import LeaderNews, decoded_news, encoded_news, read_news
@@ -9,16 +7,18 @@ from dashboard.scheduling import (
     flow_of,
     pause_told,
     phase_times,
-    plans_of,
+    places_of,
     preemption_told,
     sentence_of_scheduler,
     waiting_lines,
+    work_told,
     worker_lines,
 )
 from scheduler.broker.blocked_evals import BlockedStats
 from scheduler.broker.places import BrokerStats
 from scheduler.broker.worker_told import HeldFor, WorkerTold
 from scheduler.leader_stats import LeaderStats
+from scheduler.structs.counted import CountedTime
 from scheduler.structs.evaluation import LifecycleStep, Step
 from scheduler.structs.scheduler_settings import PreemptionConfig, SchedulerSettings
 from tests.builders import SOME_MOMENT, make_evaluation
@@ -91,14 +91,15 @@ def test_the_head_says_whether_it_keeps_up(told, settings, open_counts, sentence
 
 
 def test_the_way_to_the_record_counts_what_the_leader_told_and_nothing_else():
-    plans = Counter(whole=5, part=2)
     told = news(
         total_ready=1, total_pending=2, total_waiting=3, total_unacked=4, total_cancelable=9
     )
-    assert [f"{each.word} {each.count}" for each in flow_of(told, plans)] == [
-        "waiting 2", "ready 1", "delayed 3", "in hand 4", "plan queue 3", "applied 5", "in part 2",
+    places = places_of(told) | {"applied": 5, "part": 2}
+    assert [f"{each.word} {each.count}" for each in flow_of(places, "last minute")] == [
+        "waiting 2", "ready 1", "delayed 3", "in hand 4", "plan queue 3", "as planned 5",
+        "in part 2",
     ]  # fmt: skip
-    assert [each.count for each in flow_of(None, plans)] == ["", "", "", "", "", "5", "2"]
+    assert {each.count for each in flow_of(places_of(None), "last minute")} == {""}
 
 
 def life(eval_id, *steps, refused=()):
@@ -137,9 +138,23 @@ def test_steps_of_different_lives_are_no_phase():
     assert [phase.runs for phase in phase_times(steps)] == [0, 0, 0, 0]
 
 
-def test_plans_that_nodes_refused_are_told_apart():
-    steps = [*whole("a", 1, 1, 1, 1), *whole("b", 1, 1, 1, 1, refused=("n",))]
-    assert plans_of(steps) == Counter(whole=1, part=1)
+def test_a_worker_says_how_long_it_held_work_and_what_it_holds_besides():
+    lately = CountedTime(stretch=60, seconds=40.0, counts={"held": 30.0, "plans": 7})
+    young = CountedTime(stretch=60, seconds=0.2, counts={"held": 0.2})
+    held = (HeldFor("e1", begun=True, seconds=3.0), HeldFor("e2", seconds=0.5))
+    workers = (
+        WorkerTold(process="h/1/a", held=held, lately=lately),
+        WorkerTold(process="h/2/b", lately=young),
+    )
+    told = LeaderNews(at=NOW, epoch=1, stats=LeaderStats(workers=workers))
+    lines = worker_lines(told, {}, {})
+    assert [(line.busy, line.plans) for line in lines] == [(75, 7), (None, 0)]
+    assert [(other.eval_id, other.since) for other in lines[0].others] == [("e2", "0.5 s")]
+    assert work_told(lines, {"plans-whole": 498, "plans-part": 6}, "last minute") == (
+        "a has thought about one job for 3.0 s. 6 of 504 plans in the last minute were refused"
+        " in part."
+    )
+    assert work_told((), {}, "last minute") == ""
 
 
 @pytest.mark.parametrize(

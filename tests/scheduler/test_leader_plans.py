@@ -115,3 +115,21 @@ def test_what_nodes_refuse_is_counted_until_another_leads() -> None:
     told = world.leader.stats()
     assert (told.plan_refusals, told.refusals_of_nodes) == (2, {"n": 1, "m": 1})
     assert world.new_leader().stats().plan_refusals == 0
+
+
+def test_ways_of_evaluations_and_plans_are_counted_and_workers_held_work() -> None:
+    world = make_world(E)
+    world.leader.stats(world.moment.monotonic)
+    submitted(world)
+    world.take_plans()
+    world.tick(2)
+    result = PlanResult(refresh_index=world.leader.index, rejected_nodes=("n",))
+    world.leader.plans_done([PlanOutcome(plan_id="p", result=result)], world.moment)
+    told = world.leader.stats(world.moment.monotonic)
+    minute = told.flows[0]
+    ways = ("ready-hand", "hand-plans", "plans-part", "writes", "written")
+    assert (minute.stretch, {way: minute.counts.get(way) for way in ways}) == (
+        60, dict.fromkeys(ways, 1),
+    )  # fmt: skip
+    (worker,) = told.workers
+    assert (worker.lately.seconds, worker.lately.counts) == (2, {"held": 2, "plans": 1})

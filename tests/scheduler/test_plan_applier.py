@@ -9,6 +9,7 @@ from scheduler.ports import Change
 from scheduler.rejected_nodes import RejectedNodes, RejectionSettings
 from scheduler.state.events import WriteKind
 from scheduler.state.memory_store import MemoryStateStore
+from scheduler.state.nouns import SCHEDULER_SETTINGS
 from scheduler.structs.allocation import (
     Allocation,
     ClientStatus,
@@ -22,6 +23,7 @@ from scheduler.structs.moment import Moment
 from scheduler.structs.node import NodeEligibility
 from scheduler.structs.plan import Plan
 from scheduler.structs.resources import AllocatedResources, Resources
+from scheduler.structs.scheduler_settings import NodeRejection, SchedulerSettings
 from scheduler.structs.story import story_id
 from tests.builders import (
     SOME_MOMENT,
@@ -307,6 +309,28 @@ def test_a_node_that_refuses_too_often_is_closed() -> None:
     node = store.node(NODE.id)
     assert node is not None
     assert node.scheduling_eligibility is NodeEligibility.INELIGIBLE
+
+
+def test_a_node_is_closed_as_the_record_says_not_as_the_applier_was_started() -> None:
+    greedy = make_job(
+        task_groups=(make_task_group(tasks=(make_task(resources=Resources(cpu=9000)),)),)
+    )
+    store = make_store()
+    settings = SchedulerSettings(node_rejection=NodeRejection(refusals=2))
+    store.write(
+        WriteKind.SCHEDULER_SETTINGS_UPDATED,
+        lambda change: change.put(SCHEDULER_SETTINGS, settings),
+        now=SOME_MOMENT,
+    )
+    applier = PlanApplier(CountingIDs(), RejectedNodes(RejectionSettings(enabled=False)))
+    closed = []
+    for number in range(2):
+        (outcome,) = apply(
+            store, make_plan(f"p{number}", planned(number, greedy)), applier=applier
+        )
+        assert outcome.result is not None
+        closed.append(outcome.result.ineligible_nodes)
+    assert closed == [(), (NODE.id,)]
 
 
 @pytest.mark.parametrize(("others", "is_closed"), [(8, False), (9, True)])

@@ -3,6 +3,7 @@
 import pytest
 
 from scheduler.rejected_nodes import RejectedNodes, RejectionSettings
+from scheduler.structs.scheduler_settings import NodeRejection
 
 
 def make_tracker(**settings: float) -> RejectedNodes:
@@ -46,3 +47,17 @@ def test_off_by_default_and_a_window_is_needed() -> None:
     assert not any(RejectedNodes().add("n", 0) for _ in range(200))
     with pytest.raises(ValueError, match="window"):
         make_tracker(window=0)
+
+
+def test_what_the_record_says_counts_at_once_and_what_was_counted_before_stays() -> None:
+    tracker = make_tracker(threshold=4, window=60)
+    assert not any(tracker.add("n", 0) for _ in range(2))
+    tracker.follow(NodeRejection(refusals=3, window=60 * 10**9))
+    assert tracker.add("n", 1)
+    tracker.follow(NodeRejection(enabled=False))
+    assert not tracker.add("n", 2)
+    tracker.follow(None)
+    assert tracker.add("n", 3)
+    tracker.follow(NodeRejection(refusals=2, window=10**9))
+    assert not tracker.add("n", 40)
+    assert tracker.add("n", 41)

@@ -48,7 +48,7 @@ from scheduler.structs.node import DrainStrategy, NodeEvent, NodePool, NodeStatu
 from scheduler.structs.quota import QuotaSpec
 from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 from scheduler.structs.root_key import RootKeyState
-from scheduler.structs.scheduler_settings import SchedulerSettings
+from scheduler.structs.scheduler_settings import NodeRejection, SchedulerSettings
 from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.variable import LockTimer, VariableLock
@@ -227,6 +227,7 @@ def arguments_of(world):
         "delete_root_key": (("old",), {}),
         "issue_node_identity": ((node.id,), {}),
         "set_scheduler_settings": ((SchedulerSettings(),), {}),
+        "set_node_rejection": ((NodeRejection(refusals=15),), {}),
         "start_staged_drain": (
             (module("staged_drains").StagedDrainRequest(node_ids=(node.id,), at_once=1),),
             {},

@@ -23,7 +23,7 @@ MINUTE = 60_000_000_000
 
 
 def told_of(reader: RecordReader):
-    return rejections(reader, reader.recent_steps(300), 300)
+    return rejections(reader, reader.recent_steps(300), 300, 20 * MINUTE)
 
 
 def panel_in(text):
@@ -92,6 +92,8 @@ def test_each_node_is_told_with_its_reasons_its_rate_and_the_workers(disputed):
     gone = told[GONE.id[:8]]
     assert (gone.is_known, gone.reasons) == (False, (("node does not exist", 1),))
     assert sum(node.refusals for node in view.nodes) == 4
+    # 20 minutes lie between its refusals: both count within them.
+    assert view.peak_told.endswith("at most 2 in that time, by liar.")
 
 
 def test_without_refusals_it_says_how_many_plans_were_taken_whole(store):
@@ -105,6 +107,7 @@ def test_without_refusals_it_says_how_many_plans_were_taken_whole(store):
     store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
     view = store.read(told_of)
     assert (view.strong, view.nodes) == ("No node refused any of 1 plan.", ())
+    assert view.peak_told.endswith(" no node refused a plan.")
 
 
 def test_the_page_of_the_scheduler_shows_them_with_a_button_that_closes_them(disputed, browser):

@@ -1,6 +1,7 @@
 """The page of the scheduler, its buttons, and what it says without a leader."""
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.store.leader_news import LeaderNews
 from dashboard.panels import feed_for
@@ -11,7 +12,9 @@ from scheduler.broker.worker_told import HeldFor, WorkerTold
 from scheduler.leader_stats import LeaderStats
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.structs.counted import CountedTime
 from scheduler.structs.evaluation import EvalStatus
+from scheduler.structs.scheduler_settings import NodeRejection
 from tests.builders import SOME_MOMENT, make_evaluation
 from tests.dashboard.views.conftest import Browser
 from tests.people import account_with
@@ -64,7 +67,7 @@ def test_what_the_leader_told_stands_beside_the_record(store):
         ("thinks", first), ("thinks for long", None),
     ]  # fmt: skip
     assert parts["waiting"] == ()
-    assert parts["flow"]["hand"].count == "2"
+    assert parts["places"]["hand"] == 2
 
 
 def test_it_is_paused_by_the_typed_word_only_and_goes_on(browser, store):
@@ -116,13 +119,59 @@ def test_what_is_wrong_or_late_changes_nothing_and_says_so(browser, store, act, 
     assert "Nothing was changed:" in browser.get("/scheduler/").text
 
 
+def test_when_a_disputed_node_is_closed_is_set_on_the_page_and_taken_back(browser, store):
+    assert "after <strong>100</strong>" in browser.get("/scheduler/").text
+    fields = {"enabled": "yes", "refusals": "15", "window": "90s"}
+    stored = change(browser, store, "rejection", **fields).node_rejection
+    assert stored == NodeRejection(refusals=15, window=90 * S)
+    text = browser.get("/scheduler/").text
+    assert "A node that refuses 15 plans in 1 min 30 s is closed." in text
+    assert 'data-fill-refusals="15" data-fill-window="1m30s"' in " ".join(text.split())
+    off = change(browser, store, "rejection", **fields | {"enabled": "no"}).node_rejection
+    assert off == replace(stored, enabled=False)
+    assert change(browser, store, "rejection", started="yes").node_rejection is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        pytest.param({"refusals": "x", "window": "y"},
+                     "refusals must be a whole number; within must be a time such as 90s or 5m",
+                     id="unreadable"),
+        pytest.param({"refusals": "1", "window": "2s"}, "refusals must be from 2 to 1000",
+                     id="out-of-bounds"),
+        pytest.param({"refusals": "5", "window": "2s", "seen": "77"}, "somebody changed",
+                     id="moved-on"),
+    ],
+)  # fmt: skip
+def test_a_wrong_threshold_changes_nothing_and_says_why(browser, store, fields, told):
+    assert change(browser, store, "rejection", enabled="yes", **fields).node_rejection is None
+    assert told in browser.get("/scheduler/").text
+
+
+def test_flows_are_told_over_the_time_that_was_asked_for_and_no_longer_than_anybody_leads(store):
+    counted = tuple(
+        CountedTime(stretch=stretch, seconds=min(stretch, 200.0), counts={"plans-whole": stretch})
+        for stretch in (60, 300, 3600)
+    )
+    told = LeaderNews(at=SOME_MOMENT, epoch=1, stats=LeaderStats(flows=counted))
+
+    def read(window):
+        return store.read(lambda reader: scheduler_parts(reader, told, None, SOME_MOMENT, window))
+
+    assert (read("")["places"]["applied"], read("")["stretch_told"]) == (60, "last minute")
+    hour = read("1h")
+    assert hour["places"]["applied"] == 3600
+    assert hour["stretch_told"] == "time since this leader began, 3 min 20 s ago"
+
+
 def test_who_may_only_look_sees_greyed_buttons(store, browser):
     rules = 'operator { policy = "read" } namespace "default" { policy = "read" }'
     text = Browser(account_with(store, rules)).get("/scheduler/").text
     assert "needs operator:write" in text
     settings = text.partition('id="scheduler-settings"')[2].partition("</section>")[0]
     assert "data-confirm=" not in settings
-    assert settings.count('aria-disabled="true"') == 5
+    assert settings.count('aria-disabled="true"') == 6
     assert 'data-confirm="pause-scheduler"' in browser.get("/scheduler/").text
 
 
