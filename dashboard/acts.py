@@ -57,6 +57,9 @@ _BUTTONS = {
     "volume-delete": "delete host volume",
     "volume-new": "write host volume",
     "what-if-ask": "rehearse",
+    "what-if-delete": "delete composition",
+    "what-if-rename": "rename composition",
+    "what-if-save": "save composition",
 }
 #: Parts of addresses and forms that name what is acted on.
 _TARGETS = {

@@ -94,3 +94,21 @@ class OwnToken(models.Model):
 
     def __str__(self) -> str:
         return self.accessor_id
+
+
+class SavedComposition(models.Model):
+    """Changes that somebody composed on *What if*, kept under a name."""
+
+    name = models.CharField(max_length=80, unique=True)
+    fields = models.TextField(help_text="Of the form, in JSON.")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="compositions"
+    )
+    saved_at = models.DateTimeField("saved")
+
+    class Meta:
+        db_table = "saved_composition"
+        verbose_name = "saved composition"
+
+    def __str__(self) -> str:
+        return self.name

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, ngettext
 
 from cluster.rehearsal.result import (
     RehearsalEnd,
+    RehearsalTotals,
     Rehearsed,
     RehearsedAllocation,
     RehearsedGroup,
@@ -92,49 +93,43 @@ def sentence(result: Rehearsed) -> RehearsedSentence:
     totals = result.totals
     without = totals.need_place - totals.placed
     hurt = [group for group in result.groups if group.after < group.count]
-    if not totals.need_place:
-        strong = gettext("Nothing needs a new place")
+    is_cut = result.ending in (RehearsalEnd.TIME, RehearsalEnd.EVALUATIONS)
+    tone = "blocked" if without or totals.end_below or is_cut else "complete"
+    strong = " ".join(_strong(totals))
+    return RehearsedSentence(strong, _ends_below(totals.end_below, hurt), tone)
+
+
+def _strong(totals: RehearsalTotals) -> Iterator[str]:
+    """Who finds a place, and who does not: a sentence each."""
+    wanted, placed = totals.need_place, totals.placed
+    if not wanted:
+        yield gettext("Nothing needs a new place.")
         if totals.stopped:
-            verb = "stops" if totals.stopped == 1 else "stop"
-            strong += (
-                f"; {count_of(totals.stopped, '{count} allocation', '{count} allocations')} {verb}"
+            yield count_of(
+                totals.stopped, "{count} allocation stops.", "{count} allocations stop."
             )
-    elif not without:
-        all_of = (
-            gettext("The one that needs a place finds")
-            if totals.need_place == 1
-            else gettext("All ")
-        )
-        strong = (
-            gettext("{all_of} one").format(all_of=all_of)
-            if totals.need_place == 1
-            else gettext("{all_of}{need_place} that need a place find one").format(
-                all_of=all_of, need_place=number(totals.need_place)
-            )
-        )
+    elif wanted == placed:
+        yield ngettext(
+            "The one that needs a place finds one.",
+            "All {count} that need a place find one.",
+            wanted,
+        ).format(count=number(wanted))
     else:
-        ends = [
-            f"{number(count)} {word}"
-            for count, word in (
-                (totals.waits, gettext("would wait") if totals.waits > 1 else "waits"),
-                (
-                    totals.held,
-                    gettext("would be held up") if totals.held > 1 else gettext("is held up"),
-                ),
+        yield ngettext(
+            "{placed} of {wanted} that need a place finds one.",
+            "{placed} of {wanted} that need a place find one.",
+            placed,
+        ).format(placed=number(placed), wanted=number(wanted))
+        waits = [
+            told.format(count=number(count))
+            for count, told in (
+                (totals.waits, gettext("{count} would wait")),
+                (totals.held, gettext("{count} would be held up")),
             )
             if count
         ]
-        of = gettext("{placed} of {need_place}").format(
-            placed=number(totals.placed), need_place=number(totals.need_place)
-        )
-        strong = ngettext(
-            "{of} that need a place finds one", "{of} that need a place find one", totals.placed
-        ).format(of=of)
-        strong += f"; {gettext(' and ').join(ends)}" if ends else ""
-    rest = _ends_below(totals.end_below, hurt)
-    is_cut = result.ending in (RehearsalEnd.TIME, RehearsalEnd.EVALUATIONS)
-    tone = "blocked" if without or totals.end_below or is_cut else "complete"
-    return RehearsedSentence(f"{strong}.", rest, tone)
+        if waits:
+            yield gettext("{who}.").format(who=one_of(waits, "and"))
 
 
 def _ends_below(count: int, hurt: Sequence[RehearsedGroup]) -> str:

@@ -11,16 +11,18 @@ from cluster.rehearsal.scenario import (
     ChangeQuota,
     ChangeSettings,
     DrainNodes,
+    EndDrain,
     LoseNodes,
     MarkNodes,
     NodeChoice,
     PurgeNodes,
+    RoomOnNode,
     RunJob,
     ScaleJob,
     ScenarioChange,
     StopJob,
 )
-from dashboard.wording import count_of, number, span
+from dashboard.wording import count_of, number, one_of, span
 from scheduler.structs.wire import wire_name
 
 
@@ -44,8 +46,13 @@ def change_told(change: ScenarioChange) -> str:
         case ChangeSettings():
             return gettext("Change the scheduler: {settings}").format(settings=_settings(change))
         case ChangeQuota(name=name, limits=limits):
-            told = ", ".join(f"{wire_name(key)} {number(value)}" for key, value in limits.items())
-            return gettext("Change quota {name}: {told}").format(name=name, told=told)
+            told = [f"{wire_name(key)} {number(value)}" for key, value in limits.items()]
+            return gettext("Change quota {name}: {told}").format(
+                name=name, told=one_of(told, "and")
+            )
+        case RoomOnNode() | EndDrain():
+            # Tried where something would help, which is told in words of its own.
+            raise AssertionError("nobody asks for it")
         case _:
             return _nodes_told(change)
 
@@ -54,15 +61,8 @@ def _nodes_told(change: DrainNodes | LoseNodes | PurgeNodes | MarkNodes) -> str:
     """What is done to nodes, in words."""
     nodes = _choice(change.nodes)
     match change:
-        case DrainNodes(deadline=deadline, at_once=at_once):
-            how = gettext("by force, at once") if deadline < 0 else _deadline(deadline)
-            left = gettext(", system jobs left running") if change.ignore_system_jobs else ""
-            pace = (
-                gettext(", {at_once} at a time").format(at_once=number(at_once)) if at_once else ""
-            )
-            return gettext("Drain {nodes}, {how}{left}{pace}").format(
-                nodes=nodes, how=how, left=left, pace=pace
-            )
+        case DrainNodes():
+            return _drain(change, nodes)
         case MarkNodes(eligibility=eligibility):
             return gettext("Set {nodes} {eligibility}").format(
                 nodes=nodes, eligibility=eligibility.value
@@ -73,28 +73,51 @@ def _nodes_told(change: DrainNodes | LoseNodes | PurgeNodes | MarkNodes) -> str:
             return gettext("Lose {nodes}").format(nodes=nodes)
 
 
-def _deadline(deadline: int) -> str:
-    return (
-        gettext("deadline {deadline}").format(deadline=span(deadline))
-        if deadline
-        else gettext("without a deadline")
-    )
+def _drain(change: DrainNodes, nodes: str) -> str:
+    if change.deadline < 0:
+        how = gettext("at once and by force")
+    elif change.deadline:
+        how = gettext("with a deadline of {deadline}").format(deadline=span(change.deadline))
+    else:
+        how = gettext("without a deadline")
+    if change.at_once:
+        steps = number(change.at_once)
+        told = gettext("Drain {nodes} in steps of {steps} {how}").format(
+            nodes=nodes, steps=steps, how=how
+        )
+    else:
+        told = gettext("Drain {nodes} {how}").format(nodes=nodes, how=how)
+    if not change.ignore_system_jobs:
+        return told
+    return gettext("{told} but leave system jobs running").format(told=told)
 
 
 def _settings(change: ChangeSettings) -> str:
     parts = (
-        [gettext("algorithm {algorithm}").format(algorithm=change.algorithm)]
+        [gettext("use the algorithm {algorithm}").format(algorithm=change.algorithm)]
         if change.algorithm
         else []
     )
-    for word, value in (
-        (gettext("services preempt"), change.service_preempts),
-        (gettext("batch jobs preempt"), change.batch_preempts),
-        (gettext("memory is oversubscribed"), change.memory_oversubscription),
+    for value, on, off in (
+        (
+            change.service_preempts,
+            gettext("let services preempt"),
+            gettext("let services preempt nothing"),
+        ),
+        (
+            change.batch_preempts,
+            gettext("let batch jobs preempt"),
+            gettext("let batch jobs preempt nothing"),
+        ),
+        (
+            change.memory_oversubscription,
+            gettext("oversubscribe memory"),
+            gettext("do not oversubscribe memory"),
+        ),
     ):
         if value is not None:
-            parts.append(f"{word}: {'yes' if value else 'no'}")
-    return ", ".join(parts)
+            parts.append(on if value else off)
+    return one_of(parts, "and")
 
 
 def _choice(choice: NodeChoice) -> str:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from cluster.rehearsal.result import RehearsalEnd, Rehearsed, RehearsedGroup, RehearsedPace
 from cluster.rehearsal.wire import HIDDEN
-from dashboard.wording import count_of, number, span
+from dashboard.wording import count_of, number, one_of, span
 
 _CUT = frozenset({RehearsalEnd.TIME, RehearsalEnd.EVALUATIONS})
 #: Of `n` nodes: all together, a third at a time, one after another.
@@ -59,6 +59,18 @@ def pace_lines(result: Rehearsed) -> list[PaceLine]:
     return lines
 
 
+def pace_sentence(result: Rehearsed) -> str:
+    """The quickest pace at which nobody waits, where some do at that of the result; else ""."""
+    totals = result.totals
+    calm = [pace for pace in result.paces if pace.ending not in _CUT and not _without(pace)]
+    if not calm or not totals.waits + totals.held:
+        return ""
+    best = min(calm, key=lambda pace: pace.lasts)
+    if not best.at_once:
+        return gettext("With all nodes together nobody waits.")
+    return gettext("With {count} at a time nobody waits.").format(count=number(best.at_once))
+
+
 def _without(pace: RehearsedPace) -> int:
     """How many find no place."""
     return pace.waits + pace.held
@@ -93,7 +105,7 @@ def _line(pace: RehearsedPace, note: str) -> PaceLine:
         waits=number(without) if without else "",
         moved_again=number(pace.moved_again) if pace.moved_again else "",
         lowest=_lowest(hurt) if hurt is not None else "",
-        below=", ".join(below),
+        below=one_of(below, "and") if below else "",
         takes=span(pace.lasts),
     )
 

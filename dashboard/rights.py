@@ -215,6 +215,12 @@ ROUTES: Mapping[str, Right] = {
     "what-if": READ_NODES,
     # What each change shows besides is asked for where it is read.
     "what-if-ask": READ_NODES,
+    # Those of people; jobs of other namespaces hide them, and only their owners change them.
+    "what-if-saved": READ_NODES,
+    "what-if-save": READ_NODES,
+    "what-if-rename": READ_NODES,
+    "what-if-delete": READ_NODES,
+    "rehearsed-story-file": READ_NODES,
     "rehearsal": READ_NODES,
     "rehearsed-story": READ_NODES,
     # Its own, or for managers; the operation asks.

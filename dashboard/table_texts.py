@@ -243,6 +243,7 @@ TABLE_TEXTS = (
 #: What templates count with `counted`.
 COUNTED_TEXTS = (
     plural("{count} allocation", "{count} allocations"),
+    plural("{count} composition", "{count} compositions"),
     plural("{count} byte", "{count} bytes"),
     plural("{count} canary", "{count} canaries"),
     plural("{count} change", "{count} changes"),

@@ -289,6 +289,7 @@ WRITERS = {
     "cluster/runtime/plan_drainer.py": "plans, under two leases",
     "scheduler/plan_applier.py": "plans",
     "cluster/control_plane/plane.py": "outcomes of runs, in simulations and rehearsals",
+    "cluster/rehearsal/stage.py": "room on a node, in the branch of a rehearsal",
     "cluster/bench/density.py": "a record of its own",
     "cluster/bench/rush_load.py": "a record of its own",
     "cluster/bench/offline.py": "a record of its own",

@@ -52,7 +52,7 @@ PAGES = (
     "/jobs/new/", "/jobs/default/{job}/", "/jobs/default/{job}/edit/", "/allocations/",
     "/allocations/{allocation}/", "/deployments/", "/deployments/{deployment}/", "/nodes/",
     "/nodes/{node}/", "/drains/", "/drains/{node}/", "/drains/staged/{staged}/", "/topology/",
-    "/topology/?job={job}", "/topology/?view=table", "/scheduler/", "/what-if/",
+    "/topology/?job={job}", "/topology/?view=table", "/scheduler/", "/what-if/", "/what-if/saved/",
     "/what-if/{rehearsal}/", "/what-if/{rehearsal}/story/", "/search/?q=job",
     "/namespaces/", "/namespaces/default/", "/pools/", "/pools/default/", "/quotas/",
     "/quotas/{quota}/", "/variables/", "/variables/new/", "/variables/default/{variable}/",

@@ -55,12 +55,18 @@ def measure(options: Options, directory: Path, drained: Sequence[str]) -> Figure
                     beside += _submit(connection, f"beside-{number}", many)
                 rehearsed += done
         aim.until_quiet(_WAIT_S)
+    told = {"alone": _told(alone), "beside": _told(beside)}
     return {
         "rehearsals_beside": float(len(rehearsed)),
         "seconds_of_each": percentile(rehearsed, 0.50),
         "submissions_each": float(len(alone)),
-        **{f"alone_{name}": value for name, value in _told(alone).items()},
-        **{f"beside_{name}": value for name, value in _told(beside).items()},
+        **{f"alone_{name}": value for name, value in told["alone"].items()},
+        **{f"beside_{name}": value for name, value in told["beside"].items()},
+        # Of the same run: what else the machine does befalls both.
+        **{
+            f"{name.removesuffix('_ms')}_more_percent": 100 * (value / told["alone"][name] - 1)
+            for name, value in told["beside"].items()
+        },
         **{f"{name}_processor_wait_ms": percentile(each, 0.50) for name, each in waits.items()},
     }
 

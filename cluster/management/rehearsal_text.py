@@ -50,6 +50,7 @@ def told(result: Rehearsed) -> Iterator[str]:
     yield from (f"Note: {ASSUMED[each]}." for each in result.assumptions)
     yield from _paces(result)
     yield from _groups([each for each in result.groups if _hurts(each)])
+    yield from _helps(result)
     moving = [each for each in result.allocations if each.outcome is not RehearsedOutcome.UPDATED]
     yield from _allocations(moving)
 
@@ -87,6 +88,30 @@ def _groups(groups: list[RehearsedGroup]) -> Iterator[str]:
         )
     if len(groups) > _MOST:
         yield f"and {len(groups) - _MOST} more"
+
+
+def _helps(result: Rehearsed) -> Iterator[str]:
+    """Single changes that were rehearsed as well, and helped."""
+    if result.helps:
+        yield ""
+        yield "Would help:"
+    for each in result.helps:
+        change = each.change
+        about = (change.node_name, change.quota, change.datacenter, change.constraint)
+        amounts = (
+            f"{value} {unit}"
+            for value, unit in (
+                (change.count, ""),
+                (change.amounts.cpu, "MHz"),
+                (change.amounts.memory_mb, "MiB"),
+            )
+            if value
+        )
+        said = " ".join([change.change.value, *filter(None, about)])
+        yield (
+            f"  {said} ({', '.join(amounts).strip()}): {each.fits} of {each.waiting}"
+            f" of {each.job_id}.{each.task_group}"
+        )
 
 
 def _allocations(allocations: list[RehearsedAllocation]) -> Iterator[str]:

@@ -74,6 +74,17 @@ class _Numbers:
         return f"00000000-0000-0000-0000-{self._given:012}"
 
 
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the guesses."""
+
+    #: How many wait as the record is; 0: nothing was tried.
+    waiting: int
+    #: Those that help, the best first, each with what it puts over the record.
+    answers: tuple[tuple[UnblockAnswer, Guess], ...] = ()
+    in_vain: tuple[UnblockChange, ...] = ()
+    untried: int = 0
+
+
 def unblock(
     reader: StateReader,
     key: JobKey,
@@ -83,12 +94,32 @@ def unblock(
     is_late: Callable[[], bool],
 ) -> Unblocking:
     """Try every change that is worth it until time is over. Raises NotFound as `explain_now`."""
+    tried = try_changes(reader, key, group_name, now=now, is_late=is_late)
+    return Unblocking(
+        index=reader.index,
+        at=now,
+        waiting=tried.waiting,
+        answers=tuple(answer for answer, _ in tried.answers),
+        in_vain=tried.in_vain,
+        untried=tried.untried,
+    )
+
+
+def try_changes(
+    reader: StateReader,
+    key: JobKey,
+    group_name: str,
+    *,
+    now: int,
+    is_late: Callable[[], bool],
+) -> Tried:
+    """The same for whoever goes on with what helps. Raises NotFound as `explain_now`."""
     found = explain_now(reader, key, group_name, now=now)
     base = TrialSnapshot(reader, now)
     short = _short(base, found.job, group_name, now)
     waiting = short.waiting
     if not waiting:
-        return Unblocking(index=reader.index, at=now, waiting=0)
+        return Tried(waiting=0)
     answers: list[tuple[UnblockAnswer, Guess]] = []
     in_vain: list[UnblockChange] = []
     tried = guesses(base, found, short)
@@ -109,11 +140,9 @@ def unblock(
             each[1].size,
         )
     )
-    return Unblocking(
-        index=reader.index,
-        at=now,
+    return Tried(
         waiting=waiting,
-        answers=tuple(answer for answer, _ in answers),
+        answers=tuple(answers),
         in_vain=tuple(in_vain),
         untried=len(tried) - len(answers) - len(in_vain),
     )

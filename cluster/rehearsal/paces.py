@@ -12,7 +12,7 @@ from cluster.rehearsal.result import RehearsalEnd, Rehearsed, RehearsedGroup, Re
 from cluster.rehearsal.scenario import DrainNodes, Scenario
 
 #: Ended before it was known what becomes of it.
-_CUT = frozenset({RehearsalEnd.TIME, RehearsalEnd.EVALUATIONS})
+CUT = frozenset({RehearsalEnd.TIME, RehearsalEnd.EVALUATIONS})
 
 
 def with_paces(
@@ -20,7 +20,7 @@ def with_paces(
 ) -> Rehearsed:
     """The result of a scenario with those of its other paces beside; all at once first."""
     asked = _paced(scenario)
-    if asked is None or result.ending in _CUT:
+    if asked is None or result.ending in CUT:
         return result
     place, drain = asked
     found = {drain.at_once: result}

@@ -5,9 +5,11 @@ Times are spans since the beginning of the rehearsal, in virtual ns, unless they
 
 from enum import StrEnum
 
+from cluster.operations.unblock_changes import UnblockChange
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.explanation import AskedAmounts
 from scheduler.structs.wire import Duration, Instant, Wire
 
 
@@ -194,6 +196,27 @@ class RehearsedPace(Wire, frozen=True):
     lowest: RehearsedGroup | None = None
 
 
+class RehearsedHelp(Wire, frozen=True, kw_only=True):
+    """One more change that was rehearsed with all others, on the same record, and helped."""
+
+    #: The group for which it was looked for.
+    namespace: str = ""
+    job_id: str = ""
+    task_group: str = ""
+    #: Of new nodes, `count` is how many.
+    change: UnblockChange
+    #: Of the group: how many find a place by it, of how many that wait without.
+    fits: int = 0
+    waiting: int = 0
+    #: The same of everything that waits.
+    fits_in_all: int = 0
+    waiting_in_all: int = 0
+    #: Limits of the quota that is raised, where they are.
+    limit: AskedAmounts = AskedAmounts()
+    #: Where the allocation is that the change names; empty: it names none.
+    alloc_namespace: str = ""
+
+
 class RolledOut(Wire, frozen=True):
     """An allocation of a rehearsed rollout: when it was placed, and became healthy."""
 
@@ -241,6 +264,10 @@ class Rehearsed(Wire, frozen=True):
     #: Of a drain that named paces: what becomes of each, its own among them; all at once first,
     #: then by ever fewer nodes at a time.
     paces: tuple[RehearsedPace, ...] = ()
+    #: What would help those that wait, the best first: single changes, each rehearsed.
+    helps: tuple[RehearsedHelp, ...] = ()
+    #: Groups that wait for which none was looked for: there were too many, or time was over.
+    groups_unhelped: int = 0
     #: How many of each list are left out.
     groups_left_out: int = 0
     allocations_left_out: int = 0

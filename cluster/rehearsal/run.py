@@ -18,7 +18,7 @@ from cluster.rehearsal.result import RehearsalEnd, RehearsalProgress
 from cluster.rehearsal.scenario import Scenario
 from cluster.rehearsal.stage import ScenarioStage
 from scheduler.access.caller import CLUSTER
-from scheduler.ports import MirroredSnapshot
+from scheduler.ports import MirroredSnapshot, Snapshot
 from scheduler.state.branch_store import BranchStore
 from scheduler.state.events import WriteKind
 from scheduler.structs.allocation import Allocation
@@ -95,6 +95,10 @@ class Rehearsal:
         self.begin = now
         self.end = RehearsalEnd.QUIET
         self.was_paused = False
+        #: When most evaluations waited for room: the record of that moment, and the moment. Later
+        #: a rollout may have been given up, and nothing of it would be placed any more.
+        self.fullest: tuple[Snapshot, int] | None = None
+        self._most_waiting = 0
         self._limits = limits or RehearsalLimits()
         self._seconds, self._tell = seconds, tell
         began = self._limits.began
@@ -169,8 +173,12 @@ class Rehearsal:
             self._listen()
             self.clients.act(self.clock.now())
             if self.store.index == before:
-                return
+                break
             self._check()
+        waiting = self.plane.leader.blocked.stats().total_blocked
+        if waiting > self._most_waiting:
+            self._most_waiting = waiting
+            self.fullest = self.store.snapshot(), self.clock.now()
 
     def _listen(self) -> None:
         frames = self.store.frames_since(self._seen, 1_000_000)

@@ -9,7 +9,7 @@ from cluster.jobspec.problems import Problem
 from cluster.operations.errors import OperationRefused
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
-from scheduler.structs.node import NodeEligibility
+from scheduler.structs.node import Node, NodeEligibility
 
 #: Percent.
 WHOLE = 100
@@ -110,6 +110,18 @@ class ChangeQuota(msgspec.Struct, frozen=True, kw_only=True):
     limits: dict[str, int]
 
 
+class RoomOnNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as it would be with more room; nobody asks for it but `helps`."""
+
+    node: Node
+
+
+class EndDrain(msgspec.Struct, frozen=True, kw_only=True):
+    """A drain is canceled and its node opened; nobody asks for it but `helps`."""
+
+    node_id: str
+
+
 ScenarioChange = (
     DrainNodes
     | LoseNodes
@@ -121,6 +133,8 @@ ScenarioChange = (
     | ScaleJob
     | ChangeSettings
     | ChangeQuota
+    | RoomOnNode
+    | EndDrain
 )
 
 

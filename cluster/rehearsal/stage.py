@@ -32,10 +32,12 @@ from cluster.rehearsal.scenario import (
     ChangeQuota,
     ChangeSettings,
     DrainNodes,
+    EndDrain,
     LoseNodes,
     MarkNodes,
     NodeChoice,
     PurgeNodes,
+    RoomOnNode,
     RunJob,
     ScaleJob,
     Scenario,
@@ -47,6 +49,8 @@ from scheduler.access.caller import CLUSTER
 from scheduler.errors import SchedulerError
 from scheduler.ports import Clock, IDSource, StateReader
 from scheduler.state.branch_store import BranchStore
+from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import QUOTAS
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.structs.identity import JobKey
@@ -217,6 +221,19 @@ class ScenarioStage:
         assert quota is not None, "asked before"
         limits = replace(quota.limits, **change.limits)
         put_quota(self._store, replace(quota, limits=limits), by=CLUSTER, now=self._now)
+
+    @_make.register
+    def _(self, change: RoomOnNode) -> None:
+        self._store.write(
+            WriteKind.NODE_REGISTRATION,
+            lambda opened: put_found(opened, change.node),
+            now=self._now,
+        )
+
+    @_make.register
+    def _(self, change: EndDrain) -> None:
+        request = DrainRequest(mark_eligible=True)
+        drain_node(self._store, change.node_id, request, by=CLUSTER, now=self._now, ids=self._ids)
 
 
 def unknown_names(reader: StateReader, scenario: Scenario) -> list[Problem]:

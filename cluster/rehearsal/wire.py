@@ -14,6 +14,7 @@ from cluster.rehearsal.result import (
     Rehearsed,
     RehearsedAllocation,
     RehearsedGroup,
+    RehearsedHelp,
     RehearsedPace,
     RehearsedRollout,
 )
@@ -54,7 +55,19 @@ def for_reader(result: Rehearsed, access: Access) -> Rehearsed:
         evaluations_left_out=result.evaluations_left_out + hidden,
         rollout=_rollout(result.rollout, access),
         paces=tuple(_pace(each, access) for each in result.paces),
+        helps=tuple(
+            _help(each, access)
+            for each in result.helps
+            if access.allows(each.namespace, "read-job")
+        ),
     )
+
+
+def _help(each: RehearsedHelp, access: Access) -> RehearsedHelp:
+    """Without the name of an allocation that may not be read."""
+    if not each.alloc_namespace or access.allows(each.alloc_namespace, "read-job"):
+        return each
+    return replace(each, alloc_namespace="", change=replace(each.change, alloc_id=""))
 
 
 def _pace(each: RehearsedPace, access: Access) -> RehearsedPace:

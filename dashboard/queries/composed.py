@@ -19,6 +19,7 @@ from cluster.rehearsal.scenario import (
     ChangeSettings,
     DrainNodes,
     LoseNodes,
+    MarkNodes,
     NodeChoice,
     ScaleJob,
     Scenario,
@@ -30,6 +31,7 @@ from dashboard.topology import rack_keys, rack_label
 from scheduler.ports import StateReader
 from scheduler.state.nouns import QUOTAS
 from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
+from scheduler.structs.node import NodeEligibility
 from scheduler.structs.wire import wire_name
 
 Change = dict[str, Any]
@@ -38,6 +40,8 @@ Change = dict[str, Any]
 KINDS = {
     "lose": gettext_noop("Lose nodes"),
     "drain": gettext_noop("Drain nodes"),
+    "close": gettext_noop("Set nodes ineligible"),
+    "open": gettext_noop("Set nodes eligible"),
     "add": gettext_noop("Add nodes"),
     "algorithm": gettext_noop("Algorithm"),
     "quota": gettext_noop("Quota"),
@@ -57,12 +61,17 @@ WHERES = {
 FIELDS = {
     "lose": ("where", "is", "share"),
     "drain": ("where", "is", "share", "deadline"),
+    "close": ("where", "is", "share"),
+    "open": ("where", "is", "share"),
     "add": ("many", "like"),
     "algorithm": ("prefer",),
     "quota": ("quota", "memory", "cpu"),
     "count": ("job", "namespace", "count"),
     "stop": ("job", "namespace"),
 }
+#: Kinds that choose nodes.
+OF_NODES = frozenset({"lose", "drain", "close", "open"})
+_ELIGIBILITY = {"close": NodeEligibility.INELIGIBLE, "open": NodeEligibility.ELIGIBLE}
 #: What stands there before anybody chose.
 _USUAL = {"where": "rack", "share": "100", "deadline": "1h"}
 MOST_ROWS = 20
@@ -122,7 +131,7 @@ def fields_of_rows(rows: Iterable[AskedChange]) -> dict[str, str]:
 def documents_of(reader: RecordReader, rows: Sequence[AskedChange]) -> list[Change]:
     """The changes that the rows name, in the form that programs send."""
     rack_key = ""
-    if any(row.told("where") == "rack" for row in rows if row.kind in {"lose", "drain"}):
+    if any(row.told("where") == "rack" for row in rows if row.kind in OF_NODES):
         rack_key = rack_key_of(rack_label(reader.node_places(rack_keys())))
     return [_document(reader, row, rack_key) for row in rows]
 
@@ -134,6 +143,9 @@ def _document(reader: StateReader, row: AskedChange, rack_key: str) -> Change:
             return {"Lose": _choice(row, rack_key)}
         case "drain":
             return {"Drain": {**_choice(row, rack_key), "Spec": {"Deadline": told("deadline")}}}
+        case "close" | "open":
+            wanted = _ELIGIBILITY[row.kind].value
+            return {"Eligibility": {**_choice(row, rack_key), "Eligibility": wanted}}
         case "add":
             like = _node_called(reader, told("like"))
             return {"Add": {"Like": like, "Count": _number(told("many"))}}
@@ -236,6 +248,9 @@ def _row_of(reader: StateReader, change: ScenarioChange, rack_key: str) -> Asked
         case DrainNodes(nodes=nodes) if nodes.filter and _is_plain(change):
             fields = {**_chosen(nodes, rack_key), "deadline": _span(change.deadline)}
             return AskedChange("drain", fields)
+        case MarkNodes(nodes=nodes, eligibility=wanted) if nodes.filter:
+            kind = "open" if wanted is NodeEligibility.ELIGIBLE else "close"
+            return AskedChange(kind, _chosen(nodes, rack_key))
         case AddNodes(like=like, count=count):
             node = reader.node(like)
             name = node.name if node is not None else like

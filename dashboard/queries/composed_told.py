@@ -88,7 +88,7 @@ class Composer:
 
     def _told(self, row: AskedChange) -> str:
         match row.kind:
-            case "lose" | "drain":
+            case "lose" | "drain" | "close" | "open":
                 return self._nodes_told(row)
             case "add":
                 return self._like_told(row)

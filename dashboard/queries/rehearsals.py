@@ -13,10 +13,11 @@ from cluster.rehearsal.rights import may_see_scenario
 from cluster.rehearsal.scenario import DrainNodes, Scenario
 from cluster.rehearsal.scenario_form import read_scenario
 from cluster.rehearsal.wire import for_reader, unpack
+from dashboard.queries.what_if_helps import help_texts
 from dashboard.rehearsed import allocation_lines, group_lines, node_lines, notes, sentence, sums
 from dashboard.rehearsed_acts import act_of
 from dashboard.rehearsed_changes import change_told
-from dashboard.rehearsed_paces import pace_lines
+from dashboard.rehearsed_paces import pace_lines, pace_sentence
 from scheduler.access.caller import Caller
 from scheduler.ports import StateReader
 from scheduler.state.rehearsal_noun import REHEARSALS
@@ -100,6 +101,7 @@ def _outcome(row: StoredRehearsal) -> str:
 
 
 def _found(result: Rehearsed, index: int) -> dict[str, Any]:
+    told = sentence(result)
     groups, allocations, nodes = (
         group_lines(result),
         allocation_lines(result),
@@ -107,10 +109,12 @@ def _found(result: Rehearsed, index: int) -> dict[str, Any]:
     )
     return {
         "result": result,
-        "told": sentence(result),
+        "told": told._replace(rest=" ".join(filter(None, (told.rest, pace_sentence(result))))),
         "sums": sums(result),
         "notes": notes(result),
         "paces": pace_lines(result),
+        "helps": help_texts(result),
+        "groups_unhelped": result.groups_unhelped,
         "groups": groups,
         "more_groups": len(result.groups) - len(groups) + result.groups_left_out,
         "allocations": allocations,

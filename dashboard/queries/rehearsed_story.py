@@ -84,6 +84,7 @@ def rehearsed_story(
     counted = _counted(len(members), folded_in(graph))
     return {
         "row": row,
+        "rehearsal": {"row": row, "found": result},
         "result": result,
         "story_title": title,
         "kind": _word(kind),

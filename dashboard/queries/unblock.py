@@ -18,6 +18,7 @@ from dashboard.viewer import Viewer
 from dashboard.wording import amount, count_of, number
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.explanation import AskedAmounts
+from scheduler.structs.identity import JobKey
 
 #: Fields of amounts, how they are called, and their units.
 _AMOUNTS = (("memory_mb", "memory", "MiB"), ("cpu", "CPU", "MHz"), ("disk_mb", "disk", "MiB"))
@@ -98,18 +99,24 @@ def change_told(change: UnblockChange, group: str) -> str:
         case ChangeWord.DROP_CONSTRAINT:
             return gettext("Drop the constraint {constraint}").format(constraint=change.constraint)
         case ChangeWord.ADD_NODE:
-            of_class = (
-                gettext(" of class {node_class}").format(node_class=change.node_class)
-                if change.node_class
-                else ""
-            )
-            return gettext("Add one node{of_class} like {name}").format(
-                of_class=of_class, name=name
-            )
+            return _nodes_told(change, name)
         case ChangeWord.SCALE_DOWN:
             return gettext("Scale {group} to {count}").format(
                 group=group, count=number(change.count)
             )
+
+
+def _nodes_told(change: UnblockChange, name: str) -> str:
+    of_class = (
+        gettext(" of class {node_class}").format(node_class=change.node_class)
+        if change.node_class
+        else ""
+    )
+    if change.count > 1:
+        return gettext("Add {count} nodes{of_class} like {name}").format(
+            count=number(change.count), of_class=of_class, name=name
+        )
+    return gettext("Add one node{of_class} like {name}").format(of_class=of_class, name=name)
 
 
 def _less_told(change: UnblockChange) -> str:
@@ -140,7 +147,7 @@ def _line(
     waiting: int,
 ) -> AnswerLine:
     change = answer.change
-    url, verb, post = _button(viewer, evaluation, change)
+    url, verb, post = made_at(viewer, evaluation.job_key, change)
     is_whole = answer.fits >= waiting
     fits = ngettext("{fits} of {waiting} fits", "{fits} of {waiting} fit", answer.fits).format(
         fits=number(answer.fits), waiting=number(waiting)
@@ -149,7 +156,7 @@ def _line(
         fits = gettext("none would wait")
     return AnswerLine(
         told=change_told(change, group),
-        about=_about(reader, change),
+        about=about_told(reader, change),
         fits=fits,
         is_whole=is_whole,
         url=url,
@@ -158,7 +165,7 @@ def _line(
     )
 
 
-def _about(reader: RecordReader, change: UnblockChange) -> str:
+def about_told(reader: RecordReader, change: UnblockChange) -> str:
     """What the change rests on."""
     match change.change:
         case ChangeWord.SET_ELIGIBLE | ChangeWord.CANCEL_DRAIN:
@@ -192,11 +199,9 @@ def _example(reader: RecordReader, change: UnblockChange) -> str:
     )
 
 
-def _button(
-    viewer: Viewer, evaluation: Evaluation, change: UnblockChange
-) -> tuple[str, str, dict[str, str]]:
+def made_at(viewer: Viewer, key: JobKey, change: UnblockChange) -> tuple[str, str, dict[str, str]]:
     """Where the change is made, by those who may; nothing for others."""
-    may = viewer.may_in(evaluation.namespace)
+    may = viewer.may_in(key.namespace)
     match change.change:
         case ChangeWord.SET_ELIGIBLE if NODE_WRITE in viewer.may_with_nodes:
             url = f"/nodes/{change.node_id}/eligibility"
@@ -208,10 +213,10 @@ def _button(
         case ChangeWord.FREE if change.alloc_id:
             return f"/allocations/{change.alloc_id}/", gettext("Open it"), {}
         case ChangeWord.SCALE_DOWN if "scale" in may:
-            return f"{job_url(evaluation.job_key)}#job-scale", "Scale", {}
+            return f"{job_url(key)}#job-scale", "Scale", {}
         case ChangeWord.ASK_LESS | ChangeWord.ADD_DATACENTER | ChangeWord.DROP_CONSTRAINT if (
             "plan" in may
         ):
-            return job_edit_url(evaluation.job_key), gettext("Edit job"), {}
+            return job_edit_url(key), gettext("Edit job"), {}
         case _:
             return "", "", {}

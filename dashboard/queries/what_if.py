@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from cluster.rehearsal.result import RehearsalEnd, Rehearsed
 from cluster.store.ports import RecordReader
 from dashboard.queries.composed import (
+    MOST_ROWS,
     AskedChange,
     fields_of_rows,
     rack_key_of,
@@ -23,6 +24,7 @@ from dashboard.queries.composed import (
 from dashboard.queries.composed_told import Composer
 from dashboard.queries.rehearsals import kept_rehearsal, rehearsal_context
 from dashboard.queries.what_if_beside import others_of, rehearsal_beside
+from dashboard.queries.what_if_helps import help_lines, help_sentence
 from dashboard.queries.what_if_jobs import job_sections, refused_count, sum_told
 from dashboard.queries.what_if_nodes import before_after, destinations_told
 from dashboard.rehearsed import MOST_GROUPS, RehearsedSum, group_lines
@@ -49,6 +51,7 @@ def what_if_page(
     return {
         **Composer(reader, viewer, read_nodes(reader)).shown(rows),
         "others": others_of(reader, viewer, ""),
+        "composed_url": reverse("what-if", query=fields_of_rows(rows)) if rows else "",
         **_limits(reader),
     }
 
@@ -79,6 +82,7 @@ def rehearsal_page(
         "is_composed": bool(given),
         **Composer(reader, viewer, fleet).shown(given),
         "others": others_of(reader, viewer, rehearsal_id),
+        "composed_url": reverse("what-if", query=fields_of_rows(given)) if given else "",
         **_limits(reader),
     }
     if kept.found is not None:
@@ -88,11 +92,11 @@ def rehearsal_page(
         context |= {
             "figures": _figures(kept.found, kept.row, refused_count(lines)),
             "heat_sides": (heat.before, heat.after),
-            "sections": job_sections(
-                lines,
-                lambda name: _with_nodes_like(name, given, rehearsal_id),
-                opened=asked.get("jobs", "") == "all",
+            "sections": job_sections(lines, kept.found, opened=asked.get("jobs", "") == "all"),
+            "helps": help_lines(
+                reader, viewer, kept.found, lambda row: _with_row(row, given, rehearsal_id)
             ),
+            "help_told": help_sentence(kept.found),
             "sum_told": sum_told(kept.found.totals),
             "destinations": destinations_told(fleet, kept.found),
             "groups_left": len(kept.found.groups) + kept.found.groups_left_out - MOST_GROUPS,
@@ -105,11 +109,10 @@ def rehearsal_page(
     return context
 
 
-def _with_nodes_like(name: str, rows: Sequence[AskedChange], rehearsal_id: str) -> str:
+def _with_row(more: AskedChange, rows: Sequence[AskedChange], rehearsal_id: str) -> str:
     """The form with one more change, beside what was found; "" where it composes nothing."""
-    if not rows or not name:
+    if not rows or len(rows) >= MOST_ROWS:
         return ""
-    more = AskedChange("add", {"many": "1", "like": name})
     fields = fields_of_rows([*rows, more])
     return reverse("rehearsal", args=[rehearsal_id], query=fields)
 

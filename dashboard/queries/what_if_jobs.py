@@ -3,12 +3,13 @@
 In: lines of groups, the totals. Out: sections of a table whose numbers add up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from django.utils.translation import gettext
 
-from cluster.rehearsal.result import RehearsalTotals, WaitReason
+from cluster.rehearsal.result import RehearsalTotals, Rehearsed, WaitReason
+from dashboard.queries.what_if_helps import GroupName, best_of_groups, help_told
 from dashboard.rehearsed import RehearsedGroupLine
 from dashboard.wording import count_of, number, span
 
@@ -25,9 +26,8 @@ class MovedGroup(NamedTuple):
     lowest: str
     why: str
     why_node: WaitReason | None
-    #: Nodes more like the nearest one, as one more change; "" where that says nothing.
-    try_told: str = ""
-    try_url: str = ""
+    #: What would help it most; "" where nothing that was rehearsed does.
+    help: str = ""
 
 
 class MovedSection(NamedTuple):
@@ -46,15 +46,9 @@ class MovedSection(NamedTuple):
 
 
 def job_sections(
-    lines: Sequence[RehearsedGroupLine],
-    with_nodes_like: Callable[[str], str],
-    *,
-    opened: bool = False,
+    lines: Sequence[RehearsedGroupLine], result: Rehearsed, *, opened: bool = False
 ) -> tuple[MovedSection, ...]:
-    """Waiting, refused, moving; each worst first.
-
-    `with_nodes_like`: the address of the form with nodes more like one of that name.
-    """
+    """Waiting, refused, moving; each worst first."""
     waits = [each for each in lines if each.value.waits + each.value.held]
     refused = [each for each in waits if _is_refused(each)]
     moving = sorted(
@@ -62,15 +56,11 @@ def job_sections(
         key=lambda each: (_share(each), -each.value.priority),
     )
     waiting = [each for each in waits if not _is_refused(each)]
-    tried = {
-        id(each): with_nodes_like(each.why_node.node_name)
-        for each in waiting
-        if each.why_node is not None and each.value.waiting and each.value.waiting.missing
-    }
+    helps = {name: help_told(each) for name, each in best_of_groups(result).items()}
     most = len(lines) if opened else _SHOWN
     sections = (
-        _section("wait", gettext("wait"), "blocked", waiting, most, tried),
-        _section("refused", gettext("refused"), "failed", refused, most, {}),
+        _section("wait", gettext("wait"), "blocked", waiting, most, helps),
+        _section("refused", gettext("refused"), "failed", refused, most, helps),
         _section("move", gettext("find a place"), "complete", moving, most, {}),
     )
     return tuple(section for section in sections if section.lines)
@@ -82,10 +72,10 @@ def _section(
     state: str,
     lines: Sequence[RehearsedGroupLine],
     shown: int,
-    tried: Mapping[int, str],
+    helps: Mapping[GroupName, str],
 ) -> MovedSection:
     is_move = key == "move"
-    made = [_line(each, tried.get(id(each), ""), is_move=is_move) for each in lines]
+    made = [_line(each, helps, is_move=is_move) for each in lines]
     shown = shown if len(made) > shown + 1 else len(made)
     rest = made[shown:]
     total = number(sum(each.allocations for each in made))
@@ -108,8 +98,11 @@ def _section(
     )
 
 
-def _line(each: RehearsedGroupLine, try_url: str, *, is_move: bool) -> MovedGroup:
+def _line(
+    each: RehearsedGroupLine, helps: Mapping[GroupName, str], *, is_move: bool
+) -> MovedGroup:
     value = each.value
+    name = value.namespace, value.job_id, value.task_group
     if is_move:
         why, why_node = _moved_told(each), None
     else:
@@ -124,10 +117,7 @@ def _line(each: RehearsedGroupLine, try_url: str, *, is_move: bool) -> MovedGrou
         else gettext("{lowest} run").format(lowest=number(value.lowest)),
         why=why,
         why_node=why_node,
-        try_told=gettext("nodes more like {name}").format(name=why_node.node_name)
-        if try_url and why_node
-        else "",
-        try_url=try_url,
+        help=helps.get(name, ""),
     )
 
 

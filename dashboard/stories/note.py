@@ -35,7 +35,7 @@ def _lines(whole: Whole, site: str) -> Iterator[str]:
         yield ""
     yield f"**{plain(told.strong)}** {plain(told.rest)}".rstrip()
     yield ""
-    yield from _table(
+    yield from table(
         ("", ""),
         [
             ("What", f"{KINDS[story.kind].word}: {cause_of(story, whole.names)}"),
@@ -65,7 +65,7 @@ def _path(whole: Whole) -> Iterator[str]:
         return
     yield "## Path"
     yield ""
-    yield from _table(
+    yield from table(
         ("Phase", "State", "Evaluations", "What happened"),
         [
             (row.title, label_for("story", row.state).word, number(row.evaluations), _row(row))
@@ -92,7 +92,7 @@ def _figures(whole: Whole) -> Iterator[str]:
     ]
     yield "## Figures"
     yield ""
-    yield from _table(
+    yield from table(
         ("Of what", "How many"), [(word, number(count)) for word, count in figures if count]
     )
 
@@ -117,7 +117,8 @@ def _waiting(whole: Whole, site: str) -> Iterator[str]:
     yield ""
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """A table of plain text, line by line, and an empty line."""
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     for row in rows:

@@ -91,15 +91,20 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def told(self) -> str:
-        """`12 of 15 allocations as rehearsed, 1 differs, 2 to come`."""
+        """Such as `12 of 15 allocations went as rehearsed. 1 differs. 2 are to come.`."""
         differ, come = self.counts.get("differs", 0), self.counts.get("to-come", 0)
         same = self.counts.get(_AS, 0)
-        told = gettext("{same} of {allocation} as rehearsed").format(
-            same=number(same),
-            allocation=count_of(len(self.lines), "{count} allocation", "{count} allocations"),
-        )
-        told += f", {count_of(differ, '{count} differs', '{count} differ')}" if differ else ""
-        return told + (gettext(", {come} to come").format(come=number(come)) if come else "")
+        told = [
+            gettext("{same} of {allocations} went as rehearsed.").format(
+                same=number(same),
+                allocations=count_of(len(self.lines), "{count} allocation", "{count} allocations"),
+            )
+        ]
+        if differ:
+            told.append(count_of(differ, "{count} differs.", "{count} differ."))
+        if come:
+            told.append(count_of(come, "{count} is to come.", "{count} are to come."))
+        return " ".join(told)
 
 
 def compared(

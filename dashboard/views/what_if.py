@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -15,7 +15,8 @@ from cluster.store.access import the_store
 from cluster.store.audit_entries import Act
 from cluster.store.ports import RecordReader
 from dashboard.acts import note_refusal
-from dashboard.page import action, page, shown
+from dashboard.compositions import compositions
+from dashboard.page import action, document, page, shown
 from dashboard.queries.composed import (
     FIRST,
     MOST_ROWS,
@@ -24,7 +25,9 @@ from dashboard.queries.composed import (
     fields_of_rows,
     rows_of_fields,
 )
+from dashboard.queries.rehearsed_files import rehearsed_file
 from dashboard.queries.rehearsed_story import rehearsed_story
+from dashboard.queries.story_files import FORMS
 from dashboard.queries.what_if import rehearsal_page, what_if_page
 from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse, end_open_rehearsal
 from dashboard.viewer import Absent, Viewer
@@ -36,11 +39,18 @@ _PLACE = re.compile(r"Changes\[(\d+)\](?:\.[A-Za-z]+((?:\.[A-Za-z]+)*))?")
 
 @page
 async def what_if(request: HttpRequest, viewer: Viewer) -> HttpResponse:
-    """GET /what-if/: the form, filled from the address."""
-    rows = rows_of_fields(request.GET.dict())
+    """GET /what-if/: the form, filled from the address, or with one that is saved."""
+    given, user = request.GET.dict(), request.user
+    rows, saved_id = rows_of_fields(given), given.get("saved", "")
 
     def query(reader: RecordReader, seen_by: Viewer) -> dict[str, Any]:
-        return what_if_page(reader, seen_by, rows)
+        kept = compositions(seen_by, user)
+        opened = next((each for each in kept if str(each.id) == saved_id), None)
+        if saved_id and opened is None:
+            raise Absent
+        shown_rows = rows or rows_of_fields(opened.fields if opened is not None else {})
+        context = what_if_page(reader, seen_by, shown_rows)
+        return context | {"kept": kept, "opened": opened}
 
     return await shown(request, viewer, "dashboard/what_if.html", query)
 
@@ -48,12 +58,13 @@ async def what_if(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 @page
 async def rehearsal(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> HttpResponse:
     """GET /what-if/<id>/: how far it is, or what was found."""
-    asked = request.GET.dict()
+    asked, user = request.GET.dict(), request.user
     rows = rows_of_fields(asked)
 
     def query(reader: RecordReader, seen_by: Viewer) -> dict[str, Any]:
         found = rehearsal_page(reader, seen_by, rehearsal_id, rows, asked)
-        return found | {"look_again": request.get_full_path()}
+        kept = compositions(seen_by, user) if "rows" in found else []
+        return found | {"look_again": request.get_full_path(), "kept": kept}
 
     answer = await shown(request, viewer, "dashboard/what_if.html", query)
     if b"data-rehearsal-open" in answer.content:
@@ -77,11 +88,27 @@ async def rehearsed_as_story(
     return await shown(request, viewer, "dashboard/rehearsed_story.html", query)
 
 
+@document
+async def rehearsed_as_file(
+    request: HttpRequest, viewer: Viewer, rehearsal_id: str, form: str
+) -> HttpResponse:
+    """GET /what-if/<id>/story.<mmd|svg|json|md>."""
+    site = f"{request.scheme}://{request.get_host()}"
+    found = await the_store().aread(
+        lambda reader: rehearsed_file(reader, viewer, rehearsal_id, form, site)
+    )
+    if found is None:
+        return HttpResponseNotFound(gettext("no such rehearsal"), content_type=FORMS["md"])
+    return HttpResponse(found, content_type=FORMS[form])
+
+
 @action
 async def ask(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """POST /what-if/ask/: rehearse what the form composes, or compose on."""
     form = request.POST.dict()
     rows = rows_of_fields(form)
+    if form.get("step") == "save":
+        return redirect(reverse("what-if-saved", query=fields_of_rows(rows)))
     changed = _composed_on(form, rows)
     if changed is not None:
         return redirect(_form_address(form, changed))

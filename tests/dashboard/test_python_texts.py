@@ -25,6 +25,7 @@ NEVER = {
     "graphs/racks.py": "markup",
     "graphs/usage_chart.py": "markup",
     "queries/story_files.py": "files, in English",
+    "queries/rehearsed_files.py": "files, in English",
     "queries/filter_words.py": "the words of the language of expressions",
     "security.py": "headers",
     "panels.py": "what the socket tells programs",

@@ -10,11 +10,13 @@ from cluster.rehearsal.result import (
     RehearsedGroup,
     RehearsedNode,
     RehearsedOutcome,
+    RehearsedPace,
     WaitReason,
 )
 from cluster.rehearsal.scenario_form import read_scenario
 from dashboard.rehearsed import allocation_lines, group_lines, notes, sentence
 from dashboard.rehearsed_changes import change_told
+from dashboard.rehearsed_paces import pace_sentence
 from dashboard.wording import NONE
 
 S = 1_000_000_000
@@ -33,7 +35,7 @@ SHORT = WaitReason(reason="memory", node_id="n", node_name="node-9", missing=256
         ({"need_place": 3, "placed": 3}, "All 3 that need a place find one.", "complete"),
         (
             {"need_place": 5, "placed": 1, "waits": 3, "held": 1},
-            "1 of 5 that need a place finds one; 3 would wait and 1 is held up.",
+            "1 of 5 that need a place finds one. 3 would wait and 1 would be held up.",
             "blocked",
         ),
     ],
@@ -105,6 +107,19 @@ def test_an_allocation_tells_its_score_and_the_next_best_node():
     assert (second.score, second.moved) == (NONE, NONE)
 
 
+def test_the_pace_at_which_nobody_waits_is_named():
+    paces = tuple(
+        RehearsedPace(at_once=at_once, waits=waits, lasts=lasts * S)
+        for at_once, waits, lasts in ((0, 4, 10), (4, 0, 30), (1, 0, 90))
+    )
+    some_wait = RehearsalTotals(need_place=9, placed=5, waits=4)
+    assert pace_sentence(Rehearsed(totals=some_wait, paces=paces)) == (
+        "With 4 at a time nobody waits."
+    )
+    assert pace_sentence(Rehearsed(paces=paces)) == ""
+    assert pace_sentence(Rehearsed(totals=some_wait, paces=paces[:1])) == ""
+
+
 def test_one_that_was_cut_short_says_so():
     result = Rehearsed(ending=RehearsalEnd.TIME)
     assert sentence(result).tone == "blocked"
@@ -116,11 +131,11 @@ def test_one_that_was_cut_short_says_so():
     [
         (
             {"Drain": {"NodeIDs": ["a", "b"], "Spec": {"Deadline": -S}}},
-            "Drain 2 nodes, by force, at once",
+            "Drain 2 nodes at once and by force",
         ),
         (
             {"Drain": {"NodeIDs": ["a"], "AtOnce": 1}},
-            "Drain 1 node, without a deadline, 1 at a time",
+            "Drain 1 node in steps of 1 without a deadline",
         ),
         (
             {"Lose": {"Filter": 'Datacenter == "a"', "Share": 20}},
@@ -134,7 +149,10 @@ def test_one_that_was_cut_short_says_so():
         ({"Add": {"Like": "x", "Count": 3}}, "Add 3 nodes like x"),
         ({"Stop": {"JobID": "j"}}, "Stop job j in default"),
         ({"Scale": {"JobID": "j", "Group": "g", "Count": 7}}, "Scale j.g to 7"),
-        ({"Settings": {"SchedulerAlgorithm": "spread"}}, "Change the scheduler: algorithm spread"),
+        (
+            {"Settings": {"SchedulerAlgorithm": "spread"}},
+            "Change the scheduler: use the algorithm spread",
+        ),
         ({"Quota": {"Name": "q", "Limits": {"CPU": 500}}}, "Change quota q: CPU 500"),
     ],
 )  # fmt: skip

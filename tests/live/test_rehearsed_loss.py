@@ -123,7 +123,7 @@ def test_a_loss_is_told_beside_its_rehearsal(world, visitor, page, fleets):
     assert not any(node.startswith(LOST) for _, node in places(world))
     visitor.open(f"/stories/{loss['ID']}/")
     told = page.locator("#story-compared")
-    expect(told).to_contain_text(f"{same} of {len(named)} allocations as rehearsed")
+    expect(told).to_contain_text(f"{same} of {len(named)} allocations went as rehearsed.")
     expect(told.get_by_text("as rehearsed", exact=True)).to_have_count(same)
     differ = len(named) - same
     expect(told.get_by_text("differs here", exact=True)).to_have_count(differ)

@@ -5,6 +5,7 @@ import numpy as np
 from cluster.control_plane.plane import ControlPlane
 from cluster.jobspec.parse import parse_job
 from cluster.operations.jobs import JobRegistration, register_job
+from cluster.rehearsal.helps import with_helps
 from cluster.rehearsal.paces import with_paces
 from cluster.rehearsal.report import report
 from cluster.rehearsal.run import Rehearsal
@@ -87,6 +88,21 @@ class QuietCluster:
 
         scenario = read_scenario(list(changes))
         return with_paces(scenario, rehearsed(scenario), rehearsed)
+
+    def helped(self, *changes, is_late=lambda: False):
+        """With what would help those that wait."""
+        now, snapshot = self.plane.clock.now(), self.store.snapshot()
+
+        def run(scenario):
+            rehearsal = Rehearsal(snapshot, now=now, seconds=lambda: 0.0)
+            rehearsal.run(scenario)
+            return rehearsal
+
+        scenario = read_scenario(list(changes))
+        first = run(scenario)
+        return with_helps(
+            scenario, report(first), first, lambda other: report(run(other)), is_late
+        )
 
     def do(self, *changes):
         """The same in earnest."""

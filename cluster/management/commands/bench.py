@@ -65,7 +65,7 @@ SCENARIOS = {
 }
 #: Those with a table of their own, and with budgets that fail the command.
 TABLES = {"pages": page_budgets.grid}
-BUDGETS = {"pages": page_budgets.over}
+BUDGETS = {"pages": page_budgets.over, "rehearse": rehearse.over}
 #: Those that ask a server nothing but `/v1`.
 BESIDE = ("latency", "jobs")
 #: Those whose record may be at a PostgreSQL server.

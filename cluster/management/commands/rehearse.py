@@ -40,6 +40,7 @@ Nothing in the cluster moves. Nodes are named by name, by id or by the first dig
   manage.py rehearse stop shop
   manage.py rehearse scale shop --group web --count 12
   manage.py rehearse settings --algorithm spread
+  manage.py rehearse quota team-a --limit MemoryMB=4096 CPU=2000
   manage.py rehearse changes what-if.json                   several at once, as POST /v1/rehearsals
 
 Exit code 0, or 2 when something would find no place.
@@ -70,6 +71,9 @@ class Command(CommandWithExamples):
         parser.add_argument("--group", default="", help="scale: the group")
         parser.add_argument("--count", type=int, help="scale, add: how many")
         parser.add_argument("--algorithm", default="", help="settings: binpack or spread")
+        parser.add_argument(
+            "--limit", nargs="*", default=[], metavar="NAME=NUMBER", help="quota: what is set anew"
+        )
         parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
         parser.add_argument(
             "--seconds",
@@ -154,6 +158,16 @@ def _scale(given: Document) -> Document:
     return {"Scale": {**job, "Group": given["group"], "Count": given["count"]}}
 
 
+def _quota(given: Document) -> Document:
+    limits: Document = {}
+    for each in given["limit"]:
+        name, _, text = each.partition("=")
+        # What is no number is complained about with its place.
+        is_number = text.removeprefix("-").isdecimal() and text.isascii()
+        limits[name] = int(text) if is_number else text
+    return {"Quota": {"Name": _one(given, "a quota"), "Limits": limits}}
+
+
 def _changes(given: Document) -> Any:
     return json.loads(Path(_one(given, "a file")).read_text(encoding="utf-8"))
 
@@ -177,5 +191,6 @@ _CHANGES: dict[str, Callable[[Document], Any]] = {
     },
     "scale": _scale,
     "settings": lambda given: {"Settings": {"SchedulerAlgorithm": given["algorithm"]}},
+    "quota": _quota,
     "changes": _changes,
 }

@@ -146,7 +146,7 @@ def test_a_staged_drain_is_rehearsed_as_it_would_go(fleet, operator):
     answer = operator.post(f"{LIST}drain/?ids={ids}", fields)
     assert answer.status_code == 302
     page = text_of(operator.get(answer.headers["Location"]))
-    assert "Drain 5 nodes, deadline 1 h, 2 at a time" in page
+    assert "Drain 5 nodes in steps of 2 with a deadline of 1 h" in page
     assert 'name="at_once" value="2"' in page
     assert not fleet.read(lambda reader: list(reader.list_all(STAGED_DRAINS)))
 

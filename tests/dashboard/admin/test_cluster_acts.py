@@ -61,7 +61,7 @@ def test_it_is_rehearsed_and_every_answer_stays(store, operator):
     (row,) = store.read(lambda reader: list(reader.list_all(REHEARSALS)))
     assert '"SchedulerAlgorithm":"spread"' in row.scenario
     page = operator.get(answer.headers["Location"])
-    assert "Change the scheduler: algorithm spread" in text_of(page)
+    assert "Change the scheduler: use the algorithm spread" in text_of(page)
     # System jobs preempt as it is stored; the answer was no.
     assert page.context["form"]["system"].value() == ""
     assert settings(store).scheduler_algorithm == "binpack"

@@ -79,7 +79,7 @@ def test_a_drain_is_rehearsed_with_the_answers_given_and_nothing_drains(running,
     assert answer.status_code == 302
     page = page_of(operator, answer.headers["Location"])
     assert "Waits for its turn." in page.text
-    assert "Drain 1 node, deadline 1 h 30 min, system jobs left running" in page.text
+    assert "Drain 1 node with a deadline of 1 h 30 min but leave system jobs running" in page.text
     assert page.answer.headers["Refresh"] == "2"
     assert 'value="90m"' in page.text
     node = running.read(lambda reader: reader.node(NODES[0].id))
@@ -105,7 +105,7 @@ def test_what_finds_no_place_waits_and_the_page_says_for_what(running, operator)
     address = asked(operator, NODES).headers["Location"]
     carried_out(running)
     page = page_of(operator, address)
-    assert "0 of 1 that need a place find one; 1 waits.</strong>" in page.text
+    assert "0 of 1 that need a place find one. 1 would wait.</strong>" in page.text
     assert "1 group ends below its count: web.web with 0 of" in page.text
 
 

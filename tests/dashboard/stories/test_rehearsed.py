@@ -96,7 +96,7 @@ def test_each_allocation_is_told_beside_what_was_named(fill):
         ("web.web[0]", "as-rehearsed", "b"),
         ("web.web[3]", "as-rehearsed", ""),
     ]
-    assert found.told == "2 of 4 allocations as rehearsed, 1 differs, 1 to come"
+    assert found.told == "2 of 4 allocations went as rehearsed. 1 differs. 1 is to come."
     assert (found.index, found.before) == (40, 60 * SECOND)
     assert [line.rehearsed_on for line in found.lines] == ["c", "d", "b", "waits"]
     assert (found.between, [line.is_swapped for line in found.lines]) == (9, [False] * 4)
@@ -172,7 +172,7 @@ def test_a_loss_is_beside_the_rehearsal_of_the_same_nodes(fill, lost, nodes, fou
         assert [(name, verdict) for name, verdict, _ in lines] == [
             ("web.web[1]", "differs"), ("web.web[0]", "as-rehearsed"),
         ]  # fmt: skip
-        assert compared_with.told == "1 of 2 allocations as rehearsed, 1 differs"
+        assert compared_with.told == "1 of 2 allocations went as rehearsed. 1 differs."
 
 
 def test_a_scaling_is_beside_the_rehearsal_of_the_same_count(fill, sqlite_store):

@@ -104,7 +104,7 @@ def test_the_act_is_asked_for_and_nothing_is_done(running, browser, address, fie
 def test_what_was_found_stands_beside_the_act_itself(running, browser):
     browser.post("/jobs/stop/", rehearse="1", **JOB)
     page = found(running, browser)
-    assert "Nothing needs a new place; 1 allocation stops." in page
+    assert "Nothing needs a new place. 1 allocation stops." in page
     assert '<form class="rehearsed-act" method="post" action="/jobs/stop/">' in page
     assert ">Stop job</button>" in page
     assert 'name="rehearse"' in page

@@ -108,6 +108,8 @@ PAGES = {
     "what-if": EVERYBODY,
     "rehearsal": EVERYBODY,
     "rehearsed-story": EVERYBODY,
+    "rehearsed-story-file": EVERYBODY,
+    "what-if-saved": EVERYBODY,
     "drains": EVERYBODY,
     "drain": EVERYBODY,
     "staged-drain": EVERYBODY,
@@ -157,6 +159,9 @@ BUTTONS = {
     "staged-drain-cancel": FEW,
     "scheduler-change": FEW,
     "what-if-ask": EVERYBODY,
+    "what-if-save": EVERYBODY,
+    "what-if-rename": EVERYBODY,
+    "what-if-delete": EVERYBODY,
     "rehearsal-cancel": EVERYBODY,
     "job-check": FEW | {"submitter"},
     "inside-collect": MANAGERS,
@@ -282,7 +287,7 @@ def address(name, place="default"):
         "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
         "name": NAMES.get(name, place), "deployment_id": f"d-{place}",
         "story_id": f"s-{place}", "rehearsal_id": REHEARSAL.id, "drain_id": STAGED.id,
-        "path": "app", "volume_id": f"v-{place}",
+        "path": "app", "volume_id": f"v-{place}", "saved_id": "1",
     }  # fmt: skip
     route = str(pattern)
     for word, value in values.items():

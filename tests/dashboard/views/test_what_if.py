@@ -143,6 +143,45 @@ def test_what_moves_and_what_waits_adds_up(store, browser):
     assert page.context["sum_told"].endswith(f"= {totals.need_place}")
 
 
+def test_what_would_help_is_told_with_a_button_and_the_button_leads_to_it(store, browser):
+    """The rehearsed change, added to the form, lets as many find a place as was said."""
+    fill(store)
+    browser.post("/what-if/ask/", **row_of(1, "count", job=make_job().id, count="500"))
+    row = rehearsed(store)
+    page = browser.get(f"/what-if/{row.id}/")
+    result = page.context["rehearsal"]["found"]["result"]
+    best = result.helps[0]
+    line = page.context["helps"][0]
+    assert line.told == f"Add {best.change.count} nodes of class big like {HOSTILE}"
+    assert best.fits_in_all == result.totals.waits
+    assert line.fits == f"{best.fits_in_all} of {result.totals.waits} fit"
+    assert HOSTILE not in page.text
+    (waiting,) = page.context["sections"][0].lines
+    assert waiting.help == f"{line.told}: {line.fits}"
+    assert page.context["help_told"].startswith(line.told)
+    again = browser.get(line.try_url)
+    assert [each.kind for each in again.context["rows"]] == ["count", "add"]
+    values = again.context["rows"][1].values
+    assert (values["many"], values["like"]) == (str(best.change.count), HOSTILE)
+
+
+def test_a_rehearsal_is_taken_along_as_files(store, browser):
+    fill(store)
+    browser.post("/what-if/ask/", **row_of(1, "count", job=make_job().id, count="500"))
+    row = rehearsed(store)
+    address = f"/what-if/{row.id}/story"
+    note = browser.get(f"{address}.md").text
+    result = browser.get(f"/what-if/{row.id}/").context["rehearsal"]["found"]["result"]
+    assert f"{result.totals.placed} of 500 that need a place" in note
+    assert "## What would help" in note
+    assert HOSTILE not in note
+    assert msgspec.json.decode(browser.get(f"{address}.json").text)["Index"] == result.index
+    assert browser.get(f"{address}.mmd").text.startswith("flowchart")
+    assert "<svg" in browser.get(f"{address}.svg").text
+    assert browser.get(f"{address}.pdf").status == 404
+    assert browser.get(address.replace(row.id, "none") + ".md").status == 404
+
+
 def test_two_rehearsals_stand_beside_each_other(store, browser):
     fill(store)
     browser.post("/what-if/ask/", **LOSE_BIG)
@@ -208,6 +247,8 @@ BY_FILTER = {"where": "filter", "is": "Name is not empty", "share": "100", "dead
     [
         pytest.param(AskedChange("lose", HARD_RACK), id="lose"),
         pytest.param(AskedChange("drain", BY_FILTER), id="drain"),
+        pytest.param(AskedChange("close", HARD_RACK), id="close"),
+        pytest.param(AskedChange("open", {"where": "name", "is": "n-1"}), id="open"),
         pytest.param(AskedChange("algorithm", {"prefer": "spread"}), id="algorithm"),
         pytest.param(AskedChange("quota", {"quota": "q", "memory": "7"}), id="quota"),
         pytest.param(
