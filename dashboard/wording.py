@@ -7,6 +7,7 @@ Knows neither templates nor the clock: `now` is passed in.
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from dashboard.texts import gettext, gettext_noop, ngettext
 
@@ -39,6 +40,7 @@ def number(value: float) -> str:
     return f"{MINUS}{grouped}" if value < 0 else grouped
 
 
+@lru_cache(maxsize=8192)
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """Orders names as people count: `r2` before `r10`, `web[5]` before `web[10]`."""
     parts = _DIGITS.split(name)

@@ -94,6 +94,8 @@ class _Supervisor:
             "PYTHONUNBUFFERED": "1",
             # Celery would check the whole project, pages included, at each start.
             "CELERY_SKIP_CHECKS": "1",
+            # Pages and programs are told what was asked for here.
+            "BIVOUAC_WORKERS": str(self.options.workers),
             **({"BIVOUAC_DEMO": "1"} if self.options.demo else {}),
             "BIVOUAC_LOCAL_AGENT_DIR": str(self.agent_dir) if self.options.agent else "",
         }

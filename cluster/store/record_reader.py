@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from cluster.store import (
     children,
@@ -86,6 +87,16 @@ _NOT_OVER = (
 
 class DjangoRecordReader(DjangoStateReader, RecordReader):
     """See `RecordReader`; names of tables and columns are our own, values are parameters."""
+
+    def __init__(self, connection: BaseDatabaseWrapper, index: int) -> None:
+        super().__init__(connection, index)
+        self._listed: dict[str, Sequence[Any]] = {}
+
+    def list_all(self, noun: Noun[Key, Value]) -> Sequence[Value]:
+        """All rows, in the noun's order; read once, for nothing changes within one read."""
+        if noun.table not in self._listed:
+            self._listed[noun.table] = super().list_all(noun)
+        return self._listed[noun.table]
 
     def page(self, noun: Noun[Key, Value], listing: Listing) -> list[Value]:
         return lists.page(self, noun, listing)

@@ -82,6 +82,7 @@ def scheduler_parts(
     )[:MAX_PENDING]
     newest = reader.newest_steps_of([item.id for item in pending])
     steps = reader.recent_steps(RECENT)
+    lives = len({step.eval_id for step in steps})
     if stored.pause_eval_broker:
         # It has forgotten all: what was told before does not hold any more.
         news = None
@@ -115,7 +116,9 @@ def scheduler_parts(
         "pending_count": open_counts.get("pending", 0),
         "is_cut": open_counts.get("pending", 0) > MAX_PENDING,
         "max_pending": MAX_PENDING,
-        "disputed": rejections(reader, steps, RECENT, rejection.window),
+        "disputed": rejections(reader, steps, lives, rejection.window),
+        "lives": lives,
+        "lives_since": clock_time(min((step.at for step in steps), default=0)),
         "phases": phase_times(steps),
         "slowest": max((phase.p95 for phase in phase_times(steps)), default=0),
         "may_move": may_move,
