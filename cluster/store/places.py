@@ -74,11 +74,14 @@ def _place(row: tuple[object, ...], keys: Sequence[str]) -> NodePlace:
 
 def node_sums(reader: DjangoStateReader) -> dict[str, NodeSum]:
     """What is held of each node that anything was ever placed on."""
-    sums = {}
-    for node_id, body in reader.rows("SELECT node_id, body FROM node_use", ()):
-        held = _USES.decode(body).held
-        sums[str(node_id)] = NodeSum(held.cpu, held.memory_mb, held.alloc_count)
-    return sums
+    found = reader.rows("SELECT node_id, body FROM node_use", ())
+    return {str(node_id): held_of_node(body) for node_id, body in found}
+
+
+def held_of_node(body: bytes | memoryview) -> NodeSum:
+    """What is held of a node, from the stored body of its use."""
+    held = _USES.decode(body).held
+    return NodeSum(held.cpu, held.memory_mb, held.alloc_count)
 
 
 def node_used(reader: DjangoStateReader) -> dict[str, NodeUsed]:

@@ -82,11 +82,14 @@ def _one(reader: RecordReader, name: str, namespaces: Namespaces) -> dict[str, A
     pool = reader.get(NODE_POOLS, name)
     if pool is None:
         return None
-    line = _line(pool, _faces(reader), _held(reader))
+    faces = _faces(reader)
+    line = _line(pool, faces, _held(reader))
     strong, rest = pool_sentence(line.face, line.held)
     own = pool.scheduler_configuration
     oversubscribes = own.memory_oversubscription_enabled if own is not None else None
-    of_pool = "" if name == ALL_NODE_POOLS else name
+    # Where all nodes are in it, what its nodes hold is what any node holds.
+    has_all = name == ALL_NODE_POOLS or 0 < line.face.nodes == faces[ALL_NODE_POOLS].nodes
+    of_pool = "" if has_all else name
     found = reader.held_by_job(namespaces, MAX_HOLDERS, of_pool)
     return {
         "pool": pool,

@@ -31,7 +31,7 @@ from dashboard.subscription import Subscription
 from dashboard.viewer import Viewer
 from dashboard.wording import clock_time, span
 from scheduler.state import nouns
-from scheduler.structs.scheduler_settings import NodeRejection
+from scheduler.structs.scheduler_settings import NodeRejection, SchedulerSettings
 
 _SECOND = 1_000_000_000
 #: Evaluations whose steps are looked at for times and plans.
@@ -98,13 +98,11 @@ def scheduler_parts(
     rejection = stored.node_rejection or started_rejection()
     delayed = min(news.stats.broker.delayed.values(), default=0) if news is not None else 0
     longest = max((each.seconds for worker in workers for each in worker.held), default=0.0)
-    may_move, may_not_move = preemption_told(stored)
     return {
         "strong": strong,
         "rest": " ".join(part for part in (rest, also_told) if part),
         "news": news,
         "is_stale": news is not None and now - news.at > FRESH,
-        "settings": stored,
         **flow,
         "flow_rows": flow_of(flow["places"], flow["stretch_told"]),
         "workers": workers_told,
@@ -121,9 +119,18 @@ def scheduler_parts(
         "lives_since": clock_time(min((step.at for step in steps), default=0)),
         "phases": phase_times(steps),
         "slowest": max((phase.p95 for phase in phase_times(steps)), default=0),
+        "pause_told": pause_told(news, open_counts),
+        **_settings_told(stored, rejection),
+    }
+
+
+def _settings_told(stored: SchedulerSettings, rejection: NodeRejection) -> dict[str, Any]:
+    """What stands beside the settings, and what their dialogs are filled with."""
+    may_move, may_not_move = preemption_told(stored)
+    return {
+        "settings": stored,
         "may_move": may_move,
         "may_not_move": may_not_move,
-        "pause_told": pause_told(news, open_counts),
         "other_algorithm": "binpack" if stored.scheduler_algorithm == "spread" else "spread",
         "rejection": rejection,
         "rejection_window": span(rejection.window),
