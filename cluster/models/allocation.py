@@ -133,6 +133,12 @@ class AllocationRow(ReadOnlyRow):
                 fields=["client_status", "desired_status", "namespace", "node_id"],
                 name="allocation_counted",
             ),
+            # Crash loops are looked for among these few.
+            models.Index(
+                fields=["restart_count"],
+                name="allocation_restarted",
+                condition=models.Q(restart_count__gt=0),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -16,9 +16,6 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
 from scheduler.structs.node import LOST
 
-#: Databases bound how many parameters a statement may have.
-_KEYS_AT_ONCE = 200
-
 
 def evaluation_tally(reader: DjangoStateReader, namespaces: Namespaces) -> dict[str, int]:
     """Evaluations by stored status; `deleted` counts the stubs of collected ones."""
@@ -162,26 +159,24 @@ def live_on(reader: DjangoStateReader, node_ids: Collection[str]) -> list[AllocF
 
 
 def restarting_among(
-    reader: DjangoStateReader, keys: Collection[JobKey], at_least: int
+    reader: DjangoStateReader, wanted: Collection[JobKey], at_least: int
 ) -> list[tuple[str, JobKey]]:
-    """Allocations of these jobs that wait to be started once more, undecoded."""
-    wanted = sorted(keys)
-    found: list[tuple[str, JobKey]] = []
-    for start in range(0, len(wanted), _KEYS_AT_ONCE):
-        some = wanted[start : start + _KEYS_AT_ONCE]
-        pairs = ", ".join("(%s, %s)" for _ in some)
-        # Joined, not compared with a list of pairs: SQLite would look at every allocation then.
-        # By job alone, too: by status it would look at all that start, once for each job.
-        rows = reader.rows(
-            f"WITH wanted(namespace, job_id) AS (VALUES {pairs})"  # noqa: S608 - names of our own tables only
-            " SELECT a.id, a.namespace, a.job_id FROM wanted JOIN allocation a"
-            " ON a.namespace = wanted.namespace AND a.job_id = wanted.job_id"
-            " WHERE a.client_status || '' = 'pending' AND a.desired_status || '' = 'run'"
-            " AND a.restart_count >= %s",
-            (*(part for key in some for part in key), at_least),
-        )
-        found += [(str(row[0]), JobKey(str(row[1]), str(row[2]))) for row in rows]
-    return found
+    """Allocations of these jobs that wait to be started once more, undecoded.
+
+    Few were ever restarted, and an index holds those alone.
+    """
+    if not wanted:
+        return []
+    # By status SQLite would look at all that start, of which there may be as many as allocations.
+    rows = reader.rows(
+        "SELECT id, namespace, job_id FROM allocation"
+        " WHERE restart_count > 0 AND restart_count >= %s"
+        " AND client_status || '' = 'pending' AND desired_status || '' = 'run'",
+        (at_least,),
+    )
+    found = [(str(row[0]), JobKey(str(row[1]), str(row[2]))) for row in rows]
+    keys = frozenset(wanted)
+    return [each for each in found if each[1] in keys]
 
 
 def token_names(reader: DjangoStateReader, accessor_ids: Collection[str]) -> dict[str, str]:
