@@ -163,9 +163,9 @@ def state_of_place(node: NodePlace) -> str:
     return "ready" if is_open else "ineligible"
 
 
-def used_share(totals: Totals) -> str:
-    """`56 % used`, or of how many nodes where not all say so."""
-    share = totals.memory_used_share
+def used_share(totals: Totals, by: str = "memory-used") -> str:
+    """`56 % used`, or of how many nodes where not all say so; `by` is what darkness means."""
+    share = totals.share(by)
     if share is None:
         return NONE
     if totals.is_told_by_all:
@@ -189,11 +189,10 @@ def memory_told(totals: Totals) -> str:
 
 def cpu_told(totals: Totals) -> str:
     """The same of CPU."""
-    share = totals.cpu_used_share
-    if share is None:
+    if totals.cpu_used_share is None:
         return gettext("No node has said what its tasks use.")
-    return gettext("{share} % of it used, {used} MHz.").format(
-        share=share, used=number(totals.cpu_used)
+    return gettext("{used}: {mhz} MHz.").format(
+        used=_begun(used_share(totals, "cpu-used")), mhz=number(totals.cpu_used)
     )
 
 

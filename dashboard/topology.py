@@ -243,7 +243,10 @@ def _place_told(totals: Totals, racks: int, by: str) -> str:
         [gettext("{silent} silent").format(silent=number(totals.silent))] if totals.silent else []
     )
     share = totals.share(by)
-    if totals.lost < totals.nodes and share is not None:
+    if by in USED_MEASURES:
+        word = gettext("CPU") if by == "cpu-used" else gettext("memory")
+        parts += [f"{word} {used_share(totals, by)}"] if share is not None else []
+    elif totals.lost < totals.nodes and share is not None:
         of_rest = gettext(" of the rest") if totals.lost else ""
         parts.append(f"{share} %{of_rest} {gettext(MEASURES[by or 'memory'])}")
     if by not in USED_MEASURES and totals.memory_used_share is not None:

@@ -40,7 +40,7 @@ def flow_parts(news: LeaderNews | None, window: str) -> dict[str, Any]:
         "places": places,
         "stretch_told": told,
         "is_counted": bool(counted.seconds),
-        "also": _also(went),
+        "also": _also(went, counted),
         "a_write": _a_write(went),
         "windows": [
             {
@@ -61,24 +61,27 @@ def _counted(news: LeaderNews | None, stretch: int) -> CountedTime:
 
 def _stretch(counted: CountedTime, window: str) -> str:
     """In words: less than asked for while the leader is younger, more after it was held up."""
-    if 0 < counted.seconds < counted.stretch:
-        return gettext("time since this leader began, {span} ago").format(
-            span=span(round(counted.seconds) * _SECOND)
-        )
-    if counted.seconds > counted.stretch * _HELD_UP:
+    if _is_young(counted) or counted.seconds > counted.stretch * _HELD_UP:
         return gettext("last {span}").format(span=span(round(counted.seconds) * _SECOND))
     return gettext(STRETCHES[window][2])
 
 
-def _also(went: dict[str, int]) -> list[str]:
+def _is_young(counted: CountedTime) -> bool:
+    return 0 < counted.seconds < counted.stretch
+
+
+def _also(went: dict[str, int], counted: CountedTime) -> list[str]:
     """What has no arrow of its own: found room, began to wait for it, ended; plans that failed."""
+    since = span(round(counted.seconds) * _SECOND)
+    young = [gettext("this leader began {span} ago").format(span=since)]
     words = (
         (ways.WOKEN, gettext("woken by room {count}")),
         (ways.BLOCKED, gettext("began to wait for room {count}")),
         (ways.ENDED, gettext("ended {count}")),
         (ways.FAILED_PLAN, gettext("plans that could not be judged {count}")),
     )
-    return [text.format(count=number(went[word])) for word, text in words if went.get(word)]
+    told = [text.format(count=number(went[word])) for word, text in words if went.get(word)]
+    return told + (young if _is_young(counted) else [])
 
 
 def _a_write(went: dict[str, int]) -> str:

@@ -138,7 +138,7 @@ def test_what_is_used_is_said_of_all_or_of_how_many_say_it():
         "10 % used; 1\N{NARROW NO-BREAK SPACE}200 MiB are allocated there and idle."
     )
     assert "Memory is 70 % allocated and 10 % used, CPU 50 % and 5 %;" in told(drawn)
-    assert cpu_told(drawn.totals) == "5 % of it used, 100 MHz."
+    assert cpu_told(drawn.totals) == "5 % used: 100 MHz."
     nobody = map_of(fleet(node(1)), TopologyView()).totals
     assert memory_told(nobody) == cpu_told(nobody) == "No node has said what its tasks use."
     over = fleet(node(1), sums=sums, used={"n1": NodeUsed(0, 600, 5)})

@@ -162,7 +162,8 @@ def test_flows_are_told_over_the_time_that_was_asked_for_and_no_longer_than_anyb
     assert (read("")["places"]["applied"], read("")["stretch_told"]) == (60, "last minute")
     hour = read("1h")
     assert hour["places"]["applied"] == 3600
-    assert hour["stretch_told"] == "time since this leader began, 3 min 20 s ago"
+    assert hour["stretch_told"] == "last 3 min 20 s"
+    assert "this leader began 3 min 20 s ago" in hour["also"]
 
 
 def test_who_may_only_look_sees_greyed_buttons(store, browser):
