@@ -227,11 +227,11 @@ class AllocRunner:
         return [*self.tasks[name].fail(now, reason), *self._settle(now)]
 
     def signal_tasks(self, name: str, signal: str, now: int) -> list[Command]:
-        """Send a signal to one task, or to all running ones."""
+        """Send a signal to one task, or to all; one on its way to an end takes it, too."""
         if name and name not in self.tasks:
             raise TaskRefused("Task not found")
         runs = [self.tasks[name]] if name else list(self.tasks.values())
-        idle = [run.task.name for run in runs if run.phase is not Phase.RUNNING]
+        idle = [run.task.name for run in runs if not run.has_process]
         if name and idle:
             raise TaskRefused("Task not running")
         if idle:

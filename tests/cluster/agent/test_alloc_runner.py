@@ -4,7 +4,7 @@ import pytest
 
 from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
 from cluster.agent.restarts import Ending
-from cluster.agent.task_run import AbortStart, StartTask, StopTask
+from cluster.agent.task_run import AbortStart, SignalTask, StartTask, StopTask
 from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
 from scheduler.structs.policies import MigrateStrategy, RestartPolicy, UpdateStrategy
 from scheduler.structs.resources import TaskLifecycle
@@ -202,6 +202,17 @@ def test_an_impossible_restart_is_refused(name, all_tasks, text):
     runner.begin(T0)
     with pytest.raises(TaskRefused, match=text):
         runner.restart_tasks(name, T0, all_tasks=all_tasks)
+
+
+def test_a_signal_reaches_a_task_until_its_process_is_gone():
+    runner = make_runner()
+    runner.begin(T0)
+    runner.task_started("web", T0)
+    assert runner.kill(T0) == [StopTask("web", FIVE_S, "")]
+    assert runner.signal_tasks("", "SIGUSR1", T0) == [SignalTask("web", "SIGUSR1")]
+    runner.task_ended("web", Ending(signal=2, exit_code=130), T0)
+    with pytest.raises(TaskRefused, match="Task not running"):
+        runner.signal_tasks("web", "SIGUSR1", T0)
 
 
 def test_a_batch_allocation_that_runs_too_long_ends_complete():
