@@ -86,7 +86,8 @@ class FileAnswers:
             raise AnswerRefused(f"stat {place}: no such file or directory", 404)
         kind = "application/octet-stream"
         if place.is_file():
-            kind = mimetypes.guess_type(place.name)[0] or "text/plain; charset=utf-8"
+            kind = mimetypes.guess_type(place.name)[0] or "text/plain"
+            kind += "; charset=utf-8" if kind.startswith("text/") else ""
         yield msgspec.json.encode(_described(place) | {"ContentType": kind})
 
     async def _cat(self, body: Body) -> AsyncIterator[bytes]:
@@ -184,6 +185,19 @@ def _listed(place: Path) -> list[dict[str, object]]:
     return found
 
 
+def mode_text(mode: int) -> str:
+    """As the reference writes it: every kind and special bit by a letter, then the rights."""
+    kinds = (
+        ("d", stat.S_ISDIR(mode)), ("L", stat.S_ISLNK(mode)),
+        ("D", stat.S_ISBLK(mode) or stat.S_ISCHR(mode)), ("p", stat.S_ISFIFO(mode)),
+        ("S", stat.S_ISSOCK(mode)), ("u", mode & stat.S_ISUID), ("g", mode & stat.S_ISGID),
+        ("c", stat.S_ISCHR(mode)), ("t", mode & stat.S_ISVTX),
+    )  # fmt: skip
+    letters = "".join(letter for letter, is_set in kinds if is_set) or "-"
+    bits = zip("rwxrwxrwx", range(8, -1, -1), strict=True)
+    return letters + "".join(right if mode >> at & 1 else "-" for right, at in bits)
+
+
 def _described(path: Path) -> dict[str, object]:
     facts = path.lstat()
     changed = datetime.fromtimestamp(facts.st_mtime, UTC)
@@ -191,6 +205,6 @@ def _described(path: Path) -> dict[str, object]:
         "Name": path.name,
         "IsDir": stat.S_ISDIR(facts.st_mode),
         "Size": facts.st_size,
-        "FileMode": stat.filemode(facts.st_mode),
+        "FileMode": mode_text(facts.st_mode),
         "ModTime": changed.isoformat().replace("+00:00", "Z"),
     }

@@ -137,8 +137,10 @@ def restart_signaled(now: int, reason: str) -> TaskEvent:
 
 
 def signaling(now: int, signal: str, reason: str = "") -> TaskEvent:
-    """A signal is on its way."""
-    text = f"Task being sent signal {signal}" + (f": {reason}" if reason else "")
+    """A signal is on its way; without a reason it is an operator's."""
+    if not reason:
+        return event("Signaling", now, "Task being sent a signal", signal=signal)
+    text = f"Task being sent signal {signal}: {reason}"
     return event("Signaling", now, text, task_signal=signal, task_signal_reason=reason)
 
 

@@ -119,8 +119,9 @@ class TaskRun:
         self.clock_moved += by
 
     def start(self, now: int) -> list[Command]:
-        """Its gate is open: begin its first run."""
-        self.say(events.setting_up(now))
+        """Its gate is open: begin its first run, or the first since it was revived."""
+        if not self.state.restarts:
+            self.say(events.setting_up(now))
         self.phase = Phase.STARTING
         return [StartTask(self.task.name)]
 
@@ -229,7 +230,11 @@ class TaskRun:
         self.phase = Phase.WAITING
         self.kill_asked = False
         self.restart_asked = False
-        self.state = replace(self.state, state="pending", failed=False, finished_at=0)
+        self.state = replace(
+            self.state, state="pending", failed=False, finished_at=0,
+            restarts=self.state.restarts + 1, last_restart=now,
+        )  # fmt: skip
+        self.say(events.restarting(now, 0, ""))
 
     def signal(self, now: int, name: str, reason: str = "") -> list[Command]:
         """Pass a signal to the running process."""

@@ -204,12 +204,31 @@ def test_an_impossible_restart_is_refused(name, all_tasks, text):
         runner.restart_tasks(name, T0, all_tasks=all_tasks)
 
 
+def test_a_restart_of_all_tasks_runs_those_that_were_done_again():
+    runner = make_runner(task("init", "prestart"), task("web"))
+    runner.begin(T0)
+    runner.task_started("init", T0)
+    assert runner.task_ended("init", Ending(exit_code=0), T0) == [StartTask("web")]
+    runner.task_started("web", T0)
+    stop_and_begin = [StopTask("web", FIVE_S, ""), StartTask("init")]
+    assert runner.restart_tasks("", T0 + 1, all_tasks=True) == stop_and_begin
+    state = runner.tasks["init"].state
+    assert (state.restarts, state.last_restart) == (1, T0 + 1)
+    assert [line.type for line in state.events] == [
+        "Received", "Task Setup", "Started", "Terminated", "Restart Signaled", "Restarting",
+    ]  # fmt: skip
+
+
 def test_a_signal_reaches_a_task_until_its_process_is_gone():
     runner = make_runner()
     runner.begin(T0)
     runner.task_started("web", T0)
     assert runner.kill(T0) == [StopTask("web", FIVE_S, "")]
     assert runner.signal_tasks("", "SIGUSR1", T0) == [SignalTask("web", "SIGUSR1")]
+    last = runner.tasks["web"].state.events[-1]
+    assert (last.display_message, last.details) == (
+        "Task being sent a signal", {"signal": "SIGUSR1"},
+    )  # fmt: skip
     runner.task_ended("web", Ending(signal=2, exit_code=130), T0)
     with pytest.raises(TaskRefused, match="Task not running"):
         runner.signal_tasks("web", "SIGUSR1", T0)

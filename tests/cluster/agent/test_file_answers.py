@@ -38,6 +38,33 @@ async def whole(pieces):
     return b"".join([piece async for piece in pieces])
 
 
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        (0o100644, "-rw-r--r--"),
+        (0o041777, "dtrwxrwxrwx"),
+        (0o104755, "urwxr-xr-x"),
+        (0o140666, "Srw-rw-rw-"),
+        (0o010600, "prw-------"),
+        (0o020620, "Dcrw--w----"),
+        (0o120777, "Lrwxrwxrwx"),
+    ],
+)
+def test_a_mode_is_written_as_the_reference_writes_it(mode, text):
+    assert file_answers.mode_text(mode) == text
+
+
+async def test_a_text_says_its_encoding(files):
+    for name, kind in {
+        "notes.txt": "text/plain; charset=utf-8",
+        "plain": "text/plain; charset=utf-8",
+        "data.json": "application/json",
+    }.items():
+        (files.root / "alloc" / name).write_text("a")
+        told = json.loads(await whole(asked(files, "fs.stat", f"alloc/{name}")))
+        assert told["ContentType"] == kind
+
+
 async def test_a_file_that_is_replaced_while_it_is_read_stays_the_one_that_was_opened(files):
     place = files.root / "alloc" / "data" / "big"
     place.write_bytes(b"a" * 200_000)
