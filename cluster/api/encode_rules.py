@@ -127,13 +127,13 @@ CONSTANTS: dict[type, dict[str, Any]] = {
 ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     Deployment: {"Story": ("",), "Acts": (None,)},
     Evaluation: {"Cause": (None,), "CountedEvals": (None,)},
+    SchedulerSettings: {"NodeRejection": (None,)},
 }
 
 #: Additions told to everybody, only when they hold none of these values: an evaluation's story, by
-#: which programs follow a cause, what a caller wrote, and what counts in place of settings.
+#: which programs follow a cause, and what a caller wrote.
 UNASKED_ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     Evaluation: {"Story": ("",)},
-    SchedulerSettings: {"NodeRejection": (None,)},
     UpdateStrategy: {"Strategy": ("", "deployment", None)},
 }
 

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 
 from cluster.api.blocking_read import answer_read
 from cluster.api.body import Body
-from cluster.api.encode import to_plain
+from cluster.api.encode import to_plain, with_additions
 from cluster.api.parameters import quoted, unsigned
 from cluster.api.request import Call
 from cluster.api.respond import Found, answer_empty, answer_write, read_meta
@@ -34,7 +34,8 @@ async def read_scheduler_settings(call: Call) -> HttpResponse:
     def work(reader: StateReader) -> Found:
         settings = reader.scheduler_settings()
         index = settings.modify_index
-        return Found(index=index, body=read_meta(index) | {"SchedulerConfig": to_plain(settings)})
+        told = with_additions(settings) if call.additions else to_plain(settings)
+        return Found(index=index, body=read_meta(index) | {"SchedulerConfig": told})
 
     return await answer_read(call, work, watch_table("scheduler_settings"))
 

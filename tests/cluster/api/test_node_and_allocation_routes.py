@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster.operations.scheduler_settings import set_node_rejection
 from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
@@ -9,7 +10,9 @@ from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import LifecycleStep, Step
+from scheduler.structs.scheduler_settings import NodeRejection
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
+from tests.callers import MANAGER
 from tests.cluster.api.clients import NOW, put
 
 NODE = make_node(1).id
@@ -263,6 +266,17 @@ async def test_search_rounds_an_odd_prefix_down(placed):
     assert answer.json["Matches"] == {"allocs": [ALLOC]}
     assert answer.json["Truncations"] == {"allocs": False}
     assert (none.json["Matches"], none.json["Truncations"]) == ({}, {})
+
+
+async def test_when_a_disputed_node_is_closed_is_told_to_who_asks_and_left_alone(placed, store):
+    path = "/v1/operator/scheduler/configuration"
+    rejection = NodeRejection(refusals=15)
+    await store.awrite_call(set_node_rejection, rejection, by=MANAGER, now=1)
+    plain = (await placed.get(path)).json["SchedulerConfig"]
+    await placed.put(path, plain)
+    told = (await placed.get(path, additions="")).json["SchedulerConfig"]
+    assert "NodeRejection" not in plain
+    assert told["NodeRejection"] == {"Enabled": True, "Refusals": 15, "Window": 300 * 10**9}
 
 
 async def test_scheduler_settings_are_replaced_whole_and_compared(placed):
