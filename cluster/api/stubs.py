@@ -55,7 +55,7 @@ def job_stub(reader: StateReader, job: Job, *, with_meta: bool) -> dict[str, Pla
     plain = to_plain(msgspec.structs.replace(job, task_groups=()))
     stub = {name: plain[name] for name in JOB_STUB}
     stub["Periodic"] = job.is_periodic
-    stub["ParameterizedJob"] = job.parameterized_job is not None
+    stub["ParameterizedJob"] = job.is_parameterized
     stub["JobSummary"] = summary_form(reader, job)
     if with_meta and job.meta:
         stub["Meta"] = dict(job.meta)

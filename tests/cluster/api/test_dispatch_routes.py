@@ -101,6 +101,8 @@ async def test_the_parent_counts_its_children(resize):
     parent = next(job for job in listed if job["ID"] == "resize")
     assert parent["JobSummary"]["Children"]["Pending"] == 3
     assert (parent["ParameterizedJob"], parent["Status"]) == (True, "running")
+    # A child is what was dispatched, and takes no dispatch itself.
+    assert {job["ParameterizedJob"] for job in listed if job["ParentID"]} == {False}
 
 
 @pytest.mark.parametrize(
