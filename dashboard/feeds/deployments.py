@@ -103,3 +103,8 @@ class DeploymentFeed(Feed):
         self._stale |= self._waits
         self._waits, self._read_at = set(), now
         return True
+
+    @property
+    def asks_at(self) -> int | None:
+        """The next reading, where its allocations moved since the last."""
+        return self._read_at + BETWEEN_READINGS if self._waits else None

@@ -102,6 +102,14 @@ class Feed:
         """Whether time alone has changed what is shown."""
         return False
 
+    @property
+    def asks_at(self) -> int | None:
+        """When `is_due` is to be asked although nothing else happens: for news that are held back.
+
+        None where the next beat is soon enough.
+        """
+        return None
+
     def concerns(self, event: StateEvent) -> bool:
         """Whether this change belongs to what is shown."""
         return self.subscription.shows(event.namespace)

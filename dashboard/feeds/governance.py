@@ -31,3 +31,8 @@ class PoolsFeed(Feed):
         self._has_moved, self._summed_at = False, now
         self._stale |= {panel.target for panel in self.panels}
         return True
+
+    @property
+    def asks_at(self) -> int | None:
+        """The next sum, where what is held has moved since the last."""
+        return self._summed_at + BETWEEN_SUMS if self._has_moved else None

@@ -19,9 +19,13 @@ from scheduler.state.events import EventFrame, StateEvent
 #: Nanoseconds between two readings of a list that changes all the time; an expression that was put
 #: to many rows waits longer, so that reading takes no more than a tenth of the time.
 BETWEEN_READINGS = 80_000_000
+#: Readings of a cheap list that may follow each other after a quiet time: those of one evaluation,
+#: from its registration to its end, which take it less than one pause.
+READINGS_AT_ONCE = 3
 _PER_ROW = 250_000
 #: Likewise for the rows that are only counted, which is all of them.
 _PER_COUNTED = 10_000
+_CREDIT = (READINGS_AT_ONCE - 1) * BETWEEN_READINGS
 #: What stands around the rows.
 _AROUND = ("list-sentence", "list-told", "list-facets", "list-foot")
 
@@ -34,7 +38,9 @@ class ListFeed(Feed):
         self.kind = KINDS[subscription.kind].as_seen(subscription.may)
         self.wish = self.kind.wish(key_fields(subscription.key))
         self._waits = self._is_due = False
-        self._read_at = 0
+        #: Each reading is paid with its pause; who is ahead of the clock by more than `_CREDIT`
+        #: waits.
+        self._paid_until = 0
         self._pause = BETWEEN_READINGS
         #: What each row was made of when it was told last, and what came of it.
         self._rows_told: dict[str, tuple[Mapping[str, Any], str]] = {}
@@ -56,10 +62,21 @@ class ListFeed(Feed):
 
     def is_due(self, now: int) -> bool:
         """Whether something changed and the last reading is old enough."""
-        if not self._waits or now < self._read_at + self._pause:
+        # Further ahead than one pause is nobody but by a clock that was set back.
+        if not self._waits or now < self._next_at <= now + self._pause:
             return False
-        self._waits, self._is_due, self._read_at = False, True, now
+        self._waits, self._is_due = False, True
+        self._paid_until = min(max(self._paid_until, now), now + _CREDIT) + self._pause
         return True
+
+    @property
+    def asks_at(self) -> int | None:
+        """The next reading, where something changed since the last."""
+        return self._next_at if self._waits else None
+
+    @property
+    def _next_at(self) -> int:
+        return self._paid_until - _CREDIT
 
     @property
     def needs_reader(self) -> bool:

@@ -85,6 +85,11 @@ class OverviewFeed(Feed):
             self._strip_differs, self._reads_strip, self._strip_at = False, True, now
         return self._compares or self._reads_strip or self._is_old(now)
 
+    @property
+    def asks_at(self) -> int | None:
+        """The next reading of the stories that run, where one changed since the last."""
+        return self._strip_at + _BETWEEN_STORIES if self._strip_differs else None
+
     def _is_old(self, now: int) -> bool:
         """Whether time alone has changed the map, or what may need a person."""
         if self._drawn_at and self._overview.becomes_stuck(self._drawn_at, now):

@@ -94,6 +94,11 @@ class TopologyFeed(Feed):
         return True
 
     @property
+    def asks_at(self) -> int | None:
+        """The next look, where something changed since the last."""
+        return self._next_look if self._is_dirty else None
+
+    @property
     def needs_reader(self) -> bool:
         """Drawing thousands of nodes is too long for the event loop."""
         return self._is_asked

@@ -40,6 +40,9 @@ RECENT_FRAMES = 2000
 #: A viewer further behind than this loads the page again.
 MAX_REPLAY = 20_000
 _BATCH = 500
+_SECOND = 1_000_000_000
+#: Seconds to wait for a feed whose moment has come: no feed can keep the loop busy.
+_SHORTEST = 0.001
 
 
 #: Called with each frame; with None when frames are missing and everything must be read again.
@@ -88,7 +91,6 @@ class Hub:
         self._pace = FlushAllowance()
         #: When feeds that must read may do so; None when none must.
         self._reading_due: float | None = None
-        #: The instant of the newest commit that was told.
         #: When the newest commit was made that a reading has still to tell; 0 for none.
         self._untold_at = 0
 
@@ -236,13 +238,22 @@ class Hub:
             await asyncio.sleep(max(0.0, started + pause - loop.time()))
 
     async def _idle(self) -> None:
-        """Wait for a commit, a hint, the next reading or the next beat, whichever comes first."""
+        """Wait for news, the next reading, a feed that holds news back, or the next beat."""
         patience = BEAT_INTERVAL
         if self._reading_due is not None:
             patience = max(0.0, self._reading_due - asyncio.get_running_loop().time())
+        # After the last change of a burst no news comes that would wake us for it.
+        moments = self._asked_for()
+        if moments:
+            patience = min(patience, max(_SHORTEST, (min(moments) - self.now()) / _SECOND))
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await self._news.wait()
+
+    def _asked_for(self) -> list[int]:
+        """When feeds want to be asked that hold news back."""
+        moments = [group.feed.asks_at for group in self.groups.values()]
+        return [moment for moment in moments if moment is not None]
 
     async def _advance_or_reload(self) -> Work:
         """A fault of the record must not leave pages silent: they load again, the hub goes on."""
@@ -268,6 +279,8 @@ class Hub:
         self._recent.extend(frames)
         hinted = self._take_hints(hints)
         now = self.now()
+        if not frames and self._reading_due is None and not self._asked_for():
+            self._untold_at = 0
         # All are asked: to be due is also how a feed that waited begins.
         due = [group.feed.is_due(now) for group in self.groups.values()]
         did = Work.NONE
@@ -286,8 +299,6 @@ class Hub:
     def _flush(self, frames: Sequence[EventFrame]) -> Work:
         """Tell what needs no reader; where the rest does, that is ahead of the frame."""
         now = self.now()
-        if not frames and self._reading_due is None:
-            self._untold_at = 0
         if frames:
             self.index, self._untold_at = frames[-1].index, frames[-1].at
         told = False
@@ -322,7 +333,9 @@ class Hub:
         if asking:
             await self._frames().read(render_asking)
         # What time alone has changed is no older than its reading.
-        at, self._untold_at = self._untold_at or now, 0
+        at = self._untold_at or now
+        if not self._asked_for():
+            self._untold_at = 0
         for group in asking:
             group.send_rendered(self.index, _ms(at), is_hint=False)
         return bool(asking)

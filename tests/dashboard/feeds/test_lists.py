@@ -9,6 +9,7 @@ import pytest
 
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
 from dashboard.feeds.feed import rendered
+from dashboard.feeds.lists import BETWEEN_READINGS, READINGS_AT_ONCE
 from dashboard.feeds.pieces import Html, RowOrder
 from dashboard.panels import feed_for
 from dashboard.queries.list_kinds import KINDS
@@ -265,20 +266,56 @@ def test_who_comes_between_a_change_and_its_reading_is_sent_every_row(sqlite_sto
     assert set(rows.html) == set(rows.order) == {"jobs-default/one"}
 
 
-def test_a_list_that_changes_all_the_time_is_read_at_a_bounded_rate(sqlite_store):
+@pytest.fixture
+def registered(sqlite_store):
+    """The frames of one job that was registered, and a page that lists it."""
     page = OpenPage(sqlite_store, "jobs", "")
     register = JobRegistration(job=make_job(id="one"))
     register_job(sqlite_store, register, by=MANAGER, now=SOME_MOMENT, ids=CountingIDs())
-    frames = sqlite_store.frames_since(0)
-    readings = 0
-    for turn in range(100):
-        for frame in frames:
-            page.feed.observe(frame)
-        readings += page.feed.is_due(SOME_MOMENT + turn * SECOND // 100)
-        sqlite_store.read(
-            lambda reader, turn=turn: page.feed.flush(reader, SOME_MOMENT + turn * SECOND // 100)
-        )
-    assert readings == 13
+    return page, sqlite_store.frames_since(0)
+
+
+def read_at(page, frames, moment):
+    """Whether what these frames changed is read at a moment."""
+    for frame in frames:
+        page.feed.observe(frame)
+    if not page.feed.is_due(moment):
+        return False
+    page.store.read(lambda reader: page.feed.flush(reader, moment))
+    return True
+
+
+def test_a_list_that_changes_all_the_time_is_read_at_a_bounded_rate(registered):
+    page, frames = registered
+    moments = [SOME_MOMENT + turn * SECOND // 100 for turn in range(100)]
+    readings = [read_at(page, frames, moment) for moment in moments]
+    assert sum(readings) == READINGS_AT_ONCE - 1 + 13
+
+
+def test_the_changes_of_one_evaluation_are_read_as_they_come_after_a_quiet_time(registered):
+    page, frames = registered
+    for began in (SOME_MOMENT, SOME_MOMENT + SECOND):
+        readings = [read_at(page, frames, began + each * SECOND // 100) for each in range(4)]
+        assert readings == [True] * READINGS_AT_ONCE + [False]
+
+
+def test_a_list_asks_for_the_moment_at_which_it_tells_what_it_holds_back(registered):
+    page, frames = registered
+    assert page.feed.asks_at is None
+    while read_at(page, frames, SOME_MOMENT):
+        assert page.feed.asks_at is None
+    asked = page.feed.asks_at
+    assert SOME_MOMENT < asked <= SOME_MOMENT + BETWEEN_READINGS
+    assert not page.feed.is_due(asked - 1)
+    assert page.feed.is_due(asked)
+
+
+def test_a_list_does_not_fall_silent_when_the_clock_is_set_back(registered):
+    page, frames = registered
+    assert read_at(page, frames, SOME_MOMENT)
+    earlier = SOME_MOMENT - 3600 * SECOND
+    assert read_at(page, frames, earlier)
+    assert page.feed._next_at - earlier <= BETWEEN_READINGS
 
 
 def test_changes_of_hidden_namespaces_are_not_even_read(sqlite_store):

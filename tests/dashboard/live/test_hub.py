@@ -1,8 +1,10 @@
 import asyncio
 from contextlib import asynccontextmanager
+from itertools import count
 
 import pytest
 
+from cluster.runtime.clock import SystemClock
 from dashboard.feeds.evaluation import EvaluationFeed
 from dashboard.feeds.feed import Feed, Panel, Parts, RowList
 from dashboard.live.hub import Hub
@@ -21,9 +23,9 @@ ONE = Subscription("evaluation", EVALUATION.id, frozenset({"default"}))
 
 
 @asynccontextmanager
-async def hub_with(source, feed_for=bare_feed):
+async def hub_with(source, feed_for=bare_feed, clock=None):
     hub = Hub(feed_for)
-    hub.wire(source, FixedClock())
+    hub.wire(source, clock or FixedClock())
     try:
         yield hub
     finally:
@@ -292,6 +294,45 @@ async def test_what_time_alone_has_changed_is_as_old_as_its_reading():
         await hub.join(page, ONE, source.store.index)
         _, aged = await page.told("frame", 2)
     assert aged["at"] == FixedClock().now() // 1_000_000
+
+
+class HoldingBack(Feed):
+    """Tells what changed, but not so soon after it told something."""
+
+    asks_at = None
+    told_at = 0
+
+    def _note(self, event, index):
+        super()._note(event, index)
+        self.asks_at, self._stale = self.told_at + 50_000_000, set()
+
+    def is_due(self, now):
+        if self.asks_at is None or now < self.asks_at:
+            return False
+        self.asks_at, self.told_at = None, now
+        self._stale |= {panel.target for panel in self.panels}
+        return True
+
+
+async def test_the_last_change_of_a_burst_is_told_when_its_feed_asks_not_with_a_beat(monkeypatch):
+    monkeypatch.setattr("dashboard.live.hub.BEAT_INTERVAL", 10 * PATIENCE_S)
+    source, page, numbers = MemoryFrames(), Page(), count()
+    record(source)
+    head = Panel(
+        "head", "dashboard/partials/_facts.html",
+        lambda *_: {"facts": [{"word": "Number", "value": next(numbers)}]},
+        frozenset({Topic.EVALUATION}),
+    )  # fmt: skip
+    async with hub_with(
+        source, lambda one: HoldingBack(one, Parts((head,))), SystemClock()
+    ) as hub:
+        await hub.join(page, ONE, source.store.index)
+        record(source)
+        await page.told("frame", 2)
+        record(source)
+        *_, held_back = await page.told("frame", 3)
+    # It is as old as its commit, not as its reading.
+    assert (held_back["index"], held_back["at"]) == (source.store.index, SOME_MOMENT // 1_000_000)
 
 
 async def test_a_frame_says_the_index_although_all_was_told_ahead():
