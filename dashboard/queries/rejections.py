@@ -72,7 +72,11 @@ def rejections(
     most, peak_id = _peak(found, window)
     reader.preload(nodes=[*shown, *([peak_id] if peak_id else [])])
     return RejectionsView(
-        strong=_strong(len(refused), len(answered), len(counts)),
+        strong=_strong(len(refused), len(answered), len(counts))
+        if answered or not steps
+        else gettext("The newest {evaluations} made no plan.").format(
+            evaluations=count_of(evaluations, "{count} evaluation", "{count} evaluations")
+        ),
         rest=gettext("Of the newest {evaluation}, since {since}.").format(
             evaluation=count_of(evaluations, "{count} evaluation", "{count} evaluations"),
             since=clock_time(since),

@@ -99,6 +99,16 @@ def test_each_node_is_told_with_its_reasons_its_rate_and_the_workers(disputed):
 def test_without_refusals_it_says_how_many_plans_were_taken_whole(store):
     assert store.read(told_of).strong == "No plan was answered yet."
 
+    def begin(change):
+        put_found(change, make_evaluation(1))
+        created = LifecycleStep(
+            eval_id=make_evaluation(1).id, number=1, step=Step.CREATED, at=SOME_MOMENT
+        )
+        change.put(LIFECYCLE_STEPS, created)
+
+    store.write(WriteKind.PLAN_RESULT, begin, now=SOME_MOMENT)
+    assert store.read(told_of).strong == "The newest 300 evaluations made no plan."
+
     def work(change):
         put_found(change, make_evaluation(1))
         for step in answered(make_evaluation(1).id, 1, "a"):
