@@ -106,7 +106,7 @@ class DirectLink:
         written = self._write(register_node, node, secret=self.secret, may_join=True)
         return Registered(heartbeat_ttl=self._heard(written.node.status))
 
-    async def beat(self) -> BeatAnswer:
+    async def beat(self, used: tuple[int, int] | None = None) -> BeatAnswer:
         await self.gate.wait()
         written = self._write(update_status, self.node_id, NodeStatus.READY)
         status = written.node.status

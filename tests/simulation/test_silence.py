@@ -91,7 +91,7 @@ class Line:
     async def register(self, _message: Register, _join_token: str) -> Registered:
         return Registered(heartbeat_ttl=self._call(), num_nodes=NODES)
 
-    async def beat(self) -> BeatAnswer:
+    async def beat(self, used: tuple[int, int] | None = None) -> BeatAnswer:
         return BeatAnswer(heartbeat_ttl=self._call(), status="ready", num_nodes=NODES)
 
     async def pull(self, index: int, _wait: float, *, known: int) -> Pulled:

@@ -33,7 +33,7 @@ class Line:
     async def register(self, _message, _join_token):
         return Registered(heartbeat_ttl=TTL)
 
-    async def beat(self):
+    async def beat(self, used=None):
         self.beats += 1
         if self.cut_beats:
             self.cut_beats -= 1
