@@ -238,14 +238,15 @@ def _group_line(
         if is_drain and group.max_parallel and moves
         else ""
     )
+    why, why_node = _why(group.waiting, _added(result)) if waits else ("", None)
     return RehearsedGroupLine(
         value=group,
         is_hidden=is_hidden,
         is_hurt=group.lowest < min(group.before, group.count) or group.after < group.count,
         lowest=_of(group.lowest, group.count),
         end=_of(group.after, group.count),
-        why=_reason(group.waiting) if waits else "",
-        why_node=group.waiting if waits and group.waiting and group.waiting.node_id else None,
+        why=why,
+        why_node=why_node,
         done=gettext("{waits} wait").format(waits=number(waits)) if waits else span(group.done_at),
         at_once=at_once,
         # Of groups that are not told apart no one has moves of its own.
@@ -294,16 +295,15 @@ def _bar(begin: int, end: int, lasts: int, *, waits: bool = False) -> TimeBar:
 
 def allocation_lines(result: Rehearsed) -> list[RehearsedAllocationLine]:
     """Allocations, those that wait first."""
-    added = {node.id for node in result.nodes if node.fate == "added"}
+    added = _added(result)
     return [_allocation_line(each, added) for each in result.allocations[:MOST_ALLOCATIONS]]
 
 
-def _allocation_line(each: RehearsedAllocation, added: set[str]) -> RehearsedAllocationLine:
-    waiting = each.waiting
+def _allocation_line(each: RehearsedAllocation, added: frozenset[str]) -> RehearsedAllocationLine:
+    why, why_node = _why(each.waiting, added) if each.waiting else ("", None)
     next_best = ""
     if each.next_node_name and each.next_score is not None:
         next_best = f"{each.next_node_name} {_score(each.next_score)}"
-    why = _reason(waiting) if waiting else ""
     if each.preempted_by:
         why = gettext("pushed out by work of a higher priority")
     return RehearsedAllocationLine(
@@ -312,7 +312,7 @@ def _allocation_line(each: RehearsedAllocation, added: set[str]) -> RehearsedAll
         score=NONE if each.score is None else _score(each.score),
         next_best=next_best,
         why=why,
-        why_node=waiting if waiting and waiting.node_id else None,
+        why_node=why_node,
         moved=_moved(each),
         to_url=f"/nodes/{quote(each.to_node_id)}/"
         if each.to_node_id and each.to_node_id not in added
@@ -331,6 +331,21 @@ def _moved(each: RehearsedAllocation) -> str:
     if each.outcome is RehearsedOutcome.STOPPED and each.stopped_at >= 0:
         return span(each.stopped_at)
     return NONE
+
+
+def _added(result: Rehearsed) -> frozenset[str]:
+    """Nodes that only the rehearsal has: they have no page."""
+    return frozenset(node.id for node in result.nodes if node.fate == "added")
+
+
+def _why(waiting: WaitReason | None, added: frozenset[str]) -> tuple[str, WaitReason | None]:
+    """Why it waits, and the node that the page links at the end of that."""
+    told = _reason(waiting)
+    if waiting is None or not waiting.node_id:
+        return told, None
+    if waiting.node_id in added:
+        return f"{told} {waiting.node_name}", None
+    return told, waiting
 
 
 def _reason(waiting: WaitReason | None) -> str:

@@ -36,7 +36,7 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeEligibility
 
 #: Groups that help is looked for, changes rehearsed for each, and of new nodes how many numbers.
-_GROUPS, _CHANGES, _NUMBERS = 4, 4, 3
+_GROUPS, _CHANGES, _NUMBERS = 4, 4, 4
 _MOST_NODES = 1_000
 
 _GroupKey = tuple[str, str, str]
@@ -114,10 +114,10 @@ class _Search:
 
     def _may(self, change: UnblockChange) -> bool:
         """Whether a person could make it: nothing that takes back what was asked."""
-        fate = self.ended.stage.fates.get(change.node_id, "")
         if change.change is ChangeWord.ADD_NODE:
-            return fate != "added"
-        return not fate and change.change is not ChangeWord.SCALE_DOWN
+            return True
+        is_touched = change.node_id in self.ended.stage.fates
+        return not is_touched and change.change is not ChangeWord.SCALE_DOWN
 
     def _confirmed(
         self, group: RehearsedGroup, answer: UnblockAnswer, guess: Guess
@@ -137,19 +137,28 @@ class _Search:
         `fits` is how many one empty node takes: fewer nodes than it says cannot do.
         """
         best, count = None, -(-group.waits // fits)
+        change = self._like_one_that_is(change)
         for _ in range(_NUMBERS):
             count = min(count, _MOST_NODES)
             asked = replace(change, count=count)
             other = self._rehearsed(asked, AddNodes(like=change.node_id, count=count))
-            found = self._told(group, asked, other, AskedAmounts()) if other else None
-            if found is None:
+            if other is None:
                 break
-            best = found
-            left = found.waiting - found.fits
+            found = self._told(group, asked, other, AskedAmounts())
+            best = found or best
+            # Where it lets none of the group be placed, others took all of the new room.
+            left = group.waits if found is None else found.waiting - found.fits
             if not left or count == _MOST_NODES or self.is_late():
                 break
             count += -(-left // fits)
         return best
+
+    def _like_one_that_is(self, change: UnblockChange) -> UnblockChange:
+        """Nodes like one that the changes add are like the one that it is like."""
+        model = self.ended.store.base.node(self.ended.stage.models.get(change.node_id, ""))
+        if model is None:
+            return change
+        return replace(change, node_id=model.id, node_name=model.name)
 
     def _rehearsed(self, change: UnblockChange, extra: ScenarioChange) -> Rehearsed | None:
         """With one more change; None where that was refused, or time was over."""

@@ -71,6 +71,8 @@ class ScenarioStage:
         self._ids = ids
         #: What was done to nodes: drained, lost, added, closed, opened, purged.
         self.fates: dict[str, str] = {}
+        #: By the id of a node that is added, the one it is like.
+        self.models: dict[str, str] = {}
         #: Where it is one changed job, that job.
         self.rolls_out: JobKey | None = None
 
@@ -169,6 +171,7 @@ class ScenarioStage:
                 self._store, node.id, NodeStatus.READY, by=CLUSTER, now=self._now, ids=self._ids
             )
             self.fates[node.id] = "added"
+            self.models[node.id] = model.id
 
     @_make.register
     def _(self, change: RunJob) -> None:

@@ -69,7 +69,11 @@ def help_lines(
         lines.append(
             msgspec.structs.replace(
                 line,
-                about=about_told(reader, each.change),
+                about=gettext("{group}: {fits} · {about}").format(
+                    group=f"{each.job_id}.{each.task_group}",
+                    fits=_fits(each.fits, each.waiting),
+                    about=about_told(reader, each.change),
+                ),
                 try_url=with_change(row) if row is not None else "",
                 url="" if post else url,
                 verb="" if post else verb,

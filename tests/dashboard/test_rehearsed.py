@@ -73,6 +73,16 @@ def test_a_group_that_waits_says_what_lacks_and_its_bar_is_open_to_the_end():
     assert line.bars == (("0.0%", "20.0%", False), ("20.0%", "80.0%", True))
 
 
+def test_a_node_that_only_the_rehearsal_has_is_named_and_leads_nowhere():
+    group = RehearsedGroup(job_id="shop", task_group="web", count=2, waits=1, waiting=SHORT)
+    waits = RehearsedAllocation(outcome=RehearsedOutcome.WAITS, waiting=SHORT)
+    result = Rehearsed(
+        groups=(group,), allocations=(waits,), nodes=(RehearsedNode(id="n", fate="added"),)
+    )
+    for line in (*group_lines(result), *allocation_lines(result)):
+        assert (line.why, line.why_node) == ("memory: short by 256 MiB on node-9", None)
+
+
 def test_what_the_deadline_ends_has_waited_until_then():
     group = RehearsedGroup(
         job_id="shop", task_group="web", count=2, before=2, waits=1, waiting=SHORT

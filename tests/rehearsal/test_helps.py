@@ -72,12 +72,30 @@ def test_nothing_takes_back_what_was_asked(full):
         {"Scale": {"JobID": "big", "Count": 7}},
     )
     assert result.totals.waits == 2
-    assert result.helps
     added = {node.id for node in result.nodes if node.fate == "added"}
-    for each in result.helps:
-        assert each.change.change is not ChangeWord.SCALE_DOWN
-        is_new = each.change.change is ChangeWord.ADD_NODE
-        assert each.change.node_id not in (added if is_new else {*closed, *added})
+    words = {each.change.change for each in result.helps}
+    assert ChangeWord.SCALE_DOWN not in words
+    # More nodes like one that is added are like the one that it is like.
+    assert of_word(result, ChangeWord.ADD_NODE).fits == 2
+    assert not added & {each.change.node_id for each in result.helps}
+    kept = (each for each in result.helps if each.change.change is not ChangeWord.ADD_NODE)
+    assert not {*closed} & {each.change.node_id for each in kept}
+
+
+def test_where_others_take_the_new_room_first_more_nodes_are_tried():
+    cluster = QuietCluster(2)
+    cluster.run(job_document("first", count=2, cpu=2500, priority=80))
+    cluster.run(job_document("last", count=1, cpu=1400, priority=20))
+    cluster.rest()
+    result = cluster.helped(
+        {"Scale": {"JobID": "first", "Count": 4}}, {"Scale": {"JobID": "last", "Count": 4}}
+    )
+    assert result.totals.waits == 4
+    by_job = {
+        each.job_id: each for each in result.helps if each.change.change is ChangeWord.ADD_NODE
+    }
+    assert (by_job["first"].fits, by_job["first"].change.count) == (2, 2)
+    assert by_job["last"].fits == by_job["last"].waiting
 
 
 def test_a_quota_is_raised_by_what_is_missing_and_its_limits_are_told():
