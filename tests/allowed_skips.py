@@ -16,6 +16,7 @@ from tests.cluster.agent.networks.real_bridge import why_no_bridge
 from tests.cluster.agent.real_groups import why_no_root, why_none
 from tests.cluster.agent.real_mounts import why_no_mounts
 from tests.live.container_engine import why_no_engine
+from tests.nomad_program import PROGRAM
 
 #: Pattern of test ids -> why it may be skipped. Empty where everything can run.
 ALLOWED: dict[str, str] = (
@@ -58,6 +59,8 @@ if no_compiler := why_no_compiler():
 ALLOWED["*::test_without_a_driver_there_are_none"] = "only with a card"
 if no_engine := why_no_engine():
     ALLOWED["*/test_containers.py::*"] = no_engine
+if PROGRAM is None:
+    ALLOWED["*/test_command_line.py::*"] = "where there is no command line of the reference"
 
 
 def unlisted(skipped: dict[str, str]) -> dict[str, str]:

@@ -236,7 +236,10 @@ class Replay:
             return
         prefix = re.sub(r"\d+(?:-[0-9a-f]{8})?$", "", recorded)
         listed = self._client.get("/v1/jobs", params={"prefix": prefix}).json()
-        if there := [each for each in listed if each["ID"] not in self._ids.values()]:
+        # Not those whose ids have a word more.
+        like = re.compile(re.escape(prefix) + r"\d+(?:-[0-9a-f]{8})?")
+        known = self._ids.values()
+        if there := [e for e in listed if like.fullmatch(e["ID"]) and e["ID"] not in known]:
             newest = max(there, key=lambda each: each["CreateIndex"])
             self._ids[recorded] = newest["ID"]
 

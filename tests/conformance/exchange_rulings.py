@@ -5,6 +5,7 @@ In: a difference as the replay tells it. Out: its ruling, or None for one that n
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ BEGIN, END = "<!-- rulings -->", "<!-- end of rulings -->"
 class Ruling(NamedTuple):
     """One kind of difference."""
 
-    #: Of the route, as the shapes name it.
+    #: Of the route, as the shapes name it, or of the command.
     route: str
     #: Of the difference; both are regular expressions for the whole text.
     difference: str
@@ -60,12 +61,12 @@ def ruling_of(route: str, difference: str) -> Ruling | None:
     return None
 
 
-def table() -> str:
-    """The rulings as the document lists them."""
-    lines = ["| request | difference | why |", "|---|---|---|"]
+def table_of(rulings: Iterable[Ruling], of: str) -> str:
+    """Rulings as the document lists them."""
+    lines = [f"| {of} | difference | why |", "|---|---|---|"]
     lines += [
         f"| `{_cell(ruling.route)}` | `{_cell(ruling.difference)}` | {ruling.why} |"
-        for ruling in RULINGS
+        for ruling in rulings
     ]
     return "\n".join(lines)
 
@@ -74,7 +75,7 @@ def rewritten(document: str) -> str:
     """The document with the list as it is now."""
     head, _, rest = document.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{table()}\n{END}{tail}"
+    return f"{head}{BEGIN}\n{table_of(RULINGS, 'request')}\n{END}{tail}"
 
 
 def _cell(text: str) -> str:

@@ -14,7 +14,8 @@ def test_the_document_lists_every_ruling():
 
 
 def test_the_document_counts_every_file():
-    rows = re.findall(r"^\| ([a-z-]+) \| (\d+) \| (\d+) \|$", DOCUMENT.read_text(), re.MULTILINE)
+    part = DOCUMENT.read_text().partition("<!-- end of counts -->")[0]
+    rows = re.findall(r"^\| ([a-z-]+) \| (\d+) \| (\d+) \|$", part, re.MULTILINE)
     assert sorted(name for name, _, _ in rows) == FILES
     assert [name for name, same, count in rows if int(same) > int(count)] == []
 

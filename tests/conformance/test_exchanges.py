@@ -7,15 +7,12 @@ fewer than a listed share that are as recorded; `docs/exchanges.md` lists ruling
 import gzip
 import json
 import sys
-import time
 
 import pytest
 
-from cluster.bench.stack import Stack
 from tests.conformance.exchange_replay import Replay, Shapes
 from tests.conformance.exchange_rulings import ruling_of
-from tests.live.world import PATIENCE, AgentProcess
-from tests.patience import PATIENCE_S
+from tests.conformance.recorded_server import clear, recorded_server
 from tests.vector_files import VECTORS
 
 pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.timeout(3600)]
@@ -35,27 +32,12 @@ SHARES = {
     "nodes": 95,
     "plain-http": 93,
 }
-#: The nodes of the recording, as far as its exchanges ask for it.
-NODE = {"BIVOUAC_NODE_CLASS": "general", "BIVOUAC_RAW_EXEC": "1"}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server with the two nodes and the variables of the recording, one node its own."""
-    node = NODE | {"BIVOUAC_HOST_VOLUME": f"scratch={tmp_path_factory.mktemp('scratch')}"}
-    environment = {**node, "BIVOUAC_NODE_NAME": "node-1", "BIVOUAC_RATE": "0"}
-    with Stack(agent=True, environment=environment) as stack:
-        second = AgentProcess(stack, "node-2")
-        second.environment |= node
-        second.start()
-        try:
-            with stack.client() as client:
-                _wait_for_nodes(client)
-                for path in ("nomad/jobs/web", "team/lock"):
-                    client.put(f"/v1/var/{path}", json={"Items": {"a": "b"}}).raise_for_status()
-                yield client
-        finally:
-            second.kill()
+    with recorded_server(tmp_path_factory.mktemp("scratch")) as (_, client):
+        yield client
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -74,7 +56,7 @@ def test_what_the_command_line_asks_is_answered_as_recorded(name, server, capsys
     )
     with capsys.disabled():
         sys.stdout.write("\n".join(["", *told, ""]))
-    _clear(server)
+    clear(server)
     unruled = [
         f"{each.request}: {text}"
         for each in differing
@@ -83,17 +65,3 @@ def test_what_the_command_line_asks_is_answered_as_recorded(name, server, capsys
     ]
     assert unruled == []
     assert same * 100 >= SHARES[name] * len(compared)
-
-
-def _wait_for_nodes(client):
-    for _ in range(PATIENCE_S * PATIENCE):
-        if [node["Status"] for node in client.get("/v1/nodes").json()] == ["ready", "ready"]:
-            return
-        time.sleep(0.25)
-    raise AssertionError("the nodes did not become ready")
-
-
-def _clear(client):
-    """Each file begins without jobs."""
-    for job in client.get("/v1/jobs", params={"namespace": "*"}).json():
-        client.delete(f"/v1/job/{job['ID']}", params={"purge": "true"})
