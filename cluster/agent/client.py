@@ -19,6 +19,7 @@ from cluster.agent.outbox import Outbox
 from cluster.agent.protocol import (
     MAX_BATCH,
     MAX_WAIT_S,
+    AllocationReport,
     BeatAnswer,
     EmitEvents,
     Register,
@@ -86,6 +87,8 @@ class NodeClient:
         self.came_back: Callable[[], None] = lambda: None
         self.is_registered = asyncio.Event()
         self.is_ready = asyncio.Event()
+        #: By the last beat the server waits for reports of what runs here.
+        self._is_awaited = False
         self._changed_node = asyncio.Event()
         self._reached = Cue()
         self._awaits_more = asyncio.Event()
@@ -160,6 +163,7 @@ class NodeClient:
                 self._asked_in_vain.give()
             failures = 0
             self._contact(answer)
+            self._is_awaited = answer.status != "ready"
             if answer.status == "ready":
                 self.is_ready.set()
                 ever = True
@@ -323,7 +327,7 @@ class NodeClient:
             if not due:
                 continue
             try:
-                await self.link.report(Report(allocations=due))
+                await self.link.report(self.told(due))
             except CallFailed as problem:
                 self._complain("report failed", problem)
                 self.outbox.failed(due)
@@ -332,6 +336,15 @@ class NodeClient:
             else:
                 failures = 0
                 self.outbox.sent(due)
+
+    def told(self, due: tuple[AllocationReport, ...]) -> Report:
+        """With the last of what a node that came back has to tell, it asks to be ready.
+
+        Its beat follows a second later: what the server decides of these reports meanwhile, it
+        would decide in vain.
+        """
+        is_last = len(due) < MAX_BATCH
+        return Report(allocations=due, asks_ready=self._is_awaited and is_last)
 
 
 def _version(job: Job) -> tuple[str, str, int, int]:

@@ -279,7 +279,9 @@ async def take_report(call: NodeRequest) -> Reported:
         )
         for report in asked.allocations
     )
-    told = NodeReport(node_id=node.id, secret=call.secret, allocations=allocations)
+    told = NodeReport(
+        node_id=node.id, secret=call.secret, allocations=allocations, asks_ready=asked.asks_ready
+    )
     return Reported(index=await REPORTS.submit(told, clock=call.clock, ids=call.ids))
 
 

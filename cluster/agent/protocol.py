@@ -181,6 +181,8 @@ class Report(Wire, frozen=True):
     """The newest state of each allocation that changed."""
 
     allocations: tuple[AllocationReport, ...]
+    #: There is no more to tell: I want to be ready by it, if it was this that I waited for.
+    asks_ready: bool = False
 
 
 class Reported(Wire, frozen=True):

@@ -10,6 +10,7 @@ import msgspec
 
 from cluster.operations.errors import NotAllowed, NotFound, OperationRefused
 from cluster.operations.node_identities import require_proof
+from cluster.operations.nodes import make_ready
 from cluster.operations.rights import require, require_management
 from scheduler.access.caller import Caller
 from scheduler.ports import Change, Fence, IDSource, StateStore
@@ -39,6 +40,8 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     #: What it proves itself with: its secret or its identity; managers need none.
     secret: str = ""
     allocations: tuple[Allocation, ...]
+    #: That is all it has to say, and it asks to be ready by the same write.
+    asks_ready: bool = False
 
 
 class StoppedAllocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +56,8 @@ def report_from_client(
 ) -> tuple[int, tuple[OperationRefused | None, ...]]:
     """Take in reports of several nodes in one write; the answer has a place for each report.
 
-    A report that is refused keeps the others from nothing.
+    A report that is refused keeps the others from nothing. A node that came back and asks for it
+    is ready by this write: a plan for what was reported would be refused until its next beat.
     """
 
     def work(change: Change) -> tuple[OperationRefused | None, ...]:
@@ -62,14 +66,18 @@ def report_from_client(
             nodes=[report.node_id for report in reports],
         )
         answers = tuple(_refusal(change, report, by) for report in reports)
-        accepted = [
+        pairs = zip(reports, answers, strict=True)
+        accepted = [report for report, refusal in pairs if refusal is None]
+        told = [
             alloc.changed(node_id=report.node_id)
-            for report, refusal in zip(reports, answers, strict=True)
-            if refusal is None
+            for report in accepted
             for alloc in report.allocations
         ]
-        if accepted:
-            update_from_client(change, accepted, ids)
+        if told:
+            update_from_client(change, told, ids)
+        for report in accepted:
+            if report.asks_ready:
+                make_ready(change, report.node_id, ids)
         return answers
 
     return store.write(WriteKind.ALLOCATION_UPDATED, work, now=now, by=by)

@@ -146,6 +146,20 @@ def update_status(  # noqa: PLR0913 - what an agent says of its node
     return _write(store, WriteKind.NODE_REGISTRATION, work, by=by, now=now)
 
 
+def make_ready(change: Change, node_id: str, ids: IDSource) -> None:
+    """Have a node that waited to report be ready by the write that takes its reports in.
+
+    One that waits for something else, or does not wait, stays as it is. Whoever writes has looked
+    at the node's proof.
+    """
+    before = change.node(node_id)
+    if before is None or before.status is not NodeStatus.INITIALIZING:
+        return
+    after = update_node_status(change, node_id, NodeStatus.READY)
+    needed = status_needs_evaluations(before.status, after.status)
+    _with_evaluations(change, after, ids, needed=needed, before=before)
+
+
 def mark_node_unresponsive(  # noqa: PLR0913 - what a watcher knows
     store: StateStore,
     node_id: str,

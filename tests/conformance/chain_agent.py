@@ -15,12 +15,21 @@ from msgspec.structs import replace
 from cluster.agent.agent import Agent
 from cluster.agent.config import AgentConfig
 from cluster.agent.means import Means
+from cluster.agent.protocol import Report
 from cluster.management.commands import runagent
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 from scheduler.structs.node import HostVolume, Node
 
 
-class ChainAgent(Agent):
+class RecordedAgent(Agent):
+    """An agent whose node is ready by its next beat, as the recorded ones were."""
+
+    def __init__(self, config: AgentConfig, means: Means) -> None:
+        super().__init__(config, means)
+        self.client.told = lambda due: Report(allocations=due)
+
+
+class ChainAgent(RecordedAgent):
     """An agent whose node has the volumes that its scenario names, and mounts none of them."""
 
     def __init__(self, config: AgentConfig, means: Means) -> None:
@@ -38,7 +47,7 @@ def main() -> None:
     parser = ArgumentParser()
     runagent.Command().add_arguments(parser)
     options = vars(parser.parse_args())
-    kind = ChainAgent if os.environ["CHAIN_HOST_VOLUMES"] else Agent
+    kind = ChainAgent if os.environ["CHAIN_HOST_VOLUMES"] else RecordedAgent
     means = Means(SystemClock(), RandomIDs(), chance)
     asyncio.run(runagent.serve(kind(runagent.config_from(options), means)))
 

@@ -6,6 +6,7 @@ A network that is cut for a while tells nobody.
 import asyncio
 
 from cluster.agent import client as node_client
+from cluster.agent import outbox
 from cluster.agent.agent_state import NoStorage
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.alloc_runner import Surroundings
@@ -27,7 +28,8 @@ class Line:
     """A line whose long request never gets its answer, and which is cut for some beats."""
 
     def __init__(self):
-        self.pulls, self.reports = [], []
+        self.pulls, self.reports, self.asking = [], [], []
+        self.status = "ready"
         self.beats = self.cut_beats = 0
 
     async def register(self, _message, _join_token):
@@ -38,10 +40,11 @@ class Line:
         if self.cut_beats:
             self.cut_beats -= 1
             raise CallFailed("no route to host")
-        return BeatAnswer(heartbeat_ttl=TTL, status="ready")
+        return BeatAnswer(heartbeat_ttl=TTL, status=self.status)
 
     async def report(self, message):
         self.reports.append(len(message.allocations))
+        self.asking.append(message.asks_ready)
         return Reported(index=8)
 
     async def pull(self, index, _wait, *, known):
@@ -92,6 +95,33 @@ async def test_what_begins_alone_is_reported_at_once_and_together_while_more_com
             await asyncio.sleep(0.02)
         await until(lambda: sum(line.reports) >= 11, "the reports of the others")
         assert len(line.reports) <= 4
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await client.host.close()
+
+
+async def test_a_node_that_is_waited_for_asks_to_be_ready_by_the_last_of_its_reports(monkeypatch):
+    monkeypatch.setattr(node_client, "REPORT_TICK_S", 0.05)
+    monkeypatch.setattr(node_client, "MAX_BATCH", 2)
+    monkeypatch.setattr(outbox, "MAX_BATCH", 2)
+    line = Line()
+    line.status = "initializing"
+    client = client_of(line)
+    running = asyncio.create_task(client.run())
+    try:
+        await until(lambda: line.beats and line.pulls == [0, 7], "a beat and a pull")
+        for _ in range(3):
+            client.host.add(*make_work({"run_for": "1h"}))
+        await until(lambda: sum(line.reports) >= 3, "the reports")
+        full = [asks for count, asks in zip(line.reports, line.asking, strict=True) if count == 2]
+        assert (full[0], line.asking[-1]) == (False, True)
+        line.status = "ready"
+        before = line.beats
+        await until(lambda: line.beats > before, "a beat that says it is ready")
+        client.host.add(*make_work({"run_for": "1h"}))
+        await until(lambda: sum(line.reports) >= 4, "another report")
+        assert line.asking[-1] is False
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -24,6 +24,7 @@ from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.nouns import NODE_POOLS
 from scheduler.structs.allocation import AllocState, ClientStatus, DesiredStatus
+from scheduler.structs.evaluation import EvalStatus, EvalTrigger
 from scheduler.structs.job import JobType
 from scheduler.structs.network import NetworkResource
 from scheduler.structs.node import DrainStrategy, DriverInfo, NodeStatus
@@ -58,8 +59,8 @@ class Cluster:
     def miss(self, now=NOW):
         return mark_node_unresponsive(self.store, NODE.id, **(self.means | {"now": now}))
 
-    def report(self, *allocs):
-        given = NodeReport(node_id=NODE.id, allocations=allocs)
+    def report(self, *allocs, **fields):
+        given = NodeReport(node_id=NODE.id, allocations=allocs, **fields)
         _, (refusal,) = report_from_client(self.store, (given,), **self.means)
         assert refusal is None
 
@@ -185,6 +186,55 @@ def test_n05_a_returning_node_waits_until_it_has_told_of_its_allocations():
     open_ones = [row for row in world.store.evaluations() if not row.is_terminal]
     # The follow-up that would have given it up is canceled with its return.
     assert open_ones == []
+
+
+@pytest.mark.parametrize("asks_ready", [True, False])
+def test_a_node_that_asks_is_ready_by_its_report_and_its_return_is_accepted_at_once(asks_ready):
+    """Else every plan for what it has is refused, until the evaluation gives up."""
+    world = World()
+    world.put_nodes(make_node())
+    world.register({"Count": 1, "Disconnect": {"LostAfter": 10 * MINUTE}})
+    world.work_off()
+    means = {"by": MANAGER, "ids": world.ids}
+    (alloc,) = world.store.allocations()
+
+    def settle():
+        world.follow()
+        world.work_off()
+
+    def tell(**fields):
+        rows = (alloc.changed(client_status=ClientStatus.RUNNING),)
+        told = NodeReport(node_id=alloc.node_id, allocations=rows, **fields)
+        report_from_client(world.store, (told,), now=world.clock.now(), **means)
+        settle()
+
+    tell()
+    mark_node_unresponsive(world.store, alloc.node_id, now=world.clock.now(), **means)
+    settle()
+    now = world.clock.now()
+    update_status(world.store, alloc.node_id, NodeStatus.READY, now=now, **means)
+    settle()
+    assert world.store.node(alloc.node_id).status is NodeStatus.INITIALIZING
+
+    tell(asks_ready=asks_ready)
+
+    ready = NodeStatus.READY if asks_ready else NodeStatus.INITIALIZING
+    assert world.store.node(alloc.node_id).status is ready
+    (returned,) = [
+        row for row in world.store.evaluations() if row.triggered_by is EvalTrigger.RECONNECT
+    ]
+    assert returned.status is (EvalStatus.COMPLETE if asks_ready else EvalStatus.FAILED)
+    assert (world.store.allocation(alloc.id).alloc_states[-1].value == "running") is asks_ready
+
+
+def test_asking_makes_no_node_ready_that_waits_for_something_else(cluster):
+    cluster.register(replace(NODE, node_pool="gpu"))
+    cluster.put(WAITING, make_allocation(WAITING))
+    cluster.ask(NodeStatus.INITIALIZING)
+    cluster.store.write("gone", lambda change: change.delete(NODE_POOLS, "gpu"), now=NOW)
+    cluster.report(make_allocation(WAITING, client_status=ClientStatus.RUNNING), asks_ready=True)
+    assert cluster.node.status is NodeStatus.INITIALIZING
+    assert not list(cluster.store.evaluations())
 
 
 def test_n06_a_heartbeat_of_a_ready_node_writes_nothing(cluster):

@@ -108,7 +108,9 @@ def test_n20_nobody_reports_for_a_node_that_is_not_there(node_id):
 
 def test_n20_a_report_has_no_place_for_evaluations():
     """The reference refuses them; here a report cannot carry any."""
-    assert NodeReport.__struct_fields__ == ("node_id", "secret", "allocations")
+    assert NodeReport.__struct_fields__ == (
+        "node_id", "secret", "allocations", "asks_ready",
+    )  # fmt: skip
 
 
 def test_n21_two_failures_of_a_job_in_one_batch_make_one_evaluation():
