@@ -90,9 +90,14 @@ def _take(streams: Sequence[int], far: int) -> None:
 
 
 def _restore_signals() -> None:
-    """Python ignores some, and the command would inherit that."""
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
+    """What is ignored or held back here would be so in the command: nobody could interrupt it.
+
+    Python ignores some; so does a script that starts an agent in its background, or nohup.
+    """
+    for number in signal.valid_signals():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def group_of(spec: Spec) -> ControlGroup | None:
