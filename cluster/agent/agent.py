@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from cluster.agent import task_secrets
 from cluster.agent.agent_state import DiskStorage, identity
 from cluster.agent.alloc_host import AllocHost
 from cluster.agent.alloc_runner import Surroundings
@@ -20,6 +21,7 @@ from cluster.agent.answers import Answers
 from cluster.agent.channel_client import ChannelClient
 from cluster.agent.check_keeper import CheckKeeper
 from cluster.agent.client import ClientSettings, NodeClient
+from cluster.agent.clouds import Cloud
 from cluster.agent.collector import Collector
 from cluster.agent.config import AgentConfig
 from cluster.agent.config_values import addresses_of_network
@@ -82,9 +84,9 @@ class Agent:
         self.storage = DiskStorage(config.state_dir, config.alloc_dir)
         self.drivers = _drivers(config, means, node_id)
         self.volumes = _volumes(config, node_id, self.storage)
-        launcher = TaskLauncher(
-            lambda: self.node, process_environment(), means.ids, limits=config.artifact
-        )
+        self.cloud = Cloud() if config.cloud_metadata else None
+        environment, limits = process_environment(), config.artifact
+        launcher = TaskLauncher(lambda: self.node, environment, means.ids, limits=limits)
         self.devices = launcher.devices = DeviceKeeper((NvidiaDevices(), PciDevices()))
         self.host = _host(self, launcher)
         self.identity = NodeIdentity(secret, self.storage, means.clock.now)
@@ -147,7 +149,12 @@ class Agent:
 
     def _look(self) -> Node:
         seen = fingerprint(self.config, self.node_id, self.drivers, self.means.clock.now())
-        beside = {**self.volumes.attributes, **self.storage.secrets.attributes}
+        beside = {
+            **self.volumes.attributes,
+            **self.storage.secrets.attributes,
+            **task_secrets.ATTRIBUTES,
+            **(self.cloud.attributes if self.cloud else {}),
+        }
         resources = replace(seen.node_resources, devices=self.devices.look())
         attributes = {**seen.attributes, **beside}
         return replace(seen, attributes=attributes, node_resources=resources)

@@ -44,6 +44,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     exec_capabilities: tuple[str, ...] = tuple(sorted(DEFAULT_CAPABILITIES))
     #: What tasks may have of the container engine of this machine.
     docker: DockerSettings = DockerSettings()
+    #: The cloud that the machine's firmware names is asked what it tells of it.
+    cloud_metadata: bool = True
     #: Nobody runs commands inside the tasks of this node.
     disable_remote_exec: bool = False
     max_kill_timeout_s: float = 30.0

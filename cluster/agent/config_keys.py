@@ -80,6 +80,7 @@ KEYS = (
               " of their own are those of every address, unless there is a host_network; true"),
     ConfigKey("client.bridge_network_name", "text", "the bridge of the mode `bridge`; bivouac"),
     ConfigKey("client.bridge_network_subnet", "text", "its IPv4 addresses; 172.26.64.0/20"),
+    ConfigKey("client.bridge_network_subnet_ipv6", "text", "its IPv6 addresses; '': none"),
     ConfigKey("client.bridge_network_hairpin_mode", "bool", "a group may reach itself by its own"
               " mapped ports; false"),
     ConfigKey("client.cni_path", "text", "directories of CNI plugins, `:` between them;"
@@ -148,12 +149,11 @@ UNSUPPORTED = {
     "client.default_ineligible": "make the node ineligible on the page Nodes",
     "client.gc_volumes_on_node_gc": "volumes are not deleted with their node",
     "client.common_plugin_dir": "plugins of the reference are not run",
-    "client.bridge_network_subnet_ipv6": "the bridge has IPv4 addresses alone",
     "client.chroot_env": "the driver that would need it says itself what a task sees",
     "client.cgroup_parent": "control groups are made below the agent's own",
     "client.nomad_service_discovery": "it is always on",
     "client.template": "templates have fixed limits", "client.users": "no driver makes users",
-    "client.fingerprint": "what a cloud tells of the machine is not asked for",
+    "client.fingerprint": "which cloud is seen by itself; --no-cloud-metadata asks none",
     "client.options": "lists of drivers, users and variables are not built",
     "client.artifact": "of artifacts the time alone is set here",
     "client.stats": "statistics are kept as they are",

@@ -186,13 +186,13 @@ class _Reading:
         if not _INTERFACE.fullmatch(name):
             self.bad("client.bridge_network_name", f"{name!r} is no name of an interface")
         subnet = self.text("client.bridge_network_subnet") or usual.bridge_subnet
-        try:
-            is_large = ipaddress.IPv4Network(subnet).num_addresses >= _FEWEST_ADDRESSES
-        except ValueError:
-            is_large = False
-        if not is_large:
+        if not _is_large(ipaddress.IPv4Network, subnet):
             text = f"{subnet!r} is no IPv4 network like 172.26.64.0/20"
             self.bad("client.bridge_network_subnet", text)
+        subnet_ipv6 = self.text("client.bridge_network_subnet_ipv6")
+        if subnet_ipv6 and not _is_large(ipaddress.IPv6Network, subnet_ipv6):
+            text = f"{subnet_ipv6!r} is no IPv6 network like fd00:a110:c8::/112"
+            self.bad("client.bridge_network_subnet_ipv6", text)
         every = self.config.value("client.bind_wildcard_default_host_network")
         return NetworkSettings(
             plugin_directories=tuple(map(Path, filter(None, path.split(":"))))
@@ -200,6 +200,7 @@ class _Reading:
             list_directory=Path(lists) if lists else usual.list_directory,
             bridge_name=name,
             bridge_subnet=subnet,
+            bridge_subnet_ipv6=subnet_ipv6,
             hairpin=bool(self.config.value("client.bridge_network_hairpin_mode")),
             binds_every_address=every is not False and not self._names("client", "host_network"),
         )
@@ -286,3 +287,11 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_large(kind: type[ipaddress.IPv4Network | ipaddress.IPv6Network], subnet: str) -> bool:
+    """Whether a text is a network of that kind that a bridge can have."""
+    try:
+        return kind(subnet).num_addresses >= _FEWEST_ADDRESSES
+    except ValueError:
+        return False

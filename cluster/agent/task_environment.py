@@ -5,7 +5,7 @@ In: node, allocation, job, directories. Out: variables and interpolated values. 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cluster.agent.drivers.driver import TaskDirectories
 from scheduler.structs.allocation import Allocation, NetworkStatus
@@ -45,6 +45,8 @@ class TaskPlace:
     directories: TaskDirectories | None = None
     #: Of an allocation with a network of its own.
     network: NetworkStatus | None = None
+    #: What its `secret` blocks gave, by the names that stand for it.
+    secrets: Mapping[str, str] = field(default_factory=dict)
 
 
 def task_variables(place: TaskPlace, host: Mapping[str, str]) -> dict[str, str]:
@@ -55,7 +57,7 @@ def task_variables(place: TaskPlace, host: Mapping[str, str]) -> dict[str, str]:
         if key not in DENIED and not key.startswith(DENIED_PREFIXES)
     }
     variables = {**own, **_described(place), **_meta(place), **_ports(place)}
-    values = {**_node_values(place.node, place.region), **variables}
+    values = {**_known(place), **variables}
     for key in _meta(place):
         variables[key] = values[key] = _replaced(variables[key], values)
     task_env = {key: _replaced(text, values) for key, text in place.task.env.items()}
@@ -67,13 +69,13 @@ def interpolated(
     place: TaskPlace, variables: Mapping[str, str], config: Mapping[str, object]
 ) -> dict[str, object]:
     """Driver options with every `${...}` in them, keys included, replaced where it is known."""
-    values = {**_node_values(place.node, place.region), **variables}
+    values = {**_known(place), **variables}
     return {_replaced(key, values): _deep(value, values) for key, value in config.items()}
 
 
 def filler(place: TaskPlace, variables: Mapping[str, str]) -> Callable[[str], str]:
     """Replaces every `${...}` of a text that is known."""
-    values = {**_node_values(place.node, place.region), **variables}
+    values = {**_known(place), **variables}
     return lambda text: _replaced(text, values)
 
 
@@ -97,6 +99,11 @@ def _replaced(text: str, values: Mapping[str, str]) -> str:
         return values.get(name, match[0])
 
     return _REFERENCE.sub(stand_for, text)
+
+
+def _known(place: TaskPlace) -> dict[str, str]:
+    """What stands for itself, without being a variable of the task."""
+    return {**_node_values(place.node, place.region), **place.secrets}
 
 
 def _node_values(node: Node, region: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ from cluster.agent.drivers.driver import (
 from cluster.agent.host_volumes import mounts_of
 from cluster.agent.networks.for_task import task_network
 from cluster.agent.task_environment import TaskPlace, filler, interpolated, task_variables
+from cluster.agent.task_secrets import TaskSecrets
 from cluster.agent.task_user import login_variables
 from cluster.agent.templates.template_set import TemplateSet, template_set
 from scheduler.ports import IDSource
@@ -45,6 +46,8 @@ class TaskLauncher:
         self.limits = limits or Limits()
         #: What the node has for single tasks; set by whoever has looked.
         self.devices = DeviceKeeper()
+        #: What the secrets of its tasks stand for.
+        self.secrets = TaskSecrets()
         #: Those of the node, by name; set by whoever has them.
         self.drivers: Mapping[str, Driver] = {}
 
@@ -114,7 +117,7 @@ class TaskLauncher:
         """What is to be in place before that start. Raises DownloadFailed for what cannot be."""
         if launch.directories is None or not task.artifacts:
             return []
-        fill_in = filler(self._place(runner, task, launch.directories), launch.env)
+        fill_in = self.filler(runner, task, launch)
         try:
             return [
                 fetch_order(
@@ -125,15 +128,19 @@ class TaskLauncher:
         except ArtifactRefused as problem:
             raise DownloadFailed(str(problem)) from problem
 
+    def filler(self, runner: AllocRunner, task: Task, launch: Launch) -> Callable[[str], str]:
+        """Replaces every `${...}` of a text that is known at that start."""
+        assert launch.directories is not None, "a simulated task has no environment to fill"
+        return filler(self._place(runner, task, launch.directories), launch.env)
+
     def templates(
         self, runner: AllocRunner, task: Task, launch: Launch, *, now: int
     ) -> TemplateSet:
         """What is to be rendered for that start. Raises TemplateFailed for a path leading out."""
-        assert launch.directories is not None, "a simulated task has no files"
         return template_set(
             task.templates,
             launch,
-            filler(self._place(runner, task, launch.directories), launch.env),
+            self.filler(runner, task, launch),
             namespace=runner.alloc.namespace,
             region=self.region,
             now=now,
@@ -150,6 +157,7 @@ class TaskLauncher:
             region=self.region,
             directories=replace(directories, is_rooted=is_rooted),
             network=runner.network_status,
+            secrets=self.secrets.known((runner.alloc.id, task.name)),
         )
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from cluster.agent import task_events as events
-from cluster.agent.abortable import Abortable, Who
+from cluster.agent.abortable import Abortable, StartAborted, Who
 from cluster.agent.agent_state import Storage
 from cluster.agent.artifact_hook import fetch_artifacts
 from cluster.agent.drivers.driver import Driver, Launch, StartError
@@ -23,6 +23,7 @@ from cluster.agent.task_identity import Ask, with_further_identities, with_ident
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_run import Phase
 from cluster.agent.template_keeper import TemplateChange, TemplateKeeper
+from cluster.agent.templates.task_templates import Ask as AskCluster
 from scheduler.ports import Clock
 from scheduler.structs.allocation import TaskEvent
 from scheduler.structs.task_group import Task
@@ -35,6 +36,8 @@ class Teller(IdentityHost, Protocol):
     """Whoever is told of allocations that have more to say."""
 
     changed: Callable[[str], None]
+    #: What the cluster tells a task.
+    ask: AskCluster
     #: An identity of a task; None: nobody is to be asked.
     ask_identity: Ask | None
     networks: AllocNetworks
@@ -75,6 +78,8 @@ class TaskPreparation:
         if directories is not None:
             await self._connect(entry)
         first = self._launcher.launch(runner, task, directories)
+        if await self._fetch_secrets(entry, task, first):
+            first = self._launcher.launch(runner, task, directories)
         if first.mounts:
             require_mounting(driver, task)
         first = await with_identity(first, runner.alloc.id, task, self._host.ask_identity)
@@ -91,6 +96,26 @@ class TaskPreparation:
         again = self._launcher.launch(runner, task, directories, env)
         token = {key: text for key, text in first.env.items() if _is_identity(key, task)}
         return replace(again, env={**again.env, **token})
+
+    async def _fetch_secrets(self, entry: HostedAlloc, task: Task, launch: Launch) -> bool:
+        """Whether `${...}` stands for more than before. Raises StartError."""
+        who, secrets = _who(entry, task), self._launcher.secrets
+        if launch.directories is None or not secrets.needs(who, task):
+            return False
+
+        def tell(sentence: str) -> None:
+            self._say(entry, task, events.missing_for_templates(self._clock.now(), sentence))
+
+        work = secrets.fetch(
+            who,
+            task,
+            namespace=entry.runner.alloc.namespace,
+            fill_in=self._launcher.filler(entry.runner, task, launch),
+            ask=self._host.ask,
+            tell=tell,
+        )
+        await self._work.run(who, work)
+        return True
 
     async def _connect(self, entry: HostedAlloc) -> None:
         """Its network is there since its beginning, unless the machine was started anew."""
@@ -117,6 +142,13 @@ class TaskPreparation:
         if not task.templates:
             return
         launch = self._launcher.launch(runner, task, directories)
+        try:
+            if await self._fetch_secrets(entry, task, launch):
+                launch = self._launcher.launch(runner, task, directories)
+        except StartError as problem:
+            if not isinstance(problem, StartAborted):
+                self._host.templates_failed(_who(entry, task), f"Template failed: {problem}")
+            return
         orders = self._launcher.templates(runner, task, launch, now=self._clock.now())
         await self._templates.resume(_who(entry, task), orders)
 
@@ -132,6 +164,7 @@ class TaskPreparation:
         alive = [name for name, run in runs if run.phase is not Phase.DEAD]
         self._templates.stop_all(entry.runner.alloc.id, alive)
         self._identities.stop_all(entry.runner.alloc.id, alive)
+        self._launcher.secrets.stop_all(entry.runner.alloc.id, alive)
 
     async def close(self) -> None:
         """Files stay as they are."""

@@ -95,11 +95,16 @@ NO_CSI = "only volumes of type `host` are there: plugins for others (CSI) are no
 NO_DRIVER_NETWORK = "no driver here tells a network of its own"
 NO_SCALING = "kept with the job; nothing here resizes tasks by it"
 BY_GROUP = "held to by a control group where the agent is root and the kernel has them"
+ONLY_OWN_SECRETS = "only secrets of the provider `nomad` are fetched"
 NO_MESH = "there is no service mesh"
 _OF_CONSUL = "of services in Consul, which there is no connection to"
 _NOT_SENT = "kept with the job; the provider `nomad` stores none of it"
 _OF_RECORD = "settled by the record, whatever a request says"
 OLD_FORM = "it is dropped, as the reference does; the disconnect block says it now"
+
+
+def _is_plugin(provider: str) -> bool:
+    return provider != "nomad"
 
 
 def _is_consul(provider: str) -> bool:
@@ -247,7 +252,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         **rows("services"),
         "vault": Row(Fate.FAILS, NO_VAULT, is_filtered=is_given),
         "consul": Row(Fate.FAILS, NO_CONSUL),
-        "secrets": Row(Fate.FAILS, "secrets are not fetched yet", is_filtered=is_given),
+        **rows("secrets", why="`${secret.<name>.<key>}` of variables, before the first start"),
         "artifacts": Row(
             Fate.WORKS,
             "sums, archives, headers and modes as the reference; see the rulings of 2026-11-22",
@@ -267,7 +272,12 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         "service_name": Row(Fate.FAILS, _OF_CONSUL),
         "extra_claims": Row(Fate.FAILS, NO_CLAIMS),
     },
-    SecretAsk: _goes_with("secret", "name provider path config env"),
+    SecretAsk: {
+        **rows("name path"),
+        "provider": Row(Fate.FAILS, ONLY_OWN_SECRETS, _is_plugin, _is_plugin),
+        **rows("config", why="`namespace`"),
+        **rows("env", Fate.FAILS, "goes with providers that are not here"),
+    },
     Template: {
         **rows("source_path dest_path embedded_tmpl change_mode change_signal once splay"),
         **rows("perms uid gid left_delim right_delim envvars wait err_missing_key"),

@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from cluster.agent.alloc_runner import AllocRunner
 from cluster.agent.networks import namespaces
 from cluster.agent.networks.cni import Attachment, CniError, Plugins
-from cluster.agent.networks.forwarding import forget_masquerade, let_through
+from cluster.agent.networks.forwarding import IPV4, IPV6, forget_masquerade, let_through
 from cluster.agent.networks.lists import (
     NetworkSettings,
+    has_ipv6,
     is_own,
     list_for,
     port_mappings,
@@ -234,7 +235,9 @@ class AllocNetworks:
         try:
             await asyncio.to_thread(self._plugins.delete, *undo)
             if any(plugin.get("ipMasq") for plugin in record.network["plugins"]):
-                await asyncio.to_thread(forget_masquerade, record.alloc_id)
+                is_both = bool(record.status.address_ipv6) or has_ipv6(record.network)
+                kinds = (IPV4, IPV6) if is_both else (IPV4,)
+                await asyncio.to_thread(forget_masquerade, record.alloc_id, kinds)
         except CniError as problem:
             logger.warning("network of %s: %s", record.alloc_id, problem)
             return False

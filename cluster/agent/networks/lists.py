@@ -31,6 +31,8 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
     list_directory: Path = Path("/opt/cni/config")
     bridge_name: str = "bivouac"
     bridge_subnet: str = "172.26.64.0/20"
+    #: "": allocations have IPv4 addresses alone.
+    bridge_subnet_ipv6: str = ""
     hairpin: bool = False
     #: Mapped ports are those of every address of the node, not of the granted one alone.
     binds_every_address: bool = True
@@ -41,6 +43,19 @@ class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
 def is_own(mode: str) -> bool:
     """Whether a group with this network mode has a network of its own."""
     return mode not in ("", "host")
+
+
+def subnets(settings: NetworkSettings) -> tuple[tuple[str, str], ...]:
+    """Those of the bridge, each with what stands for everywhere else."""
+    four, six = settings.bridge_subnet, settings.bridge_subnet_ipv6
+    return ((four, "0.0.0.0/0"), (six, "::/0")) if six else ((four, "0.0.0.0/0"),)
+
+
+def has_ipv6(network: Json) -> bool:
+    """Whether a list gives out IPv6 addresses."""
+    given = [(plugin.get("ipam") or {}).get("ranges") or () for plugin in network["plugins"]]
+    every = [each for ranges in given for one in ranges for each in one]
+    return any(":" in str(each.get("subnet")) for each in every if isinstance(each, dict))
 
 
 def bridge_list(settings: NetworkSettings) -> Json:
@@ -59,8 +74,8 @@ def bridge_list(settings: NetworkSettings) -> Json:
                 "hairpinMode": settings.hairpin,
                 "ipam": {
                     "type": "host-local",
-                    "ranges": [[{"subnet": settings.bridge_subnet}]],
-                    "routes": [{"dst": "0.0.0.0/0"}],
+                    "ranges": [[{"subnet": subnet}] for subnet, _ in subnets(settings)],
+                    "routes": [{"dst": everywhere} for _, everywhere in subnets(settings)],
                     "dataDir": str(settings.address_directory),
                 },
             },

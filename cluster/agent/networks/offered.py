@@ -38,7 +38,7 @@ def offered_networks(settings: NetworkSettings) -> Offered:
     plugins = Plugins(settings.plugin_directories)
     marks = _marks(plugins)
     attributes = dict(_versions(settings.plugin_directories, marks))
-    why = _why_no_bridge(plugins, marks)
+    why = _why_no_bridge(plugins, marks, has_ipv6=bool(settings.bridge_subnet_ipv6))
     attributes[WHY] = why or READY
     networks = []
     if not why:
@@ -57,7 +57,7 @@ def why_no_namespaces() -> str:
     return "" if os.geteuid() == 0 else "the agent is not root"
 
 
-def _why_no_bridge(plugins: Plugins, marks: _Marks) -> str:
+def _why_no_bridge(plugins: Plugins, marks: _Marks, *, has_ipv6: bool) -> str:
     if why := why_no_namespaces():
         return why
     missing = [name for name in BRIDGE_PLUGINS if name not in plugins.names()]
@@ -65,15 +65,15 @@ def _why_no_bridge(plugins: Plugins, marks: _Marks) -> str:
         places = ":".join(map(str, plugins.directories))
         which = ", ".join(missing)
         return f"missing in {places}: CNI plugin{'s' if len(missing) > 1 else ''} {which}"
-    return _tried(plugins.directories, marks)
+    return _tried(plugins.directories, marks, has_ipv6=has_ipv6)
 
 
 @functools.lru_cache(maxsize=8)
-def _tried(directories: tuple[Path, ...], _marks: _Marks) -> str:
+def _tried(directories: tuple[Path, ...], _marks: _Marks, *, has_ipv6: bool) -> str:
     """What a bridge of these plugins fails with on this machine; "" where it works."""
     try:
         done = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, *_PROBE, ":".join(map(str, directories))],
+            [sys.executable, *_PROBE, ":".join(map(str, directories)), *["ipv6"][:has_ipv6]],
             env=own_environment(),
             capture_output=True,
             text=True,

@@ -105,6 +105,7 @@ class Command(CommandWithExamples):
             "disable-remote-exec",
             "run no commands of people inside the tasks of this node",
         )
+        add_flag(parser, "no-cloud-metadata", "ask no cloud what it tells of this machine")
         add_text(
             parser,
             "exec-capabilities",
@@ -236,6 +237,7 @@ def _from_options(options: dict[str, object]) -> AgentConfig:
         raw_exec=bool(options["raw_exec"]),
         exec_capabilities=capabilities_of(text("exec_capabilities")),
         docker=_docker(options, number("docker_image_delay"), directory / "state"),
+        cloud_metadata=not options["no_cloud_metadata"],
         disable_remote_exec=bool(options["disable_remote_exec"]),
         max_kill_timeout_s=number("max_kill_timeout"),
         cpu_mhz=int(number("cpu_mhz")),

@@ -65,6 +65,7 @@ client {
   cni_config_dir            = "/a/lists"
   bridge_network_name       = "inside0"
   bridge_network_subnet     = "10.9.0.0/24"
+  bridge_network_subnet_ipv6 = "fd00:9::/112"
   bridge_network_hairpin_mode = true
   drain_on_shutdown {
     deadline = "5m"
@@ -140,6 +141,7 @@ def test_a_file_says_how_networks_of_groups_are_made(tmp_path):
         list_directory=Path("/a/lists"),
         bridge_name="inside0",
         bridge_subnet="10.9.0.0/24",
+        bridge_subnet_ipv6="fd00:9::/112",
         hairpin=True,
         # Mapped ports are those of the address that was granted, as there is a host_network.
         binds_every_address=False,
@@ -153,11 +155,16 @@ def test_a_file_says_how_networks_of_groups_are_made(tmp_path):
 def test_names_and_subnets_that_make_no_bridge_are_refused_by_key_and_line(tmp_path):
     text = (
         'client {\n  bridge_network_name = "far too long for one"\n'
-        '  bridge_network_subnet = "10.0.0.1/24"\n}\n'
+        '  bridge_network_subnet = "10.0.0.1/24"\n'
+        '  bridge_network_subnet_ipv6 = "10.0.0.0/24"\n}\n'
     )
     assert problems_of(tmp_path, text) == [
         ":2: client.bridge_network_name: 'far too long for one' is no name of an interface",
         ":3: client.bridge_network_subnet: '10.0.0.1/24' is no IPv4 network like 172.26.64.0/20",
+        (
+            ":4: client.bridge_network_subnet_ipv6: '10.0.0.0/24' is no IPv6 network like"
+            " fd00:a110:c8::/112"
+        ),
     ]
 
 

@@ -148,8 +148,8 @@ CASES = [
         id="vault",
     ),
     pytest.param(
-        in_task(Secrets=[{"Name": "a", "Provider": "nomad", "Path": "p"}]),
-        f'secret of task "g.t": secrets are not fetched yet{WAITS}',
+        in_task(Secrets=[{"Name": "a", "Provider": "custom", "Path": "p"}]),
+        f'secret.provider of task "g.t": only secrets of the provider `nomad` are fetched{WAITS}',
         id="secret",
     ),
     pytest.param(

@@ -13,7 +13,7 @@ import pytest
 from cluster.agent.fingerprint import default_address
 from cluster.agent.networks import namespaces
 from cluster.agent.networks.keeper import AllocNetworks
-from cluster.agent.networks.lists import ADMIN_CHAIN, NetworkSettings
+from cluster.agent.networks.lists import ADMIN_CHAIN, NetworkSettings, subnets
 from cluster.agent.networks.offered import READY, WHY, offered_networks, why_no_namespaces
 from scheduler.structs.network import AllocatedPort, NetworkResource
 from scheduler.structs.resources import AllocatedResources, AllocatedSharedResources
@@ -27,7 +27,8 @@ _NUMBER = os.getpid() % 200
 @functools.cache
 def why_no_bridge() -> str:
     """Why tests can make no bridge here; "" where they can."""
-    why = offered_networks(NetworkSettings()).attributes[WHY]
+    settings = NetworkSettings(bridge_subnet_ipv6="fd00:b1::/112")
+    why = offered_networks(settings).attributes[WHY]
     return "" if why == READY else why
 
 
@@ -39,15 +40,18 @@ def bridge(tmp_path):
     settings = NetworkSettings(
         bridge_name=f"bvtest{_NUMBER:03}",
         bridge_subnet=f"10.213.{_NUMBER}.0/24",
+        bridge_subnet_ipv6=f"fd00:b1:{_NUMBER:x}::/112",
         address_directory=tmp_path / "addresses",
     )
-    rule = ["-o", settings.bridge_name, "-d", settings.bridge_subnet, "-j", "ACCEPT"]
     try:
         yield settings
         assert traces(settings) == []
     finally:
         run("ip", "link", "del", settings.bridge_name)
-        run("iptables", "-w", "-D", ADMIN_CHAIN, *rule)
+        for subnet, _ in subnets(settings):
+            program = "ip6tables" if ":" in subnet else "iptables"
+            rule = ("-o", settings.bridge_name, "-d", subnet, "-j", "ACCEPT")
+            run(program, "-w", "-D", ADMIN_CHAIN, *rule)
 
 
 @pytest.fixture
@@ -71,7 +75,7 @@ def keeper_of(settings, directory):
 
 def traces(settings):
     """Interfaces on the bridge and rules that speak of it, but its own."""
-    rules = run("iptables-save").splitlines()
+    rules = [*run("iptables-save").splitlines(), *run("ip6tables-save").splitlines()]
     own = [line for line in rules if settings.bridge_name in line and ADMIN_CHAIN not in line]
     links = run("ip", "-o", "link", "show", "master", settings.bridge_name).splitlines()
     return own + links

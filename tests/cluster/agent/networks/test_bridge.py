@@ -1,6 +1,7 @@
 """Groups with a bridge of their own, by the real plugins and the real kernel."""
 
 import asyncio
+import ipaddress
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import socket
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 
 from cluster.agent.agent_state import DiskStorage
@@ -38,6 +40,20 @@ SERVES = (
 )
 
 
+#: An address of the other kind that this machine is reached at; "" where it has none.
+HERE_IPV6 = next(
+    (
+        each.address
+        for addresses in psutil.net_if_addrs().values()
+        for each in addresses
+        if each.family == socket.AF_INET6
+        and ipaddress.ip_address(each.address.split("%")[0]).is_private
+        and not each.address.startswith(("fe80", "::1", "fd00:b1"))
+    ),
+    "",
+)
+
+
 def free_port():
     with socket.create_server((HERE, 0)) as taken:
         return taken.getsockname()[1]
@@ -47,16 +63,16 @@ def shell(script, name="web", driver="raw_exec"):
     return make_task(name=name, driver=driver, config={"command": "sh", "args": ["-c", script]})
 
 
-def body_of(port):
-    with urllib.request.urlopen(f"http://{HERE}:{port}/index.html", timeout=2) as answer:
+def body_of(port, host):
+    with urllib.request.urlopen(f"http://{host}:{port}/index.html", timeout=2) as answer:
         return answer.read().decode()
 
 
-async def answer_of(port):
+async def answer_of(port, host=HERE):
     """What is served there, once it is."""
     for _ in range(100):
         try:
-            return await asyncio.to_thread(body_of, port)
+            return await asyncio.to_thread(body_of, port, host)
         except OSError:
             await asyncio.sleep(0.1)
     return "nothing"
@@ -103,6 +119,21 @@ async def test_the_right_bytes_come_through_mapped_ports_of_two_that_use_the_sam
         (port,) = alloc.allocated_resources.shared.ports
         assert status.interface_name == "eth0"
         assert await answer_of(port.value) == f"hello from {alloc.id} at {status.address}:8080\n"
+
+
+async def test_a_group_has_an_address_of_each_kind_and_ports_are_mapped_to_both(node):
+    port = free_port()
+    serves = SERVES + " --bind ::"
+    alloc, job = networked(705, shell(serves), ports=[("http", port, 8080)])
+    node.host.add(alloc, job)
+    assert f"hello from {alloc.id}" in await answer_of(port)
+    status = node.host.entries[alloc.id].runner.report().network_status
+    network = ipaddress.ip_network(node.host.networks.settings.bridge_subnet_ipv6)
+    assert ipaddress.ip_address(status.address_ipv6) in network
+    for host, number in ((status.address_ipv6, 8080), (HERE_IPV6, port)):
+        if host:
+            body = await answer_of(number, f"[{host}]")
+            assert f"hello from {alloc.id}" in body, host
 
 
 async def test_one_group_reaches_the_port_of_another_through_the_rules_for_forwarding(node):

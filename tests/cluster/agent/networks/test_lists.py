@@ -33,6 +33,10 @@ def test_the_bridge_is_that_of_the_owner_s_settings():
     bridge = made["plugins"][1]
     assert (made["name"], bridge["bridge"], bridge["hairpinMode"]) == ("b0", "b0", True)
     assert bridge["ipam"]["ranges"] == [[{"subnet": "10.9.0.0/24"}]]
+    assert bridge["ipam"]["routes"] == [{"dst": "0.0.0.0/0"}]
+    both = bridge_list(NetworkSettings(bridge_subnet_ipv6="fd00:9::/112"))["plugins"][1]["ipam"]
+    assert both["ranges"][1] == [{"subnet": "fd00:9::/112"}]
+    assert both["routes"] == [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]
 
 
 def test_ports_are_mapped_for_both_protocols_to_where_the_job_says():

@@ -1,12 +1,10 @@
 """Templates in the life of a task: first rendering, waiting, changes, restarts of the agent."""
 
 import asyncio
-import contextlib
 
 import pytest
 from msgspec.structs import replace
 
-from cluster.agent.protocol import LookedUp
 from cluster.agent.templates import task_templates
 from scheduler.structs.allocation import ClientStatus, DesiredStatus
 from scheduler.structs.policies import RestartPolicy
@@ -14,6 +12,7 @@ from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.task_group import Template, TemplateWait
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.real_node import Node, make_work
+from tests.cluster.agent.templates.asked_server import Server
 
 AT_ONCE = TemplateWait(min=0, max=0)
 SHOWS = {"command": "/bin/sh", "args": ["-c", "cat local/conf; echo; echo [$KEY]; sleep 60"]}
@@ -21,35 +20,6 @@ HEARS = {
     "command": "/bin/sh",
     "args": ["-c", "trap 'cat local/conf' HUP; echo up; while :; do sleep 0.05; done"],
 }
-
-
-class Server:
-    """Answers questions as a server does, and wakes who waits when something is set."""
-
-    def __init__(self):
-        self.variables, self.services, self.refused = {}, {}, {}
-        self.asked = []
-        self._index = 1
-        self._news = asyncio.Event()
-
-    def set(self, path, **items):
-        self.variables[path] = items or None
-        self._index += 1
-        self._news.set()
-        self._news = asyncio.Event()
-
-    async def __call__(self, question):
-        self.asked.append(question)
-        if question.after >= self._index and question.wait_s:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), question.wait_s)
-        return LookedUp(
-            index=self._index,
-            variables={path: self.variables.get(path) for path in question.variables},
-            lists=dict.fromkeys(question.lists, ()),
-            services={name: self.services.get(name, ()) for name in question.services},
-            refused=self.refused,
-        )
 
 
 @pytest.fixture
