@@ -91,7 +91,7 @@ RULINGS = (
     ),
     Ruling(
         r"nomad (?:job run health\.nomad\.hcl|alloc (?:checks|status) .*)",
-        r"status 0 was wanted, not -9|out [-+] (?:Status = \w+|Description = .*|ID = \w{64}"
+        r"status 0 was wanted, not -\d|out [-+] (?:Status = \w+|Description = .*|ID = \w{64}"
         r"|Output = .*|\$\.\w{64}.*|health-web .*|<time> Alloc Unhealthy .*)",
         "Its task listens on 127.0.0.1, which was the address of the recorded node; a node here"
         " tells that of its machine, where the check finds nobody.",
