@@ -4,25 +4,19 @@ In: what is asked about, and by whom. Out: rows as agents keep them, those of a 
 its nodes; what could not be asked is counted, never guessed. Raises NotAllowed, NoPathToNode.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
 
-import msgspec
-
-from cluster.operations.agent_calls import AgentRefused, NoPathToNode, call_agent, send_call
+from cluster.operations.agent_calls import call_agent, send_call
+from cluster.operations.nodes_of_work import NodesTold, ask_nodes, decoded
 from cluster.operations.rights import require, require_reads
 from cluster.operations.usage_rows import AllocationRows, NodeRows, SumRows, Sums, added_up
 from scheduler.access.caller import Caller
-from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.allocation import Allocation
 from scheduler.structs.wire import Nanoseconds, Wire
 
 #: Of one job; what is beyond is told as left out.
 MOST_ALLOCATIONS = 10_000
-MOST_NODES = 500
-_AT_A_TIME = 32
-#: How long one node is waited for, s.
-PATIENCE_S = 3.0
 
 Told = TypeVar("Told")
 
@@ -58,45 +52,25 @@ async def node_usage(node_id: str, *, by: Caller) -> NodeRows:
 async def job_usage(allocs: Iterable[Allocation], namespace: str, *, by: Caller) -> JobUsage:
     """The past hour of those of a job's allocations that run; one call for each node."""
     require(by, namespace, "read-job")
-    running = [each for each in allocs if each.client_status == ClientStatus.RUNNING]
-    on_nodes: dict[str, list[str]] = {}
-    for alloc in running[:MOST_ALLOCATIONS]:
-        on_nodes.setdefault(alloc.node_id, []).append(alloc.id)
-    asked = dict(list(on_nodes.items())[:MOST_NODES])
-    gate = asyncio.Semaphore(_AT_A_TIME)
-    told = await asyncio.gather(*(_ask(gate, *each) for each in asked.items()))
-    return _joined(asked, dict(zip(asked, told, strict=True)), len(running))
+    told = await ask_nodes(allocs, "allocs.usage", SumRows, at_most=MOST_ALLOCATIONS)
+    return _joined(told)
 
 
-async def _ask(gate: asyncio.Semaphore, node_id: str, ids: list[str]) -> SumRows | None:
-    """What one node tells; None when it does not answer in time."""
-    async with gate:
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                return await _decoded(
-                    send_call(node_id, "allocs.usage", {"AllocIDs": ids}), SumRows
-                )
-        except (NoPathToNode, AgentRefused, TimeoutError, msgspec.MsgspecError):
-            return None
-
-
-def _joined(
-    asked: Mapping[str, list[str]], told: Mapping[str, SumRows | None], running: int
-) -> JobUsage:
-    rows = {node_id: each for node_id, each in told.items() if each is not None and each.since}
-    away = [node_id for node_id, each in told.items() if each is None]
-    silent = [node_id for node_id, each in told.items() if each is not None and not each.since]
+def _joined(told: NodesTold[SumRows]) -> JobUsage:
+    rows = [each for each in told.answers.values() if each.since]
+    silent = tuple(sorted(node_id for node_id, each in told.answers.items() if not each.since))
+    away = told.away
     return JobUsage(
-        sums=added_up(each.sums for each in rows.values()),
-        since=max((each.since for each in rows.values()), default=0),
-        running=running,
-        asked=sum(map(len, asked.values())),
-        unmeasured=sum(len(asked[node_id]) for node_id in silent),
-        away=sum(len(asked[node_id]) for node_id in away),
-        away_nodes=tuple(sorted(away)),
-        unmeasured_nodes=tuple(sorted(silent)),
+        sums=added_up(each.sums for each in rows),
+        since=max((each.since for each in rows), default=0),
+        running=told.running,
+        asked=told.count_on(),
+        unmeasured=told.count_on(silent),
+        away=told.count_on(away),
+        away_nodes=away,
+        unmeasured_nodes=silent,
     )
 
 
 async def _decoded(frames: AsyncIterator[bytes], kind: type[Told]) -> Told:
-    return msgspec.json.decode(b"".join([frame async for frame in frames]), type=kind)
+    return decoded(b"".join([frame async for frame in frames]), kind)

@@ -15,16 +15,16 @@ from cluster.page_addresses import job_checks_url, job_url
 from cluster.store.ports import RecordReader
 from dashboard.queries.allocations import index_of
 from dashboard.queries.checks import AnsweredCheck, answered_checks
+from dashboard.queries.left_out import missing_told
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, natural, number, one_of
+from dashboard.wording import count_of, natural, number
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 
 #: Allocations that are named in a row.
 _NAMED = 6
-_NODES_NAMED = 3
 
 
 class FailingPlace(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ def job_checks_page(
         "lines": lines,
         "told": _sentence(told, lines, allocs) if lines else "",
         "why_none": "" if lines else _why_none(job, told),
-        "warnings": _missing(reader, told),
+        "warnings": missing_told(reader, told),
     }
 
 
@@ -189,31 +189,3 @@ def _why_none(job: Job, told: JobChecks) -> str:
     return gettext(
         "No check was begun: that is so until tasks have started, and always on simulated nodes."
     )
-
-
-def _missing(reader: RecordReader, told: JobChecks) -> list[str]:
-    """What is left out, in sentences."""
-    left = []
-    if told.away:
-        reader.preload(nodes=told.away_nodes)
-        found = [reader.node(node_id) for node_id in told.away_nodes[:_NODES_NAMED]]
-        names = [node.name for node in found if node is not None]
-        more = len(told.away_nodes) - len(names)
-        names += [count_of(more, "{count} more", "{count} more")] if more else []
-        left.append(
-            ngettext(
-                "{allocation} left out: {names} does not answer.",
-                "{allocation} left out: {names} do not answer.",
-                len(told.away_nodes),
-            ).format(
-                allocation=count_of(told.away, "{count} allocation", "{count} allocations"),
-                names=one_of(names, "and"),
-            )
-        )
-    if told.running > told.asked:
-        left.append(
-            gettext("{running} more run and were not asked.").format(
-                running=number(told.running - told.asked)
-            )
-        )
-    return left

@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from cluster.operations.usage import JobUsage
 from cluster.operations.usage_rows import AllocationRows, NodeRows, as_one
 from cluster.page_addresses import job_url, job_usage_url
 from cluster.store.ports import RecordReader
 from dashboard.queries.checks import check_context
+from dashboard.queries.left_out import missing_told
 from dashboard.queries.usage_figures import SPANS, Reserved, UsageWish, drawn_usage
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, number, one_of
+from dashboard.wording import count_of, number
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.identity import JobKey
 
 MIB = 1 << 20
 #: A job of more running allocations is not added up before somebody asks.
 MANY = 200
-_NAMED = 3
 
 
 def allocation_usage_page(
@@ -129,7 +129,7 @@ def job_usage_page(
         "crumbs": crumbs(("Jobs", "/jobs/"), (job.id, job_url(key)), ("usage", "")),
         "namespace": key.namespace,
         "choices": _choices(address, asked, (), ""),
-        "warnings": _missing_of(reader, told),
+        "warnings": missing_told(reader, told, told.unmeasured if told.since else 0),
     }
     if not told.since:
         if told.away and told.away + told.unmeasured == told.asked:
@@ -156,40 +156,6 @@ def job_usage_page(
     return (
         context | _panel(address, asked) | drawn | {"of": gettext("{of} together").format(of=of)}
     )
-
-
-def _missing_of(reader: RecordReader, told: JobUsage) -> list[str]:
-    """What the sum leaves out, in sentences."""
-    left = []
-    if told.away:
-        reader.preload(nodes=told.away_nodes)
-        found = [reader.node(node_id) for node_id in told.away_nodes[:_NAMED]]
-        names = [node.name for node in found if node is not None]
-        more = len(told.away_nodes) - len(names)
-        names += [count_of(more, "{count} more", "{count} more")] if more else []
-        left.append(
-            ngettext(
-                "{allocation} left out: {names} does not answer.",
-                "{allocation} left out: {names} do not answer.",
-                len(told.away_nodes),
-            ).format(
-                allocation=count_of(told.away, "{count} allocation", "{count} allocations"),
-                names=one_of(names, "and"),
-            )
-        )
-    if told.unmeasured and told.since:
-        left.append(
-            gettext("{allocation} on simulated nodes left out: nothing is measured there.").format(
-                allocation=count_of(told.unmeasured, "{count} allocation", "{count} allocations")
-            )
-        )
-    if told.running > told.asked:
-        left.append(
-            gettext("{running} more run and were not asked.").format(
-                running=number(told.running - told.asked)
-            )
-        )
-    return left
 
 
 def _held_by(alloc: Allocation, task: str) -> Reserved:

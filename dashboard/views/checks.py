@@ -8,9 +8,8 @@ from functools import partial
 from django.http import HttpRequest, HttpResponse
 
 from cluster.operations.checks import MOST_ALLOCATIONS, JobChecks, job_checks
-from cluster.operations.errors import NotAllowed
-from cluster.store.access import the_store
-from dashboard.page import key_in, page, shown
+from dashboard.asked_agents import of_job_as_told, panel_or_page
+from dashboard.page import key_in, page
 from dashboard.queries.job_checks import job_checks_page
 from dashboard.viewer import Viewer
 
@@ -19,19 +18,6 @@ from dashboard.viewer import Viewer
 async def of_job(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """GET /jobs/checks/?namespace=&id=."""
     key = key_in(request, "", "")
-    told = JobChecks()
-    if viewer.sees(key.namespace):
-        allocs = await the_store().aread(
-            lambda reader: reader.open_allocations(key, MOST_ALLOCATIONS)
-        )
-        try:
-            told = await job_checks(allocs, key.namespace, by=viewer.caller)
-        except NotAllowed:
-            # The page says that there is no such job, as it does of one that is none.
-            told = JobChecks()
-    part = request.GET.get("part") == "1"
-    template = "partials/_job_checks.html" if part else "job_checks.html"
+    told = await of_job_as_told(viewer, key, job_checks, JobChecks(), MOST_ALLOCATIONS)
     query = partial(job_checks_page, key=key, told=told)
-    answer = await shown(request, viewer, f"dashboard/{template}", query)
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return await panel_or_page(request, viewer, "job_checks", query)

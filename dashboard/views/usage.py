@@ -13,23 +13,24 @@ from django.http import HttpRequest, HttpResponse
 
 from cluster.operations.agent_calls import AgentRefused, NoPathToNode, call_agent_once
 from cluster.operations.errors import NotAllowed
+from cluster.operations.nodes_of_work import PATIENCE_S
 from cluster.operations.usage import (
     MOST_ALLOCATIONS,
-    PATIENCE_S,
     JobUsage,
     allocation_usage,
     job_usage,
     node_usage,
 )
 from cluster.store.access import the_store
-from dashboard.page import key_in, page, shown
+from dashboard.asked_agents import of_job_as_told, panel_or_page
+from dashboard.page import key_in, page
 from dashboard.queries.usage import (
     allocation_usage_page,
     job_usage_page,
     node_usage_page,
 )
 from dashboard.queries.usage_figures import SPANS, UsageWish
-from dashboard.viewer import Query, Viewer
+from dashboard.viewer import Viewer
 from scheduler.structs.allocation import Allocation
 
 Told = TypeVar("Told")
@@ -47,7 +48,7 @@ async def of_allocation(request: HttpRequest, viewer: Viewer, alloc_id: str) -> 
     query = partial(
         allocation_usage_page, alloc_id=alloc_id, asked=_asked(request), told=told, checks=checks
     )
-    return await _answer(request, viewer, query)
+    return await panel_or_page(request, viewer, "usage", query)
 
 
 @page
@@ -55,26 +56,16 @@ async def of_node(request: HttpRequest, viewer: Viewer, node_id: str) -> HttpRes
     """GET /nodes/<id>/usage/?span=."""
     told = await _in_time(node_usage(node_id, by=viewer.caller))
     query = partial(node_usage_page, node_id=node_id, asked=_asked(request), told=told)
-    return await _answer(request, viewer, query)
+    return await panel_or_page(request, viewer, "usage", query)
 
 
 @page
 async def of_job(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """GET /jobs/usage/?namespace=&id=&span=."""
     key = key_in(request, "", "")
-    told = JobUsage()
-    if viewer.sees(key.namespace):
-        allocs = await the_store().aread(
-            lambda reader: reader.open_allocations(key, MOST_ALLOCATIONS)
-        )
-        try:
-            told = await job_usage(allocs, key.namespace, by=viewer.caller)
-        except NotAllowed:
-            # The page says that there is no such job, as it does of one that is none.
-            told = JobUsage()
-    return await _answer(
-        request, viewer, partial(job_usage_page, key=key, asked=_asked(request), told=told)
-    )
+    told = await of_job_as_told(viewer, key, job_usage, JobUsage(), MOST_ALLOCATIONS)
+    query = partial(job_usage_page, key=key, asked=_asked(request), told=told)
+    return await panel_or_page(request, viewer, "usage", query)
 
 
 async def _checks_of(alloc: Allocation, viewer: Viewer) -> object:
@@ -98,11 +89,3 @@ def _asked(request: HttpRequest) -> UsageWish:
     names = [name for name, _, _ in SPANS]
     span = request.GET.get("span", "")
     return UsageWish(span=span if span in names else names[0], task=request.GET.get("task", ""))
-
-
-async def _answer(request: HttpRequest, viewer: Viewer, query: Query) -> HttpResponse:
-    part = request.GET.get("part") == "1"
-    template = "dashboard/partials/_usage.html" if part else "dashboard/usage.html"
-    answer = await shown(request, viewer, template, query)
-    answer["Cache-Control"] = "no-store"
-    return answer

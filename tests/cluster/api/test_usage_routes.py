@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from cluster.operations import usage
+from cluster.operations import nodes_of_work
 from cluster.operations.agent_calls import LINKS
 from cluster.operations.usage_rows import AllocationRows, Columns, NodeRows, SumRows, Sums
 from scheduler.state.writes.jobs import write_job
@@ -91,7 +91,7 @@ async def test_rows_of_a_machine_are_its_agents(placed, connect):
 async def test_a_job_is_the_sum_of_what_runs_and_says_who_did_not_answer(
     placed, connect, monkeypatch
 ):
-    monkeypatch.setattr(usage, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(nodes_of_work, "PATIENCE_S", 0.2)
     sums = Sums(at=(10, 20), cpu_ticks=(1.0, 2.0), memory_bytes=(3, 4), counted=(1, 1))
     first = connect(NODES[0], SumRows(since=5, now=25, sums=sums))
     connect(NODES[1], SumRows())
