@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from cluster.notifications.failing import Failing
 from cluster.page_addresses import job_url
 from cluster.store.ports import AllocFace, JobFace, NodeFace
-from dashboard.outcomes import why_waiting
+from dashboard.outcomes import why_it_waits
 from dashboard.rollouts import RolloutProgress
 from dashboard.wording import clock_time, count_of, natural, number, one_of
 from scheduler.structs.evaluation import Evaluation
@@ -254,7 +254,7 @@ def _held_up_drains(facts: Circumstances) -> Iterator[Need]:
     who = held[0].name
     if more:
         who = gettext("{name} and {count} more").format(name=who, count=number(more))
-    why = why_waiting(blocked[held[0].job_key].failed_task_groups.values())
+    why = why_it_waits(blocked[held[0].job_key])
     if len(nodes) == 1:
         strong = gettext("Drain of {node} is held up").format(node=nodes[0].name)
         url = f"/drains/{nodes[0].id}/"
@@ -278,7 +278,7 @@ def _blocked(facts: Circumstances) -> Iterator[Need]:
     if not facts.blocked:
         return
     oldest = min(facts.blocked, key=lambda item: (item.create_time, item.id))
-    why = why_waiting(oldest.failed_task_groups.values())
+    why = why_it_waits(oldest)
     missing = sum(
         metric.coalesced_failures + 1
         for item in facts.blocked

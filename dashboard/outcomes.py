@@ -12,17 +12,20 @@ import msgspec
 from django.utils.translation import gettext, ngettext
 
 from dashboard.wording import (
+    amount,
     clock_time,
     count_of,
     dimension_word,
     filter_word,
     number,
+    one_of,
     short_id,
 )
 from dashboard.work_words import MOVED, NOTHING, OTHERS, PLACED, REPLACED, STEPWISE, trigger_told
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
+from scheduler.structs.explanation import AskedAmounts, NearestNode
 from scheduler.structs.job import JobType
 from scheduler.structs.plan_annotations import DesiredUpdates
 
@@ -213,8 +216,8 @@ def _failed_placements(evaluation: Evaluation) -> int:
 
 
 def _waits(evaluation: Evaluation, waiting: int) -> str:
-    """`2 wait: memory is exhausted on 9 nodes`."""
-    reason = why_waiting(evaluation.failed_task_groups.values())
+    """`2 wait: the nearest of 9 nodes lacks 312 MiB of memory`."""
+    reason = why_it_waits(evaluation)
     told = (
         count_of(waiting, "{count} waits", "{count} wait")
         if waiting
@@ -226,6 +229,41 @@ def _waits(evaluation: Evaluation, waiting: int) -> str:
 def _missing(evaluation: Evaluation) -> int:
     """Allocations that a blocked evaluation waits with."""
     return sum(evaluation.queued_allocations.values()) or _failed_placements(evaluation)
+
+
+def why_it_waits(evaluation: Evaluation) -> str:
+    """Why it found no place: by a limit, by what the nearest node lacks, else by what most do."""
+    metrics = evaluation.failed_task_groups.values()
+    if evaluation.nearest and not any(metric.quota_exhausted for metric in metrics):
+        return _nearest_told(min(evaluation.nearest.items(), key=_by_what_it_lacks)[1])
+    return why_waiting(metrics)
+
+
+def _by_what_it_lacks(item: tuple[str, NearestNode]) -> tuple[int, str]:
+    name, found = item
+    return len(_amounts(found.lacks)), name
+
+
+def _amounts(lacks: AskedAmounts) -> list[str]:
+    return [
+        template.format(amount=amount(value, unit))
+        for value, unit, template in (
+            (lacks.memory_mb, "MiB", gettext("{amount} of memory")),
+            (lacks.cpu, "MHz", gettext("{amount} of CPU")),
+            (lacks.disk_mb, "MiB", gettext("{amount} of disk")),
+        )
+        if value
+    ]
+
+
+def _nearest_told(found: NearestNode) -> str:
+    """`the nearest of 9 nodes lacks 312 MiB of memory and 100 MHz of CPU`."""
+    lacks = one_of(_amounts(found.lacks), "and")
+    if found.count == 1:
+        return gettext("the nearest node lacks {lacks}").format(lacks=lacks)
+    return gettext("the nearest of {nodes} lacks {lacks}").format(
+        nodes=count_of(found.count, "{count} node", "{count} nodes"), lacks=lacks
+    )
 
 
 def why_waiting(metrics: Iterable[AllocMetric]) -> str:
@@ -269,7 +307,7 @@ def _complete(evaluation: Evaluation, work: _Work) -> OutcomeSentence:
 
 
 def _blocked(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
-    reason = why_waiting(evaluation.failed_task_groups.values())
+    reason = why_it_waits(evaluation)
     count = _missing(evaluation)
     again = gettext("It runs again by itself when there is more.")
     return OutcomeSentence(

@@ -14,6 +14,7 @@ from dashboard.feeds.chains import ChainFeed, TidyFeed, TimelineFeed
 from dashboard.feeds.deployments import DeploymentFeed, DeploymentsFeed
 from dashboard.feeds.drains import DrainFeed, DrainsFeed, StagedDrainFeed
 from dashboard.feeds.evaluation import EvaluationFeed
+from dashboard.feeds.events import EventsFeed
 from dashboard.feeds.explain import ExplainFeed
 from dashboard.feeds.feed import Feed, Panel, PanelQuery, Parts, RowContext, RowList
 from dashboard.feeds.governance import PoolsFeed
@@ -58,6 +59,7 @@ class Names(Enum):
 
     NAMESPACE = "a namespace, or `*` for all that one may see"
     WINDOW = "a namespace or `*`; after `/` how far back moves are counted"
+    EVENTS = "a namespace or `*`; after `/` which events"
     LIST = "a view of a list: order, facets and expression, as its address has them"
     NODES = "nothing, one node, or a view of all"
     NODE = "a node, or something else of the cluster"
@@ -151,6 +153,7 @@ _STORY_PARTS = {
 
 FOLLOWED: Mapping[str, Followed] = {
     "overview": Followed(Names.WINDOW, OverviewFeed),
+    "events": Followed(Names.EVENTS, EventsFeed),
     "navigation": Followed(Names.NAMESPACE, NavigationFeed),
     "jobs": Followed(Names.LIST, ListFeed),
     "job": Followed(

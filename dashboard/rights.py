@@ -179,6 +179,7 @@ ROUTES: Mapping[str, Right] = {
     "account-token-revoke": EVERYBODY,
     "namespace-choose": EVERYBODY,
     "now": LOOK_OR_NODES,
+    "events": LOOK_OR_NODES,
     "demo-begin": EVERYTHING,
     "search": LOOK_OR_NODES,
     "search-suggest": LOOK_OR_NODES,
@@ -294,6 +295,7 @@ ROUTES: Mapping[str, Right] = {
 TOPICS: Mapping[str, Right] = {
     "navigation": EVERYBODY,
     "overview": LOOK_OR_NODES,
+    "events": LOOK_OR_NODES,
     "jobs": LOOK,
     "job": LOOK,
     "versions": LOOK,

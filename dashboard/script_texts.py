@@ -69,7 +69,7 @@ TEXTS = (
     gettext_noop("off in this browser"),
     gettext_noop("offline, showing {time}"),
     gettext_noop("on in this browser, while a page of Bivouac is open"),
-    gettext_noop("one step back and on in a story"),
+    gettext_noop("one step back and on in time"),
     gettext_noop("open the row"),
     gettext_noop("pause the page"),
     gettext_noop("paused"),

@@ -32,6 +32,10 @@ MEASURES = {
 USED_MEASURES = frozenset({"memory-used", "cpu-used"})
 
 
+#: Instead of an index of the past: the newest one, from which one looks back.
+NOW = "now"
+
+
 class TopologyView(msgspec.Struct, frozen=True, kw_only=True):
     """What the address asks for; "" means the default."""
 
@@ -47,6 +51,8 @@ class TopologyView(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     #: `table` instead of the map.
     view: str = ""
+    #: An index of the past, or `NOW`; "" for the map as it is.
+    at: str = ""
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> "TopologyView":
@@ -55,12 +61,13 @@ class TopologyView(msgspec.Struct, frozen=True, kw_only=True):
         found["group"] = found["group"] if found["group"] in GROUPS else ""
         found["by"] = found["by"] if found["by"] in MEASURES else ""
         found["view"] = found["view"] if found["view"] == "table" else ""
+        found["at"] = found["at"] if found["at"] == NOW or _is_index(found["at"]) else ""
         return cls(**found)
 
     @classmethod
     def from_text(cls, text: str) -> "TopologyView":
-        """From the key of a topic; the inverse of `text`."""
-        return cls.from_query(dict(parse_qsl(text)))
+        """From the key of a topic; the inverse of `text`. The past is not followed."""
+        return cls.from_query({**dict(parse_qsl(text)), "at": ""})
 
     @property
     def text(self) -> str:
@@ -77,3 +84,7 @@ class TopologyView(msgspec.Struct, frozen=True, kw_only=True):
     def lit(self) -> JobKey | None:
         """The job that is lit up."""
         return JobKey(self.namespace, self.job) if self.job and self.namespace else None
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19

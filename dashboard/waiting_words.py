@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 from django.utils.translation import gettext
 
-from dashboard.outcomes import why_waiting
+from dashboard.outcomes import why_it_waits
 from dashboard.wording import clock_time, count_of, short_id
 from dashboard.work_words import trigger_told
 from scheduler.structs.evaluation import Evaluation
@@ -59,7 +59,7 @@ def waiting_of(item: Evaluation, known: str, other: str) -> Waiting:
     """`known`: the state of its newest step; `other`: the one of its job that is at work."""
     state = known or item.status.value
     if item.should_block:
-        reason = why_waiting(item.failed_task_groups.values())
+        reason = why_it_waits(item)
         missing = sum(metric.coalesced_failures + 1 for metric in item.failed_task_groups.values())
         strong = count_of(missing, "{count} allocation waits", "{count} allocations wait")
         return Waiting(evaluation=item, state="blocked", strong=strong, reason=reason)

@@ -3,12 +3,12 @@
 In: a delivery, the outcome of its run, when and on what the run began. Out: a finish request.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from scheduler.engine.outcome import Outcome
 from scheduler.messages import Delivery, FinishRequest
 from scheduler.structs.evaluation import EvalStatus, Evaluation
-from scheduler.structs.explanation import RunEnd, StoredExplanation, pack
+from scheduler.structs.explanation import NearestNode, RunEnd, StoredExplanation, pack
 
 
 class Stamp:
@@ -42,17 +42,30 @@ def finish_request(
     delivery: Delivery, stamp: Stamp, outcome: Outcome, promised: Sequence[Evaluation]
 ) -> FinishRequest:
     """How a run with this outcome ends; `promised` are delayed evaluations of runs before it."""
-    update = outcome.evaluation and stamp.on_update(outcome.evaluation)
+    near = {
+        name: explanation.nearest
+        for name, explanation in outcome.explanations.items()
+        if explanation.failed and explanation.nearest is not None
+    }
+    update = outcome.evaluation and stamp.on_update(outcome.evaluation).changed(nearest=near)
     if update is not None and promised and not update.next_eval:
         update = update.changed(next_eval=promised[-1].id)
     return FinishRequest(
         eval_id=delivery.evaluation.id,
         token=delivery.token,
         update=update,
-        created=(*promised, *map(stamp.on_creation, outcome.created)),
+        created=(*promised, *(_created(each, stamp, near) for each in outcome.created)),
         reblocked=outcome.reblocked and stamp.on_update(outcome.reblocked),
         explanations=_packed(delivery.evaluation, outcome),
     )
+
+
+def _created(evaluation: Evaluation, stamp: Stamp, near: Mapping[str, NearestNode]) -> Evaluation:
+    made = stamp.on_creation(evaluation)
+    # One that waits for a single node knows what it lacks: another may be nearer.
+    if made.should_block and not made.node_id:
+        return made.changed(nearest=dict(near))
+    return made
 
 
 def _packed(evaluation: Evaluation, outcome: Outcome) -> tuple[StoredExplanation, ...]:

@@ -440,11 +440,18 @@ class MemoryRecord(MemoryStateStore, RecordReader):
     def frames_after(self, index, limit):
         return self.frames_since(index, limit)
 
-    def events_back(self, index, is_wanted):
+    def frames_back(self, index, is_wanted):
         for frame in reversed(self.frames_since(self._oldest_kept - 1, self.index)):
-            for event in frame.events if frame.index <= index else ():
-                if is_wanted(event.topic, event.namespace, event.key):
-                    yield event
+            if frame.index <= index:
+                names = (
+                    (event, event.topic, event.namespace, event.key) for event in frame.events
+                )
+                wanted = tuple(e for e, *name in names if is_wanted(frame.kind, *name))
+                yield replace(frame, events=wanted)
+
+    def moments_of(self, indexes):
+        frames = self.frames_since(self._oldest_kept - 1, self.index)
+        return {frame.index: frame.at for frame in frames if frame.index in indexes}
 
     def _open(self, status, namespaces):
         rows = (item for item in self.open_evaluations() if _within(item, namespaces))

@@ -126,7 +126,7 @@ CONSTANTS: dict[type, dict[str, Any]] = {
 #: not hold one of these values.
 ADDITIONS: dict[type, dict[str, tuple[Any, ...]]] = {
     Deployment: {"Story": ("",), "Acts": (None,)},
-    Evaluation: {"Cause": (None,), "CountedEvals": (None,)},
+    Evaluation: {"Cause": (None,), "CountedEvals": (None,), "Nearest": (None,)},
     SchedulerSettings: {"NodeRejection": (None,)},
 }
 

@@ -103,6 +103,7 @@ def _as_it_came(past: Past, evaluation: Evaluation) -> Evaluation:
         blocked_eval="",
         next_eval="",
         counted_evals=(),
+        nearest={},
     )
 
 

@@ -4,9 +4,10 @@ In: a reader and an index. Out: rows as they stood then, and the names of those 
 has forgotten how they stood.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
+from cluster.store.log_reader import IsWanted
 from cluster.store.ports import RecordReader
 from scheduler.errors import StaleSnapshot
 from scheduler.state import nouns
@@ -131,8 +132,9 @@ class Past:
     def _look_back(self, sought: set[RowName]) -> None:
         """Find the newest values at or before the index, from there towards the oldest frame."""
         if sought:
-            for event in self._reader.events_back(self.index, _is_among(sought)):
-                self._note_found(event, sought)
+            for frame in self._reader.frames_back(self.index, _is_among(sought)):
+                for event in frame.events:
+                    self._note_found(event, sought)
                 if not sought:
                     break
         self.forgotten |= sought
@@ -154,8 +156,8 @@ def name_of(topic: str, row: Row) -> RowName:
     return RowName(topic, namespace, row.id)
 
 
-def _is_among(sought: set[RowName]) -> Callable[[str, str, str], bool]:
-    return lambda topic, namespace, key: RowName(topic, namespace, key) in sought
+def _is_among(sought: set[RowName]) -> IsWanted:
+    return lambda _kind, *name: RowName(*name) in sought
 
 
 def _made_at(row: Row) -> int:

@@ -4,6 +4,7 @@ In: a reader, an index and its instant. Out: the histories of nodes that changed
 much more (or less) was held of each node. Two statements; of a body only what no column has.
 """
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from cluster.store.past_nodes import HeldMore, NodeThen, PastNodes
 from cluster.store.reader import DjangoStateReader
 from cluster.store.timestamps import instant
 from scheduler.structs.allocation import CLIENT_TERMINAL
+from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeEvent
 from scheduler.structs.wire import Instant, Wire
 
@@ -58,6 +60,24 @@ def memories_since(reader: DjangoStateReader, index: int) -> dict[str, NodeThen]
     return found
 
 
+def held_then(reader: DjangoStateReader, key: JobKey, index: int, at: int) -> dict[str, int]:
+    """By node, how many allocations of a job it held at an index whose instant is `at`."""
+    rows = reader.rows(
+        "SELECT node_id, client_status, modify_index, modified_at,"  # noqa: S608 - our own text
+        f" CASE WHEN client_status IN ({_ENDED}) AND modify_index > %s THEN body END"
+        " FROM allocation WHERE namespace = %s AND job_id = %s AND create_index <= %s",
+        (index, *key, index),
+    )
+    found: Counter[str] = Counter()
+    for node_id, status, changed, modified, body in rows:
+        if int(changed) <= index:
+            is_held = status not in _TERMINAL
+        else:
+            is_held = _was_held(status, body, modified, at)
+        found[str(node_id)] += is_held
+    return +found
+
+
 def _held_since(reader: DjangoStateReader, index: int, at: int) -> dict[str, HeldMore]:
     rows = reader.rows(
         "SELECT node_id, client_status, create_index, modified_at, cpu_mhz, memory_mb,"  # noqa: S608 - our own text
@@ -68,7 +88,7 @@ def _held_since(reader: DjangoStateReader, index: int, at: int) -> dict[str, Hel
     more: dict[str, HeldMore] = {}
     for node_id, status, made, modified, cpu, memory, body in rows:
         holds = status not in _TERMINAL
-        held = int(made) <= index and (holds or _ended_at(body, modified) > at)
+        held = int(made) <= index and _was_held(status, body, modified, at)
         if held == holds:
             continue
         sign = 1 if held else -1
@@ -79,6 +99,11 @@ def _held_since(reader: DjangoStateReader, index: int, at: int) -> dict[str, Hel
             before.allocations + sign,
         )
     return more
+
+
+def _was_held(status: str, body: Any, modified: Any, at: int) -> bool:
+    """Whether one that was there at an instant, and has changed since, was held then."""
+    return status not in _TERMINAL or _ended_at(body, modified) > at
 
 
 def _ended_at(body: Any, modified: Any) -> int:

@@ -3,17 +3,17 @@
 In: listings, keys, namespaces. Out: structs and plain numbers, by `cluster.store.record_reader`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from cluster.store.changed_lately import LatelyReader
 from cluster.store.evaluation_face import EvaluationFace
+from cluster.store.log_reader import LogReader
 from cluster.store.past_nodes import PastNodes
 from cluster.store.used_by_nodes import NodeUsedReader
 from scheduler.ports import StateReader
-from scheduler.state.events import EventFrame, StateEvent
 from scheduler.state.noun import AnyKey, AnyNoun, Noun
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
@@ -210,7 +210,7 @@ class ToldEvaluation(NamedTuple):
     is_collected: bool
 
 
-class RecordReader(StateReader, LatelyReader, NodeUsedReader, Protocol):
+class RecordReader(StateReader, LatelyReader, LogReader, NodeUsedReader, Protocol):
     """The record at one index, for people: none of this costs more than what it gives.
 
     Lists are in order of creation (`create_index`, `id`), jobs of namespace and id, nodes of id.
@@ -317,6 +317,9 @@ class RecordReader(StateReader, LatelyReader, NodeUsedReader, Protocol):
     def past_of_nodes(self, index: int, at: int) -> PastNodes:
         """How nodes stood at an index whose instant is `at`; collected work is not counted."""
 
+    def held_then(self, key: JobKey, index: int, at: int) -> dict[str, int]:
+        """By node, how many allocations of a job it held then; collected ones are not counted."""
+
     def held_places(self, key: JobKey) -> dict[str, str]:
         """The node of each allocation of a job that it still holds, by the allocation's id."""
 
@@ -382,19 +385,3 @@ class RecordReader(StateReader, LatelyReader, NodeUsedReader, Protocol):
 
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         """The names of those of these API tokens that are there, by their accessor ids."""
-
-    @property
-    def oldest_event(self) -> int:
-        """Events below this index are not in the log any more."""
-
-    def frames_after(self, index: int, limit: int) -> Sequence[EventFrame]:
-        """Frames of larger indexes, in order. Raises StaleSnapshot when some were trimmed."""
-
-    def events_back(
-        self, index: int, is_wanted: Callable[[str, str, str], bool]
-    ) -> Iterator[StateEvent]:
-        """Events at or before `index`, newest frame first, as far back as the log is kept.
-
-        `is_wanted` is asked topic, namespace and key of each; what it does not want is not
-        decoded. Frames are read as events are taken.
-        """

@@ -4,7 +4,8 @@ In: what `DjangoStateReader` needs. Out: parts, counts and history, each in a fi
 statements. The SQL of lists is in `listing`, that of counts in `tallies`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from cluster.store import (
 from cluster.store import listing as lists
 from cluster.store.changed_lately import Lately, MovedLives
 from cluster.store.evaluation_face import EvaluationFace
+from cluster.store.log_reader import IsWanted
 from cluster.store.past_nodes import PastNodes
 from cluster.store.ports import (
     AllocFace,
@@ -55,7 +57,7 @@ from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
 from cluster.store.used_by_nodes import NodeUsed
 from scheduler.state import nouns
-from scheduler.state.events import EventFrame, StateEvent
+from scheduler.state.events import EventFrame
 from scheduler.state.noun import Noun
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
@@ -235,6 +237,9 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
     def past_of_nodes(self, index: int, at: int) -> PastNodes:
         return past_places.past_of_nodes(self, index, at)
 
+    def held_then(self, key: JobKey, index: int, at: int) -> dict[str, int]:
+        return past_places.held_then(self, key, index, at)
+
     def held_places(self, key: JobKey) -> dict[str, str]:
         """See RecordReader; no allocation is decoded."""
         return places.held_places(self, key)
@@ -315,16 +320,25 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
     def frames_after(self, index: int, limit: int) -> Sequence[EventFrame]:
         return event_log.frames_since(self.connection, index, limit)
 
-    def events_back(
-        self, index: int, is_wanted: Callable[[str, str, str], bool]
-    ) -> Iterator[StateEvent]:
+    def frames_back(self, index: int, is_wanted: IsWanted) -> Iterator[EventFrame]:
         while True:
             rows = self.rows(statements.READ_EARLIER_EVENTS, (index, _FRAMES_AT_ONCE))
             if not rows:
                 return
-            for _, body in rows:
-                yield from frame_codec.decode_rows(body, is_wanted)
+            for found, at, kind, body in rows:
+                events = frame_codec.decode_rows(body, partial(is_wanted, kind))
+                yield EventFrame(index=found, kind=kind, at=at, events=tuple(events))
             index = rows[-1][0] - 1
+
+    def moments_of(self, indexes: Collection[int]) -> dict[int, int]:
+        """See LogReader; no body is read."""
+        if not indexes:
+            return {}
+        rows = self.rows(
+            f'SELECT "index", at FROM event WHERE "index" IN ({placeholders(len(indexes))})',  # noqa: S608 - placeholders only
+            tuple(indexes),
+        )
+        return {int(index): int(at) for index, at in rows}
 
     def _of_jobs(
         self, noun: Noun[Key, Value], keys: Collection[JobKey], condition: str = ""

@@ -128,7 +128,7 @@ PUT_JOB_STUB = (
 )
 APPEND_EVENT = 'INSERT INTO event ("index", at, kind, body, size) VALUES (%s, %s, %s, %s, %s)'
 READ_EARLIER_EVENTS = (
-    'SELECT "index", body FROM event WHERE "index" <= %s ORDER BY "index" DESC LIMIT %s'
+    'SELECT "index", at, kind, body FROM event WHERE "index" <= %s ORDER BY "index" DESC LIMIT %s'
 )
 READ_OLDEST_EVENT = "SELECT oldest_event FROM state_index WHERE id = 1"
 READ_EVENTS = (

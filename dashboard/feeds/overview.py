@@ -8,7 +8,8 @@ from dashboard.feeds.pieces import Drawing, Facts, Html, Moved, Piece, Redrawing
 from dashboard.graphs.drawing import DrawnGraph
 from dashboard.moves import WINDOWS
 from dashboard.overview import WINDOW, Overview
-from dashboard.queries.overview import happened_to, overview_parts, usual_of
+from dashboard.queries.happenings import Happened, teller_for
+from dashboard.queries.overview import happened_parts, overview_parts, usual_of
 from dashboard.queries.stories import running_strip
 from dashboard.queries.usual import BesideFigures
 from dashboard.rights import NODE_READ
@@ -36,7 +37,7 @@ class OverviewFeed(Feed):
         _, _, window = subscription.key.partition("/")
         self._overview = Overview(subscription.namespaces, sees_nodes=sees_nodes, window=window)
         self._ageing = WINDOWS[window] // _PARTS
-        self._happened = happened_to(subscription.namespaces, sees_nodes=sees_nodes)
+        self._happened = Happened(teller_for(subscription.namespaces, sees_nodes=sees_nodes))
         self._counted_index = 0
         self._has_changed = False
         self._drawn_at = 0
@@ -164,7 +165,7 @@ class OverviewFeed(Feed):
         happened = self._happened.rows()
         return {
             **overview_parts(self._overview, self._beside, now),
-            "happened": happened,
+            **happened_parts(happened),
             "now": now,
         }
 

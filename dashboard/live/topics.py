@@ -12,6 +12,7 @@ from cluster.operations.story_rights import levels_of
 from cluster.store.ports import RecordReader
 from dashboard.moves import WINDOWS
 from dashboard.panels import FOLLOWED, Names
+from dashboard.queries.events import EventsWish
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import key_fields, space_of
 from dashboard.queries.story import may_see
@@ -64,6 +65,8 @@ def _parsed(topic: str) -> tuple[str, str]:
         if window not in WINDOWS:
             raise BadTopic(f"moves are not counted over {window[:10]}")
         return kind, f"{space}/{window}" if window else space
+    if names is Names.EVENTS:
+        return kind, _of_events(key or ALL)
     if names is Names.JOB and "/" not in key:
         raise BadTopic("a job is named namespace/id")
     if names is Names.LIST:
@@ -74,6 +77,13 @@ def _parsed(topic: str) -> tuple[str, str]:
     if names not in (Names.NODES, Names.GOVERNANCE) and not key:
         raise BadTopic(f"{kind} needs an id")
     return kind, key
+
+
+def _of_events(key: str) -> str:
+    space, _, text = key.partition("/")
+    if EventsWish.from_text(text).text != text:
+        raise BadTopic("events cannot be asked for like that")
+    return f"{space}/{text}" if text else space
 
 
 class Looker(NamedTuple):
@@ -99,7 +109,7 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
         return _listed(kind, key, looker, reader)
     if names is Names.GOVERNANCE:
         return _governed(kind, key, looker)
-    if names in (Names.NAMESPACE, Names.WINDOW):
+    if names in (Names.NAMESPACE, Names.WINDOW, Names.EVENTS):
         narrowed = _narrowed(key.partition("/")[0], looker.namespaces)
         return Subscription(kind, key, narrowed, _counted(kind, looker.access))
     if names is Names.STORY:
@@ -168,7 +178,7 @@ def _counted(kind: str, access: Access) -> frozenset[str]:
     seen = node_actions(access) & {NODE_READ}
     if kind == "overview":
         return seen | levels_of(access)
-    return seen if kind == "navigation" else frozenset()
+    return seen if kind in ("navigation", "events") else frozenset()
 
 
 def _narrowed(key: str, namespaces: frozenset[str] | None) -> frozenset[str] | None:

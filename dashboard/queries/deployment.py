@@ -16,7 +16,7 @@ from cluster.jobspec.diff import diff_jobs
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
 from dashboard.labels import label_for
-from dashboard.outcomes import short_outcome, why_waiting
+from dashboard.outcomes import short_outcome, why_it_waits
 from dashboard.phases import PhaseFacts, phases_of
 from dashboard.queries.allocations import index_of, number_of, state_of
 from dashboard.queries.job_checks import checks_url
@@ -129,7 +129,7 @@ def _parts(reader: RecordReader, deployment: Deployment, now: int) -> dict[str, 
 
 
 def _waits(blocked: Evaluation | None) -> dict[str, Any]:
-    why = why_waiting(blocked.failed_task_groups.values()) if blocked is not None else ""
+    why = why_it_waits(blocked) if blocked is not None else ""
     return {"blocked": blocked, "blocked_why": why}
 
 

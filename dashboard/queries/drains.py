@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import RecordReader
-from dashboard.outcomes import why_waiting
+from dashboard.outcomes import why_it_waits
 from dashboard.queries.allocations import state_of
 from dashboard.queries.drain_words import Card, deadline_words, milestones, sentence
 from dashboard.queries.node_events import told_event
@@ -217,7 +217,7 @@ def _card(reader: RecordReader, node: Node, alloc: Allocation, blocker: Evaluati
         text = gettext("its replacement waits for room:")
     elif column == "waiting" and node.drain_strategy is not None:
         # Whoever only waits for a turn is held up by nothing.
-        why = why_waiting(blocker.failed_task_groups.values())
+        why = why_it_waits(blocker)
         tone, strong = "blocked", gettext("held up")
         text = gettext("its job waits for room{part}").format(part=": " + why if why else "")
     else:

@@ -5,8 +5,8 @@ neighbours of one story are one. Steps of lives, plans and reports of what runs 
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice, takewhile
 
 import msgspec
 from django.utils.translation import gettext
@@ -29,6 +29,7 @@ from scheduler.structs.node import Node
 LOOKED_BACK, TOLD = 200, 12
 #: From so many on alike neighbours are one row.
 FOLD_FROM = 3
+_TOLD_TOPICS = frozenset({Topic.EVALUATION, Topic.DEPLOYMENT, Topic.ALLOCATION, Topic.JOB})
 
 
 class Happening(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,44 +47,41 @@ class Happening(msgspec.Struct, frozen=True, kw_only=True):
     sign: str = ""
     eval_id: str = ""
     story_id: str = ""
+    #: Of several as one, the index of the first that happened; else 0.
+    oldest: int = 0
+
+    @property
+    def since(self) -> int:
+        """The lowest index that it tells of."""
+        return self.oldest or self.index
 
     @property
     def likeness(self) -> tuple[str, ...]:
         """What alike neighbours have in common; of one that stands for itself it is its own."""
+        if self.kind == "node":
+            return ("node", self.status, self.text)
         if self.eval_id and self.story_id:
             return (self.story_id, self.status)
         return (self.url, self.text, str(self.index))
 
 
-class Happened:
-    """What happened lately, for whoever may see it. Mutable: `load` once, then `take` frames."""
+class FrameTeller:
+    """What is told of frames, to whoever may see it."""
 
     def __init__(self, shows: Callable[[str], bool], *, sees_nodes: bool) -> None:
         """`shows`: whether what happened in a namespace is told."""
         self._shows, self._sees_nodes = shows, sees_nodes
-        self._all: deque[Happening] = deque()
-        self._index = 0
 
-    def load(self, reader: RecordReader) -> None:
-        """Read the last frames, as far as they are kept."""
-        start = max(reader.oldest_event - 1, reader.index - LOOKED_BACK, 0)
-        for frame in reader.frames_after(start, LOOKED_BACK):
-            self.take(frame)
-        self._forget(reader.index)
+    def is_wanted(self, kind: str, topic: str, namespace: str, _key: str) -> bool:
+        """Whether an event may be told of: others need not be decoded."""
+        if topic == Topic.NODE:
+            return self._sees_nodes
+        is_told = topic in _TOLD_TOPICS and self._shows(namespace)
+        # Only reports of agents say that an allocation failed.
+        return is_told and (topic != Topic.ALLOCATION or kind == WriteKind.ALLOCATION_UPDATED)
 
-    def take(self, frame: EventFrame) -> None:
-        """Take note of one frame, unless it is known."""
-        if frame.index > self._index:
-            self._all.extend(self._found(frame))
-            self._forget(frame.index)
-
-    def _forget(self, index: int) -> None:
-        """A page that is opened now looks back no further than this one."""
-        self._index = index
-        while self._all and self._all[0].index <= index - LOOKED_BACK:
-            self._all.popleft()
-
-    def _found(self, frame: EventFrame) -> Iterator[Happening]:
+    def found(self, frame: EventFrame) -> Iterator[Happening]:
+        """In the order of the frame."""
         for event in frame.events:
             if isinstance(event.value, Node):
                 if self._sees_nodes:
@@ -91,32 +89,90 @@ class Happened:
             elif self._shows(event.namespace):
                 yield from _of_work(event, frame)
 
+
+def teller_for(namespaces: frozenset[str] | None, *, sees_nodes: bool) -> FrameTeller:
+    """Of what happened in these namespaces (None: all), and to nodes for whoever sees them."""
+    return FrameTeller(
+        lambda namespace: not namespace or namespaces is None or namespace in namespaces,
+        sees_nodes=sees_nodes,
+    )
+
+
+class Happened:
+    """What happened lately, for whoever may see it. Mutable: `load` once, then `take` frames."""
+
+    def __init__(self, teller: FrameTeller, floor: Callable[[int], int] | None = None) -> None:
+        """`floor`: the lowest index that is told of at an index; as on *Now* if not given."""
+        self._teller = teller
+        self._floor = floor or _floor
+        self._all: deque[Happening] = deque()
+        self._index = 0
+
+    def load(self, reader: RecordReader) -> None:
+        """Read the last frames, as far as they are kept."""
+        frames = reader.frames_back(reader.index, self._teller.is_wanted)
+        lowest = self._floor(reader.index)
+        lately = takewhile(lambda each: each.index >= lowest, frames)
+        for frame in reversed(list(lately)):
+            self.take(frame)
+        self._forget(reader.index)
+
+    def take(self, frame: EventFrame) -> None:
+        """Take note of one frame, unless it is known."""
+        if frame.index > self._index:
+            self._all.extend(self._teller.found(frame))
+            self._forget(frame.index)
+
+    def _forget(self, index: int) -> None:
+        """A page that is opened now looks back no further than this one."""
+        self._index, lowest = index, self._floor(index)
+        while self._all and self._all[0].index < lowest:
+            self._all.popleft()
+
+    def newest_first(self) -> Iterator[Happening]:
+        """Each by itself."""
+        return reversed(self._all)
+
     def rows(self) -> list[Happening]:
         """The newest, alike neighbours as one."""
-        rows: list[Happening] = []
-        for _, alike in groupby(reversed(self._all), lambda each: each.likeness):
-            members = list(alike)
-            if len(members) < FOLD_FROM:
-                rows += members
-            else:
-                rows.append(_folded(members))
-            if len(rows) >= TOLD:
-                break
-        return rows[:TOLD]
+        return list(islice(folded(self.newest_first()), TOLD))
+
+
+def _floor(index: int) -> int:
+    return index - LOOKED_BACK + 1
+
+
+def folded(newest_first: Iterable[Happening]) -> Iterator[Happening]:
+    """Rows, alike neighbours as one; no more is taken than rows are."""
+    for _, alike in groupby(newest_first, lambda each: each.likeness):
+        members = list(alike)
+        if len(members) < FOLD_FROM:
+            yield from members
+        else:
+            yield _folded(members)
 
 
 def _folded(members: list[Happening]) -> Happening:
-    """Several evaluations of one story that came to the same."""
+    """Several nodes, or evaluations of one story, of which the same is told."""
+    first, oldest = members[0], members[-1].index
+    if first.kind == "node":
+        return msgspec.structs.replace(
+            first,
+            name=gettext("{count} nodes").format(count=number(len(members))),
+            url="/nodes/",
+            oldest=oldest,
+        )
     texts = {each.text for each in members}
     return msgspec.structs.replace(
-        members[0],
+        first,
         name=gettext("{count} evaluations").format(count=number(len(members))),
-        url=f"/stories/{members[0].story_id}/",
+        url=f"/stories/{first.story_id}/",
         text=gettext("of one story: {told}").format(told=texts.pop())
         if len(texts) == 1
         else gettext("of one story"),
         sign="",
         eval_id="",
+        oldest=oldest,
     )
 
 

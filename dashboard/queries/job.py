@@ -16,7 +16,7 @@ from cluster.page_addresses import allocations_url, job_url, job_usage_url
 from cluster.store.ports import RecordReader
 from dashboard.hundreds import Hundreds, StandingAlloc, hundreds_of
 from dashboard.launches import dispatched_told, launch_lines, launches_told, next_told
-from dashboard.outcomes import why_waiting
+from dashboard.outcomes import why_it_waits
 from dashboard.queries.allocations import (
     cell_context,
     index_of,
@@ -258,7 +258,7 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
     if counts.starting:
         parts.append(gettext("{starting} starting").format(starting=number(counts.starting)))
     if counts.queued and waiting is not None:
-        reason = why_waiting(waiting.failed_task_groups.values())
+        reason = why_it_waits(waiting)
         parts.append(
             gettext("{queued} waiting").format(queued=number(counts.queued))
             + (f": {reason}" if reason else "")

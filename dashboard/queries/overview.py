@@ -3,6 +3,7 @@
 In: a reader, or the Overview that a feed keeps. Out: the context of `overview.html` and its parts.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
@@ -13,8 +14,9 @@ from dashboard.graphs.lifecycle_map import lifecycle_map
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.moves import MOST_LIVES, WINDOWS
 from dashboard.overview import Overview
+from dashboard.queries.events import EventsWish, kept_told
 from dashboard.queries.figures import figure_tiles
-from dashboard.queries.happenings import Happened
+from dashboard.queries.happenings import Happened, Happening, teller_for
 from dashboard.queries.stories import running_strip
 from dashboard.queries.usual import BesideFigures, usual
 from dashboard.subscription import topic_text
@@ -43,7 +45,7 @@ def overview_page(
     window = window if window in WINDOWS else ""
     overview = Overview(viewer.looks_at, sees_nodes=sees_nodes, window=window)
     overview.load(reader)
-    happened = happened_to(viewer.looks_at, sees_nodes=sees_nodes)
+    happened = Happened(teller_for(viewer.looks_at, sees_nodes=sees_nodes))
     happened.load(reader)
     parts = overview_parts(
         overview, usual_of(reader, overview, viewer.looks_at, viewer.now), viewer.now
@@ -54,7 +56,7 @@ def overview_page(
         **running_strip(reader, viewer.looks_at, levels_of(viewer.access)),
         "map_mermaid": graph_mermaid(parts["map"]),
         "windows": _windows(window),
-        "happened": happened.rows(),
+        **happened_parts(happened.rows()),
         "live_topics": topic_text("overview", f"{space}/{window}" if window else space),
         "demo": demo,
     }
@@ -67,12 +69,11 @@ def usual_of(
     return usual(reader, namespaces, now, overview.figures(now).running, overview.nodes)
 
 
-def happened_to(namespaces: frozenset[str] | None, *, sees_nodes: bool) -> Happened:
-    """What happened in these namespaces (None: all), and to nodes for whoever sees them."""
-    return Happened(
-        lambda namespace: not namespace or namespaces is None or namespace in namespaces,
-        sees_nodes=sees_nodes,
-    )
+def happened_parts(rows: Sequence[Happening]) -> dict[str, Any]:
+    """What happened lately, and where the page of the events goes on."""
+    wish = EventsWish()
+    older = wish.address(before=str(rows[-1].since)) if rows else wish.address()
+    return {"happened": rows, "older_url": older, "kept_told": kept_told()}
 
 
 def overview_parts(overview: Overview, beside: BesideFigures | None, now: int) -> dict[str, Any]:

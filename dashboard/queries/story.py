@@ -14,8 +14,9 @@ from django.utils.translation import gettext, gettext_noop
 from cluster.operations.story_rights import hidden_kinds, levels_of
 from cluster.store.ports import Namespaces, RecordReader
 from dashboard.chains import Chain
-from dashboard.outcomes import short_outcome, waiting_for, why_waiting
+from dashboard.outcomes import short_outcome, waiting_for, why_it_waits
 from dashboard.queries.progress import took
+from dashboard.queries.replay import replayed
 from dashboard.queries.rollout import offered_acts
 from dashboard.queries.timeline import timeline_context
 from dashboard.queries.topology import shown_map
@@ -26,14 +27,12 @@ from dashboard.stories.lane_choice import BY_PLACE, LaneChoice
 from dashboard.stories.names import KINDS, cause_of, file_name, nodes_told, title_of
 from dashboard.stories.places import OF_NODES
 from dashboard.stories.rehearsed import Compared, compared
-from dashboard.stories.replay import Track
 from dashboard.stories.told import outcome_of, standing_of
 from dashboard.stories.tree import story_tree
 from dashboard.stories.whole import Whole, counted, later_told, past_told, whole_of
 from dashboard.subscription import topic_text
 from dashboard.topology_view import TopologyView
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import clock_time
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.story import Story
 
@@ -41,7 +40,6 @@ from scheduler.structs.story import Story
 MAX_ROWS = 300
 #: Of what waits, so many are told one by one.
 MAX_WAITING = 12
-SPEEDS = (1, 10, 100)
 #: Heading of the rows of lanes, and of their first column.
 _LANES_ARE = {
     "rack": (gettext_noop("Racks, worst off first"), "Rack"),
@@ -211,7 +209,7 @@ def story_panel(
         "shown": shown,
         "track": track,
         "now_url": shown.address(at="") or "?",
-        **(_replayed(track, shown) if track is not None else {}),
+        **(replayed(track, lambda at: shown.address(at=str(at))) if track is not None else {}),
         **_offered(reader, whole, may),
     }
 
@@ -236,25 +234,6 @@ def _offered(reader: RecordReader, whole: Whole, may: Collection[str]) -> dict[s
     }
 
 
-def _replayed(track: Track, shown: Shown) -> dict[str, Any]:
-    """What the replay's buttons lead to without script, and what the script goes by."""
-    return {
-        "track_stops": msgspec.json.encode(track.stops).decode(),
-        "track_problems": msgspec.json.encode(track.problems).decode(),
-        "track_last": len(track.stops) - 1,
-        # As the script says it of every stop.
-        "track_told": gettext("event {position} of {stops}, {stops2}").format(
-            position=track.position + 1,
-            stops=len(track.stops),
-            stops2=clock_time(track.stops[track.position][1] * 1000000),
-        ),
-        "back_url": shown.address(at=str(track.back)),
-        "on_url": shown.address(at=str(track.on)),
-        "problem_url": shown.address(at=str(track.next_problem)),
-        "speeds": SPEEDS,
-    }
-
-
 def _waits(whole: Whole) -> list[dict[str, Any]]:
     """What waits for room, oldest first, and why."""
     rows = []
@@ -265,7 +244,7 @@ def _waits(whole: Whole) -> list[dict[str, Any]]:
                 "evaluation": item,
                 "count": count,
                 "lacking": lacking or "room",
-                "why": why_waiting(item.failed_task_groups.values()),
+                "why": why_it_waits(item),
             }
         )
     return rows

@@ -17,6 +17,7 @@ from dashboard.fleet_totals import NO_SUM, cpu_told, memory_told, state_of_place
 from dashboard.graphs.racks import racks_html
 from dashboard.queries.allocations import state_of
 from dashboard.queries.nodes import capacities, node_state
+from dashboard.queries.topology_past import past_context, past_map
 from dashboard.subscription import topic_text
 from dashboard.topology import (
     MappedNodes,
@@ -26,7 +27,7 @@ from dashboard.topology import (
     rack_keys,
     rack_label,
 )
-from dashboard.topology_view import GROUPS, MEASURES, USED_MEASURES, TopologyView
+from dashboard.topology_view import GROUPS, MEASURES, NOW, USED_MEASURES, TopologyView
 from dashboard.viewer import Viewer
 from dashboard.wording import natural, number
 from scheduler.state import nouns
@@ -43,7 +44,10 @@ _NAMESAKES = 20
 def topology_page(reader: RecordReader, viewer: Viewer, *, wanted: TopologyView) -> dict[str, Any]:
     """The context of the page."""
     view, missing = _with_job(reader, viewer, wanted)
-    fleet = read_fleet(reader, view)
+    past = past_map(reader, view) if view.at else None
+    # Links lead on from this moment, whatever word asked for it.
+    view = replace(view, at=str(past.moment.index) if past is not None else "")
+    fleet = past.fleet if past is not None else read_fleet(reader, view)
     return {
         "view": view,
         "wanted_job": wanted.job,
@@ -54,11 +58,14 @@ def topology_page(reader: RecordReader, viewer: Viewer, *, wanted: TopologyView)
         "rack_keys": ", ".join(rack_keys()),
         "map_url": view.address(view=""),
         "table_url": view.address(view="table"),
-        "live_topics": topic_text("topology", view.text),
+        # The past does not change.
+        "live_topics": topic_text("topology", view.text) if past is None else "",
+        "back_url": view.address(at=NOW, node=""),
         "namespace": view.namespace,
         "job_url": job_url(view.lit) if view.lit else "",
         **shown_map(fleet, view),
         **selected_parts(reader, fleet, view, viewer.namespaces),
+        **(past_context(past, view) if past is not None else {}),
     }
 
 
@@ -123,7 +130,8 @@ def selected_parts(
 ) -> dict[str, Any]:
     """The rack and the node that are selected; nothing of what is not there any more."""
     rack = _selected_rack(map_of(fleet, replace(view, node="")), view) if view.rack else None
-    node = reader.node(view.node) if view.node else None
+    # What ran on a node is told of now only.
+    node = reader.node(view.node) if view.node and not view.at else None
     context: dict[str, Any] = {"view": view, "rack": rack, "node": None}
     if rack is not None:
         context["rack_rows"] = [_node_row(each, fleet, view) for each in rack.nodes]
@@ -172,7 +180,7 @@ def _node_row(place: NodePlace, fleet: MappedNodes, view: TopologyView) -> Mappi
         "state": state if is_closed or state in {"silent", "draining"} else place.status,
         "held": held,
         "lit": (fleet.lit or {}).get(place.id, 0),
-        "url": f"{view.address(node=place.id)}#selected",
+        "url": f"/nodes/{place.id}/" if view.at else f"{view.address(node=place.id)}#selected",
         "is_selected": place.id == view.node,
         "used": fleet.used.get(place.id),
         "memory_told": gettext("{memory_mb} of {memory_mb2}").format(

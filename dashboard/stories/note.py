@@ -7,7 +7,7 @@ becomes a heading, a link or markup.
 from collections.abc import Iterator
 
 from dashboard.labels import label_for
-from dashboard.outcomes import waiting_for, why_waiting
+from dashboard.outcomes import waiting_for, why_it_waits
 from dashboard.stories.lanes import LaneRow
 from dashboard.stories.names import KINDS, cause_of, title_of
 from dashboard.stories.told import outcome_of, standing_of
@@ -105,7 +105,7 @@ def _waiting(whole: Whole, site: str) -> Iterator[str]:
     yield ""
     for item in blocked[:_MOST]:
         count, lacking = waiting_for(item)
-        why = why_waiting(item.failed_task_groups.values()) or f"for {lacking or 'room'}"
+        why = why_it_waits(item) or f"for {lacking or 'room'}"
         told = f"{number(count)} of " if count else ""
         yield (
             f"- {told}{plain(item.job_id)}: {plain(why)}"

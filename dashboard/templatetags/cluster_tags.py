@@ -172,7 +172,7 @@ def empty(
 ) -> dict[str, Any]:
     """What is absent, why or when it fills, and at most one button, if its address opens."""
     opens = context.get("opens")
-    if action and opens is not None and resolve(url).url_name not in opens:
+    if action and opens is not None and resolve(url.partition("?")[0]).url_name not in opens:
         action = ""
     return {"icon": icon_name, "title": title, "text": text, "url": url, "action": action}
 
@@ -294,13 +294,14 @@ def nav_link(
     """
     request = context.get("request")
     path = getattr(request, "path", "")
+    below = (*also.split(), *([url] if url != "/" else []))
     counts = context.get("nav_counts") or {}
     return {
         "url": url,
         "icon": icon_name,
         "word": gettext(word),
         "key": key,
-        "is_current": path == url or (url != "/" and path.startswith((url, *also.split()))),
+        "is_current": path == url or path.startswith(below),
         "count": counts.get(word),
         "lost": counts.get(f"{word} lost"),
     }

@@ -90,6 +90,7 @@ def explanation(standing: Standing) -> GroupExplanation:
             standing.checks,
         ),
         exhausted=standing.room.shortfalls(lacking),
+        nearest=standing.room.nearest(lacking),
         not_asked=tuple(
             RefusedNodes(
                 check=check,

@@ -11,4 +11,5 @@ def evaluation_stub(evaluation: Evaluation) -> Evaluation:
         class_eligibility={},
         queued_allocations={},
         missing_non_node_resources=(),
+        nearest={},
     )

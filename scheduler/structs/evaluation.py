@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from scheduler.structs.alloc_metric import AllocMetric
+from scheduler.structs.explanation import NearestNode
 from scheduler.structs.identity import DEFAULT_NAMESPACE, JobKey
 from scheduler.structs.plan_annotations import PlanAnnotations
 from scheduler.structs.wire import Duration, Instant, Nanoseconds, Wire, wire_names
@@ -113,6 +114,9 @@ class Evaluation(
     counted_evals: tuple[str, ...] = ()
     #: And which story it is part of; a capsule's decision stays without it.
     story_id: str = ""
+    #: By group that found no place, the node that the least would mend; a capsule's decision stays
+    #: without it as well.
+    nearest: dict[str, NearestNode] = {}
 
     @property
     def job_key(self) -> JobKey:

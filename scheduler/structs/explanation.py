@@ -49,6 +49,19 @@ class AskedAmounts(Wire, frozen=True):
     disk_mb: int = 0
 
 
+class NearestNode(Wire, frozen=True):
+    """Of nodes that only lack room, the one that the least would mend.
+
+    That is one that lacks the fewest amounts; of these the one that lacks the smallest share of
+    what is asked for.
+    """
+
+    #: MHz and MiB; at least one is more than 0.
+    lacks: AskedAmounts = AskedAmounts()
+    #: How many nodes lack nothing but such amounts.
+    count: int = 0
+
+
 class VerdictKind(StrEnum):
     """What became of a node when one more allocation was to be placed."""
 
@@ -100,6 +113,8 @@ class GroupExplanation(Wire, frozen=True):
     with_room: int = 0
     refused: tuple[RefusedNodes, ...] = ()
     exhausted: tuple[Shortfall, ...] = ()
+    #: None where no node lacks amounts alone.
+    nearest: NearestNode | None = None
     #: Nodes that are no candidates. Of other pools and datacenters no ids are kept.
     not_asked: tuple[RefusedNodes, ...] = ()
     asks: AskedAmounts = AskedAmounts()

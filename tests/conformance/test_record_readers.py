@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.operations.story_rights import OF_OPERATORS
+from cluster.store.log_reader import index_at
 from cluster.store.ports import Listing, StoryFilter
 from scheduler.state import nouns
 from scheduler.state.events import WriteKind
@@ -290,7 +291,10 @@ QUESTIONS = {
     "restarting": lambda r: sorted(r.restarting_among(KEYS, 1)),
     "oldest-event": lambda r: r.oldest_event,
     "frames-after": lambda r: r.frames_after(1, 10),
-    "events-back": lambda r: list(r.events_back(2, lambda topic, *_: topic == "Evaluation")),
+    "frames-back": lambda r: list(r.frames_back(2, lambda _, topic, *__: topic == "Evaluation")),
+    "frames-back-of-a-kind": lambda r: list(r.frames_back(9, lambda kind, *_: "plan" in kind)),
+    "moments-of": lambda r: r.moments_of((1, 2, 900)),
+    "index-at": lambda r: [index_at(r, moment) for moment in (0, 1, 2)],
 }
 
 
@@ -305,6 +309,10 @@ def test_lives_that_moved_lately_are_told_alike(both, namespaces, at_most):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_questions_are_answered_alike(both, question):
     assert agreed(both, QUESTIONS[question])
+
+
+def test_no_moments_are_told_of_no_indexes(both):
+    assert agreed(both, lambda r: r.moments_of(())) == {}
 
 
 @pytest.mark.parametrize("namespaces", [None, ("team",), ()])

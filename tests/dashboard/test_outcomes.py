@@ -2,10 +2,11 @@
 
 import pytest
 
-from dashboard.outcomes import outcome_of, short_outcome, told_of, why_waiting
+from dashboard.outcomes import outcome_of, short_outcome, told_of, why_it_waits, why_waiting
 from dashboard.work_words import TRIGGER_WORDS
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Step
+from scheduler.structs.explanation import AskedAmounts, NearestNode
 from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation
 
@@ -199,3 +200,32 @@ def test_the_reason_names_what_kept_most_nodes_out(metric, told):
 
 def test_every_trigger_has_words():
     assert set(TRIGGER_WORDS) == set(EvalTrigger)
+
+
+NEAREST = {
+    "big": NearestNode(lacks=AskedAmounts(cpu=100, memory_mb=312), count=9),
+    "small": NearestNode(lacks=AskedAmounts(memory_mb=64), count=1),
+}
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        (["big"], ("the nearest of 9 nodes lacks 312\N{NO-BREAK SPACE}MiB of memory and"
+                   " 100\N{NO-BREAK SPACE}MHz of CPU")),
+        # Of several groups the one that lacks the fewest amounts.
+        (["big", "small"], "the nearest node lacks 64\N{NO-BREAK SPACE}MiB of memory"),
+        ([], "memory is exhausted on 4 nodes"),
+    ],
+)  # fmt: skip
+def test_who_waits_is_told_what_the_nearest_node_lacks(groups, told):
+    metric = AllocMetric(nodes_exhausted=4, dimension_exhausted={"memory": 4})
+    nearest = {name: NEAREST[name] for name in groups}
+    row = make_evaluation(1, failed_task_groups={"big": metric}, nearest=nearest)
+    assert why_it_waits(row) == told
+
+
+def test_a_limit_is_told_before_what_nodes_lack():
+    metric = AllocMetric(quota_exhausted=("memory",))
+    row = make_evaluation(1, failed_task_groups={"big": metric}, nearest=NEAREST)
+    assert why_it_waits(row) == why_waiting([metric])

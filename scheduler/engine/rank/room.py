@@ -17,12 +17,14 @@ from scheduler.engine.measure.ports_in_use import port_shape
 from scheduler.engine.rank.grant import UNCOUNTED, Grant, MakeRoom, Shortage, grant
 from scheduler.state.node_table import Bools, Floats
 from scheduler.state.node_use import UseSum, add_use
-from scheduler.structs.explanation import Shortfall
+from scheduler.structs.explanation import AskedAmounts, NearestNode, Shortfall
 
 #: Dimension of a row that has room.
 HAS_ROOM = 0
 #: What a node lacks that takes no more allocations, however small.
 MAX_ALLOCS = "max allocation exceeded"
+#: Codes of dimensions: those of amounts.
+_FIRST_AMOUNT, _LAST = 1, 3
 #: What a node is told of that no counter has.
 _NAMELESS = "host network without a name"
 
@@ -120,6 +122,32 @@ class Room:
             for code, of_dimension in rows_by_code(rows, self.dimension)
         ]
         return tuple(sorted(found, key=lambda item: (-item.count, item.dimension)))
+
+    def nearest(self, rows: Bools) -> NearestNode | None:
+        """Of these rows without room the one that the least would mend; None without amounts."""
+        short = np.flatnonzero(
+            rows & (self.dimension >= _FIRST_AMOUNT) & (self.dimension <= _LAST)
+        )
+        if not short.size:
+            return None
+        table, use = self._context.table, self._ask.use
+        lacks = np.stack(
+            [
+                np.maximum(np.ceil(after[short] - capacity[short]), 0)
+                for after, capacity in (
+                    (self.cpu_after, table.cpu_capacity),
+                    (self.memory_after, table.memory_capacity),
+                    (self._disk_after, table.disk_capacity),
+                )
+            ]
+        )
+        asked = np.maximum([[use.cpu], [use.memory_mb], [use.disk_mb]], 1)
+        share = (lacks / asked).sum(axis=0)
+        best = lacks[:, np.lexsort((share, np.count_nonzero(lacks, axis=0)))[0]]
+        cpu, memory_mb, disk_mb = best.astype(np.int64).tolist()
+        return NearestNode(
+            lacks=AskedAmounts(cpu=cpu, memory_mb=memory_mb, disk_mb=disk_mb), count=short.size
+        )
 
     def _shortfall(self, dimension: str, rows: NDArray[np.intp]) -> Shortfall:
         missing: tuple[int, ...] = ()

@@ -13,7 +13,7 @@ const HELP = [
   ["o", gettext("open the row")],
   ["t", gettext("graph, timeline or table")],
   ["Space", gettext("pause the page")],
-  ["[ ]", gettext("one step back and on in a story")],
+  ["[ ]", gettext("one step back and on in time")],
   ["y", "copy"],
   ["?", gettext("this list")],
 ];
@@ -47,8 +47,8 @@ const KEYS = {
   o: () => click("tr:focus-within a, tr[data-focused] a"),
   t: () => nextView(),
   y: () => click("main [data-copy][data-copied]"),
-  "[": () => click('[data-replay-step="back"]'),
-  "]": () => click('[data-replay-step="on"]'),
+  "[": () => click('[data-replay-step="back"], [data-older]'),
+  "]": () => click('[data-replay-step="on"], [data-newest]'),
   " ": (event, live) => event.target === document.body && live && (live.toggle(), true),
 };
 

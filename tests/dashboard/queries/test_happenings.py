@@ -6,7 +6,7 @@ from cluster.operations.jobs import JobRegistration, deregister_job, register_jo
 from dashboard.feeds.overview import OverviewFeed
 from dashboard.feeds.pieces import Html
 from dashboard.queries import happenings
-from dashboard.queries.happenings import Happened
+from dashboard.queries.happenings import FrameTeller, Happened
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
@@ -36,7 +36,7 @@ def write(sqlite_store):
 
 
 def told(store, *, shows=lambda _: True, sees_nodes=True):
-    happened = Happened(shows, sees_nodes=sees_nodes)
+    happened = Happened(FrameTeller(shows, sees_nodes=sees_nodes))
     store.read(happened.load)
     return [f"{row.status}: {row.name}{row.sign} {row.text}" for row in happened.rows()]
 
@@ -115,3 +115,10 @@ def test_an_open_page_tells_what_a_fresh_one_tells(sqlite_store, write, monkeypa
         pieces = feed.flush(None, SOME_MOMENT)
         (html,) = [p.html for p in pieces if isinstance(p, Html) and p.target == "happened"]
         assert rows[0].eval_id in html
+
+
+def test_nodes_that_come_one_after_another_are_one_row(sqlite_store, write):
+    for number in range(1, 5):
+        node = make_node(number, name=f"n-{number}")
+        write(lambda change, node=node: write_node(change, node), WriteKind.NODE_REGISTRATION)
+    assert told(sqlite_store) == ["ready: 4 nodes: Joined"]

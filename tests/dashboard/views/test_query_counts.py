@@ -61,6 +61,8 @@ PATHS = {
     "deployment": "/deployments/d1/",
     "scheduler": "/scheduler/",
     "topology": f"/topology/?job=web&node={NODE.id}",
+    "topology then": "/topology/?at=now&job=web",
+    "events": "/events/",
     "what if": "/what-if/",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",

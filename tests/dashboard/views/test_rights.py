@@ -73,6 +73,7 @@ PAGES = {
     "account": SIGNED_IN,
     "notices": SIGNED_IN,
     "now": EVERYBODY,
+    "events": EVERYBODY,
     "search": EVERYBODY,
     "search-suggest": EVERYBODY,
     "states": SIGNED_IN,
@@ -186,6 +187,7 @@ BUTTONS = {
 FOLLOWS = {
     "navigation": SIGNED_IN,
     "overview": EVERYBODY,
+    "events": EVERYBODY,
     "jobs": EVERYBODY,
     "job": EVERYBODY,
     "versions": EVERYBODY,
@@ -359,8 +361,8 @@ def test_a_button_reaches_nothing_in_a_namespace_one_may_not_change(world, brows
 def test_a_topic_is_followed_by_those_of_its_line_and_by_nobody_else(world, store, kind):
     names = FOLLOWED[kind].names
     key = {
-        Names.NAMESPACE: ALL, Names.WINDOW: ALL, Names.NODES: "", Names.LIST: "",
-        Names.GOVERNANCE: "",
+        Names.NAMESPACE: ALL, Names.WINDOW: ALL, Names.EVENTS: ALL, Names.NODES: "",
+        Names.LIST: "", Names.GOVERNANCE: "",
         Names.NODE: NODE.id, Names.JOB: "default/web",
         Names.DEPLOYMENT: "d-default", Names.STORY: "s-default",
         Names.EXPLAINED: f"{EVALUATIONS['default'].id}/web",

@@ -221,3 +221,35 @@ def test_what_is_selected_is_read_again(store):
     job = make_job(id="web")
     put(store, make_allocation(job, 7, node_id=NODES[1].id, client_status=ClientStatus.RUNNING))
     assert "web" in told(store, feed)["topology-selected"]
+
+
+def test_the_map_as_it_was_is_shown_at_an_index_and_says_so(browser, store):
+    def begin(change):
+        made = {"create_index": change.index, "modify_index": change.index}
+        for node in NODES:
+            put_found(change, replace(node, **made))
+        job = write_job(change, make_job(id="web"))
+        for number in (1, 2):
+            alloc = make_allocation(job, number, node_id=NODES[0].id)
+            put_found(change, alloc.changed(client_status=ClientStatus.RUNNING, **made))
+
+    def end(change):
+        for alloc in change.allocations():
+            ended = {"client_status": ClientStatus.COMPLETE, "modify_time": LATER}
+            put_found(change, alloc.changed(modify_index=change.index, **ended))
+
+    store.write(WriteKind.PLAN_RESULT, begin, now=SOME_MOMENT)
+    then = store.index
+    store.write(WriteKind.ALLOCATION_UPDATED, end, now=LATER)
+    assert "past" not in browser.get("/topology/").context
+    page = browser.get("/topology/", at=str(then), job="web")
+    assert page.context["past"].index == then
+    assert not page.context["live_topics"]
+    assert "You see the past: " in page.text
+    assert "2 of web on 1 node." in page.text
+    assert f"at={then}" in page.context["moment_url"]
+    latest = browser.get("/topology/", at="now", job="web")
+    assert latest.context["past"].index == store.index
+    assert "2 of web" not in latest.text
+    assert "past" not in browser.get("/topology/", at="rubbish").context
+    assert browser.get("/topology/", at="0").context["past"].index > 0

@@ -10,6 +10,7 @@ from scheduler.structs.constraint import Affinity, Constraint, Spread
 from scheduler.structs.explanation import (
     AskedAmounts,
     GroupExplanation,
+    NearestNode,
     RefusedNodes,
     Shortfall,
 )
@@ -541,6 +542,7 @@ def test_an_explanation_names_every_node_and_the_nearest_miss():
             ),
             Shortfall(dimension="cpu", count=1, node_ids=(nodes[2].id,), missing=(400,)),
         ),
+        nearest=NearestNode(lacks=AskedAmounts(memory_mb=200), count=3),
     )
 
 
