@@ -114,6 +114,15 @@ def test_every_sentence_that_a_tag_is_given_is_marked(path):
     assert list(handed_on(path.read_text())) == []
 
 
+@pytest.mark.parametrize(
+    "name", ["404_signed_out.html", "429.html", "500.html", "interrupted.html"]
+)
+def test_pages_without_the_frame_share_one_shell(name):
+    source = (ROOT / "templates" / name).read_text()
+    assert source.startswith('{% extends "alone.html" %}')
+    assert "<head" not in source
+
+
 def test_a_text_that_is_not_marked_is_found():
     source = """{% if a %}<p title="Where it is">{% translate "Kept" %} {{ name }} lost</p>
       {% endif %}<code>job run</code><option>binpack</option>
