@@ -1,5 +1,5 @@
 # A batch that is launched by the clock: every launch is a job of its own below this one. A launch is left out while the one before still runs.
-# Not to wait for the clock: bivouac job periodic force cron. Needs a node on which raw_exec is allowed.
+# Not to wait for the clock: *Launch now* on the job's page, or nomad job periodic force cron. Needs a node on which raw_exec is allowed.
 variable "when" {
   description = "minute, hour, day, month, weekday; six fields begin with seconds, seven end with the year"
   default     = "30 6 * * 1-5"

@@ -1,7 +1,7 @@
 """`docs/settings.md`, from the calls of `cluster/environment.py` in the settings.
 
-Name, kind, default and bounds are read from the calls, meanings from the table of the README.
-Run as a program it writes the page; `tests/test_site.py` compares.
+Name, kind, default and bounds are read from the calls; meanings, and what follows the table, stay as
+they stand there. Run as a program it writes the page; `tests/test_site.py` compares.
 """
 
 import ast
@@ -16,12 +16,6 @@ _KINDS = {
     "env_int": "number", "env_float": "number", "env_secret": "text", "env_needed": "text",
 }  # fmt: skip
 _HEAD = """\
-# Settings
-
-Every switch of a server is an environment variable; one with a bad value is named with what is
-expected, and nothing starts. Those of an agent have options and keys of a configuration file as
-well ([agents](agent.md)). This page is written from the code that reads them.
-
 | variable | kind | default | from, to | meaning |
 |---|---|---|---|---|
 """
@@ -29,11 +23,10 @@ well ([agents](agent.md)). This page is written from the code that reads them.
 
 def _meanings() -> dict[str, str]:
     found = {}
-    for line in (ROOT / "README.md").read_text().splitlines():
+    for line in DOCUMENT.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| `") and len(cells) == 3:
-            for name in re.findall(r"`([A-Z_]+)`", cells[0]):
-                found[name] = cells[2].replace("](docs/", "](")
+        if line.startswith("| `") and len(cells) == 5:
+            found[cells[0].strip("`")] = cells[4]
     return found
 
 
@@ -44,9 +37,10 @@ def _plain(node: ast.expr | None) -> str:
         value = eval(compile(ast.Expression(node), "settings", "eval"), {"__builtins__": {}})  # noqa: S307 - our own settings
     except NameError:
         return "see the meaning"
-    return (
-        {True: "1", False: "0"}.get(value, str(value)) if isinstance(value, bool) else str(value)
-    )
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    # A bound may be written as 1e9.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def rows() -> list[str]:
@@ -72,7 +66,9 @@ def rows() -> list[str]:
 
 def document() -> str:
     """The whole page."""
-    return _HEAD + "\n".join(rows()) + "\n"
+    before, _, rest = DOCUMENT.read_text().partition(_HEAD)
+    after = rest.partition("\n\n")[2]
+    return before + _HEAD + "\n".join(rows()) + "\n\n" + after
 
 
 if __name__ == "__main__":

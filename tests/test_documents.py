@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
+from cluster.management.bivouac import COMMANDS
 from cluster.management.commands.runagent import variable_of
 from cluster.versions import VERSION
 from dashboard.rights import TOPICS
@@ -179,14 +180,10 @@ def test_variables_are_read_in_a_way_that_this_test_sees():
 
 
 def test_the_settings_name_every_variable_that_is_read_and_no_other():
-    rows = [
-        line.split("|")[1]
-        for line in (ROOT / "README.md").read_text().splitlines()
-        if line.startswith("| `")
-    ]
-    listed = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
-    told = set(re.findall(r"`(BIVOUAC_[A-Z_]+)`", (ROOT / "README.md").read_text()))
-    assert listed | told == variables_read()
+    text = (ROOT / "docs" / "settings.md").read_text()
+    listed = re.findall(r"^\| `([A-Z_]+)` \|", text, re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == variables_read()
 
 
 @each_document
@@ -217,6 +214,16 @@ def test_every_command_runs_with_help_and_knows_its_options(path):
         if option not in option_names(command)
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*DOCUMENTS, *sorted((ROOT / "examples").rglob("*.hcl"))],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_every_word_after_bivouac_is_a_command_of_it(path):
+    words = re.findall(r"(?<![\w/.-])bivouac ([a-z][a-z-]*)", path.read_text())
+    assert {*words} <= {front.name for front in COMMANDS} | {"completion"}
 
 
 @each_document
@@ -256,7 +263,7 @@ UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 def numbers_told(cell: str) -> list[float]:
     """The numbers of a cell of defaults: `24, 2 GiB` as 24 and 2147483648."""
-    parts = [part.strip().removesuffix(" each") for part in cell.split(",")]
+    parts = [part.strip() for part in cell.split(",")]
     found = [re.fullmatch(r"([\d ]+?)(?: ([KMG]iB))?", part) for part in parts]
     return [
         float(each[1].replace(" ", "")) * UNITS.get(each[2], 1)
@@ -278,9 +285,8 @@ def test_the_settings_tell_the_numbers_that_are_used():
         if wanted:
             told = numbers_told(cells[2])
             seen += 1
-            told = told * len(wanted) if cells[2].strip().endswith("each") else told
             wrong += [line] if told != wanted else []
-    assert (wrong, seen > 15) == ([], True)
+    assert (wrong, seen > 2) == ([], True)
 
 
 def test_the_changelog_leads_to_the_version_that_is_told():
