@@ -39,7 +39,9 @@ class Texts(HTMLParser):
     def handle_starttag(self, tag, attrs):
         if tag in AS_IT_IS or (tag == "option" and "value" not in dict(attrs)):
             self._within.append(tag)
-        self.found += [value for name, value in attrs if name in SHOWN and value]
+        told = dict(attrs)
+        shown = SHOWN | ({"value"} if told.get("type") == "submit" else set())
+        self.found += [value for name, value in attrs if name in shown and value]
 
     def handle_endtag(self, tag):
         if self._within and self._within[-1] == tag:
