@@ -20,7 +20,10 @@ MARKED = re.compile(
     r"\{% blocktranslate.*?%\}.*?\{% endblocktranslate %\}|\{% comment.*?endcomment %\}", re.DOTALL
 )
 TAGS = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
-SHOWN = {"aria-label", "aria-description", "title", "placeholder", "alt"}
+SHOWN = {
+    "aria-label", "aria-description", "title", "placeholder", "alt", "data-copied",
+    "data-fill-consequence", "data-fill-title",
+}  # fmt: skip
 #: What is written alike in every language: code, keys, and what is sent as it is shown.
 AS_IT_IS = {"code", "kbd", "samp", "script", "style"}
 #: Names and units.
