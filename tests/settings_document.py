@@ -1,11 +1,10 @@
 """`docs/settings.md`, from the calls of `cluster/environment.py` in the settings.
 
-Name, kind, default and bounds are read from the calls; meanings, and what follows the table, stay as
-they stand there. Run as a program it writes the page; `tests/test_site.py` compares.
+Name, kind, default and bounds are read from the calls; meanings, and what follows the table, stay
+as they stand there. Run as a program it writes the page; `tests/test_site.py` compares.
 """
 
 import ast
-import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent

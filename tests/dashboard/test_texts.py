@@ -43,7 +43,8 @@ class Texts(HTMLParser):
         if tag in AS_IT_IS or (tag == "option" and "value" not in dict(attrs)):
             self._within.append(tag)
         told = dict(attrs)
-        shown = SHOWN | ({"value"} if told.get("type") == "submit" else set())
+        is_button = tag == "input" and told.get("type") == "submit"
+        shown = SHOWN | ({"value"} if is_button else set())
         self.found += [value for name, value in attrs if name in shown and value]
 
     def handle_endtag(self, tag):
