@@ -12,7 +12,7 @@ from dashboard.phases import at_a_time
 from dashboard.rollouts import RolloutProgress, of_wanted
 from dashboard.wording import count_of, number, one_of
 from scheduler.state.writes.jobs import has_same_spec, version_to_go_back_to
-from scheduler.structs.deployment import DeploymentStatus
+from scheduler.structs.deployment import Deployment, DeploymentStatus, RolloutVerb
 from scheduler.structs.job import Job
 
 #: Rollouts named in a sentence; the rest is counted.
@@ -56,7 +56,7 @@ def where_told(progress: RolloutProgress, standing: str) -> str:
     if standing == "stuck":
         told = gettext("no progress: {healthy}").format(healthy=healthy)
     elif standing == "paused":
-        told = gettext("paused: {healthy}").format(healthy=healthy)
+        told = _paused_told(progress.deployment, healthy)
     elif unpromoted(progress):
         told = canaries_told(progress)
     else:
@@ -66,6 +66,14 @@ def where_told(progress: RolloutProgress, standing: str) -> str:
     return gettext("{told}, {count} unhealthy").format(
         told=told, count=number(progress.unhealthy_count)
     )
+
+
+def _paused_told(deployment: Deployment, healthy: str) -> str:
+    """With the name of whoever paused it, where that is remembered."""
+    last = deployment.acts[-1] if deployment.acts else None
+    if last is None or last.verb is not RolloutVerb.PAUSED or not last.by:
+        return gettext("paused: {healthy}").format(healthy=healthy)
+    return gettext("paused by {name}: {healthy}").format(name=last.by, healthy=healthy)
 
 
 def _with_placed(progress: RolloutProgress, healthy: str) -> str:

@@ -90,6 +90,7 @@ TABLE_TEXTS = (
         " “runfleet”, of a wheel “bivouac fleet”, joins simulated ones."
     ),
     gettext_noop("Size"),
+    gettext_noop("Started by"),
     gettext_noop("State"),
     gettext_noop("Status"),
     gettext_noop("Stop"),

@@ -413,6 +413,10 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         found = [item for item in self.evaluations() if item.id in eval_ids]
         return sorted(found, key=lambda item: (item.create_index, item.id))
 
+    def stories_among(self, story_ids):
+        found = [item for item in self.list_all(STORIES) if item.id in story_ids]
+        return sorted(found, key=lambda item: (item.create_index, item.id))
+
     def deployments_of_stories(self, story_ids):
         found = [item for item in self.deployments() if item.story_id in story_ids]
         return sorted(found, key=lambda item: (item.create_index, item.id))

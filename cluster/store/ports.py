@@ -27,8 +27,7 @@ from scheduler.structs.wire import Wire
 
 Key = TypeVar("Key", bound=AnyKey)
 Value = TypeVar("Value", bound=Wire)
-#: None: all of them.
-Namespaces = Collection[str] | None
+Namespaces = Collection[str] | None  # None: all of them.
 Names = Sequence[str]
 Facets = dict[tuple[Any, ...], int]
 Pair = tuple[int, int]  # Of instants, ns: the second is no more of a span.
@@ -41,8 +40,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str = ""
     namespaces: Namespaces = None
     after: tuple[Any, ...] = ()
-    #: Columns of the table that must have these values.
-    equals: Mapping[str, str | bool] = {}
+    equals: Mapping[str, str | bool] = {}  # Columns of the table that must have these values.
     #: Columns that must have one of these values; of none no row has one.
     among: Mapping[str, Sequence[str]] = {}
     limit: int = 0  # 0: all.
@@ -373,6 +371,9 @@ class RecordReader(StateReader, LatelyReader, LogReader, NodeUsedReader, Protoco
 
     def evaluations_among(self, eval_ids: Collection[str]) -> list[Evaluation]:
         """Those of these evaluations that are there, by creation."""
+
+    def stories_among(self, story_ids: Collection[str]) -> list[Story]:
+        """Those of these stories that are there, by creation."""
 
     def deployments_of_stories(self, story_ids: Collection[str]) -> list[Deployment]:
         """The rollouts of these stories, by creation."""

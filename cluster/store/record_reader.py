@@ -66,6 +66,7 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSummary
 from scheduler.structs.node import Node
 from scheduler.structs.periodic_launch import PeriodicLaunch
+from scheduler.structs.story import Story
 from scheduler.structs.wire import Wire
 
 _FRAMES_AT_ONCE = 500
@@ -298,6 +299,9 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
 
     def evaluations_among(self, eval_ids: Collection[str]) -> list[Evaluation]:
         return story_lists.evaluations_among(self, eval_ids)
+
+    def stories_among(self, story_ids: Collection[str]) -> list[Story]:
+        return story_lists.stories_among(self, story_ids)
 
     def deployments_of_stories(self, story_ids: Collection[str]) -> list[Deployment]:
         return story_lists.deployments(self, story_ids)

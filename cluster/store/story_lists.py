@@ -18,16 +18,19 @@ from cluster.store.ports import (
     StoryFilter,
     StoryProgress,
     ToldEvaluation,
+    Value,
 )
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
 from cluster.store.story_conditions import RUNNING, of_job, runs, without_hidden
 from cluster.store.tallies import within
 from cluster.store.timestamps import instant, timestamp
+from scheduler.state.noun import Noun
 from scheduler.state.nouns import DEPLOYMENTS, EVALUATION_STUBS, EVALUATIONS
 from scheduler.state.story_nouns import STORIES
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.story import Story
 
 #: Databases bound how many parameters a statement may have.
 _KEYS_AT_ONCE = 500
@@ -151,12 +154,25 @@ def faces(
 
 def evaluations_among(reader: DjangoStateReader, eval_ids: Collection[str]) -> list[Evaluation]:
     """Those that are there, by creation."""
-    ids = sorted(eval_ids)
-    found: list[Evaluation] = []
+    found = _among(reader, EVALUATIONS, eval_ids)
+    return sorted(found, key=lambda item: (item.create_index, item.id))
+
+
+def stories_among(reader: DjangoStateReader, story_ids: Collection[str]) -> list[Story]:
+    """Those that are there, by creation."""
+    found = _among(reader, STORIES, story_ids)
+    return sorted(found, key=lambda item: (item.create_index, item.id))
+
+
+def _among(
+    reader: DjangoStateReader, noun: Noun[str, Value], given: Collection[str]
+) -> list[Value]:
+    ids = sorted(given)
+    found: list[Value] = []
     for start in range(0, len(ids), _KEYS_AT_ONCE):
         some = ids[start : start + _KEYS_AT_ONCE]
-        found += reader.select(EVALUATIONS, f"id IN ({placeholders(len(some))})", some)
-    return sorted(found, key=lambda item: (item.create_index, item.id))
+        found += reader.select(noun, f"id IN ({placeholders(len(some))})", some)
+    return found
 
 
 def deployments(reader: DjangoStateReader, story_ids: Collection[str]) -> list[Deployment]:

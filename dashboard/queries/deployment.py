@@ -23,9 +23,11 @@ from dashboard.queries.job_checks import checks_url
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.progress import state_of as evaluation_state
 from dashboard.queries.progress import took
-from dashboard.queries.rollout import told_acts, versions_of, versions_url, ways_back
+from dashboard.queries.rollout import comparison_url, told_acts, versions_of, ways_back
+from dashboard.queries.rollout_origins import origins_of
 from dashboard.rollout_words import sentence_of, standing_of, standing_word
 from dashboard.rollouts import GroupProgress, RolloutProgress, progress_of
+from dashboard.stories.names import title_of
 from dashboard.subscription import Subscription, topic_text
 from dashboard.versions import changes_told
 from dashboard.viewer import Absent, Viewer, crumbs
@@ -104,12 +106,15 @@ def _parts(reader: RecordReader, deployment: Deployment, now: int) -> dict[str, 
     facts = PhaseFacts(progress=progress, job=job, allocs=allocs, evaluations=evaluations)
     standing = standing_of(progress, now)
     strong, rest = sentence_of(progress, standing)
+    origin = origins_of(reader, [deployment])[deployment.id]
     waiting = reader.blocked_among({deployment.job_key}) if deployment.is_active else {}
     return {
         "deployment": deployment,
         "rollout": progress,
         "standing": standing,
         "word": standing_word(standing),
+        "origin": origin,
+        "story_name": title_of(origin.story).plain if origin.story is not None else "",
         "strong": strong,
         "rest": rest,
         **_waits(waiting.get(deployment.job_key)),
@@ -120,6 +125,7 @@ def _parts(reader: RecordReader, deployment: Deployment, now: int) -> dict[str, 
             _step_line(item, allocs, newest.get(item.id), now)
             for item in evaluations[:MAX_EVALUATIONS]
         ],
+        "steps_count": len(evaluations),
         "steps_told": _steps_told(evaluations),
         "checks_url": checks_url(job),
         **_changed(deployment, versions, job),
@@ -136,16 +142,12 @@ def _waits(blocked: Evaluation | None) -> dict[str, Any]:
 def _changed(deployment: Deployment, versions: Sequence[Job], job: Job | None) -> dict[str, Any]:
     """What this version changed, and where the two are compared."""
     before = next((each for each in versions if each.version < deployment.job_version), None)
-    url = versions_url(deployment)
-    sign = "&" if "?" in url else "?"
     return {
         "job": job,
         "job_url": job_url(deployment.job_key),
         "before": before,
         "changed": changes_told(diff_jobs(before, job)) if before and job else "",
-        "compare_url": f"{url}{sign}from={before.version}&to={deployment.job_version}"
-        if before
-        else "",
+        "compare_url": comparison_url(deployment, before.version) if before else "",
     }
 
 

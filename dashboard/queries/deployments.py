@@ -5,7 +5,7 @@ ranked, up to `MAX_ACTIVE`; the rest is counted.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from cluster.store.ports import Listing, RecordReader
 from dashboard.queries.list_wish import narrowed, space_of
+from dashboard.queries.rollout_origins import Origin, origins_of
 from dashboard.rollout_words import (
     ended_told,
     list_sentence,
@@ -49,6 +50,7 @@ class RolloutLine(msgspec.Struct, frozen=True, kw_only=True):
     tone: str
     #: What its button says: look at what needs somebody, open what does not.
     action: str
+    origin: Origin
 
 
 class EndedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +59,7 @@ class EndedLine(msgspec.Struct, frozen=True, kw_only=True):
     deployment: Deployment
     told: str
     took: int
+    origin: Origin
 
 
 def running_page(reader: RecordReader, viewer: Viewer, namespace: str) -> dict[str, Any]:
@@ -83,9 +86,11 @@ def _running(reader: RecordReader, namespaces: frozenset[str] | None, now: int) 
     has_more = len(active) > MAX_ACTIVE
     standings = [(standing_of(item, now), item) for item in active[:MAX_ACTIVE]]
     standings.sort(key=lambda pair: rank_of(pair[0]))
+    shown = standings[:MAX_SHOWN]
+    origins = origins_of(reader, [item.deployment for _, item in shown])
     strong, rest = list_sentence(standings)
     return {
-        "running": [_line(word, item) for word, item in standings[:MAX_SHOWN]],
+        "running": [_line(word, item, origins[item.deployment.id]) for word, item in shown],
         "running_count": len(standings),
         "has_more_running": has_more,
         "hidden_running": max(len(standings) - MAX_SHOWN, 0),
@@ -102,7 +107,7 @@ def _running(reader: RecordReader, namespaces: frozenset[str] | None, now: int) 
     }
 
 
-def _line(standing: str, progress: RolloutProgress) -> RolloutLine:
+def _line(standing: str, progress: RolloutProgress, origin: Origin) -> RolloutLine:
     tones = {"stuck": "failed", "unhealthy": "failed", "canary": "canary", "paused": "paused"}
     actions = {"canary": "Review", "stuck": "Look", "unhealthy": "Look"}
     return RolloutLine(
@@ -112,6 +117,7 @@ def _line(standing: str, progress: RolloutProgress) -> RolloutLine:
         told=where_told(progress, standing),
         tone=tones.get(standing, "running"),
         action=actions.get(standing, "Open"),
+        origin=origin,
     )
 
 
@@ -121,13 +127,18 @@ def found_by(text: str) -> dict[str, Any]:
     return {"prefix": text.lower()} if is_id else {"equals": {"job_id": text}}
 
 
-def ended_line(deployment: Deployment) -> EndedLine:
-    """What the row of one that has ended says."""
-    return EndedLine(
-        deployment=deployment,
-        told=ended_told(progress_of(deployment)),
-        took=max(deployment.modify_time - deployment.create_time, 0),
-    )
+def ended_lines(reader: RecordReader, found: Sequence[Deployment]) -> list[EndedLine]:
+    """What the rows of those that have ended say."""
+    origins = origins_of(reader, found)
+    return [
+        EndedLine(
+            deployment=each,
+            told=ended_told(progress_of(each)),
+            took=max(each.modify_time - each.create_time, 0),
+            origin=origins[each.id],
+        )
+        for each in found
+    ]
 
 
 assert set(ENDED) == {status.value for status in DeploymentStatus} - set(ACTIVE)

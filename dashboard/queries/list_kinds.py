@@ -279,9 +279,9 @@ _ALLOCATIONS = ListKind(
 
 
 def _rollout_rows(
-    _reader: RecordReader, found: Sequence[Deployment], _now: int
+    reader: RecordReader, found: Sequence[Deployment], _now: int
 ) -> Mapping[str, Any]:
-    return {each.id: {"line": deployments.ended_line(each)} for each in found}
+    return {line.deployment.id: {"line": line} for line in deployments.ended_lines(reader, found)}
 
 
 _DEPLOYMENTS = ListKind(
@@ -297,7 +297,7 @@ _DEPLOYMENTS = ListKind(
     columns=(
         ListColumn("State", "m"), ListColumn("Job", "l", "job"), ListColumn("What happened"),
         ListColumn("Took", "s", is_number=True), ListColumn("Ended", "m", "ended", is_number=True),
-        ListColumn("Deployment", "id", "age"),
+        ListColumn("Started by", "m"), ListColumn("Deployment", "id", "age"),
     ),
     facets=(
         column_facet("status", "State", words=deployments.ENDED, is_open=True), _NAMESPACE,

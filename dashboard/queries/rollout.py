@@ -82,6 +82,13 @@ def versions_url(deployment: Deployment) -> str:
     return job_url(deployment.job_key, tab="versions")
 
 
+def comparison_url(deployment: Deployment, before: int) -> str:
+    """Where its version is compared with another one of its job."""
+    url = versions_url(deployment)
+    sign = "&" if "?" in url else "?"
+    return f"{url}{sign}from={before}&to={deployment.job_version}"
+
+
 def ways_back(deployment: Deployment, versions: Sequence[Job]) -> dict[str, Any]:
     """The versions that one may go back to, stable ones first."""
     current = versions[0] if versions else None

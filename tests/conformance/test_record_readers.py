@@ -285,6 +285,7 @@ QUESTIONS = {
     "story-faces": lambda r: r.story_faces(f"2{2:035x}"),
     "story-faces-in-a-namespace": lambda r: r.story_faces(f"3{3:035x}", ("team",)),
     "evaluations-among": lambda r: r.evaluations_among(IDS),
+    "stories-among": lambda r: r.stories_among([f"{place:x}{place:035x}" for place in range(9)]),
     "deployments-of-stories": lambda r: r.deployments_of_stories(
         [f"{place:x}{place:035x}" for place in range(9)]
     ),

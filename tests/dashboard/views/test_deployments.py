@@ -1,5 +1,7 @@
 """The list of rollouts, and the page of one: what stands there, for whom, and live."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -10,11 +12,19 @@ from dashboard.panels import feed_for
 from dashboard.subscription import Subscription
 from scheduler.state.events import EventFrame, WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
-from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
+from scheduler.structs.deployment import (
+    Deployment,
+    DeploymentStatus,
+    GroupRollout,
+    RolloutAct,
+    RolloutVerb,
+)
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.resources import Resources
+from scheduler.structs.story import Story
 from tests.builders import (
     SOME_MOMENT,
     make_allocation,
@@ -258,3 +268,55 @@ def test_reports_of_a_large_rollout_are_read_together(store, put):
         due.append(feed.is_due(now))
         store.read(lambda reader, now=now: feed.flush(reader if due[-1] else None, now))
     assert due == [True, False, True]
+
+
+STORY = "5" * 36
+
+
+@pytest.mark.parametrize(
+    ("story", "told"),
+    [
+        pytest.param({"actor": "kim-of-ops"}, "kim-of-ops", id="person"),
+        pytest.param({"actor": ""}, '<span class="quiet">no person</span>', id="nobody"),
+        pytest.param(
+            {"job_id": "web", "job_version": 0, "actor": "kim"},
+            '<span class="quiet">by itself: v0 failed</span>', id="revert-by-itself",
+        ),
+        pytest.param(None, '<span class="quiet">not known</span>', id="not-kept"),
+    ],
+)  # fmt: skip
+def test_who_or_what_began_a_rollout_is_said_of_what_runs_what_ended_and_of_one(
+    browser, store, story, told
+):
+    runs = Deployment(
+        id="d", job_id="web", job_version=1, story_id=STORY, task_groups={"web": MOVING}
+    )
+    ended_one = replace(runs, id="e", status=DeploymentStatus.SUCCESSFUL)
+
+    def work(change):
+        for each in (runs, ended_one):
+            put_found(change, each)
+        if story is not None:
+            change.put(STORIES, Story(id=STORY, namespace="default", **story))
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    listing = browser.get("/deployments/").text
+    assert listing.count(told) == 2
+    assert told in browser.get(PAGE).text
+
+
+def test_the_versions_of_a_rollout_lead_to_what_changed_between_them(browser, put):
+    put(
+        Deployment(id="d", job_id="web", job_version=42, task_groups={"web": MOVING}),
+        of(1, DeploymentStatus.SUCCESSFUL),
+    )
+    text = browser.get("/deployments/").text
+    (link,) = re.findall(r'<a href="([^"]*from=[^"]*)"', text)
+    assert link == "/jobs/default/web/?tab=versions&amp;from=41&amp;to=42"
+    assert re.search(r">v41 →\s+v42</a>", text)
+
+
+def test_who_paused_a_rollout_is_named(browser, put):
+    act = RolloutAct(verb=RolloutVerb.PAUSED, by="kim", at=SOME_MOMENT)
+    put(of(1, DeploymentStatus.PAUSED, acts=(act,)))
+    assert "paused by kim: 1 of 4 healthy" in browser.get("/deployments/").text
