@@ -90,9 +90,9 @@ def _take(streams: Sequence[int], far: int) -> None:
 
 
 def _restore_signals() -> None:
-    """What is ignored or held back here would be so in the command: nobody could interrupt it.
+    """What is ignored or held back here would be so in the command, whatever it is sent.
 
-    Python ignores some; so does a script that starts an agent in its background, or nohup.
+    Python ignores some; a script that starts an agent in its background makes it ignore others.
     """
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:

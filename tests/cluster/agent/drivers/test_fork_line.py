@@ -71,6 +71,23 @@ async def test_what_was_forked_outlives_the_server_and_another_one_takes_over(st
     assert [ending.exit_code for ending in ended] == [7]
 
 
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "USR1"])
+async def test_a_command_ignores_no_signal_that_its_agent_ignores(start, tmp_path, name):
+    """As an agent does that a script started in its background, or nohup."""
+    number = signal.Signals[f"SIG{name}"]
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        text = (
+            f"until [ -e {tmp_path}/go ]; do sleep 0.05; done; kill -{name} $$; sleep 0.1; exit 3"
+        )
+        _, ended = await start(text)
+    finally:
+        signal.signal(number, before)
+    (tmp_path / "go").touch()
+    await until(lambda: ended)
+    assert [each.signal for each in ended] == [number]
+
+
 async def test_the_server_ends_with_its_line(start, line):
     keeper, ended = await start("sleep 60")
     server = psutil.Process(keeper.ppid())
