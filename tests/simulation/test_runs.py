@@ -17,6 +17,7 @@ from scheduler.state.events import WriteKind
 from scheduler.state.nouns import JOB_SUMMARIES, SCHEDULER_SETTINGS
 from scheduler.structs.deployment import DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
+from scheduler.structs.explanation import AskedAmounts, NearestNode
 from scheduler.structs.job import Job, JobStatus
 from scheduler.structs.node import NodeEligibility
 from scheduler.structs.policies import UpdateStrategy
@@ -265,6 +266,7 @@ def test_92_what_waits_again_is_written_when_its_job_counts_otherwise(on_record)
         snapshot_index=began,
         modify_index=world.store.index,
         modify_time=again.modify_time,
+        nearest={"web": NearestNode(lacks=AskedAmounts(cpu=2000), count=1)},
     )
     assert not any(isinstance(command, CancelEvaluations) for command in world.tick())
     assert world.leader.stats().blocked.total_blocked == 1
