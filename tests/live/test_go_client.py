@@ -248,7 +248,7 @@ def test_a_token_works_in_either_header_and_only_as_far_as_its_policy(go, world)
     go.delete("/v1/acl/policy/go-reads", out=False)
 
 
-def test_a_cluster_is_searched_looked_after_and_saved(go, job):
+def test_a_cluster_is_searched_looked_after_and_saved(world, go, job):
     asked = {"Prefix": "go", "Context": "jobs"}
     found, _ = go.put("/v1/search", asked)
     assert JOB in found["Matches"]["jobs"]
@@ -258,6 +258,12 @@ def test_a_cluster_is_searched_looked_after_and_saved(go, job):
     held = config["SchedulerConfig"]
     done, _ = go.put(f"/v1/operator/scheduler/configuration?cas={held['ModifyIndex']}", held)
     assert done["Updated"]
+    # A leader that another test has made new has yet to hear of the others.
+    until(
+        lambda: httpx.get(f"{world.stack.address}/v1/agent/health").is_success,
+        "a healthy server",
+        30,
+    )
     for path in ("operator/raft/configuration", "operator/autopilot/health", "status/peers",
                  "agent/self", "agent/members", "agent/health", "regions", "metrics"):  # fmt: skip
         assert go.query(f"/v1/{path}", params={"stale": ""})[0]
