@@ -6,9 +6,16 @@ share (`alloc/data`) and each task's `local/` travel; secrets, logs and temporar
 
 import asyncio
 import os
-import tarfile
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    import tarfile
+else:
+    # Python 3.11 learned to refuse what leads out of a directory with 3.11.4 only.
+    from backports import tarfile
 
 #: Bytes of a piece.
 _PIECE = 256 * 1024
