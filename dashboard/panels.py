@@ -29,6 +29,7 @@ from dashboard.queries import (
     allocation,
     allocations,
     chain,
+    comparing,
     deployment,
     deployments,
     dispatch,
@@ -302,7 +303,10 @@ FOLLOWED: Mapping[str, Followed] = {
     "deployment": Followed(
         Names.DEPLOYMENT,
         DeploymentFeed,
-        panels=_parted("deployment", deployment.deployment_panel, _ROLLOUT_PARTS, *_ROLLED),
+        panels=(
+            *_parted("deployment", deployment.deployment_panel, _ROLLOUT_PARTS, *_ROLLED),
+            *_parted("deployment", comparing.compared_panel, ("compared",), Topic.DEPLOYMENT),
+        ),
     ),
     "drains": Followed(
         Names.NODES,

@@ -13,7 +13,7 @@ from dashboard.rollouts import GroupProgress, RolloutProgress
 from dashboard.wording import count_of, number, span
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import DeploymentStatus
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import EvalTrigger, Evaluation
 from scheduler.structs.job import Job
 
 #: What the cause of an evaluation says that followed a promotion.
@@ -84,6 +84,7 @@ def _canary_phases(facts: PhaseFacts, groups: Sequence[GroupProgress]) -> Iterat
     )
     is_well = well >= wanted
     well_at = _last_judged(canaries) if is_well else 0
+    seen = _seen_by_watcher(facts.evaluations, well_at)
     unhealthy = sum(group.state.unhealthy_allocs for group in groups) if not is_promoted else 0
     yield PhaseShown(
         title=gettext("{all_of_them} healthy").format(all_of_them=all_of_them)
@@ -98,8 +99,26 @@ def _canary_phases(facts: PhaseFacts, groups: Sequence[GroupProgress]) -> Iterat
         more=gettext("{unhealthy} unhealthy so far").format(unhealthy=number(unhealthy))
         if unhealthy
         else "",
+        eval_id=seen.id if seen is not None else "",
     )
     yield _promotion(facts, groups, well_at, is_due=is_active and is_well)
+
+
+def _seen_by_watcher(evaluations: Sequence[Evaluation], at: int) -> Evaluation | None:
+    """The first evaluation of the deployment's watcher from then on that no promotion made."""
+    found = [
+        item
+        for item in evaluations
+        if at
+        and item.triggered_by == EvalTrigger.DEPLOYMENT_WATCHER
+        and item.create_time >= at
+        and not _is_of_promotion(item)
+    ]
+    return min(found, key=lambda item: item.create_index, default=None)
+
+
+def _is_of_promotion(evaluation: Evaluation) -> bool:
+    return evaluation.cause is not None and _PROMOTED in evaluation.cause.text
 
 
 def _promotion(
@@ -107,9 +126,7 @@ def _promotion(
 ) -> PhaseShown:
     is_promoted = all(group.state.promoted for group in groups)
     by_itself = all(group.state.auto_promote for group in groups)
-    step = next(
-        (item for item in facts.evaluations if item.cause and _PROMOTED in item.cause.text), None
-    )
+    step = next(filter(_is_of_promotion, facts.evaluations), None)
     if is_promoted:
         return PhaseShown(
             title="Promoted",
@@ -144,6 +161,9 @@ def _the_rest(facts: PhaseFacts, with_canaries: Sequence[GroupProgress]) -> Iter
     # Groups without canaries go on while others wait for their promotion.
     others = any(group.rest and not group.state.desired_canaries for group in groups)
     is_current = deployment.is_active and not is_over and (not waits or others)
+    canaries = {each for group in groups for each in group.state.placed_canaries}
+    placed = [alloc for alloc in facts.allocs if alloc.id not in canaries]
+    last = max(placed, key=lambda alloc: (alloc.create_index, alloc.id), default=None)
     title = (
         count_of(wanted, "{count} more", "{count} more")
         if with_canaries
@@ -160,7 +180,9 @@ def _the_rest(facts: PhaseFacts, with_canaries: Sequence[GroupProgress]) -> Iter
             else ""
         ),
         more=at_a_time(facts.progress, facts.job),
-        at=0,
+        at=_last_judged(placed) if is_over else 0,
+        # Of several batches the newest.
+        eval_id=last.eval_id if last is not None else "",
     )
 
 
@@ -207,9 +229,9 @@ def at_a_time(progress: RolloutProgress, job: Job | None) -> str:
     )
 
 
-def _last_judged(canaries: Sequence[Allocation]) -> int:
+def _last_judged(allocs: Sequence[Allocation]) -> int:
     """When the last of them became healthy, ns; 0 where that is not known."""
-    judged = [alloc.deployment_status for alloc in canaries if alloc.deployment_status]
+    judged = [alloc.deployment_status for alloc in allocs if alloc.deployment_status]
     return max((health.timestamp for health in judged if health.healthy), default=0)
 
 

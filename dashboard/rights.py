@@ -197,6 +197,7 @@ ROUTES: Mapping[str, Right] = {
     "chain-file": LOOK,
     "deployments": LOOK,
     "deployment": LOOK,
+    "deployment-compared": LOOK,
     "stories": LOOK_OR_NODES,
     "story": LOOK_OR_NODES,
     "story-file": LOOK_OR_NODES,

@@ -93,6 +93,11 @@ urlpatterns = [
     path("deployments/pause/", deployment_actions.pause, name="deployment-pause"),
     path("deployments/promote/", deployment_actions.promote, name="deployment-promote"),
     path("deployments/<str:deployment_id>/", deployments.deployment, name="deployment"),
+    path(
+        "deployments/<str:deployment_id>/compared/",
+        deployments.compared,
+        name="deployment-compared",
+    ),
     path("drains/", nodes.drains, name="drains"),
     path("drains/staged/<str:drain_id>/", nodes.staged_drain, name="staged-drain"),
     path("drains/staged/<str:drain_id>/cancel", nodes.cancel_staged, name="staged-drain-cancel"),

@@ -23,8 +23,10 @@ from cluster.operations.usage_rows import (
     Columns,
     NodeRows,
     SumRows,
+    Used,
     added_up,
     as_one,
+    used_since,
 )
 from scheduler.structs.wire import Wire
 
@@ -34,6 +36,7 @@ Verbs = Mapping[str, Callable[[Body], AsyncIterator[bytes]]]
 MOST = 10_000
 SIMULATED = "this node is simulated: it measures nothing"
 _NOT_HERE = 404
+SECOND = 1_000_000_000
 
 
 class UsageCall(Wire, frozen=True):
@@ -47,6 +50,8 @@ class SumCall(Wire, frozen=True):
     """Which allocations to add up; those that are not here add nothing."""
 
     alloc_ids: tuple[str, ...]
+    #: Seconds before now over which each one is told of by itself; 0: they are only added up.
+    each_over: int = 0
 
 
 class Measured(Protocol):
@@ -159,18 +164,24 @@ class UsageAnswers:
         call = msgspec.convert(body, SumCall)
         if len(call.alloc_ids) > MOST:
             raise AnswerRefused(f"at most {MOST} allocations at a time", 400)
-        sums = added_up(map(as_one, self._columns_of(call.alloc_ids)))
+        now = self.sampler.clock.now()
+        rows = {key: as_one(each) for key, each in self._columns_of(call.alloc_ids).items()}
+        each: dict[str, Used] = {}
+        if call.each_over:
+            since = now // SECOND - call.each_over
+            told = {key: used_since(own, since) for key, own in rows.items()}
+            each = {key: used for key, used in told.items() if used is not None}
         yield msgspec.json.encode(
-            SumRows(since=self.sampler.since, now=self.sampler.clock.now(), sums=sums)
+            SumRows(since=self.sampler.since, now=now, sums=added_up(rows.values()), each=each)
         )
 
-    def _columns_of(self, alloc_ids: Iterable[str]) -> Iterable[list[Columns]]:
+    def _columns_of(self, alloc_ids: Iterable[str]) -> dict[str, list[Columns]]:
         wanted = set(alloc_ids)
         found: dict[str, list[Columns]] = {}
         for (alloc_id, _), track in self.sampler.tasks.items():
             if alloc_id in wanted:
                 found.setdefault(alloc_id, []).append(track.ring.columns)
-        return found.values()
+        return found
 
     async def _machine_facts(self, _body: Body) -> AsyncIterator[bytes]:
         yield msgspec.json.encode(await asyncio.to_thread(host_facts))

@@ -6,6 +6,7 @@ None for one that did not answer. Asks for no right: whoever calls has asked for
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 import msgspec
@@ -47,10 +48,21 @@ class NodesTold(msgspec.Struct, Generic[Told], frozen=True):
         return sum(len(self.asked[node_id]) for node_id in chosen)
 
 
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
 async def ask_nodes(
-    allocs: Iterable[Allocation], verb: str, kind: type[Told], *, at_most: int
+    allocs: Iterable[Allocation],
+    verb: str,
+    kind: type[Told],
+    *,
+    at_most: int,
+    beside: Mapping[str, object] = _NOTHING,
 ) -> NodesTold[Told]:
-    """Ask about those that run, the first so many, on at most `MOST_NODES` nodes."""
+    """Ask about those that run, the first so many, on at most `MOST_NODES` nodes.
+
+    `beside`: what the body of each call says beside the allocations.
+    """
     running = [each for each in allocs if each.client_status == ClientStatus.RUNNING]
     on_nodes: dict[str, list[str]] = {}
     for alloc in running[:at_most]:
@@ -62,7 +74,7 @@ async def ask_nodes(
         async with gate:
             try:
                 async with asyncio.timeout(PATIENCE_S):
-                    frames = send_call(node_id, verb, {"AllocIDs": ids})
+                    frames = send_call(node_id, verb, {"AllocIDs": ids, **beside})
                     return decoded(b"".join([frame async for frame in frames]), kind)
             except (NoPathToNode, AgentRefused, TimeoutError, msgspec.MsgspecError):
                 return None

@@ -57,6 +57,15 @@ class NodeRows(Wire, frozen=True):
     machine: Columns = Columns()
 
 
+class Used(Wire, frozen=True):
+    """What one allocation used over a short while before now."""
+
+    #: Megahertz, on average; None where nothing of it is known.
+    cpu_ticks: float | None = None
+    #: The highest of its rows.
+    memory_bytes: int = 0
+
+
 class SumRows(Wire, frozen=True):
     """The past hour of several allocations of one node together."""
 
@@ -64,6 +73,8 @@ class SumRows(Wire, frozen=True):
     now: Nanoseconds = 0
     step_seconds: int = STEP_S
     sums: Sums = Sums()
+    #: By allocation, where it was asked for: those of which something was measured.
+    each: dict[str, Used] = {}
 
 
 def as_one(tasks: Iterable[Columns]) -> Sums:
@@ -78,6 +89,18 @@ def as_one(tasks: Iterable[Columns]) -> Sums:
         for columns in tasks
     )
     return replace(sums, counted=(1,) * len(sums.at))
+
+
+def used_since(rows: Sums, since: int) -> Used | None:
+    """What rows later than `since`, in seconds, say of one allocation; None without any."""
+    places = [place for place, at in enumerate(rows.at) if at > since]
+    if not places:
+        return None
+    shares = [value for place in places if (value := rows.cpu_ticks[place]) is not None]
+    return Used(
+        cpu_ticks=round(sum(shares) / len(shares), 1) if shares else None,
+        memory_bytes=max(rows.memory_bytes[place] for place in places),
+    )
 
 
 def added_up(every: Iterable[Sums]) -> Sums:

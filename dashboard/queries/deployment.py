@@ -19,6 +19,7 @@ from dashboard.labels import label_for
 from dashboard.outcomes import short_outcome, why_it_waits
 from dashboard.phases import PhaseFacts, phases_of
 from dashboard.queries.allocations import index_of, number_of, state_of
+from dashboard.queries.comparing import compared_url
 from dashboard.queries.job_checks import checks_url
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.progress import state_of as evaluation_state
@@ -128,6 +129,7 @@ def _parts(reader: RecordReader, deployment: Deployment, now: int) -> dict[str, 
         "steps_count": len(evaluations),
         "steps_told": _steps_told(evaluations),
         "checks_url": checks_url(job),
+        "compared_url": compared_url(deployment),
         **_changed(deployment, versions, job),
         **ways_back(deployment, versions),
         **told_acts(progress, versions),

@@ -81,11 +81,11 @@ def drawn_usage(
     memory = [(sums.at[place], float(sums.memory_bytes[place])) for place in rows]
     return {
         "figures": (
-            _figure("CPU", cpu, _mhz, (start, end), (reserved.word, reserved.cpu)),
+            _figure("CPU", cpu, mhz_told, (start, end), (reserved.word, reserved.cpu)),
             _figure(
                 "Memory",
                 memory,
-                _bytes,
+                bytes_told,
                 (start, end),
                 (reserved.word, reserved.memory),
                 reserved.memory_max,
@@ -106,7 +106,7 @@ def _figure(
 ) -> UsageFigure:
     (start, end), (word, most) = window, reserved
     # Round numbers are those of the unit that is written.
-    unit = 1.0 if told is _mhz else _unit_of(max([most, *(value or 0.0 for _, value in rows)]))
+    unit = 1.0 if told is mhz_told else _unit_of(max([most, *(value or 0.0 for _, value in rows)]))
     chart = usage_chart(
         [(at, None if value is None else value / unit) for at, value in rows],
         start=start,
@@ -145,14 +145,15 @@ def _table(cpu: Sequence[Measure], memory: Sequence[Measure]) -> list[UsageLine]
         lines.append(
             UsageLine(
                 at=cpu[end - 1][0] * SECOND,
-                cpu=_mhz(sum(shares) / len(shares)) if shares else gettext("not known"),
-                memory=_bytes(sum(sizes) / len(sizes)) if sizes else gettext("not known"),
+                cpu=mhz_told(sum(shares) / len(shares)) if shares else gettext("not known"),
+                memory=bytes_told(sum(sizes) / len(sizes)) if sizes else gettext("not known"),
             )
         )
     return lines
 
 
-def _mhz(value: float) -> str:
+def mhz_told(value: float) -> str:
+    """Megahertz with their unit, small ones to a tenth."""
     return (
         amount(round(value), "MHz")
         if value >= 10 or not value
@@ -168,5 +169,6 @@ def _unit_of(size: float) -> float:
     return unit
 
 
-def _bytes(value: float) -> str:
+def bytes_told(value: float) -> str:
+    """Bytes in the unit that suits them."""
     return data_size(round(value))

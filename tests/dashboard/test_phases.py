@@ -7,7 +7,7 @@ from dashboard.phases import PhaseFacts, phases_of
 from dashboard.rollouts import progress_of
 from scheduler.structs.allocation import DeploymentHealth
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
-from scheduler.structs.evaluation import Cause, CauseKind
+from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger
 from scheduler.structs.policies import UpdateStrategy
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_task_group
 
@@ -132,6 +132,50 @@ def test_past_phases_name_their_instants_and_evaluations():
     assert (placed.at, placed.eval_id) == (SOME_MOMENT + 2 * S, "e2")
     assert (healthy.at, healthy.told) == (SOME_MOMENT + 9 * S, "after 7.0 s")
     assert (promoted.at, promoted.eval_id) == (SOME_MOMENT + 30 * S, promotion.id)
+
+
+def judged(number, healthy_after):
+    health = DeploymentHealth(healthy=True, timestamp=SOME_MOMENT + healthy_after * S)
+    return make_allocation(
+        number=number, eval_id=f"e{number}", deployment_status=health, create_index=number
+    )
+
+
+def watched(number, after, text=""):
+    """An evaluation that the deployment's watcher made."""
+    return make_evaluation(
+        number, triggered_by=EvalTrigger.DEPLOYMENT_WATCHER, create_index=number,
+        cause=Cause(kind=CauseKind.DEPLOYMENT, text=text), create_time=SOME_MOMENT + after * S,
+    )  # fmt: skip
+
+
+def test_the_health_of_the_canaries_names_the_first_evaluation_that_the_watcher_made_of_it():
+    allocs = (judged(1, 5), judged(2, 9))
+    early, seen, later = watched(3, 5), watched(4, 9), watched(6, 12)
+    promoted = watched(5, 9, "its canaries were promoted")
+    group = replace(
+        WITH_CANARY, placed_canaries=tuple(alloc.id for alloc in allocs), healthy_allocs=2
+    )
+    phases = told(allocs=allocs, evaluations=[later, promoted, seen, early], web=group)
+    assert phases[1].eval_id == seen.id
+    unseen = told(allocs=allocs, evaluations=[promoted, early], web=group)
+    assert unseen[1].eval_id == ""
+
+
+def test_health_that_is_not_there_yet_names_no_evaluation():
+    group = replace(WITH_CANARY, placed_canaries=("c", "d"), healthy_allocs=1)
+    phases = told(allocs=(judged(1, 5),), evaluations=[watched(3, 9)], web=group)
+    assert phases[1].eval_id == ""
+
+
+def test_the_batches_name_the_newest_evaluation_that_placed_one_and_when_all_are_well():
+    canary, first, last = judged(1, 5), judged(2, 20), judged(3, 31)
+    group = replace(PROMOTED, placed_canaries=(canary.id, "d"), healthy_allocs=4)
+    moving = told(allocs=(canary, last, first), web=group)[3]
+    assert (moving.eval_id, moving.at) == ("e3", 0)
+    over = told(allocs=(canary, last, first), web=replace(group, healthy_allocs=5))[3]
+    assert (over.eval_id, over.at) == ("e3", SOME_MOMENT + 31 * S)
+    assert told(allocs=(canary,), web=group)[3].eval_id == ""
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 import sys
 
+import pytest
+
 from cluster.agent.usage_ring import UsageRing, UsageRow
-from cluster.operations.usage_rows import ROWS, Sums, added_up, as_one
+from cluster.operations.usage_rows import ROWS, Sums, Used, added_up, as_one, used_since
 
 MIB = 1 << 20
 
@@ -67,3 +69,25 @@ def test_what_is_not_known_adds_nothing_and_is_not_nothing():
     unknown = Sums(at=(10, 20), cpu_ticks=(None, None), memory_bytes=(1, 1), counted=(1, 1))
     known = Sums(at=(20,), cpu_ticks=(5.0,), memory_bytes=(1,), counted=(1,))
     assert added_up([unknown, known]).cpu_ticks == (None, 5.0)
+
+
+ROWS_OF_ONE = Sums(
+    at=(10, 20, 30), cpu_ticks=(90.0, None, 20.0), memory_bytes=(9, 7, 5), counted=(1, 1, 1)
+)
+
+
+@pytest.mark.parametrize(
+    ("since", "used"),
+    [
+        pytest.param(0, Used(cpu_ticks=55.0, memory_bytes=9), id="all"),
+        pytest.param(10, Used(cpu_ticks=20.0, memory_bytes=7), id="later-ones"),
+        pytest.param(30, None, id="none"),
+    ],
+)
+def test_what_one_used_lately_is_a_mean_of_what_is_known_and_the_most_memory(since, used):
+    assert used_since(ROWS_OF_ONE, since) == used
+
+
+def test_a_share_that_is_not_known_is_not_nothing():
+    rows = Sums(at=(10,), cpu_ticks=(None,), memory_bytes=(3,), counted=(1,))
+    assert used_since(rows, 0) == Used(cpu_ticks=None, memory_bytes=3)

@@ -97,6 +97,14 @@ async def test_rows_of_the_past_hour_are_told_and_added_up(node):
     both = await ask(answers, "allocs.usage", AllocIDs=[alloc.id, other.id, "none"])
     assert both["Sums"]["Counted"] == [2]
     assert both["Sums"]["MemoryBytes"][0] > told["Tasks"]["web"]["MemoryBytes"][0]
+    assert both["Each"] == {}
+    each = await ask(answers, "allocs.usage", AllocIDs=[alloc.id, "none"], EachOver=600)
+    assert each["Each"] == {
+        alloc.id: {
+            "CPUTicks": told["Tasks"]["web"]["CPUTicks"][0],
+            "MemoryBytes": told["Tasks"]["web"]["MemoryBytes"][0],
+        }
+    }
     machine = await ask(answers, "host.usage")
     assert machine["Machine"]["MemoryBytes"][0] > 0
     assert machine["Machine"]["CPUTicks"] == [None]

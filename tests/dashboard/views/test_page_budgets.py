@@ -10,7 +10,8 @@ from tests.page_routes import page_routes
 #: Show what an agent answers; the nodes of the large record have none.
 OF_AGENTS = {
     "allocation-files", "allocation-terminal",
-    "allocation-output", "allocation-usage", "job-checks", "job-usage", "node-usage",
+    "allocation-output", "allocation-usage", "deployment-compared", "job-checks", "job-usage",
+    "node-usage",
 }  # fmt: skip
 
 

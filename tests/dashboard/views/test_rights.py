@@ -93,6 +93,7 @@ PAGES = {
     "story-file": EVERYBODY,
     "deployments": EVERYBODY,
     "deployment": EVERYBODY,
+    "deployment-compared": EVERYBODY,
     "allocations": EVERYBODY,
     "allocation": EVERYBODY,
     "allocation-logs": EVERYBODY,
@@ -221,7 +222,7 @@ OF_NAMESPACES = {
     "allocation", "allocation-logs", "allocation-usage", "allocation-output", "job-usage",
     "job-checks",
     "allocation-terminal", "allocation-files", "allocation-file", "allocation-file-follow",
-    "namespace", "deployment",
+    "namespace", "deployment", "deployment-compared",
     "story", "story-file", "explain", "variable", "volume",
 }  # fmt: skip
 #: Buttons that name none.
