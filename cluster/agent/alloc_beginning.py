@@ -10,6 +10,7 @@ from typing import Protocol
 from cluster.agent import task_events as events
 from cluster.agent.agent_state import Storage
 from cluster.agent.disk_migration import DataHost, DiskMigration, files_problem
+from cluster.agent.granted_ports import granted_ports
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.networks.keeper import AllocNetworks, NetworkFailed, refusal
 from cluster.agent.services import group_problem
@@ -81,7 +82,7 @@ class Beginnings:
         if why := refusal(runner, self._launcher.drivers):
             return _OF_NETWORK + why
         everywhere = self._networks.is_due(runner) and self._networks.settings.binds_every_address
-        ports = runner.alloc.allocated_resources.shared.ports
+        ports = granted_ports(runner.alloc.allocated_resources)
         found = taken_ports(ports, everywhere=everywhere)
         for remark in found.remarks:
             for run in runner.tasks.values():
@@ -137,9 +138,8 @@ def ends_first(
 def _held(alloc: Allocation) -> set[tuple[str | int, ...]]:
     """Ports and devices that no other allocation may have at the same time."""
     granted = alloc.allocated_resources
-    ports = granted.shared.ports
     held: set[tuple[str | int, ...]] = {
-        (port.host_ip, port.value) for port in ports if not port.ignore_collision
+        (port.host_ip, port.value) for port in granted_ports(granted) if not port.ignore_collision
     }
     for task in granted.tasks.values():
         for each in task.devices:

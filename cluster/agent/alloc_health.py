@@ -115,10 +115,8 @@ class HealthTracker:
 
     def _verdict(self, status: ClientStatus, runs: list[TaskRun], now: int) -> HealthReport | None:
         watched = [run for run in runs if hook_of(run.task) != "poststop"]
-        if status is ClientStatus.FAILED:
-            return HealthReport(healthy=False)
         culprits = {run.task.name: _death(run) for run in watched if _has_ended_badly(run)}
-        if culprits:
+        if culprits or status is ClientStatus.FAILED:
             return HealthReport(healthy=False, reasons=self._told(culprits))
         if all(run.state.state != "pending" for run in watched):
             # A process that ran before this deployment proves itself in it all the same.

@@ -16,7 +16,8 @@ from cluster.jobspec.durations import duration_text
 _SECOND = 1_000_000_000
 #: Beside the check's own timeout, which is never longer.
 _LONGEST_S = 600.0
-_OTHER_THAN_GOOD = 300
+#: Of answers: the one that needs no words, and the first that is a failure.
+_OK, _FIRST_BAD = 200, 400
 
 
 class Prober:
@@ -54,11 +55,9 @@ class Prober:
         ) as answer:
             text = await _beginning(answer)
         code = answer.status_code
-        if code < _OTHER_THAN_GOOD:
-            return CheckOutcome(
-                status=CheckStatus.SUCCESS, output="nomad: http ok", status_code=code
-            )
-        return CheckOutcome(status=CheckStatus.FAILURE, output=text, status_code=code)
+        status = CheckStatus.SUCCESS if code < _FIRST_BAD else CheckStatus.FAILURE
+        told = "nomad: http ok" if code == _OK else text
+        return CheckOutcome(status=status, output=told, status_code=code)
 
     def _client(self, *, trusts_anybody: bool) -> httpx.AsyncClient:
         client = self._clients.get(trusts_anybody)

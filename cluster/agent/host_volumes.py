@@ -1,13 +1,13 @@
 """The directories of a node that jobs may ask for, and where a task sees them (node-agent-2.md 7).
 
 In: what the node offers, what a group asks for, a task. Out: the mounts for its driver, or
-`StartError` in the reference's words. Nothing is linked or mounted here: drivers do that.
+`HookFailed` in the reference's words. Nothing is linked or mounted here: drivers do that.
 """
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from cluster.agent.drivers.driver import Driver, Mount, StartError
+from cluster.agent.drivers.driver import Driver, HookFailed, Mount
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.node import HostVolume
 from scheduler.structs.task_group import Task, TaskGroup, VolumeAsk
@@ -69,7 +69,7 @@ def mounts_of(
     offered: Mapping[str, HostVolume],
     fill_in: Callable[[str], str],
 ) -> tuple[Mount, ...]:
-    """Where the task sees which volume, in its own order. Raises StartError."""
+    """Where the task sees which volume, in its own order. Raises HookFailed."""
     missing = sorted(
         {
             source_of(ask, alloc)
@@ -79,12 +79,12 @@ def mounts_of(
     )
     if missing:
         names = ", ".join(missing)
-        raise StartError(f"volumes: host volume validation error: missing {names}")
+        raise HookFailed(f"volumes: host volume validation error: missing {names}")
     mounts = []
     for mount in task.volume_mounts:
         ask = group.volumes.get(fill_in(mount.volume))
         if ask is None or ask.type != "host":
-            raise StartError(f"volumes: no host volume named: {mount.volume}")
+            raise HookFailed(f"volumes: no host volume named: {mount.volume}")
         volume = offered[source_of(ask, alloc)]
         mounts.append(
             Mount(
@@ -100,8 +100,8 @@ def mounts_of(
 
 
 def require_mounting(driver: Driver, task: Task) -> None:
-    """Refuse a task with volumes that its driver cannot show it. Raises StartError."""
+    """Refuse a task with volumes that its driver cannot show it. Raises HookFailed."""
     if not takes_mounts(driver):
-        raise StartError(
+        raise HookFailed(
             f'volumes: task driver "{driver.name}" for "{task.name}" does not support host volumes'
         )

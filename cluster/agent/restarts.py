@@ -38,6 +38,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     start_error: str = ""
     #: The start error is that of a download; nothing of the task was tried.
     failed_download: bool = False
+    #: The start error is that of what comes before the driver: volumes, secrets, identities.
+    failed_hook: bool = False
     #: The start error is that of a template, which no restart would cure.
     failed_template: bool = False
     #: It was not started because it is to end.

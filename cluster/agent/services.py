@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cluster.agent.alloc_runner import AllocRunner
+from cluster.agent.granted_ports import ports_of_task
 from cluster.agent.task_environment import TaskPlace, interpolated, task_variables
 from cluster.agent.task_run import Phase
 from cluster.jobspec.problems import error_text
@@ -82,7 +83,7 @@ def registrations_of(
         service = placed.service
         mode = service.address_mode or "auto"
         try:
-            address, port = _address(runner, node, service, service.port_label, mode)
+            address, port = _address(runner, node, placed, service.port_label, mode)
         except NoAddress as problem:
             problems.append(f'unable to get address for service "{service.name}": {problem}')
             continue
@@ -181,7 +182,7 @@ def _planned(runner: AllocRunner, node: Node, placed: _Placed, check: Check) -> 
     label = check.port_label or service.port_label
     mode = check.address_mode or ("auto" if service.address else "host")
     try:
-        address, port = _address(runner, node, service, label, mode)
+        address, port = _address(runner, node, placed, label, mode)
     except NoAddress:
         address, port = "", 0
     task = placed.task or check.task_name or service.task_name
@@ -192,15 +193,16 @@ def _planned(runner: AllocRunner, node: Node, placed: _Placed, check: Check) -> 
 
 
 def _address(
-    runner: AllocRunner, node: Node, service: Service, label: str, mode: str
+    runner: AllocRunner, node: Node, placed: _Placed, label: str, mode: str
 ) -> tuple[str, int]:
+    service = placed.service
     if service.address and mode != "auto":
         raise NoAddress(f'cannot use custom advertise address with "{mode}" address mode')
     if mode == "driver":
         raise NoAddress('cannot use address_mode="driver": no driver network exists')
     if mode in ("alloc", "alloc_ipv6"):
         return _inside(runner, label, mode)
-    port = _granted(runner, label)
+    port = _granted(runner, placed.task, label)
     if service.address:
         return service.address, 0 if not label else (port[1] if port else _number(label))
     if port is not None:
@@ -233,8 +235,10 @@ def _inside(runner: AllocRunner, label: str, mode: str) -> tuple[str, int]:
     return address, _number(label)
 
 
-def _granted(runner: AllocRunner, label: str) -> tuple[str, int] | None:
-    for port in runner.alloc.allocated_resources.shared.ports:
+def _granted(runner: AllocRunner, task: str, label: str) -> tuple[str, int] | None:
+    """Of the group, or of the task whose service it is."""
+    granted = runner.alloc.allocated_resources
+    for port in (*granted.shared.ports, *ports_of_task(granted, task)):
         if port.label == label:
             return port.host_ip, port.value
     return None

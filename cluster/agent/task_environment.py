@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cluster.agent.drivers.driver import TaskDirectories
+from cluster.agent.granted_ports import ports_of_task
 from scheduler.structs.allocation import Allocation, NetworkStatus
 from scheduler.structs.job import Job
 from scheduler.structs.network import AllocatedPort
@@ -26,6 +27,10 @@ DENIED = frozenset(
 )  # fmt: skip
 #: The agent's and the server's own settings, secrets among them.
 DENIED_PREFIXES = ("BIVOUAC_", "DJANGO_", "CELERY_", "DATABASE_URL", "REDIS_URL", "REDISLITE_")
+
+#: Below which control group a node's tasks have theirs, by the version of the interface.
+_GROUPS = "os.cgroups.version"
+_PARENT_GROUPS = {"1": "bivouac", "2": "bivouac.slice"}
 
 _REFERENCE = re.compile(r"\$\{\s*([^{}]+?)\s*\}")
 _QUOTED = re.compile(r'^(env|attr|meta)\["([^"]*)"\]$')
@@ -134,6 +139,7 @@ def _described(place: TaskPlace) -> dict[str, str]:
         "NOMAD_DC": place.node.datacenter,
         "NOMAD_REGION": place.region,
         "NOMAD_NAMESPACE": alloc.namespace,
+        "NOMAD_PARENT_CGROUP": _PARENT_GROUPS.get(place.node.attributes.get(_GROUPS, ""), ""),
         **_limits(place),
     }
     if place.directories is not None:
@@ -151,7 +157,8 @@ def _limits(place: TaskPlace) -> dict[str, str]:
     if granted is None:
         return {}
     maximum = granted.memory.memory_max_mb
-    cores = ",".join(str(core) for core in granted.cpu.reserved_cores)
+    # As the reference: a blank where no core is the task's alone.
+    cores = ",".join(str(core) for core in granted.cpu.reserved_cores) or " "
     return {
         "NOMAD_CPU_LIMIT": str(granted.cpu.cpu_shares),
         "NOMAD_CPU_CORES": cores,
@@ -176,6 +183,10 @@ def _meta(place: TaskPlace) -> dict[str, str]:
 
 def _ports(place: TaskPlace) -> dict[str, str]:
     variables: dict[str, str] = {}
+    granted = place.alloc.allocated_resources
+    for name in granted.tasks:
+        for port in ports_of_task(granted, name):
+            variables |= _task_port(port, "" if name == place.task.name else name)
     for port in place.alloc.allocated_resources.shared.ports:
         variables |= _port(port)
         if place.network is not None and place.network.address:
@@ -195,6 +206,27 @@ def _port(port: AllocatedPort) -> dict[str, str]:
         f"NOMAD_HOST_PORT_{label}": str(port.value),
         f"NOMAD_HOST_IP_{label}": port.host_ip,
         f"NOMAD_HOST_ADDR_{label}": f"{address}:{port.value}",
+    }
+
+
+def _task_port(port: AllocatedPort, other: str) -> dict[str, str]:
+    """A port of a network that a task has for itself, as job files of old have them.
+
+    `other`: whose it is, where it is not the task's own.
+    """
+    label = _NOT_IN_NAMES.sub("_", f"{other}_{port.label}" if other else port.label)
+    told = {
+        f"NOMAD_IP_{label}": port.host_ip,
+        f"NOMAD_PORT_{label}": str(port.value),
+        f"NOMAD_ADDR_{label}": f"{_bracketed(port.host_ip)}:{port.value}",
+    }
+    if other:
+        return told
+    family = "IPv6" if ":" in port.host_ip else "IPv4"
+    return told | {
+        f"NOMAD_{family}_{label}": port.host_ip,
+        f"NOMAD_ALLOC_PORT_{label}": str(port.value),
+        f"NOMAD_HOST_PORT_{label}": str(port.value),
     }
 
 

@@ -8,6 +8,7 @@ from scheduler.structs.wire import Duration
 KEPT = 10
 DOWNLOADING = "Downloading Artifacts"
 FAILED_DOWNLOAD = "Failed Artifact Download"
+HOOK_FAILED = "Task hook failed"
 _MIB = 1024 * 1024
 
 
@@ -77,6 +78,8 @@ def start_failure(now: int, ending: Ending) -> TaskEvent:
     """The task could not be started: a download, bad driver options, or the driver's refusal."""
     if ending.failed_download:
         return event(FAILED_DOWNLOAD, now, ending.start_error, download_error=ending.start_error)
+    if ending.failed_hook:
+        return hook_failed(now, ending.start_error)
     if ending.invalid_config:
         return event(
             "Failed Validation", now, ending.start_error, validation_error=ending.start_error
@@ -86,6 +89,17 @@ def start_failure(now: int, ending: Ending) -> TaskEvent:
         now,
         ending.start_error or "Failed to start task",
         driver_error=ending.start_error,
+    )
+
+
+def hook_failed(now: int, text: str) -> TaskEvent:
+    """What comes before the driver, or beside it, has failed."""
+    return TaskEvent(
+        type=HOOK_FAILED,
+        time=now,
+        message=text,
+        display_message=text,
+        details={"message": text},
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cluster.agent.alloc_directories import inside
-from cluster.agent.drivers.driver import Launch, StartError, TaskDirectories
+from cluster.agent.drivers.driver import HookFailed, Launch, TaskDirectories
 from cluster.agent.server_link import CallFailed
 from cluster.agent.task_user import find_user
 from cluster.keyring.tokens import TokenRefused, unproved
@@ -30,7 +30,7 @@ async def with_identity(launch: Launch, alloc_id: str, task: Task, ask: Ask | No
     """The launch with the identity that every task has, where it asked for that.
 
     `ask`: an identity of a task of an allocation, from the server; None: nobody is to be asked.
-    Raises StartError where it cannot be had.
+    Raises HookFailed where it cannot be had.
     """
     wanted = task.identity
     if wanted is None or not (wanted.env or wanted.file):
@@ -48,7 +48,7 @@ async def with_further_identities(
 ) -> tuple[Launch, dict[str, int]]:
     """The launch with those that have names, and when each ends, ns; 0: never.
 
-    Raises StartError where one cannot be had.
+    Raises HookFailed where one cannot be had.
     """
     ends: dict[str, int] = {}
     if launch.directories is None or ask is None:
@@ -85,8 +85,8 @@ async def _asked(ask: Ask, alloc_id: str, task: str, name: str) -> str:
     except CallFailed as problem:
         passes = problem.status == 0 or problem.status >= _SERVER_FAULT
         which = f"the identity {name} of the task" if name else "the identity of the task"
-        text = f"{which} could not be had: {problem}"
-        raise StartError(text, recoverable=passes) from problem
+        text = f"identity: {which} could not be had: {problem}"
+        raise HookFailed(text, recoverable=passes) from problem
 
 
 def _write(path: Path, token: str, user: str) -> None:

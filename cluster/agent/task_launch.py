@@ -136,7 +136,7 @@ class TaskLauncher:
     def templates(
         self, runner: AllocRunner, task: Task, launch: Launch, *, now: int
     ) -> TemplateSet:
-        """What is to be rendered for that start. Raises TemplateFailed for a path leading out."""
+        """What is to be rendered for that start. Raises HookFailed for a path leading out."""
         return template_set(
             task.templates,
             launch,

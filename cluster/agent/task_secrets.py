@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec.structs import replace
 
 from cluster.agent.abortable import Who
-from cluster.agent.drivers.driver import StartError
+from cluster.agent.drivers.driver import HookFailed
 from cluster.agent.protocol import LookedUp, Lookup
 from cluster.agent.server_link import CallFailed
 from cluster.agent.templates.task_templates import Ask, TellMissing
@@ -59,7 +59,7 @@ class TaskSecrets:
     ) -> None:
         """Have all of them; waits for what is not there yet, and tells that once.
 
-        Raises StartError for what the task may not read. Tasks with secrets of other providers
+        Raises HookFailed for what the task may not read. Tasks with secrets of other providers
         are refused before.
         """
         paths = {each.name: _path(each, namespace, fill_in) for each in task.secrets}
@@ -81,7 +81,7 @@ class TaskSecrets:
 def _path(secret: SecretAsk, own: str, fill_in: Callable[[str], str]) -> str:
     unknown = sorted(secret.config.keys() - {_NAMESPACE})
     if unknown:
-        raise StartError(f'secrets: the config of "{secret.name}" has no key "{unknown[0]}"')
+        raise HookFailed(f'secrets: the config of "{secret.name}" has no key "{unknown[0]}"')
     path, _, other = fill_in(secret.path).partition("@")
     namespace = fill_in(str(secret.config.get(_NAMESPACE) or "")) or other or own
     return f"{path}@{namespace}"
@@ -95,7 +95,7 @@ async def _found(question: Lookup, ask: Ask, tell: TellMissing) -> dict[str, dic
         while True:
             answer = await _answer(question, ask)
             if answer.refused:
-                raise StartError(f"secrets: {'; '.join(sorted(answer.refused.values()))}")
+                raise HookFailed(f"secrets: {'; '.join(sorted(answer.refused.values()))}")
             missing = sorted(path for path in question.variables if not answer.variables.get(path))
             if not missing:
                 return {path: dict(items or {}) for path, items in answer.variables.items()}

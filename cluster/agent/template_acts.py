@@ -21,7 +21,7 @@ from scheduler.ports import Clock
 from scheduler.structs.allocation import TaskEvent
 from scheduler.structs.task_group import ChangeScript
 
-MESSAGE, FAILED = "Task hook message", "Task hook failed"
+MESSAGE = "Task hook message"
 _SECOND = 1_000_000_000
 
 
@@ -79,7 +79,7 @@ class TemplateActs:
                 self._say(entry, task, events.event(MESSAGE, self._host.clock.now(), told))
                 return
             failed = f"Template ran {what} on change but it exited with code: {code}"
-        self._say(entry, task, events.event(FAILED, self._host.clock.now(), failed))
+        self._say(entry, task, events.hook_failed(self._host.clock.now(), failed))
         if script.fail_on_error:
             why = "Template script failed, task is being killed"
             self._host.templates_failed((entry.runner.alloc.id, task), why)

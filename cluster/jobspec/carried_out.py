@@ -304,7 +304,7 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
             "a directory in memory of that size; on the disk where the agent is not root",
         ),
         "networks": Row(
-            Fate.WARNS, "ports are granted, but the task is not told which: use a group network"
+            Fate.WORKS, "the host's ports; `docker` publishes those of a group network alone"
         ),
         "devices": Row(Fate.WORKS, "graphics cards and accelerators; NVIDIA's by their library"),
         "numa": Row(Fate.REFUSED, "the reference takes it in its Enterprise edition only"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from cluster.agent.devices.found import DeviceSource, FoundDevice, Told, device_groups
-from cluster.agent.drivers.driver import StartError
+from cluster.agent.drivers.driver import HookFailed
 from scheduler.structs.device import DeviceGrant, DeviceGroup
 
 
@@ -36,7 +36,7 @@ class DeviceKeeper:
         return device_groups(each for _, each in found)
 
     def reservation(self, grants: Iterable[DeviceGrant]) -> Reservation:
-        """What was granted, and nothing else. Raises StartError for what is not there now."""
+        """What was granted, and nothing else. Raises HookFailed for what is not there now."""
         env: dict[str, list[str]] = defaultdict(list)
         files: dict[str, None] = {}
         problems = []
@@ -51,7 +51,7 @@ class DeviceKeeper:
                 env[source.variable].append(device.id)
                 files |= dict.fromkeys(device.files)
         if problems:
-            raise StartError("; ".join(problems), recoverable=True)
+            raise HookFailed(f"devices: {'; '.join(problems)}", recoverable=True)
         return Reservation({name: ",".join(ids) for name, ids in env.items()}, tuple(files))
 
     def statistics(self, now: int, grants: Iterable[DeviceGrant] | None = None) -> list[Told]:

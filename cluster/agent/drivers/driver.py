@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from cluster.agent.drivers.process_table import ProcessTable
 from cluster.agent.restarts import Ending
@@ -40,6 +41,13 @@ class StartError(Exception):
             recoverable=self.recoverable,
             invalid_config=self.invalid_config,
         )
+
+
+class HookFailed(StartError):
+    """Something beside the driver keeps the task from starting: `<what>: <why>`."""
+
+    def as_ending(self) -> Ending:
+        return replace(super().as_ending(), failed_hook=True)
 
 
 class InsideFailed(Exception):

@@ -17,6 +17,7 @@ from cluster.agent.control_groups import NoControlGroups
 from cluster.agent.drivers.driver import (
     Abilities,
     Handle,
+    HookFailed,
     Isolation,
     Launch,
     Mount,
@@ -210,17 +211,17 @@ def _options(config: dict[str, object]) -> ExecOptions:
 def _user_of(launch: Launch) -> TaskUser:
     user = find_user(launch.user or DEFAULT_USER)
     if user.uid == 0:
-        raise StartError(f'validate: running as user "{user.name}" is disallowed')
+        raise HookFailed(f'validate: running as user "{user.name}" is disallowed')
     return user
 
 
 def _check(mount: Mount) -> None:
     if mount.propagation == "bidirectional":
-        raise StartError(
+        raise HookFailed(
             f'volumes: "{mount.volume}": a task\'s own mounts are not passed on to the host'
         )
     if ".." in mount.target.split("/"):
-        raise StartError(f'volumes: "{mount.volume}": {mount.target} leads out of the root')
+        raise HookFailed(f'volumes: "{mount.volume}": {mount.target} leads out of the root')
 
 
 def _probe() -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from cluster.agent.alloc_directories import place_in
-from cluster.agent.drivers.driver import Launch, StartError, TaskDirectories
+from cluster.agent.drivers.driver import HookFailed, Launch, StartError, TaskDirectories
 from cluster.agent.restarts import Ending
 from cluster.agent.templates.render_order import RenderOrder, TemplateOrder
 from cluster.agent.templates.task_templates import Wanted
@@ -44,7 +44,7 @@ def template_set(
     region: str,
     now: int,
 ) -> TemplateSet:
-    """The orders for a start. Raises TemplateFailed for a path that leads out."""
+    """The orders for a start. Raises HookFailed for a path that leads out."""
     assert launch.directories is not None, "a simulated task has no files"
     root = launch.directories.root
     kept = tuple(templates)
@@ -103,5 +103,5 @@ def _seconds(span: Duration | None, otherwise: float) -> float:
 def _place(directories: TaskDirectories, path: str, what: str) -> str:
     place = place_in(directories, path)
     if place is None:
-        raise TemplateFailed(f"template {what} path escapes alloc directory")
+        raise HookFailed(f"template: template {what} path escapes alloc directory")
     return str(place)

@@ -142,6 +142,7 @@ async def test_a_driver_that_cannot_mount_is_refused_the_task_by_name(agent):
 
     assert runner.client_status[0] is ClientStatus.FAILED
     [said] = [e for e in runner.tasks["web"].state.events if "host volumes" in e.display_message]
+    assert said.type == "Task hook failed"
     assert said.display_message == (
         'volumes: task driver "mounting" for "web" does not support host volumes'
     )

@@ -30,9 +30,9 @@ from scheduler.structs.allocation import (
     DeploymentHealth,
     NetworkStatus,
 )
-from scheduler.structs.network import AllocatedPort
+from scheduler.structs.network import AllocatedPort, NetworkResource, Port
 from scheduler.structs.policies import RestartPolicy
-from scheduler.structs.resources import AllocatedSharedResources
+from scheduler.structs.resources import AllocatedSharedResources, AllocatedTaskResources
 from scheduler.structs.service import Check, CheckRestart, Service
 from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
 from tests.cluster.agent.deadline import until
@@ -299,6 +299,33 @@ async def test_a_tcp_check_connects_or_says_why_not():
     assert (good.status, good.output) == (CheckStatus.SUCCESS, "nomad: tcp ok")
     assert bad.status is CheckStatus.FAILURE
     assert f"127.0.0.1:{port}" in bad.output
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "output"),
+    [
+        pytest.param("204 Nothing", CheckStatus.SUCCESS, "", id="nothing"),
+        pytest.param("304 Same", CheckStatus.SUCCESS, "", id="the same"),
+        pytest.param("400 Bad", CheckStatus.FAILURE, "", id="bad"),
+    ],
+)
+async def test_an_answer_below_400_passes(answer, status, output):
+    server, port = await serve(f"HTTP/1.1 {answer}\r\n\r\n".encode)
+    (planned,) = planned_checks(make_runner(checked(port)), NODE).values()
+    prober = Prober()
+    async with server:
+        found = await prober.probe(planned)
+    await prober.close()
+    assert (found.status, found.output) == (status, output)
+    assert found.status_code == int(answer[:3])
+
+
+def test_a_service_listens_on_a_port_that_its_task_has_for_itself():
+    runner = make_runner(task_services=(replace(WEB, port_label="own"),))
+    network = NetworkResource(ip="192.0.2.5", reserved_ports=(Port(label="own", value=99),))
+    granted = AllocatedResources(tasks={"web": AllocatedTaskResources(networks=(network,))})
+    runner.alloc = runner.alloc.changed(allocated_resources=granted)
+    assert addresses(runner, "web") == [("192.0.2.5", 99)]
 
 
 async def test_who_does_not_answer_in_time_fails_the_check():

@@ -85,10 +85,11 @@ def test_a_task_that_cannot_be_carried_out_fails_before_it_starts_and_says_why(f
     assert runner.begin(T0) == []
 
     assert runner.client_status == (ClientStatus.FAILED, "Failed tasks")
-    received, failure = messages(runner)
+    received, failure, unhealthy = messages(runner)
     assert received == "Task received by client"
     assert failure.startswith(f"failed to setup alloc: {name} is not carried out: ")
-    assert runner.tasks["web"].state.events[-1].type == "Setup Failure"
+    assert runner.tasks["web"].state.events[1].type == "Setup Failure"
+    assert unhealthy == "Unhealthy because of failed task"
     assert runner.report().deployment_status.healthy is False
 
 

@@ -10,8 +10,12 @@ from cluster.agent.drivers.driver import TaskDirectories
 from cluster.agent.task_environment import TaskPlace, interpolated, task_variables
 from scheduler.structs.allocation import NetworkStatus
 from scheduler.structs.job import ParameterizedJob
-from scheduler.structs.network import AllocatedPort
-from scheduler.structs.resources import AllocatedResources, AllocatedSharedResources
+from scheduler.structs.network import AllocatedPort, NetworkResource, Port
+from scheduler.structs.resources import (
+    AllocatedResources,
+    AllocatedSharedResources,
+    AllocatedTaskResources,
+)
 from tests.builders import make_allocation, make_job, make_node, make_task, make_task_group
 
 HOST = {
@@ -54,6 +58,7 @@ def test_a_task_knows_where_it_is():
         "NOMAD_REGION": "global",
         "NOMAD_NAMESPACE": "default",
         "NOMAD_CPU_LIMIT": "500",
+        "NOMAD_CPU_CORES": " ",
         "NOMAD_MEMORY_LIMIT": "256",
         "NOMAD_META_tier": "group",
         "NOMAD_META_TIER": "group",
@@ -86,6 +91,46 @@ def test_a_dispatched_task_finds_every_key_that_its_job_may_be_given():
         "NOMAD_META_TIER": "group",
         "NOMAD_META_b_c": "dashed",
         "NOMAD_META_B_C": "dashed",
+    }
+
+
+def with_groups(version):
+    place = make_place()
+    attributes = {**place.node.attributes, "os.cgroups.version": version}
+    return dataclasses.replace(place, node=replace(place.node, attributes=attributes))
+
+
+@pytest.mark.parametrize(
+    ("version", "parent"), [("1", "bivouac"), ("2", "bivouac.slice"), ("", None)]
+)
+def test_a_task_knows_below_which_control_group_its_own_is(version, parent):
+    variables = task_variables(with_groups(version), {})
+    assert variables.get("NOMAD_PARENT_CGROUP") == parent
+
+
+def test_a_task_knows_its_own_ports_and_those_of_the_tasks_beside_it():
+    def network(label, ip="192.0.2.1"):
+        return NetworkResource(ip=ip, dynamic_ports=(Port(label=label, value=21000),))
+
+    granted = AllocatedResources(
+        tasks={
+            "web": AllocatedTaskResources(networks=(network("in"),)),
+            "side-car": AllocatedTaskResources(networks=(network("db", "fd00::1"),)),
+        }
+    )
+    place = make_place()
+    place = dataclasses.replace(place, alloc=place.alloc.changed(allocated_resources=granted))
+    variables = task_variables(place, {})
+    assert {key: text for key, text in variables.items() if key.endswith(("_in", "_db"))} == {
+        "NOMAD_IP_in": "192.0.2.1",
+        "NOMAD_IPv4_in": "192.0.2.1",
+        "NOMAD_PORT_in": "21000",
+        "NOMAD_ALLOC_PORT_in": "21000",
+        "NOMAD_HOST_PORT_in": "21000",
+        "NOMAD_ADDR_in": "192.0.2.1:21000",
+        "NOMAD_IP_side_car_db": "fd00::1",
+        "NOMAD_PORT_side_car_db": "21000",
+        "NOMAD_ADDR_side_car_db": "[fd00::1]:21000",
     }
 
 

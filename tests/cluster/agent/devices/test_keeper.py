@@ -35,7 +35,7 @@ def test_every_device_that_cannot_be_had_is_named(keeper):
     with pytest.raises(StartError) as told:
         keeper.reservation(asked)
     assert str(told.value) == (
-        f'device "0000:09:00.0" of amd/gpu/{RADEON}: it is not there any more; '
+        f'devices: device "0000:09:00.0" of amd/gpu/{RADEON}: it is not there any more; '
         'device "0000:06:00.0" of 102b/gpu/102b:0522: no driver of this machine has taken it'
     )
     assert told.value.recoverable

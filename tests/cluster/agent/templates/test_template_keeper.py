@@ -104,8 +104,6 @@ async def test_a_task_that_waits_can_be_stopped(node, server):
     ("template", "why"),
     [
         (Template(embedded_tmpl="{{ nope }}"), "function 'nope' not defined"),
-        (Template(embedded_tmpl="x", dest_path="../../x"), "destination path escapes"),
-        (Template(source_path="../../x"), "source path escapes alloc directory"),
         (Template(source_path="local/none"), "No such file or directory"),
         (Template(embedded_tmpl="=x", envvars=True), "error on line 1: empty key"),
     ],
@@ -117,6 +115,24 @@ async def test_what_cannot_be_rendered_ends_the_task_without_a_restart(node, tem
     assert kinds(node, alloc) == ["Received", "Task Setup", "Killing"]
     assert lines(node, alloc)[-1][1].startswith("Template failed: ")
     assert why in lines(node, alloc)[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("template", "what"),
+    [
+        (Template(embedded_tmpl="x", dest_path="../../x"), "destination"),
+        (Template(source_path="../../x"), "source"),
+    ],
+)
+async def test_a_path_that_leads_out_fails_the_start_and_says_so(node, template, what):
+    alloc, job = work(template, policy=RestartPolicy(attempts=3, interval=10**12, mode="fail"))
+    node.host.add(alloc, job)
+    await node.reach(alloc, ClientStatus.FAILED)
+    assert kinds(node, alloc) == ["Received", "Task Setup", "Task hook failed", "Not Restarting"]
+    assert lines(node, alloc)[-2:] == [
+        ("Task hook failed", f"template: template {what} path escapes alloc directory"),
+        ("Not Restarting", "Error was unrecoverable"),
+    ]
 
 
 async def test_what_a_task_may_not_read_ends_it(node, server):
