@@ -262,6 +262,7 @@ COUNTED_TEXTS = (
     plural("{count} more change", "{count} more changes"),
     plural("{count} more evaluation", "{count} more evaluations"),
     plural("{count} more group", "{count} more groups"),
+    plural("{count} more job", "{count} more jobs"),
     plural("{count} more node", "{count} more nodes"),
     plural("{count} more placement", "{count} more placements"),
     plural("{count} namespace", "{count} namespaces"),
@@ -279,6 +280,7 @@ COUNTED_TEXTS = (
     plural("{count} session is", "{count} sessions are"),
     plural("{count} task", "{count} tasks"),
     plural("{count} token", "{count} tokens"),
+    plural("{count} try", "{count} tries"),
     plural("{count} value", "{count} values"),
     plural("{count} warning", "{count} warnings"),
 )

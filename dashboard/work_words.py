@@ -7,9 +7,7 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext, gettext_noop
 
-from dashboard.wording import (
-    number,
-)
+from dashboard.wording import number, one_of
 from scheduler.structs.evaluation import EvalTrigger
 
 #: What each trigger means, for people.
@@ -91,10 +89,27 @@ def trigger_told(trigger: str) -> str:
 
 
 def done_told(done: Mapping[str, int]) -> str:
-    """`3 placed, 1 stopped`, of what `done_by` counted, or several of it together."""
-    return ", ".join(
+    """`3 placed, 1 stopped`, of what `done_by` counted: the label of a drawing."""
+    return ", ".join(done_parts(done))
+
+
+def done_list(done: Mapping[str, int]) -> str:
+    """`3 placed, 2 moved and 1 stopped`: the same within a sentence; empty where nothing was."""
+    parts = done_parts(done)
+    return one_of(parts, "and") if parts else ""
+
+
+def done_sentence(done: Mapping[str, int]) -> str:
+    """`3 placed and 1 stopped.`, or nothing."""
+    told = done_list(done)
+    return f"{told}." if told else ""
+
+
+def done_parts(done: Mapping[str, int]) -> list[str]:
+    """`3 placed`, `1 stopped`."""
+    return [
         gettext(_DONE[key]).format(count=number(count))
         if key in _DONE
         else f"{number(count)} {key}"
         for key, count in done.items()
-    )
+    ]

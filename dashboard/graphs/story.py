@@ -150,7 +150,7 @@ def _lane(band: _Band, width: float) -> GraphLane:
         width=width,
         height=band.height,
         gutter=GUTTER - 14.0,
-        href="#phases",
+        href=lane.href,
     )
 
 

@@ -51,6 +51,11 @@ class StoryLane(msgspec.Struct, frozen=True, kw_only=True):
     #: A row for each job; else one row.
     is_by_job: bool = False
 
+    @property
+    def href(self) -> str:
+        """Its row in the table below the drawing."""
+        return f"#{lane_anchor(self.key)}"
+
 
 class LaneShape(msgspec.Struct, frozen=True, kw_only=True):
     """One drawn node: an evaluation, or several that are alike."""
@@ -99,6 +104,11 @@ def shapes_in(
 def _drawn(row: tuple[LaneShape, ...]) -> int:
     """How many nodes a row takes, with what may come next after it."""
     return len(row) + (not row[-1].is_folded and bool(row[-1].first.expects))
+
+
+def lane_anchor(key: str) -> str:
+    """The id of a lane's row in the table below the drawing."""
+    return "phase-" + "".join(char if char.isalnum() else "-" for char in key)
 
 
 def joined(lanes: Sequence[StoryLane]) -> list[StoryLane]:

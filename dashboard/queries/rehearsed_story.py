@@ -28,6 +28,7 @@ from dashboard.queries.rehearsals import changes_told_of, kept_rehearsal
 from dashboard.rehearsed import notes, sentence, sums
 from dashboard.stories.batches import WatchedRollout, phases_of
 from dashboard.stories.gathered import Gathered
+from dashboard.stories.lane_links import plain_rows
 from dashboard.stories.lanes import harm_lanes, rollout_lanes
 from dashboard.stories.names import KINDS, KindWord
 from dashboard.stories.phase import RolloutPhase
@@ -95,7 +96,7 @@ def rehearsed_story(
         "graph": msgspec.structs.replace(graph, description=f"{counted}."),
         "counted": counted,
         "tree": story_tree(lanes.lanes),
-        "lanes": lanes.rows,
+        "lanes": plain_rows(lanes.rows),
         "lanes_are": (gettext("Phases"), gettext("Phase"))
         if phases
         else (gettext("Jobs, worst off first"), gettext("How they are")),

@@ -64,13 +64,13 @@ def versions_of(reader: RecordReader, deployment: Deployment) -> list[Job]:
     ]
 
 
-def offered_acts(reader: RecordReader, deployment: Deployment) -> dict[str, Any]:
+def offered_acts(deployment: Deployment, versions: Sequence[Job]) -> dict[str, Any]:
     """Everything that the buttons of a rollout need, wherever they stand."""
     if not deployment.is_active:
-        return {}
+        return {"namespace": deployment.namespace}
     progress = progress_of(deployment)
-    versions = versions_of(reader, deployment)
     return {
+        "namespace": deployment.namespace,
         "rollout": progress,
         **told_acts(progress, versions),
         **ways_back(deployment, versions),

@@ -17,13 +17,14 @@ from dashboard.chains import Chain
 from dashboard.outcomes import short_outcome, waiting_for, why_it_waits
 from dashboard.queries.progress import took
 from dashboard.queries.replay import replayed
-from dashboard.queries.rollout import offered_acts
+from dashboard.queries.story_facts import rollout_context
 from dashboard.queries.timeline import timeline_context
 from dashboard.queries.topology import shown_map
 from dashboard.rights import NODE_READ
 from dashboard.stories.cells import cells_of
 from dashboard.stories.heat import fleet_then, forgotten_told
 from dashboard.stories.lane_choice import BY_PLACE, LaneChoice
+from dashboard.stories.lane_links import linked_rows
 from dashboard.stories.names import KINDS, cause_of, file_name, nodes_told, title_of
 from dashboard.stories.places import OF_NODES
 from dashboard.stories.rehearsed import Compared, compared
@@ -62,6 +63,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     opened: str = ""
     #: `place`: lanes by where nodes stand.
     by: str = ""
+    #: The lane whose evaluations alone the table has.
+    lane: str = ""
 
     @property
     def lanes(self) -> LaneChoice:
@@ -73,6 +76,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
         fields = {
             "view": "" if self.view == "lanes" else self.view,
             "by": self.by,
+            "lane": self.lane if self.view == "table" else "",
             "open": self.opened,
             "at": "" if self.at is None else str(self.at),
         }
@@ -94,7 +98,7 @@ def story_page(
         "views": [
             {
                 "word": word,
-                "url": shown.address(view="" if name == "lanes" else name),
+                "url": shown.address(view="" if name == "lanes" else name, lane=""),
                 "is_current": name == shown.view,
             }
             for name, word in VIEWS.items()
@@ -113,7 +117,7 @@ def story_page(
         "lane_choices": _lane_choices(whole, shown),
         "timeline_now_url": shown.address(at=""),
         "heat": _heat(reader, whole) if viewer.access.reads("node") else None,
-        **_viewed(reader, whole, shown.view),
+        **_viewed(reader, whole, shown),
     }
 
 
@@ -189,7 +193,7 @@ def story_panel(
         "graph": whole.graph,
         "counted": counted(facts, whole.graph),
         "tree": story_tree(whole.lanes.lanes),
-        "lanes": whole.lanes.rows,
+        "lanes": linked_rows(whole, _tables(whole, shown)),
         "lanes_are": tuple(
             map(gettext, _LANES_ARE.get(whole.places.word if whole.places else "", _BY_HARM))
         ),
@@ -210,7 +214,15 @@ def story_panel(
         "track": track,
         "now_url": shown.address(at="") or "?",
         **(replayed(track, lambda at: shown.address(at=str(at))) if track is not None else {}),
-        **_offered(reader, whole, may),
+        "may": may,
+        **rollout_context(reader, whole),
+    }
+
+
+def _tables(whole: Whole, shown: Shown) -> dict[str, str]:
+    """By lane, the address of its evaluations as a table."""
+    return {
+        lane.key: shown.address(view="table", lane=lane.key, open="") for lane in whole.lanes.lanes
     }
 
 
@@ -220,18 +232,6 @@ def _beside_rehearsal(reader: RecordReader, whole: Whole, may: Collection[str]) 
         return None
     namespaces = whole.gathered.namespaces
     return compared(reader, whole.story, namespaces, is_over=not whole.facts.is_open)
-
-
-def _offered(reader: RecordReader, whole: Whole, may: Collection[str]) -> dict[str, Any]:
-    """The buttons of its rollout, as the page of the rollout has them; none of the past."""
-    if whole.rollout is None or whole.gathered.past is not None:
-        return {"may": may}
-    namespace = whole.rollout.deployment.namespace
-    return {
-        "may": may,
-        "namespace": namespace,
-        **offered_acts(reader, whole.rollout.deployment),
-    }
 
 
 def _waits(whole: Whole) -> list[dict[str, Any]]:
@@ -250,11 +250,11 @@ def _waits(whole: Whole) -> list[dict[str, Any]]:
     return rows
 
 
-def _viewed(reader: RecordReader, whole: Whole, view: str) -> dict[str, Any]:
+def _viewed(reader: RecordReader, whole: Whole, how: Shown) -> dict[str, Any]:
     """What only one way of looking needs."""
-    if view == "table":
-        return _rows(reader, whole)
-    if view == "timeline" and whole.gathered.past is None:
+    if how.view == "table":
+        return _rows(reader, whole, how)
+    if how.view == "timeline" and whole.gathered.past is None:
         shown = _newest(reader, whole)
         chain = Chain({item.id: item for item in shown}, {})
         return timeline_context(reader, chain, eval_id="", now=whole.gathered.at)
@@ -266,8 +266,12 @@ def _newest(reader: RecordReader, whole: Whole) -> list[Evaluation]:
     return reader.evaluations_among(ids)
 
 
-def _rows(reader: RecordReader, whole: Whole) -> dict[str, Any]:
+def _rows(reader: RecordReader, whole: Whole, how: Shown) -> dict[str, Any]:
+    lane = next((each for each in whole.lanes.lanes if each.key == how.lane), None)
     faces = whole.gathered.faces
+    if lane is not None:
+        inside = {member.id for member in lane.members}
+        faces = tuple(face for face in faces if face.id in inside)
     shown = [face for face in faces if not face.is_stub][-MAX_ROWS:]
     known = whole.gathered.evaluations
     missing = [face.id for face in shown if face.id not in known]
@@ -289,6 +293,9 @@ def _rows(reader: RecordReader, whole: Whole) -> dict[str, Any]:
             if face.id in bodies
         ],
         "hidden": len(faces) - len(shown),
+        "lane_shown": lane,
+        "lane_count": len(faces),
+        "all_lanes_url": how.address(lane=""),
     }
 
 

@@ -5,15 +5,15 @@ In: acts that a deployment remembers, phases in order. Out: phases with names an
 
 from collections.abc import Sequence
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext
 from msgspec.structs import replace
 
 from dashboard.stories.phase import RolloutPhase
 from dashboard.wording import clock_time
 from scheduler.structs.deployment import Deployment, DeploymentStatus, RolloutAct, RolloutVerb
 
-#: In the words of a note; what has a phase of its own is told there.
-_NOTED = {RolloutVerb.PAUSED: "paused", RolloutVerb.RESUMED: gettext_noop("went on")}
+#: What is noted in a phase; the others have a phase of their own.
+_NOTED = frozenset({RolloutVerb.PAUSED, RolloutVerb.RESUMED})
 
 
 def act_of(deployment: Deployment, verb: RolloutVerb) -> RolloutAct | None:
@@ -51,12 +51,21 @@ def with_acts(phases: Sequence[RolloutPhase], deployment: Deployment) -> list[Ro
             if not phase.is_to_come and phase.since <= act.index
         ]
         place = begun[-1] if begun else 0
-        note = f"{told(act)} {clock_time(act.at)}"
+        note = note_of(act)
         noted[place] = replace(noted[place], notes=(*noted[place].notes, note))
     return noted
 
 
-def told(act: RolloutAct) -> str:
-    """`paused by kim`."""
-    word = gettext(_NOTED.get(act.verb, act.verb.value))
-    return gettext("{word} by {by}").format(word=word, by=act.by) if act.by else word
+def note_of(act: RolloutAct) -> str:
+    """The act as a sentence: `Paused by kim at 14:40:10.`."""
+    told = {
+        RolloutVerb.PROMOTED: (
+            gettext("Promoted by {by} at {time}."), gettext("Promoted at {time}."),
+        ),
+        RolloutVerb.PAUSED: (gettext("Paused by {by} at {time}."), gettext("Paused at {time}.")),
+        RolloutVerb.RESUMED: (
+            gettext("Let go on by {by} at {time}."), gettext("Let go on at {time}."),
+        ),
+        RolloutVerb.FAILED: (gettext("Failed by {by} at {time}."), gettext("Failed at {time}.")),
+    }[act.verb]  # fmt: skip
+    return told[0 if act.by else 1].format(by=act.by, time=clock_time(act.at))

@@ -5,6 +5,7 @@ order, each with the evaluations that fall into it. Batches are counted by names
 is replaced does not count twice.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -45,6 +46,10 @@ def phases_of(
     rest = [alloc for alloc in rollout.allocations if alloc not in first]
     phases += _batches(rollout, rest, evaluations, canaries, until)
     failure = _failure(rollout.deployment, steps)
+    if rollout.deployment.status is DeploymentStatus.SUCCESSFUL:
+        return with_acts(
+            [_done(phase, rollout.deployment) for phase in phases], rollout.deployment
+        )
     if failure is not None:
         phases = [*[_cut_off(phase, failure.began) for phase in _begun(phases)], failure]
     return with_acts(phases, rollout.deployment)
@@ -55,6 +60,15 @@ def _cut_off(phase: RolloutPhase, at: int) -> RolloutPhase:
     if phase.healthy >= phase.wanted:
         return phase
     return msgspec.structs.replace(phase, tone="failed", whole_at=at)
+
+
+def _done(phase: RolloutPhase, deployment: Deployment) -> RolloutPhase:
+    """All of it was healthy then, whatever became of its allocations since."""
+    if phase.is_to_come or phase.healthy >= phase.wanted:
+        return phase
+    return msgspec.structs.replace(
+        phase, healthy=phase.wanted, whole_at=max(phase.whole_at, deployment.modify_time)
+    )
 
 
 def _begun(phases: Sequence[RolloutPhase]) -> list[RolloutPhase]:
@@ -77,12 +91,19 @@ def _is_canary(alloc: Allocation, deployment: Deployment) -> bool:
 
 def _promotion(deployment: Deployment, promotion: Evaluation | None) -> list[RolloutPhase]:
     act = act_of(deployment, RolloutVerb.PROMOTED)
+    automatic = any(group.auto_promote for group in deployment.task_groups.values())
     if promotion is None and act is None:
-        automatic = any(group.auto_promote for group in deployment.task_groups.values())
-        words = gettext("when all are healthy") if automatic else gettext("when a person promotes")
+        words, begins = (
+            (gettext("when all are healthy"), gettext("Comes by itself once all are healthy."))
+            if automatic
+            else (gettext("when a person promotes"), gettext("Comes when a person promotes."))
+        )
         return [
-            RolloutPhase(key="promoted", title="Promoted", since=0, is_to_come=True, expects=words)
-        ]
+            RolloutPhase(
+                key="promoted", title=gettext("Promoted"), since=0, is_to_come=True,
+                expects=words, begins=begins,
+            )
+        ]  # fmt: skip
     # Its evaluation may be collected; the act is remembered with the deployment.
     index, at = (promotion.create_index, promotion.create_time) if promotion else (0, 0)
     by = act.by if act is not None else ""
@@ -90,8 +111,9 @@ def _promotion(deployment: Deployment, promotion: Evaluation | None) -> list[Rol
         index, at = act.index, act.at
     return [
         RolloutPhase(
-            key="promoted", title="Promoted", since=index, began=at, by=by,
+            key="promoted", title=gettext("Promoted"), since=index, began=at, by=by,
             event=("promoted", clock_time(at)),
+            notes=(gettext("It came by itself."),) if automatic and not by else (),
         )
     ]  # fmt: skip
 
@@ -134,6 +156,13 @@ def _batches(
             else gettext("after the promotion")
         )
         is_last = place == count and place > 1
+        begins = (
+            gettext("Begins after batch {place}.").format(place=place - 1)
+            if place > 1
+            else gettext("Begins after the promotion.")
+        )
+        if is_last:
+            begins = gettext("{begins} It is the last one.").format(begins=begins)
         told = gettext("{count}, then done") if is_last else gettext("{count}, {after}")
         title = (
             gettext("Batch {place} of {count}").format(place=place, count=count)
@@ -142,7 +171,7 @@ def _batches(
         )
         phases.append(
             RolloutPhase(key=f"batch-{place}", title=title, since=0, wanted=left, is_to_come=True,
-                  expects=told.format(count=number(left), after=after))
+                  expects=told.format(count=number(left), after=after), begins=begins)
         )  # fmt: skip
     return phases
 
@@ -196,6 +225,8 @@ def _placed(
         and alloc.deployment_status.timestamp <= until
     }
     healthy = len(judged)
+    tries = Counter(alloc.name for alloc in group)
+    newest = {alloc.name: alloc for alloc in group}
     return RolloutPhase(
         key=key,
         title=title,
@@ -204,6 +235,7 @@ def _placed(
         wanted=wanted,
         healthy=healthy,
         whole_at=max(judged.values()) if healthy >= wanted > 0 else 0,
+        again=tuple((newest[name], count) for name, count in tries.items() if count > 1),
     )
 
 

@@ -13,7 +13,9 @@ from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.story_lanes import LaneEvent, StoryLane
 from dashboard.stories.phase import RolloutPhase
 from dashboard.wording import clock_time, count_of, number, span
+from dashboard.work_words import done_sentence
 from dashboard.work_words import done_told as words_of
+from scheduler.structs.allocation import Allocation
 
 _MOVES = ("applying", "scheduling", "pending", "delayed")
 #: How badly a job is off, worst first: the word of a lane, by what a story is about.
@@ -42,13 +44,18 @@ class LaneRow(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     state: str
     evaluations: int
+    #: That of its lane.
+    key: str = ""
     jobs: int = 0
     wanted: int = 0
     healthy: int = 0
     began: int = 0
     took: int = 0
     is_running: bool = False
+    #: In sentences.
     told: str = ""
+    #: The newest allocation of each name that took several, and how many.
+    again: tuple[tuple[Allocation, int], ...] = ()
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,30 +129,40 @@ def _phase_row(
     ended = phase.whole_at if phase.wanted else following
     is_running = state in ("running", "held-up")
     took = (now - phase.began if is_running else max(ended - phase.began, 0)) if phase.began else 0
-    told = ", ".join(
-        part
-        for part in (
-            _opened_told(phase),
-            count_of(blocked, "{count} evaluation waits", "{count} evaluations wait")
-            if blocked
-            else "",
-            done_told(inside),
-            "" if inside or phase.is_to_come else gettext("placed with the phase before"),
-            *phase.notes,
-            phase.expects,
-        )
-        if part
-    )
     return LaneRow(
-        title=phase.title, state=state, evaluations=len(inside), wanted=phase.wanted,
-        healthy=phase.healthy, began=phase.began, took=took, is_running=is_running, told=told,
+        key=phase.key, title=phase.title, state=state, evaluations=len(inside),
+        wanted=phase.wanted, healthy=phase.healthy, began=phase.began, took=took,
+        is_running=is_running, told=_phase_told(phase, inside, blocked), again=phase.again,
     )  # fmt: skip
 
 
+def _phase_told(phase: RolloutPhase, inside: Sequence[ChainMember], blocked: int) -> str:
+    """What happened in it, in sentences."""
+    if phase.is_to_come:
+        return phase.begins
+    waits = count_of(blocked, "{count} evaluation waits.", "{count} evaluations wait.")
+    is_first_try = phase.wanted and phase.healthy >= phase.wanted and not phase.again
+    return " ".join(
+        part
+        for part in (
+            _opened_told(phase),
+            waits if blocked else "",
+            done_sentence(work_of(inside)),
+            "" if inside else gettext("Placed with the phase before."),
+            gettext("Each became healthy at the first try.") if is_first_try else "",
+            *phase.notes,
+        )
+        if part
+    )
+
+
 def _opened_told(phase: RolloutPhase) -> str:
+    if not phase.event:
+        return ""
     if phase.by:
-        return gettext("{event} by {by}").format(event=phase.event[0], by=phase.by)
-    return " ".join(phase.event[:-1])
+        told = gettext("Failed by {by}.") if phase.tone else gettext("Promoted by {by}.")
+        return told.format(by=phase.by)
+    return gettext("The rollout failed.") if phase.tone else gettext("Promoted.")
 
 
 def _phase_subs(phase: RolloutPhase, row: LaneRow) -> tuple[str, ...]:
@@ -196,15 +213,19 @@ def harm_lanes(kind: str, members: Sequence[ChainMember]) -> Told:
         )  # fmt: skip
         rows.append(
             LaneRow(
+                key=degree,
                 title=words[degree],
                 state=_STATES[degree],
                 evaluations=len(inside),
                 jobs=jobs[degree],
                 is_running=degree in ("blocked", "moving"),
-                told="; ".join(
+                told=" ".join(
                     filter(
                         None,
-                        (done_told(inside), gettext(_TOLD[degree]) if degree in _TOLD else ""),
+                        (
+                            done_sentence(work_of(inside)),
+                            gettext(_TOLD[degree]) if degree in _TOLD else "",
+                        ),
                     )
                 ),
             )
@@ -217,7 +238,7 @@ _STATES = {
     "done": "done",
 }  # fmt: skip
 #: What is said of a lane beside what was done in it.
-_TOLD = {"over": gettext_noop("newer evaluations, of other stories, do what was left")}
+_TOLD = {"over": gettext_noop("Newer evaluations of other stories do what was left.")}
 
 
 def degree_of(members: Sequence[ChainMember]) -> str:
@@ -235,12 +256,17 @@ def degree_of(members: Sequence[ChainMember]) -> str:
 
 
 def done_told(members: Sequence[ChainMember]) -> str:
-    """What plans of these did, summed up in words."""
+    """What plans of these did, summed up in the few words of a drawing."""
+    return words_of(work_of(members))
+
+
+def work_of(members: Sequence[ChainMember]) -> dict[str, int]:
+    """What plans of these did, by its word."""
     done: dict[str, int] = {}
     for member in members:
         for word, count in member.work.items():
             done[word] = done.get(word, 0) + count
-    return words_of(done)
+    return done
 
 
 def _tone(members: Sequence[ChainMember]) -> str:

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from scheduler.structs.allocation import Allocation
+
 
 class RolloutPhase(msgspec.Struct, frozen=True, kw_only=True):
     """A stretch of a rollout. It begins with the evaluation of `since`, an index."""
@@ -18,8 +20,11 @@ class RolloutPhase(msgspec.Struct, frozen=True, kw_only=True):
     #: What a circle at its beginning says.
     event: tuple[str, ...] = ()
     is_to_come: bool = False
-    #: What it waits for before it begins.
+    #: What it waits for before it begins, in the few words of a drawing, and as a sentence.
     expects: str = ""
+    begins: str = ""
+    #: Names that took several allocations: the newest of each, and how many there were.
+    again: tuple[tuple[Allocation, int], ...] = ()
     #: Who promoted or failed it, where a person did.
     by: str = ""
     #: What people did while it lasted.

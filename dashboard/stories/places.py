@@ -15,9 +15,10 @@ from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import NodePlace, RecordReader
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.story_lanes import StoryLane
-from dashboard.stories.lanes import LaneRow, Told, degree_of, done_told
+from dashboard.stories.lanes import LaneRow, Told, degree_of, done_told, work_of
 from dashboard.topology import rack_keys, rack_label
 from dashboard.wording import count_of, natural
+from dashboard.work_words import done_sentence
 from scheduler.state.story_nouns import STORY_NODES
 from scheduler.structs.evaluation import CauseKind
 from scheduler.structs.story import Story, StoryKind
@@ -126,18 +127,22 @@ def _lane(name: str, members: Sequence[ChainMember], nodes: int) -> StoryLane:
         done_told(members),
     ]
     return StoryLane(
-        key=f"place {name}", title=name, subs=tuple(sub for sub in subs if sub),
+        key=_key(name), title=name, subs=tuple(sub for sub in subs if sub),
         tone=_TONES.get(_degree(members), ""), members=tuple(members),
     )  # fmt: skip
 
 
+def _key(name: str) -> str:
+    return f"place {name}"
+
+
 def _row(name: str, members: Sequence[ChainMember], nodes: int) -> LaneRow:
     degree = _degree(members)
-    done = done_told(members)
-    told = [count_of(nodes, "{count} node", "{count} nodes")] if nodes else []
+    done = done_sentence(work_of(members))
+    told = [count_of(nodes, "{count} node.", "{count} nodes.")] if nodes else []
     told += [done] if done else []
-    told += [] if members else [gettext("no evaluation was needed")]
+    told += [] if members else [gettext("No evaluation was needed.")]
     return LaneRow(
-        title=name, state=_STATES.get(degree, "done"), evaluations=len(members),
-        jobs=_jobs(members), is_running=degree in ("blocked", "moving"), told="; ".join(told),
+        key=_key(name), title=name, state=_STATES.get(degree, "done"), evaluations=len(members),
+        jobs=_jobs(members), is_running=degree in ("blocked", "moving"), told=" ".join(told),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from dashboard.stories.names import KINDS, KindWord, Title, harm_of, title_of
 from dashboard.stories.told import RolloutFacts, StoryFacts, short_outcome, standing_of
 from dashboard.wording import count_of, number
 from scheduler.structs.deployment import Deployment
-from scheduler.structs.story import Story
+from scheduler.structs.story import Story, StoryKind
 
 _NEEDY = {"failed": "failed", "went-back": "failed", "held-up": "blocked"}
 
@@ -122,7 +122,7 @@ def _facts(row: ListedStory, progress: StoryProgress, deployment: Deployment | N
         blocked=counts.get("blocked", 0),
         failed=counts.get("failed", 0),
         began=story.create_time,
-        rollout=rollout_facts(deployment) if deployment is not None else None,
+        rollout=rollout_facts(deployment, story) if deployment is not None else None,
         nodes=max(story.node_count, len(story.node_ids)),
         collected=counts.get("deleted", 0),
         is_running=row.is_running,
@@ -139,7 +139,7 @@ def deployment_of(story: Story, deployments: Sequence[Deployment]) -> Deployment
     return next((each for each in deployments if each.story_id == story.id), None)
 
 
-def rollout_facts(deployment: Deployment) -> RolloutFacts:
+def rollout_facts(deployment: Deployment, story: Story) -> RolloutFacts:
     """How far a deployment is, as its own counts say."""
     progress = progress_of(deployment)
     groups = deployment.task_groups.values()
@@ -152,5 +152,6 @@ def rollout_facts(deployment: Deployment) -> RolloutFacts:
         deadline=progress.deadline,
         reverts=progress.reverts,
         went_back=goes_back(deployment),
+        is_return=story.kind is StoryKind.ROLLOUT and deployment.job_version > story.job_version,
         description=deployment.status_description,
     )

@@ -7,8 +7,8 @@ import msgspec
 from django.utils.translation import gettext, ngettext
 
 from dashboard.outcomes import OutcomeSentence
-from dashboard.wording import clock_time, count_of, number, span
-from dashboard.work_words import done_told
+from dashboard.wording import clock_time, count_of, number, one_of, span
+from dashboard.work_words import done_parts
 
 RUNNING, HELD_UP, WAITS, PAUSED, DONE, FAILED, WENT_BACK, CANCELED, QUIET = (
     "running", "held-up", "waits", "paused", "done", "failed", "went-back", "canceled", "quiet",
@@ -32,6 +32,8 @@ class RolloutFacts(msgspec.Struct, frozen=True, kw_only=True):
     paused_by: str = ""
     reverts: bool = False
     went_back: bool = False
+    #: What is told is that of the version before, which was brought back.
+    is_return: bool = False
     description: str = ""
 
 
@@ -79,6 +81,8 @@ def standing_of(facts: StoryFacts) -> str:
     rollout = facts.rollout
     if rollout is not None and rollout.status == "failed":
         return WENT_BACK if rollout.went_back else FAILED
+    if rollout is not None and rollout.is_return and not facts.is_open:
+        return WENT_BACK
     if rollout is not None and rollout.status == "paused":
         return PAUSED
     if facts.blocked:
@@ -110,11 +114,10 @@ def short_outcome(facts: StoryFacts) -> OutcomeSentence:
 
 
 def _strong(facts: StoryFacts) -> str:
-    done = done_told(facts.done)
     waits = _waits(facts)
-    parts = [part for part in (done, waits) if part]
+    parts = [*done_parts(facts.done), *([waits] if waits else [])]
     if parts:
-        return _capital(", ".join(parts))
+        return _capital(one_of(parts, "and"))
     if facts.running:
         return count_of(
             facts.running, "{count} evaluation is on the way", "{count} evaluations are on the way"
@@ -126,15 +129,24 @@ def _strong(facts: StoryFacts) -> str:
             facts.evaluations,
         ).format(failed=number(facts.failed), count=number(facts.evaluations))
     if facts.collected:
-        return ngettext(
-            "{count} evaluation, {collected} collected",
-            "{count} evaluations, {collected} collected",
-            facts.evaluations,
-        ).format(count=number(facts.evaluations), collected=number(facts.collected))
+        return _collected(facts)
     if facts.is_read:
         return gettext("Nothing had to change")
-    return count_of(
-        facts.evaluations, "{count} evaluation, which has ended", "{count} evaluations, all ended"
+    if facts.evaluations == 1:
+        return gettext("Its evaluation has ended")
+    return gettext("All {count} evaluations have ended").format(count=number(facts.evaluations))
+
+
+def _collected(facts: StoryFacts) -> str:
+    """What is left of it are stubs, in whole or in part."""
+    if facts.collected < facts.evaluations:
+        return gettext("{collected} of {count} evaluations were collected").format(
+            collected=number(facts.collected), count=number(facts.evaluations)
+        )
+    if facts.evaluations == 1:
+        return gettext("Its evaluation was collected")
+    return gettext("All {count} evaluations were collected").format(
+        count=number(facts.evaluations)
     )
 
 
@@ -213,10 +225,10 @@ def _rolled_out(facts: StoryFacts, rollout: RolloutFacts) -> OutcomeSentence:
         strong = gettext("{healthy} run v{version}.")
     elif rollout.batches > 1:
         strong = gettext(
-            "Held up at batch {batch} of {batches}: {healthy} run v{version}, {waits}."
+            "Held up at batch {batch} of {batches}: {healthy} run v{version} and {waits}."
         )
     else:
-        strong = gettext("Held up: {healthy} run v{version}, {waits}.")
+        strong = gettext("Held up: {healthy} run v{version} and {waits}.")
     strong = strong.format(
         healthy=healthy, version=rollout.version, waits=waits, batch=rollout.batch,
         batches=rollout.batches,
@@ -246,11 +258,12 @@ def _over(facts: StoryFacts, rollout: RolloutFacts, healthy: str) -> OutcomeSent
             strong=gettext("Canceled: {healthy} became healthy.").format(healthy=healthy),
             rest=_sentence(rollout.description),
         )
-    strong = (
-        gettext("Done: {healthy} run v{version} after {time}.")
-        if facts.ended
-        else gettext("Done: {healthy} run v{version}.")
-    )
+    if rollout.is_return:
+        strong = gettext("Failed and went back: {healthy} run v{version}.")
+    elif facts.ended:
+        strong = gettext("Done: {healthy} run v{version} after {time}.")
+    else:
+        strong = gettext("Done: {healthy} run v{version}.")
     took = span(facts.ended - facts.began)
     return OutcomeSentence(
         strong=strong.format(healthy=healthy, version=rollout.version, time=took)

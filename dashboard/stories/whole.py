@@ -264,7 +264,7 @@ def _draining(reader: RecordReader, story: Story) -> int:
 
 
 def _rollout_facts(rollout: WatchedRollout, told: Told, gathered: Gathered) -> RolloutFacts:
-    facts = rollout_facts(rollout.deployment)
+    facts = rollout_facts(rollout.deployment, gathered.story)
     batches = [row for row in told.rows if row.title.startswith("Batch")]
     begun = [row for row in batches if row.state != "to-come"]
     held = held_by(rollout.deployment)

@@ -20,6 +20,7 @@ async def story(request: HttpRequest, viewer: Viewer, story_id: str) -> HttpResp
         at=_index(request),
         opened=request.GET.get("open", "")[:_LONGEST_FOLD],
         by=by if by in LANES else "",
+        lane=request.GET.get("lane", "")[:_LONGEST_FOLD],
     )
     return await shown(
         request,

@@ -191,12 +191,14 @@ def test_phases_name_who_promoted_paused_and_let_go_on():
     assert (promoted.by, promoted.since) == ("kim", 20)
     assert (promoted.event[0], promoted.by) == ("promoted", "kim")
     assert (canary_phase.notes, promoted.notes) == ((), ())
-    assert [note.rpartition(" ")[0] for note in batch.notes] == ["paused by lee", "went on by kim"]
+    assert [note.rpartition(" at ")[0] for note in batch.notes] == [
+        "Paused by lee", "Let go on by kim",
+    ]  # fmt: skip
     members = [ChainMember(id="e", job="shop", state="complete", icon="complete", created_at=21)]
     event = LaneEvent(lines=("shop v2",), name="Cause")
     rows = rollout_lanes((canary_phase, promoted, batch), members, event, LATE).rows
-    assert rows[1].told.startswith("promoted by kim")
-    assert "paused by lee" in rows[2].told
+    assert rows[1].told.startswith("Promoted by kim.")
+    assert "Paused by lee at " in rows[2].told
 
 
 def test_a_rollout_that_somebody_failed_names_them():
@@ -214,3 +216,25 @@ def test_it_was_paused_then_and_by_whom():
     assert held_by(paused).by == "kim"
     assert as_of(running, 30).status is DeploymentStatus.RUNNING
     assert as_of(running, 19).acts == ()
+
+
+def test_no_phase_of_a_rollout_that_ended_well_goes_on():
+    well = [alloc(n, 10, healthy_at=SOME_MOMENT + 60 * SECOND) for n in range(2)]
+    lost_since = alloc(2, 30)
+    ended = rollout(*well, lost_since, at_once=2, total=3, status=DeploymentStatus.SUCCESSFUL)
+    phases = phases_of(ended, {}, until=LATE)
+    assert told(phases) == [("Batch 1 of 2", 2, 2, False), ("Batch 2 of 2", 1, 1, False)]
+    rows = rollout_lanes(phases, [], LaneEvent(lines=("shop v2",), name="Cause"), LATE).rows
+    assert [row.state for row in rows] == ["done", "done"]
+
+
+def test_names_that_took_several_tries_are_told_with_how_many():
+    first, second = alloc(1, 10), alloc(2, 10, healthy_at=SOME_MOMENT + SECOND)
+    again = alloc(3, 20, name=first.name, healthy_at=SOME_MOMENT + 30 * SECOND)
+    (phase,) = phases_of(rollout(first, second, again, total=2), {}, until=LATE)
+    assert [(each.id, tries) for each, tries in phase.again] == [(again.id, 2)]
+    (row,) = rollout_lanes((phase,), [], LaneEvent(lines=("shop v2",), name="Cause"), LATE).rows
+    assert "first try" not in row.told
+    (phase,) = phases_of(rollout(second, total=1), {}, until=LATE)
+    (row,) = rollout_lanes((phase,), [], LaneEvent(lines=("shop v2",), name="Cause"), LATE).rows
+    assert "Each became healthy at the first try." in row.told

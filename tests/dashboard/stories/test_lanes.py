@@ -36,5 +36,5 @@ def test_jobs_stand_worst_off_first_and_add_up():
     assert [(row.title, row.jobs, row.evaluations) for row in told.rows] == [
         ("Wait for room", 1, 1), ("Taken over", 1, 1), ("Settled", 2, 2),
     ]  # fmt: skip
-    assert told.rows[-1].told == "3 placed"
+    assert told.rows[-1].told == "3 placed."
     assert [lane.tone for lane in told.lanes] == ["blocked", "", ""]

@@ -57,8 +57,8 @@ def test_places_stand_worst_off_first_and_hold_every_evaluation():
         ("r9", "blocked", 2), ("nodes that are gone", "", 1), ("r2", "", 1), ("r10", "", 1),
     ]  # fmt: skip
     rows = {row.title: row for row in told.rows}
-    assert rows["r10"].told == "1 node; 2 placed"
-    assert rows["empty"].told == "1 node; no evaluation was needed"
+    assert rows["r10"].told == "1 node. 2 placed."
+    assert rows["empty"].told == "1 node. No evaluation was needed."
     assert sum(row.evaluations for row in told.rows) == len(members)
 
 

@@ -87,7 +87,8 @@ def test_a_rollout_is_told_by_its_version_and_what_keeps_it():
         evaluations=26, blocked=1, waiting=3, lacking="memory", rollout=rollout, jobs=1
     )
     assert (
-        outcome_of(facts).strong == "Held up at batch 3 of 5: 62 of 100 run v2, 3 wait for memory."
+        outcome_of(facts).strong
+        == "Held up at batch 3 of 5: 62 of 100 run v2 and 3 wait for memory."
     )
     assert standing_of(facts) == "held-up"
 
@@ -95,4 +96,15 @@ def test_a_rollout_is_told_by_its_version_and_what_keeps_it():
 def test_a_story_that_needed_nothing_says_so():
     assert outcome_of(StoryFacts()).strong == "No evaluation was needed."
     assert outcome_of(StoryFacts(evaluations=1, is_read=True)).strong == "Nothing had to change."
-    assert outcome_of(StoryFacts(evaluations=1)).strong == "1 evaluation, which has ended."
+    assert outcome_of(StoryFacts(evaluations=1)).strong == "Its evaluation has ended."
+    three = StoryFacts(evaluations=3)
+    assert outcome_of(three).strong == "All 3 evaluations have ended."
+    some = StoryFacts(evaluations=3, collected=1)
+    assert outcome_of(some).strong == "1 of 3 evaluations were collected."
+
+
+def test_a_rollout_whose_version_before_runs_again_is_not_called_done():
+    back = RolloutFacts(status="successful", version=2, wanted=6, healthy=6, is_return=True)
+    facts = StoryFacts(evaluations=5, rollout=back)
+    assert standing_of(facts) == "went-back"
+    assert outcome_of(facts).strong == "Failed and went back: 6 of 6 run v2."

@@ -160,10 +160,10 @@ def test_what_is_done_on_the_story_leads_back_to_it_and_names_who_did_it(browser
     said(browser, browser.post("/deployments/pause/", resume="d", story=name))
     text, where = said(browser, browser.post("/deployments/promote/", deployment="d", story=name))
     assert where == story
-    assert "promoted by kim" in text
+    assert "Promoted by kim." in text
     text, where = said(browser, browser.post("/deployments/fail/", deployment="d", story=name))
     assert where == story
-    assert "failed by kim" in text
+    assert "Failed by kim." in text
     assert 'data-confirm="fail-rollout"' not in text
     verbs = [(act.verb.value, act.by) for act in deployment_of(store).acts]
     assert verbs == [
