@@ -12,7 +12,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from cluster.management.bivouac import COMMANDS
-from cluster.management.commands.runagent import variable_of
+from cluster.management.given_options import variable_of
 from cluster.versions import VERSION
 from dashboard.rights import TOPICS
 

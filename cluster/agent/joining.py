@@ -5,6 +5,7 @@ files and where they belong. Nothing is run here.
 """
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,12 +53,32 @@ def join_command(address: str, token: str) -> JoinCommand:
     return JoinCommand(shlex.join([*words, "--install"]))
 
 
-def unit_files(address: str, token: str, fingerprint: str) -> tuple[UnitFile, ...]:
-    """Configuration, secret and unit of an agent that systemd starts with the machine."""
+def words_of(given: Mapping[str, object]) -> list[str]:
+    """Options that were given, by their names, as a command line says them."""
+    words: list[str] = []
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, list):
+            words += [word for each in value for word in (option, str(each))]
+        elif isinstance(value, bool):
+            words += [option] if value else []
+        else:
+            words += [option, str(value)]
+    return words
+
+
+def unit_files(
+    address: str, token: str, fingerprint: str, further: Sequence[str] = (), config: str = ""
+) -> tuple[UnitFile, ...]:
+    """Configuration, secret and unit of an agent that systemd starts with the machine.
+
+    `further`: what else its command says. `config`: a file that is there already; "": one is made.
+    """
     pinned = f'\ntls {{\n  fingerprint = "{fingerprint}"\n}}\n' if fingerprint else ""
-    config = f'data_dir = "{_DATA}/agent"\n\nclient {{\n  servers = ["{address}"]\n}}\n{pinned}'
+    settings = f'data_dir = "{_DATA}/agent"\n\nclient {{\n  servers = ["{address}"]\n}}\n{pinned}'
     secrets = f"BIVOUAC_JOIN_TOKEN={token}\nBIVOUAC_DATA_DIR={_DATA}\n"
-    command = shlex.join([*program("runagent"), "--config", str(_CONFIG)])
+    place = str(Path(config).absolute()) if config else str(_CONFIG)
+    command = shlex.join([*program("runagent"), "--config", place, *further])
     unit = f"""\
 [Unit]
 Description=Bivouac agent: runs tasks of a cluster on this machine
@@ -84,18 +105,19 @@ TasksMax=infinity
 WantedBy=multi-user.target
 """
     return (
-        UnitFile(_CONFIG, config, is_kept=True),
+        *(() if config else (UnitFile(_CONFIG, settings, is_kept=True),)),
         UnitFile(_SECRETS, secrets, mode=0o600),
         UnitFile(Path("/etc/systemd/system") / UNIT, unit),
     )
 
 
-def put_files(files: tuple[UnitFile, ...], root: Path = Path("/")) -> list[Path]:
-    """Write them below `root`; those that were written."""
-    written = []
+def put_files(files: tuple[UnitFile, ...], root: Path = Path("/")) -> list[str]:
+    """Write them below `root`; a sentence for each."""
+    told = []
     for file in files:
         place = root / file.path.relative_to("/")
         if file.is_kept and place.exists():
+            told.append(f"Kept {place} as it is")
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = place.with_name(f".{place.name}.draft")
@@ -103,5 +125,5 @@ def put_files(files: tuple[UnitFile, ...], root: Path = Path("/")) -> list[Path]
         draft.chmod(file.mode)
         draft.write_text(file.text)
         draft.replace(place)
-        written.append(place)
-    return written
+        told.append(f"Wrote {place}")
+    return told

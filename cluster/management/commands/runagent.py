@@ -22,11 +22,12 @@ from cluster.agent.config_file import BadConfigFile, read_config
 from cluster.agent.config_values import FileSettings, settings_from
 from cluster.agent.drivers.docker.settings import ENGINE_SOCKET, DockerSettings
 from cluster.agent.host_volumes import BadVolume, declared_volumes
-from cluster.agent.joining import UNIT, put_files, unit_files
+from cluster.agent.joining import UNIT, UnitFile, put_files, unit_files, words_of
 from cluster.agent.means import Means
 from cluster.agent.server_trust import BadCertificate, read_fingerprint
 from cluster.agent.task_rights import CAPABILITIES, DEFAULT_CAPABILITIES
 from cluster.installation import usual_agent_directory
+from cluster.management.given_options import Usual, add_flag, add_text, variable_of
 from cluster.management.terminal import CommandWithExamples
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 
@@ -122,7 +123,8 @@ class Command(CommandWithExamples):
     def handle(self, *_args: object, **options: object) -> None:
         """Run until SIGTERM or Ctrl-C; tasks run on."""
         if options["systemd"] or options["install"]:
-            self._set_up(config_from(options), is_written=bool(options["install"]))
+            config_from(options)  # What makes no agent makes no unit.
+            self._set_up(options)
             return
         means = Means(SystemClock(), RandomIDs(), chance)
         try:
@@ -130,17 +132,17 @@ class Command(CommandWithExamples):
         except BadCertificate as error:
             raise CommandError(str(error)) from None
 
-    def _set_up(self, config: AgentConfig, *, is_written: bool) -> None:
-        files = unit_files(config.server, config.join_token, config.fingerprint)
-        if not is_written:
+    def _set_up(self, options: dict[str, object]) -> None:
+        files = _unit_files(options)
+        if not options["install"]:
             for file in files:
                 self.stdout.write(f"# {file.path}, mode {file.mode:o}\n{file.text}")
             return
         if shutil.which("systemctl") is None:
             raise CommandError("There is no systemctl here. --systemd prints what it would run.")
         try:
-            for place in put_files(files):
-                self.stdout.write(f"Wrote {place}")
+            for sentence in put_files(files):
+                self.stdout.write(sentence)
             for words in (("daemon-reload",), ("enable", UNIT), ("restart", UNIT)):
                 subprocess.run(["systemctl", *words], check=True)  # noqa: S603, S607 - the system's own
         except OSError as error:
@@ -148,6 +150,27 @@ class Command(CommandWithExamples):
         except subprocess.CalledProcessError as error:
             raise CommandError(f"systemctl ended with {error.returncode}") from None
         self.stdout.write(f"The agent runs; its log: journalctl -u {UNIT}")
+
+
+def _unit_files(options: dict[str, object]) -> tuple[UnitFile, ...]:
+    """With everything that was said of this agent, by options and variables."""
+    config = str(options["config"] or "")
+    beside = {"config", "systemd", "install", "join_token"}
+    beside |= set() if config else {"addr", "fingerprint"}
+    given = {
+        name: value
+        for name, value in options.items()
+        if name in _ours() - beside and not (value is None or isinstance(value, Usual))
+    }
+    address, token = str(options["addr"]), str(options["join_token"])
+    return unit_files(address, token, str(options["fingerprint"]), words_of(given), config)
+
+
+def _ours() -> set[str]:
+    """Names of the options that are this command's own."""
+    parser = CommandParser()
+    Command().add_arguments(parser)
+    return set(vars(parser.parse_args([])))
 
 
 def _add_room(parser: CommandParser) -> None:
@@ -298,12 +321,6 @@ def _fingerprint(text: str) -> str:
         raise CommandError(f"--fingerprint: {error}") from None
 
 
-class Usual(str):
-    """The value of an option that nobody has given."""
-
-    __slots__ = ()
-
-
 def _file_settings(path: str) -> FileSettings:
     """What the configuration file says; nothing where there is none. Raises CommandError."""
     if not path:
@@ -357,11 +374,6 @@ def _given_volumes() -> list[str]:
     return [text for text in os.environ.get(variable_of("host-volume"), "").split(",") if text]
 
 
-def variable_of(name: str) -> str:
-    """The environment variable that stands for an option."""
-    return f"BIVOUAC_{name.replace('-', '_').upper()}"
-
-
 def _add_docker(parser: argparse.ArgumentParser) -> None:
     add_text(
         parser, "docker-socket", ENGINE_SOCKET, "of a container engine, podman's too; '': none"
@@ -370,21 +382,3 @@ def _add_docker(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "docker-privileged", "let containers have every right on this host")
     add_text(parser, "docker-image-delay", "180", "seconds before an unused fetched image goes")
     add_flag(parser, "docker-keep-images", "never remove an image from the engine")
-
-
-def add_text(
-    parser: argparse.ArgumentParser, name: str, default: str, text: str, *further: str
-) -> None:
-    """An option with a value."""
-    shown = f"{text} (default: {default})" if default else text
-    given = os.environ.get(variable_of(name), Usual(default))
-    parser.add_argument(
-        f"--{name}", *further, dest=name.replace("-", "_"), default=given, help=shown
-    )
-
-
-def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
-    """An option that is on or off."""
-    given = os.environ.get(variable_of(name), "").strip().lower()
-    is_on = given in ("1", "true", "yes", "on") if given else None
-    parser.add_argument(f"--{name}", action="store_true", default=is_on, help=text)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ssl
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -153,7 +154,8 @@ async def test_the_join_command_names_what_the_server_shows(tmp_path):
 
 def test_the_units_files_are_private_where_they_must_be_and_keep_what_was_changed(tmp_path):
     files = unit_files("https://b.example", "secret", "sha256:" + "0" * 64)
-    written = put_files(files, tmp_path)
+    told = put_files(files, tmp_path)
+    written = [Path(sentence.removeprefix("Wrote ")) for sentence in told]
     assert [str(place.relative_to(tmp_path)) for place in written] == [
         "etc/bivouac/agent.hcl", "etc/bivouac/agent.env",
         "etc/systemd/system/bivouac-agent.service",
@@ -165,5 +167,5 @@ def test_the_units_files_are_private_where_they_must_be_and_keep_what_was_change
     assert "KillMode=process\n" in unit.read_text()
     assert "--config /etc/bivouac/agent.hcl\n" in unit.read_text()
     config.write_text("changed")
-    assert config not in put_files(files, tmp_path)
+    assert f"Wrote {config}" not in put_files(files, tmp_path)
     assert config.read_text() == "changed"
