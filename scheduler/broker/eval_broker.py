@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from scheduler.broker.delay_heap import DelayHeap
+from scheduler.broker.drained_together import DrainedTogether
 from scheduler.broker.leader_settings import SECOND, LeaderSettings
 from scheduler.broker.places import (
     FAILED_QUEUE,
@@ -22,9 +23,12 @@ from scheduler.broker.places import (
 from scheduler.errors import NotOutstanding, TokenMismatch
 from scheduler.ports import IDSource
 from scheduler.structs.collection import CORE_TYPE
-from scheduler.structs.evaluation import EvalTrigger, Evaluation, Step
+from scheduler.structs.evaluation import Evaluation, Step
 from scheduler.structs.identity import JobKey
 from scheduler.structs.moment import Moment
+
+#: Place in a queue: urgency, index, arrival, id.
+_Key = tuple[int, int, int, str]
 
 
 class EvalBroker:
@@ -44,9 +48,10 @@ class EvalBroker:
         self._entries: dict[str, Entry] = {}
         #: The evaluation that holds each job: ready, outstanding, backing off or failed.
         self._locks: dict[JobKey, str] = {}
-        self._ready: dict[str, list[tuple[int, int, int, str]]] = {}
-        self._pending: dict[JobKey, list[tuple[int, int, int, str]]] = {}
+        self._ready: dict[str, list[_Key]] = {}
+        self._pending: dict[JobKey, list[_Key]] = {}
         self._requeue: dict[str, Evaluation] = {}
+        self._drained = DrainedTogether(self._settings)
         #: Due on the wall clock (WaitUntil) and on the monotonic clock (Wait, back-off).
         self._by_wall = DelayHeap()
         self._by_monotonic = DelayHeap()
@@ -87,7 +92,7 @@ class EvalBroker:
             if token and known.place is Place.OUTSTANDING and known.token == token:
                 self._requeue[token] = evaluation
             return
-        self._entries[evaluation.id] = Entry(evaluation, Place.DELAYED)
+        self._entries[evaluation.id] = Entry(evaluation, Place.DELAYED, next(self._order))
         if evaluation.wait > 0:
             self._by_monotonic.push(evaluation.id, monotonic + evaluation.wait / SECOND)
             self._note(evaluation.id, Step.DELAYED, f"waits {evaluation.wait / SECOND:g} s")
@@ -111,33 +116,34 @@ class EvalBroker:
     ) -> list[Outstanding]:
         """Deliver up to `limit` ready evaluations of these types, of different jobs.
 
-        Those that one write of the drainer made go together, up to `drained_together` of them:
-        decided one after another, where each goes can be foretold.
+        Those that one write of the drainer made go together; see `DrainedTogether`.
         """
         deliveries: list[Outstanding] = []
+        held_up: list[tuple[str, _Key]] = []
         while (queue := self._best_queue(types)) is not None:
-            if len(deliveries) >= limit and not self._goes_with(deliveries, queue):
+            key = self._ready[queue][0]
+            entry = self._entries[key[-1]]
+            if self._drained.waits(entry.evaluation, self._is_out, monotonic):
+                held_up.append((queue, heapq.heappop(self._ready[queue])))
+                continue
+            if len(deliveries) >= limit and not self._drained.goes_with(
+                len(deliveries), deliveries[-1].evaluation, entry.evaluation
+            ):
                 break
-            entry = self._entries[heapq.heappop(self._ready[queue])[-1]]
+            heapq.heappop(self._ready[queue])
             entry.place = Place.OUTSTANDING
             entry.token = self._ids.next_id()
             entry.deliveries += 1
             entry.paused = False
             self._nack_timers.push(entry.evaluation.id, monotonic + self._settings.nack_timeout)
             deliveries.append(Outstanding(entry.evaluation, entry.token, entry.deliveries))
+        for queue, key in held_up:
+            heapq.heappush(self._ready[queue], key)
         return deliveries
 
-    def _goes_with(self, deliveries: Sequence[Outstanding], queue: str) -> bool:
-        """Whether the next one was made by the drainer's write that made the last one."""
-        most = self._settings.drained_together
-        if len(deliveries) >= most:
-            return False
-        last = deliveries[-1].evaluation
-        following = self._entries[self._ready[queue][0][-1]].evaluation
-        return (
-            last.triggered_by == following.triggered_by == EvalTrigger.NODE_DRAIN
-            and last.create_index == following.create_index
-        )
+    def _is_out(self, job_key: JobKey) -> bool:
+        """Whether a worker holds an evaluation of the job."""
+        return self.place_of(self._locks.get(job_key, "")) is Place.OUTSTANDING
 
     def _best_queue(self, types: Sequence[str]) -> str | None:
         heads = [(self._ready[name][0][0], name) for name in types if self._ready.get(name)]
@@ -322,20 +328,23 @@ class EvalBroker:
             self._note(eval_id, Step.ENQUEUED)
             return
         entry.place = Place.PENDING
-        key = (-evaluation.priority, -evaluation.modify_index, next(self._order), eval_id)
+        key = (-evaluation.priority, -evaluation.modify_index, entry.order, eval_id)
         heapq.heappush(self._pending.setdefault(evaluation.job_key, []), key)
+        self._drained.note_behind(evaluation)
         self._note(eval_id, Step.ENQUEUED, f"behind evaluation {holder} of the same job")
 
     def _push_ready(self, entry: Entry, queue: str) -> None:
         entry.place = Place.FAILED if queue == FAILED_QUEUE else Place.READY
         evaluation = entry.evaluation
-        key = (-evaluation.priority, evaluation.create_index, next(self._order), evaluation.id)
+        key = (-evaluation.priority, evaluation.create_index, entry.order, evaluation.id)
         heapq.heappush(self._ready.setdefault(queue, []), key)
 
     def _promote_best(self, job_key: JobKey) -> None:
         waiting = self._pending.pop(job_key, None)
         if not waiting:
             return
+        for *_, eval_id in waiting:
+            self._drained.not_behind(self._entries[eval_id].evaluation)
         best = heapq.heappop(waiting)[-1]
         for *_, eval_id in sorted(waiting):
             if self._entries[eval_id].evaluation.type == CORE_TYPE:

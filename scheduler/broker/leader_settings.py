@@ -13,6 +13,8 @@ class LeaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     delivery_limit: int = 3
     #: So many evaluations of one write of the drainer are delivered together at most.
     drained_together: int = 128
+    #: They wait so long for one of them that is held up behind another of its job.
+    drained_wait: float = 1.0
     nack_first_delay: float = 1.0
     #: Times (deliveries - 1), from the second nack on.
     nack_later_delay: float = 20.0

@@ -32,6 +32,9 @@ class Entry(msgspec.Struct):
 
     evaluation: Evaluation
     place: Place
+    #: Its number among all that came in. It keeps its place when it was held up behind another of
+    #: its job: how long that one took must not decide who is next.
+    order: int = 0
     deliveries: int = 0
     token: str = ""
     #: The nack timer stands still.

@@ -35,8 +35,10 @@ def job_document(name, *, count=3, cpu=200, memory=64, kind="service", priority=
 class QuietCluster:
     """Nodes of the simulator and what runs on them."""
 
-    def __init__(self, nodes=6, *, workers=1, seed=0, store=None):
+    def __init__(self, nodes=6, *, workers=1, seed=0, store=None, round_s=1.0):
+        """`round_s`: seconds between two acts of everybody."""
         self.plane = ControlPlane(store=store)
+        self.round_s = round_s
         clients = [
             Client(machine(number), secret=f"secret-{number}") for number in range(1, nodes + 1)
         ]
@@ -58,19 +60,19 @@ class QuietCluster:
             self.store, registration, by=CLUSTER, now=self.plane.clock.now(), ids=self.plane.ids
         )
 
-    def rest(self, rounds=400):
+    def rest(self, seconds=400):
         """Time passes until nothing moves."""
         still = 0
-        for _ in range(rounds):
+        for _ in range(round(seconds / self.round_s)):
             before = self.store.index
-            self.cluster.round(1.0)
+            self.cluster.round(self.round_s)
             is_still = (
                 self.store.index == before
                 and self.cluster.is_idle
                 and self.plane.leader.broker.stats() == BrokerStats()
             )
             still = still + 1 if is_still else 0
-            if still >= 15:
+            if still >= 15 / self.round_s:
                 return
         raise AssertionError("it never came to rest")
 

@@ -17,6 +17,8 @@ from tests.rehearsal.quiet_cluster import QuietCluster, job_document
 FORETOLD = 0.99
 CLUSTERS = 25
 CHANGES = 4
+#: Seconds between two acts of everybody where the health of some is unknown.
+ROUND_S = 0.1
 #: Snapshots of a database that are kept open: workers hold some for a while.
 MOST_OPEN = 12
 
@@ -97,19 +99,26 @@ def test_what_is_rehearsed_is_what_is_done(workers):
     assert found[0] >= FORETOLD * found[1], found
 
 
-def test_what_is_rehearsed_before_anybody_knows_who_is_healthy_is_what_is_done():
-    """Drains that begin, and are rehearsed, while what was started last is not judged yet."""
+@pytest.mark.parametrize(
+    "workers", [2, *(pytest.param(number, marks=pytest.mark.long) for number in (1, 3, 4))]
+)
+def test_what_is_rehearsed_before_anybody_knows_who_is_healthy_is_what_is_done(workers):
+    """Drains that begin, and are rehearsed, while what was started last is not judged yet.
+
+    Everybody acts ten times a second: who acts as seldom as the drainer and rollouts gather what
+    they do cannot tell apart what comes within one of their seconds and what comes after it.
+    """
     found = np.zeros(2)
     for seed in range(CLUSTERS):
         chance = np.random.default_rng(seed)
-        cluster = QuietCluster(8, workers=2, seed=seed)
+        cluster = QuietCluster(8, workers=workers, seed=seed, round_s=ROUND_S)
         for number in range(6):
             job = a_job(chance, number)
             job["TaskGroups"][0]["Migrate"]["MinHealthyTime"] = 8 * SECOND
             job["TaskGroups"][0]["Update"]["MinHealthyTime"] = 8 * SECOND
             cluster.run(job)
-        for _ in range(int(chance.integers(4, 8))):
-            cluster.cluster.round(1.0)
+        for _ in range(round(int(chance.integers(4, 8)) / ROUND_S)):
+            cluster.cluster.round(ROUND_S)
         unjudged = tuple(
             alloc
             for alloc in cluster.store.allocations()

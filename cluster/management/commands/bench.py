@@ -16,6 +16,7 @@ from cluster.bench import (
     drain,
     engine,
     fleet_cost,
+    foretold,
     idle,
     jobs,
     latency,
@@ -60,12 +61,13 @@ SCENARIOS = {
     "sockets": sockets.run,
     "soak": soak.run,
     "rehearse": rehearse.run,
+    "foretold": foretold.run,
     "pages": pages.run,
     "agents": agents.run,
 }
 #: Those with a table of their own, and with budgets that fail the command.
 TABLES = {"pages": page_budgets.grid}
-BUDGETS = {"pages": page_budgets.over, "rehearse": rehearse.over}
+BUDGETS = {"pages": page_budgets.over, "rehearse": rehearse.over, "foretold": foretold.over}
 #: Those that ask a server nothing but `/v1`.
 BESIDE = ("latency", "jobs")
 #: Those whose record may be at a PostgreSQL server.
@@ -97,6 +99,7 @@ and a table of medians.
   memory    bytes per allocation in a mirror     pixel     from commit to drawn in a browser
   sockets   200 open pages in a storm            soak      memory over half an hour of mixed use
   rehearse  a drain of ten nodes, foretold       pages     every page against its budgets
+  foretold  changes by chance, rehearsed then done on real processes: places that were named
   agents    faults of a real node: kill, reboot, partition, disk, clock, away, many, runaway, bomb
 """
 
@@ -125,7 +128,7 @@ class Command(BaseCommand):
             "--submissions", type=float, default=0.0, metavar="PER_S",
             help="latency: jobs a second that are registered beside",
         )  # fmt: skip
-        add("--only", default="", help="engine, agents: cases with this in their name")
+        add("--only", default="", help="engine, agents, foretold: cases with this in their name")
         add("--workers", type=int, default=2, help="scheduler worker processes")
         add("--viewers", type=int, default=200, help="sockets: open pages")
         add("--data-dir", type=Path, help="million: keep the record there, and go on with it")

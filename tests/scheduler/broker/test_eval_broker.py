@@ -445,21 +445,3 @@ def test_a_nack_delay_never_shows_on_the_evaluation() -> None:
 def test_a_negative_nack_timeout_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         make_broker(nack_timeout=-1)
-
-
-def test_what_one_write_of_the_drainer_made_is_delivered_together() -> None:
-    broker = make_broker(drained_together=4)
-    drained = [
-        of_job(number, f"job-{number}", triggered_by="node-drain", create_index=7)
-        for number in range(1, 7)
-    ]
-    later = of_job(7, "job-7", triggered_by="node-drain", create_index=8)
-    enqueue(broker, *drained, later, of_job(8, "job-8", create_index=9))
-
-    def taken(limit: int) -> list[str]:
-        found = broker.dequeue(SERVICE, limit, monotonic=0.0)
-        return [delivery.evaluation.job_id for delivery in found]
-
-    assert taken(2) == ["job-1", "job-2", "job-3", "job-4"]
-    assert taken(1) == ["job-5", "job-6"]
-    assert taken(2) == ["job-7", "job-8"]
