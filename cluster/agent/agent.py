@@ -55,6 +55,7 @@ from cluster.agent.self_watch import SelfWatch
 from cluster.agent.server_link import ServerLink
 from cluster.agent.server_trust import trust
 from cluster.agent.service_keeper import ServiceKeeper
+from cluster.agent.task_api.sockets import TaskSockets
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.usage_answers import UsageAnswers
 from cluster.agent.usage_sampler import UsageSampler
@@ -101,13 +102,11 @@ class Agent:
             means,
             ClientSettings(join_token=config.join_token, dev=config.dev, server=config.server),
         )
-        self.host.ask = self.link.look_up
+        _connect(self.host, self.link, TaskSockets(config.server, tls))
         self.services = ServiceKeeper(self.host, self.link, means.clock, config.server)
         self.checks = CheckKeeper(self.host, means.clock)
         self.task_lines = TaskLines(self.host, means.clock.now)
         self._report = self.host.changed
-        self.host.ask_identity = self.link.identity_of
-        self.host.fetch_data = self.link.data_of
         self.host.changed = self._changed
         self.client.came_back = self.services.begin_anew
         self.watch = SelfWatch(self._look(), self._look, self.client, means.clock.now)
@@ -256,6 +255,12 @@ def _host(agent: Agent, launcher: TaskLauncher) -> AllocHost:
         Surroundings(max_kill_timeout=patience, chance=means.chance),
         AllocNetworks(agent.storage, config.network),
     )
+
+
+def _connect(host: AllocHost, link: ServerLink, sockets: TaskSockets) -> None:
+    """Whom its tasks ask."""
+    host.ask, host.ask_identity, host.fetch_data = link.look_up, link.identity_of, link.data_of
+    host.sockets = sockets
 
 
 def _tls(config: AgentConfig) -> ssl.SSLContext | None:

@@ -22,6 +22,7 @@ from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.networks.keeper import AllocNetworks
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending
+from cluster.agent.task_api.sockets import TaskSockets
 from cluster.agent.task_identity import Ask as AskIdentity
 from cluster.agent.task_launch import TaskLauncher
 from cluster.agent.task_preparation import TaskPreparation
@@ -64,6 +65,7 @@ class AllocHost:
         #: How templates learn of the cluster; set by whoever has a server.
         self.ask: Ask = nobody_to_ask
         self.ask_identity: AskIdentity | None = None
+        self.sockets: TaskSockets | None = None
         #: Called when an allocation has come.
         self.added: Callable[[], None] = lambda: None
         self.fetch_data: FetchData | None = None

@@ -4,6 +4,7 @@ In: a hosted allocation and one of its tasks. Out: a launch with the variables t
 or a StartError that says which part failed. What waits can be broken off.
 """
 
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
@@ -13,11 +14,13 @@ from cluster.agent import task_events as events
 from cluster.agent.abortable import Abortable, StartAborted, Who
 from cluster.agent.agent_state import Storage
 from cluster.agent.artifact_hook import fetch_artifacts
-from cluster.agent.drivers.driver import Driver, Launch, StartError
+from cluster.agent.drivers.driver import Driver, Launch, StartError, TaskDirectories
 from cluster.agent.host_volumes import require_mounting
 from cluster.agent.hosted_alloc import HostedAlloc
 from cluster.agent.identity_keeper import IdentityHost, IdentityKeeper
 from cluster.agent.networks.keeper import AllocNetworks, NetworkFailed
+from cluster.agent.task_api.sockets import VARIABLE as API_ADDRESS
+from cluster.agent.task_api.sockets import TaskSockets, with_address
 from cluster.agent.task_identity import VARIABLE as IDENTITY
 from cluster.agent.task_identity import Ask, with_further_identities, with_identity
 from cluster.agent.task_launch import TaskLauncher
@@ -27,6 +30,8 @@ from cluster.agent.templates.task_templates import Ask as AskCluster
 from scheduler.ports import Clock
 from scheduler.structs.allocation import TaskEvent
 from scheduler.structs.task_group import Task
+
+logger = logging.getLogger(__name__)
 
 #: How a driver gets what a task needs before its start, such as an image.
 Fetch = Callable[[Launch, Callable[[str], None]], Coroutine[None, None, None]]
@@ -40,6 +45,8 @@ class Teller(IdentityHost, Protocol):
     ask: AskCluster
     #: An identity of a task; None: nobody is to be asked.
     ask_identity: Ask | None
+    #: Where tasks ask the cluster's API; None: nowhere.
+    sockets: TaskSockets | None
     networks: AllocNetworks
 
 
@@ -88,6 +95,9 @@ class TaskPreparation:
         )
         if first.directories is not None:
             self._identities.given(runner.alloc.id, task, first.directories, ends)
+            if self._host.sockets is not None:
+                await self._host.sockets.open(_who(entry, task), first.directories)
+                first = with_address(first, task)
         if first.directories is None or not (task.artifacts or task.templates):
             return first
         env = await self._work.run(_who(entry, task), self._prepare(entry, task, first))
@@ -139,6 +149,7 @@ class TaskPreparation:
         if directories is None:
             return
         self._identities.resume(runner.alloc.id, task, directories.task(name))
+        await self._listen_anew(_who(entry, task), directories.task(name))
         if not task.templates:
             return
         launch = self._launcher.launch(runner, task, directories)
@@ -165,11 +176,23 @@ class TaskPreparation:
         self._templates.stop_all(entry.runner.alloc.id, alive)
         self._identities.stop_all(entry.runner.alloc.id, alive)
         self._launcher.secrets.stop_all(entry.runner.alloc.id, alive)
+        if self._host.sockets is not None:
+            self._host.sockets.stop_all(entry.runner.alloc.id, alive)
 
     async def close(self) -> None:
         """Files stay as they are."""
         await self._templates.close()
         await self._identities.close()
+        if self._host.sockets is not None:
+            await self._host.sockets.close()
+
+    async def _listen_anew(self, who: Who, places: TaskDirectories) -> None:
+        if self._host.sockets is None:
+            return
+        try:
+            await self._host.sockets.open(who, places)
+        except OSError as problem:
+            logger.warning("task %s/%s asks nothing of the cluster: %s", *who, problem)
 
     async def _prepare(self, entry: HostedAlloc, task: Task, launch: Launch) -> dict[str, str]:
         await self._fetch(entry, task, launch)
@@ -204,7 +227,8 @@ class TaskPreparation:
 
 
 def _is_identity(variable: str, task: Task) -> bool:
-    return variable in {IDENTITY, *(f"{IDENTITY}_{each.name}" for each in task.identities)}
+    named = (f"{IDENTITY}_{each.name}" for each in task.identities)
+    return variable in {IDENTITY, API_ADDRESS, *named}
 
 
 def _who(entry: HostedAlloc, task: Task) -> Who:

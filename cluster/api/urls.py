@@ -346,7 +346,7 @@ _SERVER_GROUP = [
     ),
     _route("operator/autopilot/health", GET=server_group.autopilot_health),
     _route("operator/upgrade-check/vault-workload-identity", GET=upgrade_check.vault_identities),
-    _route("operator/upgrade-check/(?P<name>.*)", GET=upgrade_check.no_check),
+    _route(rf"operator/upgrade-check/(?P<name>{_ANY})", GET=upgrade_check.no_check),
     _route("operator/license", GET=server_group.no_license, PUT=answer_not_built(NO_LICENSE)),
     _route("agent/schedulers", GET=server_group.schedulers),
     _route("agent/monitor", GET=log_following.monitor),

@@ -34,6 +34,8 @@ class Node:
         self.drivers = drivers
         #: Makes the networks of a storage; None: as an agent without settings does.
         self.networks = networks
+        #: Makes the sockets of its tasks; as an agent without a server has none.
+        self.sockets = lambda: None
         self.storage = self.host = self.outbox = None
 
     async def start(self, ask=None):
@@ -46,6 +48,7 @@ class Node:
         networks = self.networks and self.networks(self.storage)
         self.host = AllocHost(launcher, drivers, self.storage, CLOCK, Surroundings(), networks)
         self.host.ask = ask or self.host.ask
+        self.host.sockets = self.sockets()
         self.outbox = Outbox(self.host)
         self.host.changed = self.outbox.note
         await self.host.restore()

@@ -87,6 +87,8 @@ async def test_who_could_not_take_tokens_of_vault_by_identities_is_told(api, ask
     assert (told.json["VaultTokens"], told.json["KnownLeader"]) == (None, True)
     other = await api.get("/v1/operator/upgrade-check/x")
     assert (other.status, other.text) == (404, "Path /v1/operator/upgrade-check/x not found")
+    broken = await api.get("/v1/operator/upgrade-check/x%0Ay")
+    assert (broken.status, broken.text.splitlines()[-1]) == (404, "y not found")
 
 
 async def test_there_is_no_license_and_that_is_no_failure(api, stranger):

@@ -1,0 +1,1 @@
+"""The cluster's API inside a task: a socket in its secrets, requests through to the server."""
