@@ -7,12 +7,14 @@ the tasks decide, and where it is asked for the checks of their services as well
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from cluster.agent.lifecycle_gates import hook_of, is_sidecar
 from cluster.agent.task_run import TaskRun
 from cluster.jobspec.durations import duration_text
 from cluster.jobspec.left_out import counted_checks
 from cluster.jobspec.quoting import quoted
-from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.allocation import Allocation, ClientStatus, DeploymentHealth
 from scheduler.structs.job import Job, JobType
 from scheduler.structs.policies import MigrateStrategy
 from scheduler.structs.task_group import TaskGroup
@@ -63,6 +65,34 @@ class HealthTracker:
             self.deployment_id = alloc.deployment_id
             self._arm(alloc, job, group, now)
 
+    def told(self, own: DeploymentHealth | None, alloc: Allocation) -> DeploymentHealth | None:
+        """What stands after the server changed the allocation; `own`: what stood before.
+
+        Whether it is a canary is the server's word. The verdict of another deployment does not
+        count in this one; where both have given one the later counts. Without any the watch goes
+        on, unless the allocation is to end.
+        """
+        stands = alloc.deployment_status
+        if (
+            own is not None
+            and alloc.deployment_id == self.deployment_id
+            and _is_later(own, stands)
+        ):
+            stands = replace(own, canary=stands.canary if stands else own.canary)
+        self.keep(stands)
+        if alloc.is_server_terminal:
+            self._end()
+        return stands
+
+    def keep(self, stands: DeploymentHealth | None) -> None:
+        """A verdict that was given is not given again."""
+        if _is_verdict(stands):
+            self._end()
+
+    def _end(self) -> None:
+        self.is_decided = True
+        self.wake_at = 0
+
     def note_checks(self, failing: tuple[str, ...], now: int) -> None:
         """Which of the checks that count do not pass."""
         if failing or self.found != ():
@@ -77,8 +107,7 @@ class HealthTracker:
             return None
         verdict = self._verdict(status, list(runs), now)
         if verdict is not None:
-            self.is_decided = True
-            self.wake_at = 0
+            self._end()
         return verdict
 
     def shift(self, by: Duration) -> None:
@@ -91,12 +120,9 @@ class HealthTracker:
     def _arm(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
         self.since = now
         strategy = group.update if alloc.deployment_id else group.migrate or MigrateStrategy()
-        decided = (
-            alloc.deployment_status is not None and alloc.deployment_status.healthy is not None
-        )
         self.is_decided = (
             strategy is None
-            or decided
+            or _is_verdict(alloc.deployment_status)
             or job.type not in (JobType.SERVICE, JobType.SYSTEM)
             or strategy.health_check == "manual"
             or strategy.healthy_deadline == 0
@@ -153,6 +179,17 @@ class HealthTracker:
     def _told(self, reasons: dict[str, str]) -> dict[str, str]:
         """Tasks hear of it only within a deployment."""
         return reasons if self.deployment_id else {}
+
+
+def _is_verdict(health: DeploymentHealth | None) -> bool:
+    return health is not None and health.healthy is not None
+
+
+def _is_later(own: DeploymentHealth, other: DeploymentHealth | None) -> bool:
+    """Whether the node's own word counts before the server's."""
+    if other is None or other.healthy is None:
+        return _is_verdict(own)
+    return _is_verdict(own) and own.timestamp >= other.timestamp
 
 
 def _has_ended_badly(run: TaskRun) -> bool:

@@ -358,6 +358,7 @@ class AllocHost:
         runner = AllocRunner(stored.alloc, stored.job, self.surroundings, now=now)
         resume(runner, stored.tasks)
         runner.deployment_status = stored.deployment_status or runner.deployment_status
+        runner.health.keep(runner.deployment_status)
         directories = self.storage.directories(stored.alloc.id)
         if directories is not None and directories.root.is_dir():
             directories.close(map(self.launcher.user_of, runner.group.tasks))

@@ -93,6 +93,7 @@ class AllocRunner:
     def update(self, alloc: Allocation, job: Job, now: int) -> list[Command]:
         """The server changed it: other wishes, other policies, or an end."""
         came_back = alloc.client_status is ClientStatus.UNKNOWN and not self.is_terminal
+        self.deployment_status = self.health.told(self.deployment_status, alloc)
         self.alloc, self.job = alloc, job
         self.group = job.task_group(alloc.task_group) or self.group
         commands = self._missing_tasks(now)
@@ -367,11 +368,8 @@ class AllocRunner:
         return [*commands, *self._settle(now)]
 
     def _missing_tasks(self, now: int) -> list[Command]:
-        commands: list[Command] = []
-        for name, run in self.tasks.items():
-            if self.group.task(name) is None and not run.is_dead:
-                commands += run.fail(now, "update missing task")
-        return commands
+        gone = [run for name, run in self.tasks.items() if self.group.task(name) is None]
+        return [c for run in gone if not run.is_dead for c in run.fail(now, "update missing task")]
 
     def _without_poststop(self) -> Iterable[TaskRun]:
         return (run for run in self.tasks.values() if hook_of(run.task) != "poststop")
