@@ -16,6 +16,7 @@ from scheduler.messages import PlanOutcome, QueuedPlan
 from scheduler.ports import Change, Fence, IDSource
 from scheduler.rejected_nodes import RejectedNodes
 from scheduler.state.events import WriteKind
+from scheduler.state.foresight import Foresight, JobAct
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.evaluations import write_outcomes
 from scheduler.state.writes.explanations import write_explanations
@@ -114,6 +115,7 @@ class PlanApplier:
         A plan refused before anything of it is written gets an error as its outcome; one that
         breaks later raises BrokenPlan, and the transaction must be rolled back.
         """
+        change.foresee(*(_foresight(entry.plan) for entry in queued))
         change.preload(
             allocs=[alloc.id for entry in queued for alloc in _allocations(entry.plan)],
             nodes=list(dict.fromkeys(node for entry in queued for node in _nodes(entry.plan))),
@@ -186,6 +188,12 @@ class PlanApplier:
                 if tracker.may_close(closed + len(ineligible), len(nodes)):
                     ineligible.append(node_id)
         return msgspec.structs.replace(result, ineligible_nodes=tuple(ineligible))
+
+
+def _foresight(plan: Plan) -> Foresight:
+    placed = next((alloc for some in plan.node_allocation.values() for alloc in some), None)
+    version = (placed.job_create_index, placed.job_version) if placed is not None else None
+    return Foresight(JobAct.PLAN, plan.job_key, plan.eval_id, version)
 
 
 def _last_steps(entry: QueuedPlan, now: int) -> Iterable[LifecycleStep]:

@@ -10,6 +10,7 @@ from scheduler.access.caller import CLUSTER, Caller
 from scheduler.state.collection_noun import COLLECTION_OVERRIDES
 from scheduler.state.events import EventFrame
 from scheduler.state.explanation_noun import EXPLANATIONS
+from scheduler.state.foresight import Foresight
 from scheduler.state.node_table import NodeTable
 from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import AnyKey, Key, Noun, Value, key_cells
@@ -231,6 +232,11 @@ class StateReader(Protocol):
 
     def preload(self, *, allocs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
         """A hint: these allocations and the use of these nodes will be asked for one by one."""
+
+    def foresee(self, *acts: Foresight) -> None:
+        """A hint: what these acts look at will be asked for one by one."""
+        # Who has everything at hand needs none.
+        return
 
 
 class Snapshot(StateReader, Protocol):

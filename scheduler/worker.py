@@ -18,6 +18,7 @@ from scheduler.finishing import Stamp, finish_request
 from scheduler.messages import Delivery, FinishRequest, PlanOutcome, Reaped, ReapRequest
 from scheduler.ports import IDSource, MirroredSnapshot, PatternMatcher, Snapshot
 from scheduler.state.claims import Claim
+from scheduler.state.foresight import Foresight, JobAct
 from scheduler.state.pending_use import PendingUse, View
 from scheduler.structs.collection import CORE_TYPE, CollectionSettings
 from scheduler.structs.evaluation import EvalStatus, Evaluation
@@ -184,6 +185,7 @@ class Batch:
         evaluation = work.delivery.evaluation
         work.stamp = Stamp(view.snapshot.index, now, view.eval_ids)
         work.look_at(view, self._out)
+        view.snapshot.foresee(Foresight(JobAct.RUN, evaluation.job_key))
         scheduler = self._tools.factory(
             evaluation.type,
             view.snapshot,

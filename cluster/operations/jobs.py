@@ -24,6 +24,7 @@ from cluster.operations.scaling_policies import with_policy_ids
 from scheduler.access.caller import Caller
 from scheduler.ports import Change, IDSource, StateStore
 from scheduler.state.events import WriteKind
+from scheduler.state.foresight import Foresight, JobAct
 from scheduler.state.nouns import JOB_SUBMISSIONS
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.state.writes.jobs import has_same_spec, purge_job, stop_job, write_job
@@ -97,6 +98,7 @@ def register_job(
     eval_id = ids.next_id()
 
     def work(change: Change) -> JobWritten:
+        change.foresee(Foresight(JobAct.REGISTRATION, request.job.key, eval_id))
         admitted = admit(change, request.job, judged)
         return register_in(change, request, admitted, NewIds(eval_id, ids))
 

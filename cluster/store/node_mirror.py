@@ -34,12 +34,16 @@ class MirrorSnapshot(DjangoStateReader, TableSnapshot):
 
     def get(self, noun: Noun[Key, Value], key: Key) -> Value | None:
         """The row of a key."""
-        if noun.topic != Topic.NODE:
-            return super().get(noun, key)
-        row = self._table.row_of(str(key))
-        node = None if row < 0 else self._table.node_at(row)
-        assert node is None or isinstance(node, noun.struct)
-        return node
+        if noun.topic == Topic.NODE:
+            row = self._table.row_of(str(key))
+            node = None if row < 0 else self._table.node_at(row)
+            assert node is None or isinstance(node, noun.struct)
+            return node
+        if noun.topic == Topic.NODE_USE and (row := self._table.row_of(str(key))) >= 0:
+            use = self._table.use_at(row)
+            assert isinstance(use, noun.struct)
+            return use
+        return super().get(noun, key)
 
     def list_all(self, noun: Noun[Key, Value]) -> Sequence[Value]:
         """All rows, in the noun's order."""

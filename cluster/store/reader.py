@@ -9,10 +9,11 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from cluster.store import statements
+from cluster.store import foreseen, statements
 from cluster.store.plain_cursor import plain_cursor
 from cluster.store.timestamps import timestamp
 from scheduler.ports import StateReader
+from scheduler.state.foresight import Foresight
 from scheduler.state.node_use import NodeUse, shared
 from scheduler.state.noun import AnyKey, Key, Noun, Value, key_cells
 from scheduler.state.nouns import (
@@ -29,18 +30,17 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.wire import Wire
 
-_BY_CREATION = "create_index, id"
 _IS_OPEN = "status IN ('pending', 'blocked')"
-_IS_BLOCKED = "status = 'blocked'"
 _IS_NEWEST_OF_OPEN = (
     "(eval_id, number) IN (SELECT eval_id, MAX(number) FROM lifecycle"  # noqa: S608 - our own text
     f" WHERE eval_id IN (SELECT id FROM evaluation WHERE {_IS_OPEN}) GROUP BY eval_id)"
 )
 #: The second half lets the planner see that the partial index will do.
 _OF_DEPLOYMENT = "deployment_id = %s AND NOT (deployment_id = '')"
-_OF_JOB = "namespace = %s AND job_id = %s"
 #: SQLite takes at least 999 parameters in one statement.
 _AT_ONCE = 500
+#: Of statements in one message.
+_STATEMENTS_AT_ONCE = 200
 
 
 class DjangoStateReader(StateReader):
@@ -52,6 +52,8 @@ class DjangoStateReader(StateReader):
         self._is_sqlite = connection.vendor == "sqlite"
         self._index = index
         self._seen: dict[tuple[object, AnyKey], Wire | None] = {}
+        #: What was read before anybody asked: rows by statement and values.
+        self._foreseen: dict[foreseen.Asked, list[Any]] = {}
 
     @property
     def index(self) -> int:
@@ -71,6 +73,16 @@ class DjangoStateReader(StateReader):
         self._load_many(NODES, wanted)
         self._load_many(NODE_USES, wanted)
 
+    def foresee(self, *acts: Foresight) -> None:
+        """Read in few messages what these acts ask; SQLite is near, with it that saves nothing."""
+        together = getattr(self._cursor, "rows_of_each", None)
+        if together is None:
+            return
+        wanted = [asked for asked in foreseen.statements_of(acts) if asked not in self._foreseen]
+        for start in range(0, len(wanted), _STATEMENTS_AT_ONCE):
+            some = wanted[start : start + _STATEMENTS_AT_ONCE]
+            self._foreseen.update(zip(some, together(some), strict=True))
+
     def get(self, noun: Noun[Key, Value], key: Key) -> Value | None:
         """The row of a key."""
         name = (noun, key)
@@ -78,20 +90,19 @@ class DjangoStateReader(StateReader):
             seen = self._seen[name]
             assert seen is None or isinstance(seen, noun.struct)
             return seen
-        self._cursor.execute(statements.select_by_key(noun), _parameters(key))
-        row = self._cursor.fetchone()
-        value = noun.decode(row[0]) if row else None
+        rows = self._rows_of(statements.select_by_key(noun), key_cells(key))
+        value = noun.decode(rows[0][0]) if rows else None
         self._seen[name] = value
         return value
 
     def list_all(self, noun: Noun[Key, Value]) -> Sequence[Value]:
         """All rows, in the noun's order."""
-        return _ordered(noun, self.select(noun, order=_order(noun)))
+        return _ordered(noun, self.select(noun, order=statements.creation_order(noun)))
 
     def list_by(self, noun: Noun[Key, Value], index: str, place: AnyKey) -> Sequence[Value]:
         """The rows in one place of an index, in the noun's order."""
-        where = statements.in_place(noun.indexes[index])
-        return _ordered(noun, self.select(noun, where, _parameters(place), _order(noun)))
+        statement = statements.select_in_place(noun, index)
+        return _ordered(noun, self._read(noun, statement, key_cells(place)))
 
     def job_version(self, key: JobKey, version: int, create_index: int = 0) -> Job | None:
         """A version; those kept for allocations only are found by their incarnation."""
@@ -99,7 +110,7 @@ class DjangoStateReader(StateReader):
             return self.get(JOB_VERSIONS, (key, create_index, version))
         found = self.select(
             JOB_VERSIONS,
-            f"{_OF_JOB} AND version = %s AND is_listed",
+            f"{statements.OF_JOB} AND version = %s AND is_listed",
             (*key, version),
             "create_index DESC",
         )
@@ -107,8 +118,7 @@ class DjangoStateReader(StateReader):
 
     def job_versions(self, key: JobKey) -> Sequence[Job]:
         """The listed versions, newest first."""
-        order = "create_index DESC, version DESC"
-        return self.select(JOB_VERSIONS, f"{_OF_JOB} AND is_listed", key, order)
+        return self._read(JOB_VERSIONS, statements.LISTED_VERSIONS, tuple(key))
 
     def node_uses(self) -> Iterable[NodeUse]:
         """Of all nodes that ever held something."""
@@ -122,7 +132,7 @@ class DjangoStateReader(StateReader):
 
     def blocked_evaluations(self, key: JobKey) -> Sequence[Evaluation]:
         """Those of the job that wait for room, in order of creation."""
-        return self.select(EVALUATIONS, f"{_OF_JOB} AND {_IS_BLOCKED}", key, _BY_CREATION)
+        return self._read(EVALUATIONS, statements.BLOCKED_EVALUATIONS, tuple(key))
 
     def evaluation_ids(self, key: JobKey, at_most: int, *, only_open: bool) -> Sequence[str]:
         """Some of the job's evaluations, or of those that have not ended."""
@@ -178,8 +188,7 @@ class DjangoStateReader(StateReader):
 
     def rows(self, statement: str, parameters: Iterable[Any]) -> list[tuple[Any, ...]]:
         """The plain rows of a statement of ours, for counts."""
-        self._cursor.execute(statement, tuple(parameters))
-        return list(self._cursor.fetchall())
+        return list(self._rows_of(statement, tuple(parameters)))
 
     def prefix_condition(self, column: str) -> str:
         """SQL that a column begins with a text, given as each of its parameters."""
@@ -197,12 +206,19 @@ class DjangoStateReader(StateReader):
     def _read(
         self, noun: Noun[Any, Value], statement: str, parameters: tuple[Any, ...]
     ) -> list[Value]:
-        self._cursor.execute(statement, parameters)
-        return [noun.decode(row[0]) for row in self._cursor.fetchall()]
+        return [noun.decode(row[0]) for row in self._rows_of(statement, parameters)]
 
     def _ids(self, statement: str, *parameters: Any) -> list[str]:
+        return [str(row[0]) for row in self._rows_of(statement, parameters)]
+
+    def _rows_of(self, statement: str, parameters: tuple[Any, ...]) -> list[Any]:
+        if self._foreseen:
+            found = self._foreseen.get((statement, parameters))
+            if found is not None:
+                return found
         self._cursor.execute(statement, parameters)
-        return [str(row[0]) for row in self._cursor.fetchall()]
+        rows: list[Any] = self._cursor.fetchall()
+        return rows
 
     def _load_many(self, noun: Noun[str, Value], wanted: Iterable[str]) -> None:
         missing = [item for item in wanted if (noun, item) not in self._seen]
@@ -214,14 +230,5 @@ class DjangoStateReader(StateReader):
                 self._seen[noun, noun.key(value)] = value
 
 
-def _order(noun: Noun[Any, Any]) -> str:
-    """SQL of the order of lists, where no collation can differ."""
-    return "" if noun.creation is None else _BY_CREATION
-
-
 def _ordered(noun: Noun[Key, Value], rows: Sequence[Value]) -> Sequence[Value]:
     return sorted(rows, key=noun.key) if noun.creation is None else rows
-
-
-def _parameters(key: AnyKey) -> tuple[Any, ...]:
-    return key_cells(key)

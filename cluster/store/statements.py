@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 from scheduler.state.noun import Index, Noun
+from scheduler.state.nouns import EVALUATIONS as EVALUATION_ROWS
+from scheduler.state.nouns import JOB_VERSIONS
 
 AnyNoun = Noun[Any, Any]
 
@@ -28,6 +30,17 @@ def in_place(index: Index[Any]) -> str:
     """The condition of being in one place of an index; its parameters are the place's parts."""
     conditions = [*(f"{name} = %s" for name in index.columns), index.condition]
     return " AND ".join(condition for condition in conditions if condition)
+
+
+def creation_order(noun: AnyNoun) -> str:
+    """The order of lists, where no collation can differ."""
+    return "" if noun.creation is None else BY_CREATION
+
+
+@cache
+def select_in_place(noun: AnyNoun, index: str) -> str:
+    """Bodies of the rows in one place of an index of the noun."""
+    return select(noun, in_place(noun.indexes[index]), creation_order(noun))
 
 
 @cache
@@ -80,6 +93,12 @@ def _clause(word: str, text: str) -> str:
     return f" {word} {text}" if text else ""
 
 
+BY_CREATION = "create_index, id"
+OF_JOB = "namespace = %s AND job_id = %s"
+BLOCKED_EVALUATIONS = select(EVALUATION_ROWS, f"{OF_JOB} AND status = 'blocked'", BY_CREATION)
+LISTED_VERSIONS = select(
+    JOB_VERSIONS, f"{OF_JOB} AND is_listed", "create_index DESC, version DESC"
+)
 READ_INDEX = "SELECT value FROM state_index WHERE id = 1"
 #: Takes the counter's lock: from here on no other writer moves.
 TAKE_INDEX = "UPDATE state_index SET value = value + 1 WHERE id = 1 RETURNING value"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from scheduler.ports import StateReader
 from scheduler.state.explanation_noun import EXPLANATIONS
+from scheduler.state.foresight import Foresight
 from scheduler.state.noun import AnyKey, Index, Key, Noun, Value
 from scheduler.state.nouns import (
     ALLOCATIONS,
@@ -50,6 +51,10 @@ class Overlay(StateReader):
     def preload(self, *, allocs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
         """A hint, for the base."""
         self._base.preload(allocs=allocs, nodes=nodes)
+
+    def foresee(self, *acts: Foresight) -> None:
+        """A hint, for the base."""
+        self._base.foresee(*acts)
 
     def table_index(self, table: str) -> int:
         """Of the last committed write."""

@@ -6,6 +6,7 @@ import threading
 import pytest
 from django.db import DatabaseError, connections
 
+from cluster.store import writer_thread
 from cluster.store.access import StoreAccess
 from scheduler.state.events import WriteKind
 from tests.builders import make_node
@@ -33,7 +34,9 @@ def told():
 
 
 @pytest.fixture
-def access(sqlite_store, told):
+def access(sqlite_store, told, monkeypatch):
+    # A group ends after some milliseconds, in which a busy machine may let nothing run.
+    monkeypatch.setattr(writer_thread, "LONGEST_S", 60)
     opened = StoreAccess(sqlite_store.alias)
     opened._publish = told.append
     opened._writer._publish = told.append
