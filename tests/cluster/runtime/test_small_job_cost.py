@@ -117,10 +117,11 @@ class Cluster:
         self.asked = self.worker.send(PLAN, body)
         self.worker.flush()
 
-    def apply(self):
+    def apply(self, committed=lambda: None):
         """The applier: from plans to what it tells of them, and its next question."""
         queued = NEXT_PLANS.read_answer(self.answer(self.applier, self.wanted))
         outcomes = self.judge.apply(self.judging, queued, CLOCK.moment())
+        committed()
         plans = {item.plan.id: item.plan for item in queued}
         told = tuple(outcome.without(plans[outcome.plan_id]) for outcome in outcomes)
         self.applier.send(PLANS_DONE, PlansDoneBody("applier@here", told))
