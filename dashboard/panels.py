@@ -69,7 +69,7 @@ class Names(Enum):
     ALLOCATION = "an allocation"
     EVALUATION = "an evaluation, collected or not"
     DEPLOYMENT = "a deployment"
-    EXPLAINED = "a group of an evaluation, as `<evaluation>/<group>`"
+    EXPLAINED = "an evaluation; after `/` what is asked of it, as the address of its page has it"
     STORY = "a story; after `/` the fold of it that is open"
 
 
@@ -113,7 +113,7 @@ def _evaluation_row(
 
 _TOLD = (Topic.EVALUATION, Topic.LIFECYCLE)
 _DECIDED = (*_TOLD, Topic.ALLOCATION)
-_EXPLAINED = (Topic.EVALUATION, Topic.EXPLANATION)
+_EXPLAINED = (*_TOLD, Topic.EXPLANATION)
 _VERSIONS = (Topic.JOB, Topic.JOB_VERSION, Topic.DEPLOYMENT)
 _COUNTED = (Topic.JOB, Topic.JOB_SUMMARY)
 _LAUNCHED = (*_COUNTED, Topic.PERIODIC_LAUNCH)
@@ -123,7 +123,8 @@ _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
 
 _ROLLED = (Topic.DEPLOYMENT, Topic.ALLOCATION, *_TOLD, Topic.JOB, Topic.JOB_VERSION)
 _SCHEDULER_PARTS = ("told", "actions", "flow", "workers", "waits", "disputed", "times", "settings")
-_ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts")
+_ABOUT_ALLOC = ("actions", "why", "facts")
+_ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts", "ways")
 
 _SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)
 _ALL_SPACES = namespaces.namespaces_panel
@@ -150,6 +151,7 @@ _STORY_PARTS = {
     "phases": "_story_phases.html",
     "story-cells": "_story_cells.html",
     "story-facts": "_story_facts.html",
+    "deployment-ways": "_deployment_ways.html",
 }
 
 FOLLOWED: Mapping[str, Followed] = {
@@ -232,6 +234,7 @@ FOLLOWED: Mapping[str, Followed] = {
         panels=(
             _panel("explain-head", "_explain_head.html", explain.explain_panel, *_EXPLAINED),
             _panel("explain-then", "_explain_then.html", explain.explain_panel, *_EXPLAINED),
+            _panel("beside", "_beside.html", explain.explain_panel, *_EXPLAINED, Topic.ALLOCATION),
         ),
     ),
     "chain": Followed(Names.EVALUATION, ChainFeed, panels=_CHAIN_PANELS),
@@ -269,6 +272,7 @@ FOLLOWED: Mapping[str, Followed] = {
                 Topic.ALLOCATION,
             ),
             *_parted("alloc", allocation.tasks_panel, ("tasks", "events"), Topic.ALLOCATION),
+            *_parted("alloc", allocation.about_panel, _ABOUT_ALLOC, Topic.ALLOCATION),
         ),
     ),
     "nodes": Followed(Names.LIST, ListFeed),

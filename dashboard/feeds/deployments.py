@@ -63,6 +63,7 @@ class DeploymentFeed(Feed):
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
         self._job: JobKey | None = None
+        self._placed: set[str] = set()
         self._waits: set[str] = set()
         self._read_at = 0
         self._turn = 0
@@ -71,6 +72,8 @@ class DeploymentFeed(Feed):
         """Know whose rollout it is."""
         deployment = reader.deployment(self.subscription.key)
         self._job = deployment.job_key if deployment is not None else None
+        allocs = reader.allocations_by_deployment(self.subscription.key)
+        self._placed = {alloc.id for alloc in allocs}
         self._turn = stuck_at(progress_of(deployment)) if deployment is not None else 0
 
     def concerns(self, event: StateEvent) -> bool:
@@ -79,7 +82,8 @@ class DeploymentFeed(Feed):
             return event.key == self.subscription.key
         value = event.value
         if isinstance(value, Allocation):
-            return value.deployment_id == self.subscription.key
+            # One that a later version keeps in place is from then on of that one's rollout.
+            return event.key in self._placed or value.deployment_id == self.subscription.key
         if isinstance(value, Evaluation):
             return value.job_key == self._job
         return isinstance(value, Job) and value.key == self._job
@@ -87,6 +91,9 @@ class DeploymentFeed(Feed):
     def _note(self, event: StateEvent, index: int) -> None:
         before = set(self._stale)
         super()._note(event, index)
+        if isinstance(event.value, Allocation):
+            is_own = event.value.deployment_id == self.subscription.key
+            (self._placed.add if is_own else self._placed.discard)(event.key)
         if isinstance(event.value, Deployment):
             self._turn = stuck_at(progress_of(event.value))
         if event.topic is Topic.ALLOCATION:

@@ -14,6 +14,7 @@ from dashboard.graphs.lifecycle import (
 from dashboard.lives import life_of, made_by
 from dashboard.subscription import Subscription
 from scheduler.state.events import StateEvent, Topic
+from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep
 
 
@@ -25,6 +26,8 @@ class EvaluationFeed(Feed):
         self.evaluation: Evaluation | None = None
         self.steps: dict[int, LifecycleStep] = {}
         self.made: dict[str, MadeEvaluation] = {}
+        #: Allocations that it placed, as far as no later evaluation has changed them.
+        self._placed: set[str] = set()
         self._is_redrawn = False
         self._drawn = DrawnGraph(lifecycle_graph(self.life()))
 
@@ -32,6 +35,7 @@ class EvaluationFeed(Feed):
         """Read the evaluation, its steps and what it made."""
         eval_id = self.subscription.key
         self.evaluation = reader.evaluation(eval_id)
+        self._placed = {alloc.id for alloc in reader.allocations_by_eval(eval_id)}
         self.steps |= {step.number: step for step in reader.lifecycle(eval_id)}
         if self.evaluation is not None:
             for other in reader.evaluations_by_job(self.evaluation.job_key):
@@ -46,7 +50,8 @@ class EvaluationFeed(Feed):
         if event.topic is Topic.EVALUATION:
             is_own = event.key == eval_id or made_by(event.value, eval_id)
             return is_own or self._borrows_from(event.value)
-        return getattr(event.value, "eval_id", "") == eval_id
+        # An allocation that another evaluation keeps in place is from then on that one's.
+        return event.key in self._placed or getattr(event.value, "eval_id", "") == eval_id
 
     def _borrows_from(self, value: object) -> bool:
         """Whether an evaluation may explain why this one waits (queries/decision.py)."""
@@ -60,6 +65,9 @@ class EvaluationFeed(Feed):
         if isinstance(event.value, LifecycleStep):
             self.steps[event.value.number] = event.value
             self._is_redrawn = True
+        elif isinstance(event.value, Allocation):
+            is_own = event.value.eval_id == self.subscription.key and not event.deleted
+            (self._placed.add if is_own else self._placed.discard)(event.key)
         elif isinstance(event.value, Evaluation) and not event.deleted:
             is_own = event.key == self.subscription.key
             if is_own:

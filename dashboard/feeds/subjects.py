@@ -3,14 +3,16 @@
 from dashboard.feeds.feed import Feed
 from scheduler.state.events import StateEvent
 from scheduler.structs.job import Job
+from scheduler.structs.story import Story
 
 
 class JobFeed(Feed):
     """A job and everything that names it."""
 
     def concerns(self, event: StateEvent) -> bool:
-        """Whether it is the job or of the job."""
-        return super().concerns(event) and _job_of(event) == self.subscription.key
+        """Whether it is the job or of the job, or what a child of it set going."""
+        whose = _job_of(event), _parent_of(event)
+        return super().concerns(event) and self.subscription.key in whose
 
 
 class AllocationFeed(Feed):
@@ -28,6 +30,11 @@ class NodeFeed(Feed):
         """Whether it is the node or on the node."""
         subjects = event.key, getattr(event.value, "node_id", "")
         return super().concerns(event) and self.subscription.key in subjects
+
+
+def _parent_of(event: StateEvent) -> str:
+    parent = event.value.parent_job_id if isinstance(event.value, Story) else ""
+    return f"{event.namespace}/{parent}" if parent else ""
 
 
 def _job_of(event: StateEvent) -> str:

@@ -13,6 +13,7 @@ from cluster.store.ports import RecordReader
 from dashboard.moves import WINDOWS
 from dashboard.panels import FOLLOWED, Names
 from dashboard.queries.events import EventsWish
+from dashboard.queries.explain import is_asked
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import key_fields, space_of
 from dashboard.queries.story import may_see
@@ -69,14 +70,20 @@ def _parsed(topic: str) -> tuple[str, str]:
         return kind, _of_events(key or ALL)
     if names is Names.JOB and "/" not in key:
         raise BadTopic("a job is named namespace/id")
+    # Frames are told apart by their topic: one under another name would belong to nobody.
+    if names is Names.EXPLAINED and not is_asked(key.partition("/")[2]):
+        raise BadTopic(f"{kind} cannot be asked for like that")
     if names is Names.LIST:
-        if KINDS[kind].wish(key_fields(key)).key != key:
-            # Frames are told apart by their topic: one under another name would belong to nobody.
-            raise BadTopic(f"{kind} cannot be asked for like that")
-        return kind, key
+        return kind, _of_list(kind, key)
     if names not in (Names.NODES, Names.GOVERNANCE) and not key:
         raise BadTopic(f"{kind} needs an id")
     return kind, key
+
+
+def _of_list(kind: str, key: str) -> str:
+    if KINDS[kind].wish(key_fields(key)).key != key:
+        raise BadTopic(f"{kind} cannot be asked for like that")
+    return key
 
 
 def _of_events(key: str) -> str:
@@ -166,6 +173,10 @@ def _offered(kind: str, access: Access, namespace: str) -> frozenset[str]:
     """The buttons that live frames render."""
     if FOLLOWED[kind].names in (Names.JOB, Names.DEPLOYMENT):
         return actions_in(access, namespace) | levels_of(access)
+    if kind == "allocation":
+        return actions_in(access, namespace)
+    if kind == "explain":
+        return node_actions(access) & {NODE_READ}
     if kind == "evaluation" and "capsule" in Opens(access):
         return frozenset({"capsule"})
     return frozenset()

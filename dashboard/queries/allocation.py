@@ -36,22 +36,14 @@ def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict
         raise Absent
     job = reader.job_of(alloc)
     tasks = tasks_of(alloc, job)
-    scored = {score.node_id for score in alloc.metrics.score_meta_data}
-    reader.preload(nodes=scored)
-    found = (reader.node(node_id) for node_id in scored)
-    names = {node.id: node.name for node in found if node is not None}
     return {
         **_standing(reader, alloc, tasks),
-        "alloc": alloc,
+        **_about(reader, alloc),
         "tasks": tasks,
         "tasks_told": tasks_told(tasks),
         "events": events_of(tasks),
         "log_task": first_to_read(tasks),
-        "disk_mb": alloc.allocated_resources.shared.disk_mb,
-        "job_url": job_url(alloc.job_key),
         "usage_url": f"/allocations/{alloc.id}/usage/",
-        "story_id": _story_of(reader, alloc),
-        "why": placement_view(alloc.metrics, names, chosen=alloc.node_id),
         "crumbs": crumbs(
             ("Jobs", "/jobs/"), (alloc.job_id, job_url(alloc.job_key)), (alloc.name, "")
         ),
@@ -59,6 +51,29 @@ def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict
         "namespace": alloc.namespace,
         "may": viewer.may_in(alloc.namespace),
     }
+
+
+def _about(reader: RecordReader, alloc: Allocation) -> dict[str, Any]:
+    """Which decision made it what it is, and why it is where it is."""
+    scored = {score.node_id for score in alloc.metrics.score_meta_data}
+    reader.preload(nodes=scored)
+    found = (reader.node(node_id) for node_id in scored)
+    names = {node.id: node.name for node in found if node is not None}
+    return {
+        "disk_mb": alloc.allocated_resources.shared.disk_mb,
+        "story_id": _story_of(reader, alloc),
+        "why": placement_view(alloc.metrics, names, chosen=alloc.node_id),
+    }
+
+
+def about_panel(reader: RecordReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
+    """Its buttons, facts and reasons, which a later decision may change; None once it is gone."""
+    alloc = reader.allocation(subscription.key)
+    if alloc is None:
+        return {"alloc": None}
+    tasks = tasks_of(alloc, reader.job_of(alloc))
+    about = {**_standing(reader, alloc, tasks), **_about(reader, alloc)}
+    return {**about, "may": subscription.may}
 
 
 def _story_of(reader: RecordReader, alloc: Allocation) -> str:

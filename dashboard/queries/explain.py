@@ -84,19 +84,28 @@ class ExplainAsk(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the engine is to be asked."""
         return self.view != "then" or bool(self.node)
 
+    @property
+    def text(self) -> str:
+        """The query of its address; `from_query` reads it."""
+        fields = {
+            "group": self.group,
+            "view": "" if self.view == "then" else self.view,
+            "rows": self.rows,
+            "node": self.node,
+            "beside": self.beside,
+            "unblock": "1" if self.unblock else "",
+        }
+        return urlencode({name: value for name, value in fields.items() if value})
+
     def url(self, eval_id: str, **changed: object) -> str:
         """The same page, asked otherwise."""
-        asked = msgspec.structs.replace(self, **changed)
-        fields = {
-            "group": asked.group,
-            "view": "" if asked.view == "then" else asked.view,
-            "rows": asked.rows,
-            "node": asked.node,
-            "beside": asked.beside,
-            "unblock": "1" if asked.unblock else "",
-        }
-        query = urlencode({name: value for name, value in fields.items() if value})
+        query = msgspec.structs.replace(self, **changed).text
         return f"/explain/{eval_id}/" + (f"?{query}" if query else "")
+
+
+def is_asked(text: str) -> bool:
+    """Whether this is how the page's address says what is asked."""
+    return ExplainAsk.from_query(QueryDict(text)).text == text
 
 
 class Busy(Exception):
@@ -139,7 +148,7 @@ def explain_page(
         "why_not": why_not(asked.node, then, now) if asked.node and now else None,
         "beside": beside(reader, evaluation, group, asked.beside),
         **_unblocking(reader, viewer, evaluation, asked, clock, may_ask=may_ask),
-        "live_topics": topic_text("explain", f"{eval_id}/{group}"),
+        "live_topics": topic_text("explain", f"{eval_id}/{asked.text}"),
     }
 
 
@@ -177,17 +186,21 @@ def _unblocking(
 
 
 def explain_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:
-    """Head and table of then, rendered again when something is found anew."""
+    """Head, table of then and what stands beside it, when something is found anew."""
     del now
-    eval_id, _, group = subscription.key.partition("/")
+    eval_id, _, text = subscription.key.partition("/")
     evaluation = reader.evaluation(eval_id)
     if evaluation is None:
-        return {"evaluation": None, "matrix": None}
+        return {"evaluation": None, "matrix": None, "beside": None}
     kept = kept_for(reader, evaluation, has_placed=True)
-    asked = ExplainAsk(group=group)
+    asked = ExplainAsk.from_query(QueryDict(text))
+    may_ask = NODE_READ in subscription.may
     return {
-        **_told(reader, evaluation, kept, group),
-        **_table(reader, asked, kept.groups.get(group), None, kept.named),
+        **_told(reader, evaluation, kept, asked.group),
+        **_table(reader, asked, kept.groups.get(asked.group), None, kept.named),
+        **_choices(eval_id, asked, (), may_ask=may_ask),
+        "may_ask": may_ask,
+        "beside": beside(reader, evaluation, asked.group, asked.beside),
     }
 
 

@@ -16,6 +16,7 @@ from playwright.sync_api import Page, expect
 from cluster.bench.stack import Stack
 from tests.live.fleet_process import fleet
 from tests.live.likeness import seconds_until_alike, seconds_until_one
+from tests.live.random_acts import LAUNCHED, SPACE, Acts, launched, rolled
 from tests.live.truth import Truth
 from tests.live.world import MOCK, SECOND, World, job, until
 
@@ -38,6 +39,8 @@ SEVERAL = 4
 SETTLE_S = 40
 #: Pages are to be current within 2 s of quiet (about 1 s here); the rest is for a busy machine.
 LIMIT_S = 10.0
+#: Which random acts are done, how many in a row, and how often all is compared after them.
+SEED, ACTS, ROUNDS = 31, 30, 2
 #: What a browser says when nobody listens, or whoever did has died.
 OUTAGE = ("WebSocket", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
 
@@ -215,4 +218,97 @@ def test_open_pages_end_with_what_is_in_the_record(world, visitor):
         seconds_until_one(page, second, LIMIT_S)
         assert page.evaluate("window.untouched") is True, f"{name} was loaded again"
         second.close()
+    assert visitor.problems == []
+
+
+def objects(world: World, names: list[str]) -> dict[str, str]:
+    """One of everything that has a page of its own, which random acts change."""
+    for name in names:
+        world.register(rolled(name, 0, 2))
+    world.register(launched())
+    unfit = {**MOCK, "Resources": {"CPU": 90_000, "MemoryMB": 64}}
+    world.register(job("unfit", task=unfit))
+    world.register(job("stays", task=MOCK))
+    waits = world.evaluation("unfit", "queued-allocs", "blocked")
+    acts = Acts(world, names, SEED)
+    acts.limit()
+    acts.pool()
+    acts.keep_variable()
+    alloc = world.running(names[0], 2)[0]
+    rollout = next(each for each in world.get("deployments") if each["JobID"] == names[0])
+    decided = world.evaluation(names[0], "job-register", "complete")
+    world.rehearsed({"Scale": {"JobID": names[0], "Group": "group", "Count": 4}})
+    return {
+        "alloc": alloc["ID"],
+        "stays": world.running("stays", 1)[0]["ID"],
+        "node": alloc["NodeID"],
+        "rollout": rollout["ID"],
+        "eval": decided["ID"],
+        "story": world.get(f"evaluation/{decided['ID']}")["Story"],
+        "waits": waits["ID"],
+        "rehearsal": world.get("rehearsals")[0]["ID"],
+    }
+
+
+def live_pages(names: list[str], found: dict[str, str]) -> dict[str, str]:
+    """Every kind of page that is kept current, by a name."""
+    first = names[0]
+    return {
+        "now": "/",
+        "now of one": f"/?namespace={SPACE}",
+        "moves of an hour": "/?window=1h",
+        "jobs": "/jobs/",
+        "job": f"/jobs/default/{first}/",
+        "other job": f"/jobs/default/{names[1]}/",
+        "versions": f"/jobs/default/{first}/?tab=versions",
+        "launched": f"/jobs/default/{LAUNCHED}/",
+        "evaluation": f"/evaluations/{found['eval']}/",
+        "waiting": f"/evaluations/{found['waits']}/",
+        "explain": f"/explain/{found['eval']}/",
+        "every node": f"/explain/{found['eval']}/?rows=each",
+        "explain waiting": f"/explain/{found['waits']}/",
+        "chain": f"/chains/{found['eval']}/",
+        "timeline": f"/chains/{found['eval']}/?view=timeline",
+        "allocations": "/allocations/",
+        "allocation": f"/allocations/{found['alloc']}/",
+        "another allocation": f"/allocations/{found['stays']}/",
+        "deployments": "/deployments/",
+        "deployment": f"/deployments/{found['rollout']}/",
+        "stories": "/stories/",
+        "story": f"/stories/{found['story']}/",
+        "nodes": "/nodes/",
+        "node": f"/nodes/{found['node']}/",
+        "drains": "/drains/",
+        "drain": f"/drains/{found['node']}/",
+        "topology": "/topology/",
+        "topology of a job": f"/topology/?job={first}&node={found['node']}",
+        "topology as a table": "/topology/?view=table",
+        "scheduler": "/scheduler/",
+        "variables": "/variables/",
+        "volumes": "/volumes/",
+        "events": "/events/",
+        "what if": f"/what-if/{found['rehearsal']}/",
+        "namespaces": "/namespaces/",
+        "namespace": f"/namespaces/{SPACE}/",
+        "pools": "/pools/",
+        "pool": f"/pools/{SPACE}/",
+        "quotas": "/quotas/",
+        "quota": f"/quotas/{SPACE}/",
+    }
+
+
+def test_pages_of_every_kind_stay_what_they_would_be_if_loaded_anew(world, visitor):
+    visitor.sign_in(world)
+    names = [f"acted-{number}" for number in range(1, 4)]
+    addresses = live_pages(names, objects(world, names))
+    pages = {name: opened(visitor, address) for name, address in addresses.items()}
+    acts = Acts(world, names, SEED)
+    for _ in range(ROUNDS):
+        acts.some(ACTS)
+        acts.settle()
+        until(lambda: quiet(world, []), "all is quiet", SETTLE_S)
+        took = seconds_until_alike(pages, LIMIT_S)
+        print(f"{len(pages)} pages were current {took:.2f} s after quiet")  # noqa: T201
+    for name, page in pages.items():
+        assert page.evaluate("window.untouched") is True, f"{name} was loaded again"
     assert visitor.problems == []

@@ -10,6 +10,7 @@ from scheduler.state.events import EventFrame, StateEvent, Topic, WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from scheduler.structs.story import Story
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 
 
@@ -102,6 +103,7 @@ def test_a_storm_sends_no_more_new_rows_than_a_list_keeps():
 NODE = make_node(1)
 ON_NODE = make_allocation(node_id=NODE.id)
 JOB = make_job()
+CHILDS = Story(id="s", namespace="default", job_id="web/dispatch-1", parent_job_id="web")
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,8 @@ JOB = make_job()
             "job", f"default/{ON_NODE.job_id}", ON_NODE, Topic.ALLOCATION, True, id="its-parts"
         ),
         pytest.param("job", "team/other", ON_NODE, Topic.ALLOCATION, False, id="no-other-job"),
+        pytest.param("job", "default/web", CHILDS, Topic.STORY, True, id="what-a-child-set-going"),
+        pytest.param("job", "default/api", CHILDS, Topic.STORY, False, id="of-no-other-parent"),
         pytest.param("nodes", "", NODE, Topic.NODE, True, id="lists-take-all"),
     ],
 )  # fmt: skip

@@ -58,6 +58,7 @@ def test_topics_are_read(text, expected):
         "", "secrets", "job:web", "evaluation", "evaluation:", "overview:" + "x" * 700,
         "overview:*/2y",
         # Of a list in words that are not its own: its frames would belong to nobody.
+        "explain:e/web", "explain:e/group%3Dweb%26rows%3Dwrong",
         "jobs:team", "jobs:sort%3D-name%26wrong%3D1", "jobs:status%3Dno",
         ",".join(f"node:{place}" for place in range(13)),
     ],
@@ -132,3 +133,10 @@ def test_nodes_are_counted_for_those_who_may_look_at_them(reader):
         return authorise("navigation", "*", looker, reader).may
 
     assert (counted(), counted(node="read")) == (frozenset(), frozenset({"node:read"}))
+
+
+def test_an_open_explanation_still_offers_to_ask_how_it_is_now(reader):
+    ((kind, key),) = parse_topics(f"explain:{EVALUATION.id}/group%3Dweb%26rows%3Deach")
+    for level, may in (("read", {"node:read"}), ("deny", set())):
+        looker = Looker(access("read", node=level), None)
+        assert authorise(kind, key, looker, reader).may == may

@@ -375,8 +375,22 @@ def test_what_has_ended_offers_no_restart_and_no_stop(browser, put, store, ended
     # A page that was open before hides its buttons by this mark.
     feed = feed_for(Subscription("allocation", alloc.id, None))
     pieces = store.read(lambda reader: feed.everything(reader, SOME_MOMENT))
-    (standing,) = [piece.html for piece in pieces if piece.target == "alloc-standing"]
-    assert ("data-ended" in standing) is ended
+    told = {piece.target: piece.html for piece in pieces}
+    assert ("data-ended" in told["alloc-standing"]) is ended
+    assert "restart-alloc" not in told["alloc-actions"], "nothing may be done"
+
+
+def test_an_open_page_keeps_its_buttons_and_follows_who_decided_last(browser, put, store, ids):
+    alloc = put()
+    feed = feed_for(Subscription("allocation", alloc.id, None, frozenset(ACTIONS)))
+    later = replace(alloc, eval_id=ids.next_id(), job_version=7)
+    store.write(WriteKind.PLAN_RESULT, lambda change: put_found(change, later), now=SOME_MOMENT)
+    pieces = store.read(lambda reader: feed.everything(reader, SOME_MOMENT))
+    told = {piece.target: piece.html for piece in pieces}
+    assert 'data-confirm="restart-alloc"' in told["alloc-actions"]
+    assert later.eval_id in told["alloc-facts"]
+    assert "<dd>7</dd>" in told["alloc-facts"]
+    assert later.eval_id in told["alloc-why"]
 
 
 def test_a_lost_allocation_says_why_and_not_what_its_node_said_last():

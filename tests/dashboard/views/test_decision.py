@@ -263,6 +263,21 @@ def test_a_change_of_its_allocations_resends_only_what_it_changes(store):
     assert "raw" not in first | second
 
 
+def test_what_another_evaluation_keeps_in_place_leaves_an_open_page(store):
+    alloc = make_allocation(id="kept", eval_id=DECIDED.id, create_index=9)
+    write(store, DECIDED, alloc)
+    (told,) = followed(
+        store,
+        DECIDED,
+        lambda: store.write(
+            WriteKind.PLAN_RESULT,
+            lambda change: put_found(change, replace(alloc, eval_id="later")),
+            now=SOME_MOMENT,
+        ),
+    )
+    assert 'href="/allocations/kept/"' not in told["decision"]
+
+
 def test_the_explanation_comes_with_the_frame_that_ends_the_evaluation(store):
     pending = DECIDED.changed(status=EvalStatus.PENDING, failed_task_groups={})
     write(store, pending)

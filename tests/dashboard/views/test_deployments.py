@@ -9,10 +9,12 @@ from cluster.operations.job_versions import mark_job_stable
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.namespaces import put_namespace
 from dashboard.panels import feed_for
+from dashboard.rights import ACTIONS
 from dashboard.subscription import Subscription
 from scheduler.state.events import EventFrame, WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.story_nouns import STORIES
+from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.deployment import (
     Deployment,
@@ -320,3 +322,17 @@ def test_who_paused_a_rollout_is_named(browser, put):
     act = RolloutAct(verb=RolloutVerb.PAUSED, by="kim", at=SOME_MOMENT)
     put(of(1, DeploymentStatus.PAUSED, acts=(act,)))
     assert "paused by kim: 1 of 4 healthy" in browser.get("/deployments/").text
+
+
+def test_ways_back_of_an_open_page_follow_the_versions_of_the_job(store, put, job):
+    put(Deployment(id="d", job_id="web", job_version=1, task_groups={"web": WAITING}))
+    feed = feed_for(Subscription("deployment", "d", frozenset({"default"}), frozenset(ACTIONS)))
+    store.read(feed.load)
+    newest = store.read(lambda reader: reader.job(job.key))
+    store.write(
+        WriteKind.JOB_REGISTERED, lambda change: write_job(change, replace(newest, priority=70)),
+        now=SOME_MOMENT,
+    )  # fmt: skip
+    told = flushed(store, feed)["deployment-ways"]
+    assert 'name="prior" value="2"' in told
+    assert [f'value="{number}"' in told for number in (0, 1)] == [True, True]

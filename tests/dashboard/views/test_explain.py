@@ -358,7 +358,7 @@ def test_a_job_that_is_gone_cannot_be_asked_about_now(store, browser):
 
 def test_an_open_page_follows_what_is_found_anew(waiting, browser):
     feed = feed_for(
-        Subscription("explain", f"{EVALUATION.id}/web", frozenset({"default"}), frozenset())
+        Subscription("explain", f"{EVALUATION.id}/group=web", frozenset({"default"}), frozenset())
     )
     waiting.read(feed.load)
     nearer = replace(
@@ -378,6 +378,30 @@ def test_an_open_page_follows_what_is_found_anew(waiting, browser):
     }
     assert "lacked 12 MiB of memory" in pieces["explain-head"]
     assert "short 12" in pieces["explain-then"]
+    assert "Then Grouped Every node" in pieces["explain-then"], "it can still be asked otherwise"
+
+
+def test_an_open_page_follows_what_lets_it_run_again(waiting):
+    blocked = make_evaluation(
+        2, status=EvalStatus.BLOCKED, triggered_by=EvalTrigger.QUEUED_ALLOCS, create_index=2
+    )
+    write(waiting, blocked, replace(EVALUATION, blocked_eval=blocked.id))
+    key = f"{EVALUATION.id}/group=web"
+    feed = feed_for(Subscription("explain", key, frozenset({"default"})))
+    waiting.read(feed.load)
+    step = LifecycleStep(
+        eval_id=blocked.id, number=2, step=Step.UNBLOCKED, at=SOME_MOMENT, reason="room came"
+    )
+    index, _ = waiting.write(
+        WriteKind.EVALUATION_UPDATED,
+        lambda change: change.put(LIFECYCLE_STEPS, step),
+        now=SOME_MOMENT,
+    )
+    for written in waiting.frames_since(index - 1):
+        feed.observe(written)
+    pieces = waiting.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+    told = {piece.target: said(piece.html) for piece in pieces}
+    assert "room came." in told["explain-head"]
 
 
 def test_nobody_sees_what_belongs_to_a_hidden_namespace(waiting, browser):
