@@ -120,16 +120,13 @@ _LAUNCHED = (*_COUNTED, Topic.PERIODIC_LAUNCH)
 _ON_NODES = (Topic.NODE, Topic.NODE_USE, Topic.ALLOCATION)
 _ON_STAGES = (Topic.STAGED_DRAIN, Topic.NODE, Topic.NODE_USE)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
-
 _ROLLED = (Topic.DEPLOYMENT, Topic.ALLOCATION, *_TOLD, Topic.JOB, Topic.JOB_VERSION)
 _SCHEDULER_PARTS = ("told", "actions", "flow", "workers", "waits", "disputed", "times", "settings")
 _ABOUT_ALLOC = ("actions", "why", "facts")
 _ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts", "ways")
-
 _SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)
 _ALL_SPACES = namespaces.namespaces_panel
 _POOLS = (Topic.NODE_POOL, Topic.NODE)
-
 _CHAIN_PANELS = (
     _panel("chain-sentence", "_chain_sentence.html", chain.chain_panel, *_TOLD),
     _panel("chain-rows", "_chain_rows.html", chain.chain_panel, *_TOLD),
@@ -232,8 +229,7 @@ FOLLOWED: Mapping[str, Followed] = {
         Names.EXPLAINED,
         ExplainFeed,
         panels=(
-            _panel("explain-head", "_explain_head.html", explain.explain_panel, *_EXPLAINED),
-            _panel("explain-then", "_explain_then.html", explain.explain_panel, *_EXPLAINED),
+            *_parted("explain", explain.explain_panel, ("head", "then"), *_EXPLAINED),
             _panel("beside", "_beside.html", explain.explain_panel, *_EXPLAINED, Topic.ALLOCATION),
         ),
     ),

@@ -93,6 +93,7 @@ def everywhere(number: int) -> str:
     )
 
 
+_IN_A_RACK = 'constraint {\n    attribute = "${meta.rack}"\n    operator  = "is_set"\n  }'
 #: No job of the demo packs a node so full that another scenario finds no room there.
 _PAIRS = (
     'constraint {\n      operator  = "distinct_property"\n'
@@ -115,7 +116,8 @@ def _on_node(name: str) -> str:
 def _job(
     name: str, group: str, *, kind: str = "service", priority: int = 50, top: str = ""
 ) -> str:
-    blocks = "\n\n".join(f"  {block}" for block in (top, group) if block)
+    # The real node of this machine may have more room than any of the demo, and is in no rack.
+    blocks = "\n\n".join(f"  {block}" for block in (_IN_A_RACK, top, group) if block)
     return (
         f'job "{name}" {{\n  type        = "{kind}"\n  datacenters = ["*"]\n'
         f"  priority    = {priority}\n\n{blocks}\n}}\n"

@@ -66,7 +66,8 @@ SCENARIOS = (
     DemoScenario(
         "drain",
         "A drain at capacity",
-        "A node of rack r3 is drained while its job fills the rack: one allocation cannot move.",
+        "Two nodes of rack r3 are drained while its job fills the rack: what leaves the first"
+        " finds no place, so what is on the second stays.",
         "/drains/",
     ),
     DemoScenario(

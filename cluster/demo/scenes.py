@@ -90,12 +90,14 @@ async def conflict(stage: DemoStage) -> None:
 
 
 async def drain(stage: DemoStage) -> None:
-    """A node of a rack that is full is drained."""
+    """Two nodes of a rack that is full are drained: what leaves the first finds no place."""
     await stage.end_drains()
     await stage.purge("demo-rack")
     await stage.run(jobs.full_rack())
     await stage.until(_placed("demo-rack", 20), "rack r3 to be full")
-    await stage.drain(stage.on_rack("r3")[0], "a new disk")
+    first, second = stage.on_rack("r3")[:2]
+    await stage.drain(first, "a new disk")
+    await stage.drain(second, "a new disk")
 
 
 async def storm(stage: DemoStage) -> None:

@@ -140,7 +140,7 @@ class Acts:
     def limit(self) -> None:
         """A quota, and a namespace that counts against it or does not any more."""
         most = {"Region": "global", "RegionLimit": {"CPU": self.random.randint(1, 9) * 500}}
-        self._put("quota", {"Name": SPACE, "RegionLimits": [most]})
+        self._put("quota", {"Name": SPACE, "Limits": [most]})
         self._put("namespace", {"Name": SPACE, "Quota": self.random.choice(("", SPACE))})
 
     def pool(self) -> None:

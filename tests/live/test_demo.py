@@ -110,13 +110,16 @@ def test_a_silent_node_loses_its_work_and_comes_back(demo: Stack) -> None:
 
 def test_a_full_rack_holds_its_drain_up(demo: Stack) -> None:
     begin(demo, "drain")
-    until(lambda: any(node["Drain"] for node in get(demo, "nodes")), "the drain", limit_s=90)
 
     def is_held_up() -> bool:
+        """One drain has ended, the other one waits for the place of what left the first."""
         found = get(demo, "job/demo-rack/evaluations")
-        return any(each["Status"] == "blocked" for each in found)
+        draining = [node["ID"] for node in get(demo, "nodes") if node["Drain"]]
+        stays = [each["NodeID"] for each in allocations(demo, "demo-rack")]
+        waits = any(each["Status"] == "blocked" for each in found)
+        return waits and len(draining) == 1 and draining[0] in stays and len(stays) == 19
 
-    until(is_held_up, "the allocation that cannot move")
+    until(is_held_up, "the allocation that cannot move", limit_s=90)
 
 
 def test_an_urgent_job_evicts_what_is_in_its_way(demo: Stack) -> None:
