@@ -23,11 +23,10 @@ from dashboard.feeds.navigation import NavigationFeed
 from dashboard.feeds.overview import OverviewFeed
 from dashboard.feeds.scheduler import SchedulerFeed
 from dashboard.feeds.stories import StoriesFeed, StoryFeed
-from dashboard.feeds.subjects import AllocationFeed, JobFeed, NodeFeed
+from dashboard.feeds.subjects import AllocationFeed, JobFeed, JobPageFeed, NodeFeed
 from dashboard.feeds.topology import TopologyFeed
 from dashboard.queries import (
     allocation,
-    allocations,
     chain,
     comparing,
     deployment,
@@ -50,6 +49,7 @@ from dashboard.queries import (
     versions,
     volumes,
 )
+from dashboard.queries.job_lists import JOB_LISTS
 from dashboard.subscription import Subscription
 from scheduler.state.events import Topic
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
@@ -158,7 +158,7 @@ FOLLOWED: Mapping[str, Followed] = {
     "jobs": Followed(Names.LIST, ListFeed),
     "job": Followed(
         Names.JOB,
-        JobFeed,
+        JobPageFeed,
         panels=(
             _panel(
                 "job-standing", "_job_standing.html", job.standing_panel,
@@ -192,16 +192,6 @@ FOLLOWED: Mapping[str, Followed] = {
                 "job-groups", "_job_groups.html", job.groups_panel, *_COUNTED, Topic.ALLOCATION
             ),
         ),
-        lists=(
-            _rows(
-                Topic.ALLOCATION, "job-allocations", "_job_allocation_row.html",
-                allocations.row_context,
-            ),
-            _rows(
-                Topic.EVALUATION, "job-evaluations", "_job_evaluation_row.html",
-                evaluations.row_context,
-            ),
-        ),
     ),
     "versions": Followed(
         Names.JOB,
@@ -213,6 +203,10 @@ FOLLOWED: Mapping[str, Followed] = {
             ),
         ),
     ),
+    **{
+        kind.name: Followed(Names.LIST, StoriesFeed if kind.has_cluster_rows else ListFeed)
+        for kind in JOB_LISTS.values()
+    },
     "evaluations": Followed(Names.LIST, ListFeed),
     "evaluation": Followed(
         Names.EVALUATION,

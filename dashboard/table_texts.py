@@ -240,6 +240,15 @@ TABLE_TEXTS = (
     gettext_noop("waits for its turn"),
     gettext_noop("warning"),
     gettext_noop("went back"),
+    gettext_noop("Allocations appear here the moment a plan is committed."),
+    gettext_noop("Finished evaluations are collected after a while."),
+    gettext_noop("Group"),
+    gettext_noop("No rollout is kept"),
+    gettext_noop("No story is kept"),
+    gettext_noop("None is kept"),
+    gettext_noop("One begins when a version is registered whose groups have an update block."),
+    gettext_noop("One begins when something happens to the job."),
+    gettext_noop("rollout"),
 )
 #: What templates count with `counted`.
 COUNTED_TEXTS = (

@@ -49,7 +49,9 @@ OTHERWISE = {
 PAGES = (
     "/", "/stories/", "/stories/{story}/", "/evaluations/", "/evaluations/{evaluation}/",
     "/explain/{waiting}/", "/chains/{chain}/", "/chains/{chain}/?view=timeline", "/jobs/",
-    "/jobs/new/", "/jobs/default/{job}/", "/jobs/default/{job}/edit/", "/allocations/",
+    "/jobs/new/", "/jobs/default/{job}/", "/jobs/default/{job}/?tab=stories",
+    "/jobs/default/{job}/?tab=evaluations", "/jobs/default/{job}/?tab=allocations&sort=name",
+    "/jobs/default/{job}/?tab=deployments", "/jobs/default/{job}/edit/", "/allocations/",
     "/allocations/{allocation}/", "/deployments/", "/deployments/{deployment}/", "/nodes/",
     "/nodes/{node}/", "/drains/", "/drains/{node}/", "/drains/staged/{staged}/", "/topology/",
     "/topology/?job={job}", "/topology/?view=table", "/topology/?at=now",

@@ -15,7 +15,14 @@ from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
 from cluster.store.story_conditions import of_job, with_node, without_hidden
 from cluster.store.timestamps import timestamp
-from cluster.store.told_columns import OF_NODE, condition, counting, told_by
+from cluster.store.told_columns import (
+    OF_NODE,
+    SORTED,
+    condition,
+    counting,
+    sorted_by,
+    told_by,
+)
 from scheduler.state import nouns
 from scheduler.state.noun import Noun, key_cells
 from scheduler.state.scaling_nouns import SCALING_POLICIES
@@ -83,12 +90,13 @@ def page(reader: DjangoStateReader, noun: Noun[Key, Value], listing: Listing) ->
         return []
     conditions = _conditions(reader, order, listing, _leading(reader, order, listing))
     columns = _columns(order, listing)
+    written = [sorted_by(noun, column) for column in columns]
     if listing.after:
         sign = "<=" if listing.reverse else ">="
-        text = f"({', '.join(columns)}) {sign} ({placeholders(len(columns))})"
+        text = f"({', '.join(written)}) {sign} ({placeholders(len(columns))})"
         conditions.append((text, _cells(order, columns, listing.after)))
     direction = " DESC" if listing.reverse else ""
-    ordering = ", ".join(f"{column}{direction}" for column in columns)
+    ordering = ", ".join(f"{column}{direction}" for column in written)
     where, parameters = _joined(conditions)
     if listing.limit:
         ordering += " LIMIT %s"
@@ -164,7 +172,8 @@ def _is_empty(order: _Order, listing: Listing) -> bool:
 
 def _columns(order: _Order, listing: Listing) -> tuple[str, ...]:
     if listing.sort:
-        assert set(listing.sort) <= set(order.noun.column_names), f"no column: {listing.sort}"
+        known = {*order.noun.column_names, *SORTED.get(order.noun, ())}
+        assert set(listing.sort) <= known, f"no column: {listing.sort}"
         return tuple(dict.fromkeys((*listing.sort, *order.columns)))
     if listing.by_change:
         assert order.noun is nouns.JOBS, "only jobs have an index for it"
@@ -186,7 +195,8 @@ def _cell_makers(noun: Noun[Any, Any]) -> dict[str, Callable[[Any], Any]]:
     keys = {
         column: partial(_key_cell, noun, place) for place, column in enumerate(noun.key_columns)
     }
-    return {**noun.columns, **noun.instants, **keys}
+    told = {name: of for name, (_, of) in SORTED.get(noun, {}).items()}
+    return {**noun.columns, **noun.instants, **keys, **told}
 
 
 def _key_cell(noun: Noun[Any, Any], place: int, row: Any) -> Any:

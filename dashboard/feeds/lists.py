@@ -10,9 +10,10 @@ from typing import Any
 from cluster.store.ports import RecordReader
 from dashboard.feeds.feed import NO_PARTS, Feed, Parts, rendered
 from dashboard.feeds.pieces import Html, Piece, RowOrder
-from dashboard.queries.list_kinds import KINDS
+from dashboard.queries.job_lists import LISTS
+from dashboard.queries.list_page import ListPage
 from dashboard.queries.list_wish import key_fields
-from dashboard.queries.lists import ListPage, read_list
+from dashboard.queries.lists import read_list
 from dashboard.subscription import Subscription
 from scheduler.state.events import EventFrame, StateEvent
 
@@ -35,7 +36,7 @@ class ListFeed(Feed):
 
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
-        self.kind = KINDS[subscription.kind].as_seen(subscription.may)
+        self.kind = LISTS[subscription.kind].as_seen(subscription.may)
         self.wish = self.kind.wish(key_fields(subscription.key))
         self._waits = self._is_due = False
         #: Each reading is paid with its pause; who is ahead of the clock by more than `_CREDIT`
@@ -52,9 +53,17 @@ class ListFeed(Feed):
         is_row = isinstance(event.value, self.kind.noun.struct)
         if paths is not None and is_row and not self.kind.shows(event.value, paths):
             return False
+        if self.kind.tab and is_row and not self._is_of_job(event):
+            return False
         return event.topic in self.kind.topics and (
             not self.kind.has_namespaces or super().concerns(event)
         )
+
+    def _is_of_job(self, event: StateEvent) -> bool:
+        """Whether it is of the job that the list is of; stories may be of it in other ways."""
+        key = self.kind.job_of(self.wish)
+        job_id = getattr(event.value, "job_id", key.job_id)
+        return self.kind.has_cluster_rows or (event.namespace, job_id) == key
 
     def _note(self, event: StateEvent, index: int) -> None:
         super()._note(event, index)

@@ -14,7 +14,7 @@ from dashboard.moves import WINDOWS
 from dashboard.panels import FOLLOWED, Names
 from dashboard.queries.events import EventsWish
 from dashboard.queries.explain import is_asked
-from dashboard.queries.list_kinds import KINDS
+from dashboard.queries.job_lists import LISTS
 from dashboard.queries.list_wish import key_fields, space_of
 from dashboard.queries.story import may_see
 from dashboard.rights import (
@@ -81,7 +81,7 @@ def _parsed(topic: str) -> tuple[str, str]:
 
 
 def _of_list(kind: str, key: str) -> str:
-    if KINDS[kind].wish(key_fields(key)).key != key:
+    if LISTS[kind].wish(key_fields(key)).key != key:
         raise BadTopic(f"{kind} cannot be asked for like that")
     return key
 
@@ -132,10 +132,10 @@ def authorise(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subs
 
 def _listed(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscription:
     """A view of a list: what is told of namespaces besides is of those that may be seen."""
-    if KINDS[kind].is_by_path:
+    if LISTS[kind].is_by_path:
         # Who may list a path is no matter of namespaces.
         return Subscription(kind, key, None, paths=ListedPaths.of(looker.access))
-    capability = KINDS[kind].capability
+    capability = LISTS[kind].capability
     if capability != LOOK.word:
         # A namespace that one chose for all pages may be one whose volumes are hidden: an empty
         # list, as on the page.
@@ -145,7 +145,7 @@ def _listed(kind: str, key: str, looker: Looker, reader: RecordReader) -> Subscr
     if space and looker.namespaces is not None and space not in looker.namespaces:
         raise BadTopic(f"namespace {space} is unknown here")
     may = node_actions(looker.access)
-    if KINDS[kind].has_cluster_rows:
+    if LISTS[kind].has_cluster_rows:
         may |= levels_of(looker.access)
     return Subscription(kind, key, looker.namespaces, may)
 

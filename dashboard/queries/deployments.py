@@ -62,6 +62,18 @@ class EndedLine(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin
 
 
+class OfJobLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One rollout of a job, under way or ended."""
+
+    deployment: Deployment
+    standing: str
+    word: str
+    told: str
+    #: 0 while it lasts.
+    took: int
+    origin: Origin
+
+
 def running_page(reader: RecordReader, viewer: Viewer, namespace: str) -> dict[str, Any]:
     """Of the page, what is under way in a namespace; "" for all that may be seen."""
     return _running(reader, narrowed(viewer.namespaces, namespace), viewer.now)
@@ -139,6 +151,26 @@ def ended_lines(reader: RecordReader, found: Sequence[Deployment]) -> list[Ended
         )
         for each in found
     ]
+
+
+def job_lines(reader: RecordReader, found: Sequence[Deployment]) -> list[OfJobLine]:
+    """What the rows of a job's rollouts say; that one is stuck is said where its deadline is."""
+    origins = origins_of(reader, found)
+    return [_of_job_line(progress_of(each), origins[each.id]) for each in found]
+
+
+def _of_job_line(progress: RolloutProgress, origin: Origin) -> OfJobLine:
+    deployment = progress.deployment
+    standing = standing_of(progress, 0)
+    has_ended = deployment.status.value in ENDED
+    return OfJobLine(
+        deployment=deployment,
+        standing=standing,
+        word=standing_word(standing),
+        told=ended_told(progress) if has_ended else where_told(progress, standing),
+        took=max(deployment.modify_time - deployment.create_time, 0) if has_ended else 0,
+        origin=origin,
+    )
 
 
 assert set(ENDED) == {status.value for status in DeploymentStatus} - set(ACTIVE)

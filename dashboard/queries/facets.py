@@ -98,7 +98,8 @@ class FacetCounts:
             if (name, self._wish.of(name)) in self._beside.counts
         ]
         if besides:
-            return besides[0] if len(self._wish.asked) == 1 else None
+            narrowing = self._wish.without(self._kind.fixed).asked
+            return besides[0] if len(narrowing) == 1 else None
         return sum(count for values, count in self._rows.items() if self._fits(values, asked))
 
     def _fits(self, values: tuple[str, ...], names: Collection[str]) -> bool:
@@ -176,4 +177,4 @@ class FacetCounts:
         if facet.name == NAMESPACE and not value:
             # Said, or what one has chosen for all pages would narrow it again.
             value = ALL
-        return self._wish.changed(**{facet.name: value}).address(self._kind.path)
+        return self._kind.address(self._wish.changed(**{facet.name: value}))

@@ -13,8 +13,8 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 
 from cluster.operations.filter_columns import columns_of
-from dashboard.queries.list_kinds import KINDS
-from dashboard.queries.lists import ListPage
+from dashboard.queries.job_lists import LISTS
+from dashboard.queries.list_page import ListPage
 
 #: How far fields of fields are named.
 _DEEPEST = 2
@@ -48,7 +48,7 @@ def filter_words(page: ListPage) -> dict[str, Any]:
 
 @cache
 def _fields(name: str) -> dict[str, tuple[str, tuple[str, ...]]]:
-    kind = KINDS[name]
+    kind = LISTS[name]
     struct = kind.expressed.struct if kind.expressed is not None else kind.noun.struct
     return dict(_walked(struct, "", 1))
 

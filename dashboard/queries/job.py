@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from cluster.jobspec.left_out import left_out_warnings
 from cluster.operations.story_rights import levels_of
-from cluster.page_addresses import allocations_url, job_url, job_usage_url
+from cluster.page_addresses import job_url, job_usage_url
 from cluster.store.ports import RecordReader
 from dashboard.hundreds import Hundreds, StandingAlloc, hundreds_of
 from dashboard.launches import dispatched_told, launch_lines, launches_told, next_told
@@ -21,12 +21,12 @@ from dashboard.queries.allocations import (
     cell_context,
     index_of,
     open_of_job,
-    row_context,
     state_of,
 )
 from dashboard.queries.dispatch import Typed, dispatch_context
-from dashboard.queries.evaluations import evaluation_rows
 from dashboard.queries.job_checks import checks_url
+from dashboard.queries.job_lists import JOB_LISTS
+from dashboard.queries.job_tabs import TABS, job_tabs, list_of_job, tab_counts
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
 from dashboard.queries.launching import (
     children_counts,
@@ -40,6 +40,7 @@ from dashboard.queries.scale import ScaleTyped, scale_context
 from dashboard.queries.stories import seen_stories, strip_of
 from dashboard.queries.terminal import task_actions
 from dashboard.queries.usage import MANY
+from dashboard.queries.version_authors import authors_of
 from dashboard.queries.versions import versions_context
 from dashboard.rights import NODE_READ
 from dashboard.rollouts import of_wanted
@@ -55,8 +56,8 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobType
 from scheduler.structs.task_group import TaskGroup
 
-#: Rows of the tables; what is left out is counted.
-MAX_ALLOCATIONS, MAX_EVALUATIONS = 25, 30
+#: The newest, among which an allocation is looked for that runs an action.
+MAX_ALLOCATIONS = 25
 #: Open allocations that are read for the groups; more are counted only.
 MAX_OPEN = 2000
 #: What the record says of a job; its author does not.
@@ -77,11 +78,8 @@ _KEPT_BY_RECORD = frozenset(
 )
 #: What each part of the page follows.
 _TOPICS = {
-    "overview": ("job",),
     "versions": ("job", "versions"),
-    "definition": ("job",),
 }
-_TABS = (("overview", "Overview"), ("versions", "Versions"), ("definition", "Definition"))
 
 
 class GroupLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +103,8 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True):
     """What the address of the page asks for."""
 
     tab: str = ""
+    #: All that the address says: order, facets and expression of a part that is a list.
+    query: Mapping[str, str] = {}
     #: The versions to compare, as typed.
     compared: tuple[str, str] = ("", "")
     #: What a form of it is told apart by, so that one that is sent twice counts once.
@@ -120,18 +120,13 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
     job = reader.job(key) if viewer.sees(key.namespace) else None
     if job is None:
         raise Absent
-    chosen = wish.tab if wish.tab in dict(_TABS) else "overview"
+    chosen = wish.tab if wish.tab in TABS else "overview"
+    levels = levels_of(viewer.access)
     standing = _standing(reader, job, viewer.now)
     context = {
         "tab": chosen,
-        "tabs": [
-            {"word": word, "url": job_url(key, tab=name), "is_current": name == chosen}
-            for name, word in _TABS
-        ],
+        "tabs": job_tabs(tab_counts(reader, key, levels), key, chosen),
         "crumbs": crumbs(("Jobs", "/jobs/"), (job.id, "")),
-        "live_topics": ",".join(
-            topic_text(kind, f"{key.namespace}/{key.job_id}") for kind in _TOPICS[chosen]
-        ),
         "namespace": key.namespace,
         "usage_url": job_usage_url(key),
         "checks_url": checks_url(job),
@@ -140,10 +135,20 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
         "may": viewer.may_in(key.namespace) | viewer.may_with_nodes & {NODE_READ},
         **standing,
         **(acts_of(reader, standing["rollout"]) if chosen == "overview" else {}),
-        **(_stories(reader, key, levels_of(viewer.access)) if chosen == "overview" else {}),
-        **_READ[chosen](reader, job, viewer.now, wish),
+        **(_stories(reader, key, levels) if chosen == "overview" else {}),
+        **(
+            list_of_job(reader, viewer, key, chosen, wish.query)
+            if chosen in JOB_LISTS
+            else _READ[chosen](reader, job, viewer.now, wish)
+        ),
     }
-    return context | {"now": viewer.now}
+    topics = [topic_text(kind, f"{key.namespace}/{key.job_id}") for kind in _topics(chosen)]
+    followed = ",".join([*topics, *([context["list_topic"]] if chosen in JOB_LISTS else [])])
+    return context | {"now": viewer.now, "live_topics": followed}
+
+
+def _topics(tab: str) -> tuple[str, ...]:
+    return _TOPICS.get(tab, ("job",))
 
 
 def stories_panel(
@@ -203,6 +208,8 @@ def _standing(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
         "parent_url": job_url(JobKey(job.namespace, job.parent_id)) if job.parent_id else "",
         "waiting": waiting[0] if waiting else None,
         "rollout": rollout,
+        "author": authors_of(reader, (job,))[job.version],
+        "versions_url": job_url(job.key, tab="versions"),
     }
 
 
@@ -284,19 +291,17 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
 
 
 def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[str, Any]:
-    allocations = reader.page(nouns.ALLOCATIONS, newest_of_job(job.key, MAX_ALLOCATIONS))
-    evaluations = reader.page(nouns.EVALUATIONS, newest_of_job(job.key, MAX_EVALUATIONS))
+    offers = any(task.actions for group in job.task_groups for task in group.tasks)
+    newest = newest_of_job(job.key, MAX_ALLOCATIONS)
     return {
         **_groups_context(reader, job),
         **launching_context(reader, job, now),
         **scale_context(reader, job, wish.scale),
         **dispatch_context(job, wish.dispatch),
         "dispatch_token": wish.token,
-        "task_actions": task_actions(job, allocations),
-        "allocations": [row_context(alloc, 0) for alloc in allocations[:MAX_ALLOCATIONS]],
-        "has_more_allocations": len(allocations) > MAX_ALLOCATIONS,
-        "evaluations": evaluation_rows(reader, evaluations[:MAX_EVALUATIONS], now),
-        "has_more_evaluations": len(evaluations) > MAX_EVALUATIONS,
+        "task_actions": task_actions(job, reader.page(nouns.ALLOCATIONS, newest))
+        if offers
+        else (),
     }
 
 
@@ -307,7 +312,7 @@ def _groups_context(reader: RecordReader, job: Job) -> dict[str, Any]:
         "groups": _groups(reader, job, allocs[:MAX_OPEN]),
         "drawn": MAX_OPEN if len(allocs) > MAX_OPEN else 0,
         "open_allocations": min(len(allocs), MAX_OPEN),
-        "allocations_url": allocations_url(job.key),
+        "allocations_url": job_url(job.key, tab="allocations"),
         "topology_url": TopologyView(namespace=job.namespace, job=job.id).address(),
         "replaces_at_once": _replaces_at_once(job),
         "is_everywhere": job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value},

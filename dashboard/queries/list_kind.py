@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cluster.operations.story_rights import hidden_kinds
+from cluster.page_addresses import job_url
 from cluster.store.ports import Listing, Namespaces, RecordReader
-from dashboard.queries.list_wish import ListWish
+from dashboard.queries.list_wish import NAMESPACE, ListWish
 from dashboard.rights import NODE_READ, ListedPaths
 from scheduler.state.noun import Noun
+from scheduler.structs.identity import JobKey
 from scheduler.structs.story import StoryKind
 
 #: Contexts of the row's template, by the rows' keys.
@@ -27,6 +29,8 @@ Words = Mapping[str, str]
 
 #: The namespace of what concerns the cluster.
 CLUSTER = ""
+#: What the address of a part of a job's page says before anything else: which job.
+JOB = "job"
 
 
 def of_all(rows_of: RowsOf) -> RowsWithin:
@@ -203,11 +207,38 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     example: str = ""
     #: What is said, and offered, where there is nothing at all.
     empty: tuple[str, ...] = ()
+    #: The part of a job's page that it is, of that job alone; "" for a page of its own.
+    tab: str = ""
 
     @property
     def path(self) -> str:
-        """Where its page lives."""
+        """Where its page lives, if it has one of its own."""
         return f"/{self.name}/"
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """What every view of it asks for and nobody can take away."""
+        return (NAMESPACE, JOB) if self.tab else ()
+
+    def job_of(self, wish: ListWish) -> JobKey:
+        """Of a part of a job's page: whose."""
+        asked = dict(wish.asked)
+        return JobKey(asked.get(NAMESPACE, ""), asked.get(JOB, ""))
+
+    def address(self, wish: ListWish) -> str:
+        """Where this view of it is shown."""
+        if not self.tab:
+            return wish.address(self.path)
+        url, rest = job_url(self.job_of(wish), tab=self.tab), wish.without(self.fixed).key
+        return f"{url}&{rest}" if rest else url
+
+    def whole(self, wish: ListWish) -> ListWish:
+        """The same list, not narrowed and in its own order."""
+        return ListWish(asked=tuple(each for each in wish.asked if each[0] in self.fixed))
+
+    def narrows(self, wish: ListWish) -> bool:
+        """Whether rows of the list may be left out, other than those of pages before."""
+        return wish.without(self.fixed).narrows
 
     @property
     def facet_names(self) -> tuple[str, ...]:
@@ -217,7 +248,8 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def names(self) -> tuple[str, ...]:
         """What an address may ask for beside order, expression and place."""
-        return (*self.facet_names, *(field.name for field in self.fields), *self.flags)
+        own = (*self.facet_names, *(field.name for field in self.fields), *self.flags)
+        return (*own, *self.fixed)
 
     def seen_by(self, namespaces: Namespaces) -> Namespaces:
         """The namespaces whose rows are shown to somebody."""
@@ -253,6 +285,11 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     def wish(self, query: Mapping[str, str]) -> ListWish:
         """What an address asks for; a value that a facet cannot have is as good as none."""
         wish = ListWish.from_query(query, self.names)
+        if self.tab:
+            # Letter by letter: an id may be longer than a field takes, or end in a space.
+            given = ((name, query.get(name, "")) for name in self.fixed)
+            kept = wish.without(self.fixed).asked
+            wish = msgspec.structs.replace(wish, asked=tuple(sorted((*kept, *given))))
         unknown = [
             facet.name
             for facet in self.facets

@@ -19,7 +19,15 @@ from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
 
 _NUMBERS = frozenset(
-    {"create_index", "modify_index", "priority", "cpu_mhz", "memory_mb", "submitted_at"}
+    {
+        "create_index",
+        "modify_index",
+        "priority",
+        "cpu_mhz",
+        "memory_mb",
+        "submitted_at",
+        "name_length",
+    }
 )
 _BY_CREATION = ("create_index", "id")
 _NATURAL: Mapping[Noun[Any, Any], tuple[str, ...]] = {

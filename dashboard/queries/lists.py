@@ -9,181 +9,27 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-from django.utils.translation import gettext
-
 from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_columns import is_in_columns
 from cluster.operations.filter_expression import Filter
 from cluster.store.ports import Listing, RecordReader
-from dashboard.queries.facets import FacetCounts, FacetShown
-from dashboard.queries.list_expression import FilterProblem, compiled, problem_of
+from dashboard.queries.facets import FacetCounts
+from dashboard.queries.list_expression import compiled, problem_of
 from dashboard.queries.list_kind import (
     CLUSTER,
     BesideFound,
     Folded,
-    ListColumn,
     ListKind,
     RowContexts,
 )
 from dashboard.queries.list_order import Placed, parts_of, place_of
-from dashboard.queries.list_wish import NAMESPACE, ListWish, place_text
+from dashboard.queries.list_page import ListPage
+from dashboard.queries.list_wish import ListWish, place_text
 from dashboard.rights import ListedPaths
-from dashboard.wording import count_of, number
+from dashboard.wording import count_of
 
 #: Rows that one page puts an expression to. The next page goes on behind them.
 MOST_LOOKED_AT = 20_000
-
-
-class ListHead(NamedTuple):
-    """The head of one column; `url` sorts by it, "" where one cannot."""
-
-    column: ListColumn
-    url: str
-    #: As `aria-sort` says it.
-    sorted: str
-
-    @property
-    def css(self) -> str:
-        """Its width, and on which side its text stands."""
-        width = f"w-{self.column.width}" if self.column.width else ""
-        return (
-            gettext("{width} number").format(width=width).strip()
-            if self.column.is_number
-            else width
-        )
-
-
-class FieldShown(NamedTuple):
-    """A field with what it is asked for."""
-
-    name: str
-    word: str
-    value: str
-    opens: str
-
-
-class ListPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list shows."""
-
-    kind: ListKind
-    wish: ListWish
-    #: Contexts of the rows, by their keys.
-    rows: Mapping[str, Mapping[str, Any]]
-    facets: tuple[FacetShown, ...]
-    problem: FilterProblem | None
-    total: int
-    #: What is said first.
-    sentence: str
-    #: How many fit; None where counting them would mean to read them all.
-    fitting: int | None
-    next_url: str
-    first_url: str
-    #: Rows an expression was put to, where the page ended for their number.
-    looked_at: int = 0
-    #: Rows that were decoded for this page.
-    cost: int = 0
-    #: How many rows of the record those of the page stand for, and what is said of folded ones.
-    shown: int = 0
-    folded_told: str = ""
-
-    @property
-    def contexts(self) -> list[Mapping[str, Any]]:
-        """Of the rows, in their order."""
-        return [*self.rows.values()]
-
-    @property
-    def folded(self) -> list[FacetShown]:
-        """Facets that are not in sight."""
-        return [facet for facet in self.facets if not facet.is_open]
-
-    @property
-    def fields(self) -> list[FieldShown]:
-        """What one may type beside the expression."""
-        return [
-            FieldShown(field.name, field.word, self.wish.of(field.name), field.opens)
-            for field in self.kind.fields
-        ]
-
-    @property
-    def carried(self) -> list[tuple[str, str]]:
-        """What the form must say besides its fields."""
-        return self.wish.fields(("filter", *(field.name for field in self.kind.fields)))
-
-    @property
-    def all_url(self) -> str:
-        """The whole list, in the same order; within the namespace one has chosen."""
-        kept = {name: "" for name in self.kind.names if name != NAMESPACE}
-        return self.wish.changed(filter="", **kept).address(self.kind.path)
-
-    @property
-    def told_empty(self) -> list[str]:
-        """What is said, and offered, where there is nothing at all, in the page's language."""
-        icon, title, text, *rest = self.kind.empty
-        url, action = rest or ("", "")
-        return [icon, gettext(title), gettext(text), url, gettext(action) if action else ""]
-
-    @property
-    def no_match(self) -> str:
-        """Why there is no row."""
-        if self.problem is not None:
-            return gettext("The expression cannot be read; see above.")
-        if self.looked_at:
-            told = gettext("None of {count} rows looked at fits; there are more.")
-            return told.format(count=number(self.looked_at))
-        told = gettext("No {thing} in what you may see fits this now.")
-        return told.format(thing=gettext(self.kind.one))
-
-    @property
-    def heads(self) -> list[ListHead]:
-        """The heads of the columns, each a link that sorts, or turns the order round."""
-        name, is_down = self.kind.order_of(self.wish)
-        heads = []
-        for column in self.kind.columns:
-            order = self.kind.orders.get(column.order)
-            if order is None:
-                heads.append(ListHead(column, "", ""))
-                continue
-            is_current = column.order == name
-            sort = column.order
-            if (not is_down) if is_current else order.is_down:
-                sort = f"-{sort}"
-            url = self.wish.changed(sort=sort).address(self.kind.path)
-            told = ("descending" if is_down else "ascending") if is_current else "none"
-            heads.append(ListHead(column, url, told))
-        return heads
-
-    @property
-    def told(self) -> str:
-        """What part of the list this is."""
-        return f"{self._part}; {self.folded_told}" if self.folded_told else self._part
-
-    @property
-    def _part(self) -> str:
-        shown = number(self.shown)
-        if self.problem is not None:
-            return gettext("nothing shown: the expression cannot be read")
-        if self.looked_at:
-            told = (
-                gettext("{shown} found among the next {count}")
-                if self.wish.after
-                else gettext("{shown} found among the first {count}")
-            )
-            return told.format(shown=shown, count=number(self.looked_at))
-        if not self.wish.narrows:
-            is_part = self.shown < self.total
-            return (
-                gettext("{shown} shown").format(shown=shown) if is_part else gettext("all shown")
-            )
-        of = number(self.total)
-        if self.fitting is not None:
-            return gettext("{count} of {total} fit").format(count=number(self.fitting), total=of)
-        told = (
-            gettext("{count} and more of {total} fit")
-            if self.next_url
-            else gettext("{count} of {total} fit")
-        )
-        return told.format(count=shown, total=of)
 
 
 class _Read(NamedTuple):
@@ -232,7 +78,7 @@ def read_list(
         problem = problem_of(wish.filter, refusal)
     told = _told(kind, wish, kind.rows_of(reader, read.rows, now, namespaces))
     read = read.first(told.taken)
-    every = _tally(reader, kind, _listing(kind, ListWish(), namespaces), paths)
+    every = _tally(reader, kind, _listing(kind, kind.whole(wish), namespaces), paths)
     tally = every
     apart = [field.name for field in kind.fields]
     apart += [facet.name for facet in kind.facets if facet.is_beside]
@@ -254,8 +100,8 @@ def read_list(
         if kind.sentence is not None
         else f"{count_of(states.total(), *kind.counts)}.",
         fitting=None if given is not None or problem is not None else counted.fitting(),
-        next_url=wish.changed(after=place_text(place)).address(kind.path) if place else "",
-        first_url=wish.changed().address(kind.path) if wish.after else "",
+        next_url=kind.address(wish.changed(after=place_text(place))) if place else "",
+        first_url=kind.address(wish.changed()) if wish.after else "",
         looked_at=read.looked_at if read.is_cut else 0,
         cost=read.looked_at,
         shown=told.taken,
@@ -298,6 +144,8 @@ def _listing(kind: ListKind, wish: ListWish, namespaces: Collection[str] | None)
           if wish.of(facet.name)),
         *(field.listed(wish.of(field.name)) for field in kind.fields if wish.of(field.name)),
     ]  # fmt: skip
+    if kind.tab:
+        conditions.append(_of_job(kind, wish))
     for condition in conditions:
         equals |= condition.get("equals", {})
         told |= {key: value for key, value in condition.items() if key != "equals"}
@@ -315,6 +163,15 @@ def _listing(kind: ListKind, wish: ListWish, namespaces: Collection[str] | None)
         sort=kind.orders[name].columns,
         **told,
     )
+
+
+def _of_job(kind: ListKind, wish: ListWish) -> Mapping[str, Any]:
+    """That a row is of the job whose page the list is a part of."""
+    key = kind.job_of(wish)
+    if kind.has_cluster_rows:
+        # What it set going, and what of the cluster it had part in.
+        return {"of_job": key, "equals": {"namespace": key.namespace}}
+    return {"equals": {"namespace": key.namespace, "job_id": key.job_id}}
 
 
 def _one_of(kind: ListKind, space: str, seen: Collection[str] | None) -> Collection[str]:

@@ -16,6 +16,7 @@ from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
 from dashboard.queries.differences import DiffLine, diff_lines
 from dashboard.queries.listings import newest_of_job
+from dashboard.queries.version_authors import Author, authors_of
 from dashboard.subscription import Subscription
 from dashboard.versions import (
     changes_told,
@@ -43,6 +44,7 @@ class VersionLine(msgspec.Struct, frozen=True, kw_only=True):
     told: str
     #: What going back to it means; empty for the current one.
     consequence: str
+    author: Author
     is_from: bool
     is_to: bool
 
@@ -125,6 +127,7 @@ def _lines(
     for each in reader.page(nouns.DEPLOYMENTS, newest_of_job(versions[0].key, _DEPLOYMENTS)):
         if each.job_create_index == versions[0].create_index:
             rollouts.setdefault(each.job_version, each.status)
+    authors = authors_of(reader, versions)
     lines = []
     for version, before in zip(versions, [*versions[1:], None], strict=True):
         state, word = version_state(version, versions[0], rollouts.get(version.version))
@@ -138,6 +141,7 @@ def _lines(
                 if before
                 else gettext("the oldest kept"),
                 consequence="" if is_current else going_back(versions[0], version),
+                author=authors[version.version],
                 is_from=older is not None and version.version == older.version,
                 is_to=newer is not None and version.version == newer.version,
             )

@@ -15,6 +15,7 @@ async def job(
     key = key_in(request, namespace, job_id)
     asked = JobWish(
         tab=request.GET.get("tab", ""),
+        query=request.GET.dict(),
         compared=(request.GET.get("from", ""), request.GET.get("to", "")),
         token=request.ids.next_id(),  # type: ignore[attr-defined]  # set by request_context
     )

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.labels import LABELS
 from dashboard.queries.evaluations import evaluation_tabs
-from dashboard.queries.list_kinds import KINDS
+from dashboard.queries.job_lists import LISTS
 from dashboard.script_texts import TEXTS
 from dashboard.stories.names import KINDS as STORY_KINDS
 from dashboard.table_texts import COUNTED_TEXTS, NAV_TEXTS, TABLE_TEXTS
@@ -87,7 +87,7 @@ def test_every_word_of_a_table_is_marked_and_no_other():
     words = {label.word for labels in LABELS.values() for label in labels.values()}
     words |= {word.word for word in STORY_KINDS.values()}
     words |= {tab["word"] for tab in evaluation_tabs("/")}
-    for kind in KINDS.values():
+    for kind in LISTS.values():
         words |= {kind.one, *(column.word for column in kind.columns)}
         words |= {each.word for each in (*kind.facets, *kind.fields)}
         words |= {word for facet in kind.facets for word in facet.words.values()}

@@ -179,6 +179,8 @@ def test_open_pages_end_with_what_is_in_the_record(world, visitor):
             "jobs": "/jobs/?sort=-name&status=running",
             "placed": "/allocations/?sort=-changed&filter=ClientStatus+!=+lost",
             "job": "/jobs/default/waits/",
+            "decided": "/jobs/default/waits/?tab=evaluations",
+            "runs": "/jobs/default/waits/?tab=allocations",
             "first": f"/evaluations/{first}/",
             "chain": f"/chains/{first}/",
             "stories": "/stories/",
@@ -210,6 +212,8 @@ def test_open_pages_end_with_what_is_in_the_record(world, visitor):
     truth.check_overview(pages["overview"])
     truth.check_nodes(pages["nodes"])
     truth.check_job(pages["job"], "waits")
+    truth.check_job_evaluations(pages["decided"], "waits")
+    truth.check_job_allocations(pages["runs"], "waits")
     truth.check_chain(pages["chain"], "waits")
     for name, eval_id in (("first", first), ("waiting", waiting), ("late", late)):
         truth.check_evaluation(pages[name], eval_id)

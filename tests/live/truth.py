@@ -65,9 +65,23 @@ class Truth:
         assert _counts(texts(page, "#node-rows tr", "td.number")) == here
 
     def check_job(self, page: Page, name: str) -> None:
-        """Its evaluations and allocations, the newest first."""
+        """Beside the names of its parts, how many of what each tells there are."""
+        counted = {
+            f"job-tab-{name_of}": str(sum(item["JobID"] == name for item in rows))
+            for name_of, rows in (
+                ("evaluations", self.evaluations), ("allocations", self.allocations)
+            )
+        }  # fmt: skip
+        shown = facts(page)
+        assert {each: shown[each] for each in counted} == counted
+
+    def check_job_evaluations(self, page: Page, name: str) -> None:
+        """Of a job, the newest first."""
         of_job = [item for item in self.evaluations if item["JobID"] == name]
         assert states(page, "#job-evaluations tr") == _told(of_job)
+
+    def check_job_allocations(self, page: Page, name: str) -> None:
+        """Of a job, the newest first."""
         placed = [item for item in self.allocations if item["JobID"] == name]
         assert states(page, "#job-allocations tr") == _told(placed, "ClientStatus")
 

@@ -12,7 +12,7 @@ from dashboard.feeds.feed import rendered
 from dashboard.feeds.lists import BETWEEN_READINGS, READINGS_AT_ONCE
 from dashboard.feeds.pieces import Html, RowOrder
 from dashboard.panels import feed_for
-from dashboard.queries.list_kinds import KINDS
+from dashboard.queries.job_lists import LISTS
 from dashboard.queries.lists import read_list
 from dashboard.rights import NODE_READ, ListedPaths
 from dashboard.subscription import Subscription
@@ -50,6 +50,11 @@ VIEWS = [
     ("allocations", "sort=-changed"), ("allocations", "status=running"),
     ("allocations", "datacenter=dc1"), ("allocations", f"node={make_node().id}"),
     ("volumes", ""), ("volumes", "status=ready&sort=-made"), ("volumes", "sort=state"),
+    ("job-allocations", "namespace=default&job=web&sort=name&group=web"),
+    ("job-allocations", "namespace=default&job=other"),
+    ("job-evaluations", "namespace=default&job=j3"),
+    ("job-evaluations", "namespace=default&job=j3&status=blocked&sort=priority"),
+    ("job-stories", "namespace=default&job=cron"), ("job-deployments", "namespace=default&job=j1"),
     ("volumes", "plugin=(registered)"), ("volumes", "named=v1"),
     ("volumes", f"node={make_node(1).id}&sort=-name"), ("volumes", 'filter=Name matches "[0-4]$"'),
 ]  # fmt: skip
@@ -69,7 +74,7 @@ class OpenPage:
     """A page whose list only frames change."""
 
     def __init__(self, store, kind, key, paths=None):
-        self.store, self.kind, self.paths = store, KINDS[kind], paths
+        self.store, self.kind, self.paths = store, LISTS[kind], paths
         key_told = self.kind.wish(fields(key)).key
         self.feed = feed_for(Subscription(kind, key_told, None, MAY, paths=paths))
         self.key, self.now, self.index = key, SOME_MOMENT, store.index
@@ -237,7 +242,7 @@ def test_a_full_list_goes_on_with_the_row_that_left_it(sqlite_store):
                 now=SOME_MOMENT,
             )
 
-    size = KINDS["evaluations"].page_size
+    size = LISTS["evaluations"].page_size
     make(0, size)
     page = OpenPage(sqlite_store, "evaluations", "")
     *_, last = page.rows

@@ -1,0 +1,41 @@
+"""Who registered the versions of a job: what the stories that they began say.
+
+In: a reader, versions. Out: a name for each, or why there is none; one statement for all of them.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from django.utils.translation import gettext
+
+from cluster.store.ports import RecordReader
+from scheduler.structs.job import Job
+from scheduler.structs.story import Story, version_story_id
+
+
+class Author(NamedTuple):
+    """Who registered one version, in words."""
+
+    told: str
+    #: Whether `told` is somebody's name.
+    is_person: bool = False
+
+
+def authors_of(reader: RecordReader, versions: Iterable[Job]) -> dict[int, Author]:
+    """By the numbers of the versions."""
+    ids = {_story_id(version): version.version for version in versions}
+    stories = {story.id: story for story in reader.stories_among(ids)}
+    return {number: _author(stories.get(name)) for name, number in ids.items()}
+
+
+def _story_id(version: Job) -> str:
+    return version_story_id(version.key, version.create_index, version.version)
+
+
+def _author(story: Story | None) -> Author:
+    if story is None:
+        return Author(gettext("not known"))
+    if story.actor:
+        return Author(story.actor, is_person=True)
+    # A rollout that failed brought an old version back.
+    return Author(gettext("by itself") if story.parent_id else gettext("no person"))
