@@ -12,7 +12,7 @@ import msgspec
 from django.utils.translation import gettext
 
 from dashboard.labels import label_for
-from dashboard.wording import number
+from dashboard.wording import natural, number
 from scheduler.structs.allocation import Allocation
 
 #: A group of more is folded; also how many a line has.
@@ -45,6 +45,8 @@ class HundredLine(msgspec.Struct, frozen=True, kw_only=True):
     """A hundred allocations, or the last of them."""
 
     name: str
+    #: Where a list of them begins.
+    first: Allocation
     #: Of the rectangle below the marks.
     width: int
     marks: tuple[ApartMark, ...]
@@ -61,27 +63,58 @@ class Hundreds(msgspec.Struct, frozen=True, kw_only=True):
     more: int
 
 
-def hundreds_of(allocs: Sequence[StandingAlloc]) -> Hundreds | None:
-    """The folded group; None where there are so few that each is shown."""
+def rank_of(state: str) -> int:
+    """Worst first, what is as wanted last."""
+    if state == _AS_WANTED:
+        return len(_RANK)
+    return _RANK.index(state) if state in _RANK else -1
+
+
+def exceptions_of(allocs: Sequence[StandingAlloc]) -> list[StandingAlloc]:
+    """Those that are not as wanted, worst first."""
+    apart = [each for each in allocs if each.state != _AS_WANTED]
+    return sorted(apart, key=lambda each: rank_of(each.state))
+
+
+def by_node(allocs: Sequence[StandingAlloc]) -> list[HundredLine]:
+    """A line for each node: those with exceptions first, then those with most."""
+    nodes: dict[str, list[StandingAlloc]] = {}
+    for each in allocs:
+        nodes.setdefault(each.alloc.node_id, []).append(each)
+    lines = [_named(here[0].alloc.node_name, here) for here in nodes.values()]
+    return sorted(lines, key=lambda line: (line.is_as_wanted, -line.width, natural(line.name)))
+
+
+def hundreds_of(allocs: Sequence[StandingAlloc], *, by_turn: bool = False) -> Hundreds | None:
+    """The folded group; None where there are so few that each is shown.
+
+    `by_turn`: lines are named by which of them they hold, for their order is not that of places.
+    """
     if len(allocs) <= A_LINE:
         return None
-    apart = [each for each in allocs if each.state != _AS_WANTED]
-    apart.sort(key=lambda each: _RANK.index(each.state) if each.state in _RANK else -1)
+    apart = exceptions_of(allocs)
     return Hundreds(
         lines=tuple(
-            _line(start, allocs[start : start + A_LINE]) for start in range(0, len(allocs), A_LINE)
+            _line(start, allocs[start : start + A_LINE], by_turn=by_turn)
+            for start in range(0, len(allocs), A_LINE)
         ),
         exceptions=tuple(apart[:MOST_EXCEPTIONS]),
         more=max(len(apart) - MOST_EXCEPTIONS, 0),
     )
 
 
-def _line(start: int, allocs: Sequence[StandingAlloc]) -> HundredLine:
+def _line(start: int, allocs: Sequence[StandingAlloc], *, by_turn: bool) -> HundredLine:
     first, last = allocs[0].place, allocs[-1].place
-    if first == last:
+    if by_turn or first == last:
         # One for each node: all have the same place.
         first, last = number(start + 1), number(start + len(allocs))
+    return _named(gettext("{first} to {last}").format(first=first, last=last), allocs)
+
+
+def _named(name: str, allocs: Sequence[StandingAlloc]) -> HundredLine:
     counts = Counter(each.state for each in allocs)
+    # A node may hold more than a line has room for; what is said counts them all.
+    drawn = allocs[:A_LINE]
     running = counts.pop(_AS_WANTED, 0)
     told = [gettext("{running} running").format(running=number(running))] if running else []
     told += [
@@ -89,10 +122,11 @@ def _line(start: int, allocs: Sequence[StandingAlloc]) -> HundredLine:
         for state, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
     return HundredLine(
-        name=gettext("{first} to {last}").format(first=first, last=last),
-        width=_SIDE * len(allocs),
-        marks=tuple(_marks(allocs)),
-        gaps="".join(f"M{_SIDE * place} 0v14" for place in range(1, len(allocs))),
+        name=name,
+        first=allocs[0].alloc,
+        width=_SIDE * len(drawn),
+        marks=tuple(_marks(drawn)),
+        gaps="".join(f"M{_SIDE * place} 0v14" for place in range(1, len(drawn))),
         told=", ".join(told),
         is_as_wanted=not counts,
     )

@@ -38,6 +38,7 @@ from dashboard.queries import (
     explain,
     job,
     job_checks,
+    job_groups,
     launching,
     namespaces,
     nodes,
@@ -109,6 +110,10 @@ def _evaluation_row(
     value: Evaluation, now: int, newest: LifecycleStep | None, *, container: str
 ) -> dict[str, Any]:
     return {"container": container, **evaluations.row_context(value, now, newest)}
+
+
+def _groups(query: PanelQuery) -> tuple[Panel, ...]:
+    return (_panel("job-groups", "_job_groups.html", query, *_COUNTED, Topic.ALLOCATION),)
 
 
 _TOLD = (Topic.EVALUATION, Topic.LIFECYCLE)
@@ -188,11 +193,12 @@ FOLLOWED: Mapping[str, Followed] = {
             _panel(
                 "job-rollout", "_job_rollout.html", job.rollout_panel, Topic.JOB, Topic.DEPLOYMENT
             ),
-            _panel(
-                "job-groups", "_job_groups.html", job.groups_panel, *_COUNTED, Topic.ALLOCATION
-            ),
         ),
     ),
+    **{
+        topic: Followed(Names.JOB, JobFeed, _groups(query))
+        for topic, query in job_groups.PANELS.items()
+    },
     "versions": Followed(
         Names.JOB,
         JobFeed,

@@ -254,7 +254,7 @@ def test_a_map_names_every_part_of_its_package(contract, package):
 
 def test_the_map_of_the_pages_names_every_topic():
     told = (ROOT / "dashboard" / "README.md").read_text().partition("\nTopics: ")[2]
-    named = re.findall(r"`([a-z]+)", told.partition("\n\n")[0])
+    named = re.findall(r"`([a-z-]+)", told.partition("\n\n")[0])
     assert sorted(named) == sorted(TOPICS)
 
 

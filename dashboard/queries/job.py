@@ -4,27 +4,20 @@ In: a reader and the job. Out: the context of `job.html`, in a number of reads t
 with the job. Head and groups are read again for live frames; rows come from changed values.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 from django.utils.translation import gettext
 
-from cluster.jobspec.left_out import left_out_warnings
 from cluster.operations.story_rights import levels_of
 from cluster.page_addresses import job_url, job_usage_url
 from cluster.store.ports import RecordReader
-from dashboard.hundreds import Hundreds, StandingAlloc, hundreds_of
 from dashboard.launches import dispatched_told, launch_lines, launches_told, next_told
 from dashboard.outcomes import why_it_waits
-from dashboard.queries.allocations import (
-    cell_context,
-    index_of,
-    open_of_job,
-    state_of,
-)
 from dashboard.queries.dispatch import Typed, dispatch_context
 from dashboard.queries.job_checks import checks_url
+from dashboard.queries.job_groups import VIEWS, groups_context, view_of
 from dashboard.queries.job_lists import JOB_LISTS
 from dashboard.queries.job_tabs import TABS, job_tabs, list_of_job, tab_counts
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
@@ -45,21 +38,16 @@ from dashboard.queries.versions import versions_context
 from dashboard.rights import NODE_READ
 from dashboard.rollouts import of_wanted
 from dashboard.subscription import Subscription, topic_text
-from dashboard.topology_view import TopologyView
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number
 from scheduler.state import nouns
 from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES
-from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSubmission, JobType
-from scheduler.structs.task_group import TaskGroup
 
 #: The newest, among which an allocation is looked for that runs an action.
 MAX_ALLOCATIONS = 25
-#: Open allocations that are read for the groups; more are counted only.
-MAX_OPEN = 2000
 #: What the record says of a job; its author does not.
 _KEPT_BY_RECORD = frozenset(
     [
@@ -80,23 +68,6 @@ _KEPT_BY_RECORD = frozenset(
 _TOPICS = {
     "versions": ("job", "versions"),
 }
-
-
-class GroupLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One group: what it asks for, its counts, and its open allocations."""
-
-    group: TaskGroup
-    counts: Counts
-    cpu_mhz: int
-    memory_mb: int
-    cells: tuple[dict[str, Any], ...]
-    #: In place of the cells where there are many.
-    hundreds: Hundreds | None
-
-    @property
-    def apart(self) -> int:
-        """How many of many are not as wanted."""
-        return len(self.cells) + self.hundreds.more if self.hundreds is not None else 0
 
 
 class JobWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,13 +113,14 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
             else _READ[chosen](reader, job, viewer.now, wish)
         ),
     }
-    topics = [topic_text(kind, f"{key.namespace}/{key.job_id}") for kind in _topics(chosen)]
+    followed_kinds = _topics(chosen, view_of(wish.query.get("groups", "")))
+    topics = [topic_text(kind, f"{key.namespace}/{key.job_id}") for kind in followed_kinds]
     followed = ",".join([*topics, *([context["list_topic"]] if chosen in JOB_LISTS else [])])
     return context | {"now": viewer.now, "live_topics": followed}
 
 
-def _topics(tab: str) -> tuple[str, ...]:
-    return _TOPICS.get(tab, ("job",))
+def _topics(tab: str, view: str) -> tuple[str, ...]:
+    return ("job", VIEWS[view][0]) if tab == "overview" else _TOPICS.get(tab, ("job",))
 
 
 def stories_panel(
@@ -179,14 +151,6 @@ def actions_panel(
     return {"job": job, "may": subscription.may}
 
 
-def groups_panel(reader: RecordReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
-    """Its groups and their open allocations; none once it is purged."""
-    job = reader.job(_key(subscription))
-    if job is None:
-        return {"groups": ()}
-    return {**_groups_context(reader, job), "may": subscription.may}
-
-
 def _standing(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
     counts = total(group_counts(job, reader.get(JOB_SUMMARIES, job.key)).values())
     waiting = reader.page(nouns.EVALUATIONS, newest_of_job(job.key, 1, status="blocked"))
@@ -211,13 +175,6 @@ def _standing(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
         "author": authors_of(reader, (job,))[job.version],
         "versions_url": job_url(job.key, tab="versions"),
     }
-
-
-def _replaces_at_once(job: Job) -> bool:
-    """Whether a change is not rolled out step by step."""
-    if job.type != JobType.SERVICE.value or job.stop:
-        return False
-    return any(group.update is None or not group.update.max_parallel for group in job.task_groups)
 
 
 def rollout_panel(
@@ -294,7 +251,7 @@ def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[s
     offers = any(task.actions for group in job.task_groups for task in group.tasks)
     newest = newest_of_job(job.key, MAX_ALLOCATIONS)
     return {
-        **_groups_context(reader, job),
+        **groups_context(reader, job, view_of(wish.query.get("groups", ""))),
         **launching_context(reader, job, now),
         **scale_context(reader, job, wish.scale),
         **dispatch_context(job, wish.dispatch),
@@ -303,46 +260,6 @@ def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[s
         if offers
         else (),
     }
-
-
-def _groups_context(reader: RecordReader, job: Job) -> dict[str, Any]:
-    allocs = open_of_job(reader, job.key, MAX_OPEN + 1)
-    return {
-        "job": job,
-        "groups": _groups(reader, job, allocs[:MAX_OPEN]),
-        "drawn": MAX_OPEN if len(allocs) > MAX_OPEN else 0,
-        "open_allocations": min(len(allocs), MAX_OPEN),
-        "allocations_url": job_url(job.key, tab="allocations"),
-        "topology_url": TopologyView(namespace=job.namespace, job=job.id).address(),
-        "replaces_at_once": _replaces_at_once(job),
-        "is_everywhere": job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value},
-        "left_out": () if job.stop else left_out_warnings(job),
-    }
-
-
-def _groups(reader: RecordReader, job: Job, allocs: Sequence[Allocation]) -> tuple[GroupLine, ...]:
-    counts = group_counts(job, reader.get(JOB_SUMMARIES, job.key))
-    open_here: dict[str, list[Allocation]] = {}
-    for alloc in allocs:
-        open_here.setdefault(alloc.task_group, []).append(alloc)
-    return tuple(
-        _group_line(group, counts[group.name], open_here.get(group.name, ()))
-        for group in job.task_groups
-    )
-
-
-def _group_line(group: TaskGroup, counts: Counts, allocs: Sequence[Allocation]) -> GroupLine:
-    standings = [StandingAlloc(alloc, index_of(alloc), state_of(alloc)) for alloc in allocs]
-    hundreds = hundreds_of(standings)
-    shown = allocs if hundreds is None else [each.alloc for each in hundreds.exceptions]
-    return GroupLine(
-        group=group,
-        counts=counts,
-        cpu_mhz=sum(task.resources.cpu for task in group.tasks),
-        memory_mb=sum(task.resources.memory_mb for task in group.tasks),
-        cells=tuple(map(cell_context, shown)),
-        hundreds=hundreds,
-    )
 
 
 def _versions(reader: RecordReader, job: Job, _now: int, wish: JobWish) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_a_group_of_a_thousand_is_folded_to_ten_lines_and_its_exceptions(store, 
     text = browser.get("/jobs/default/web/").text
     panel = text.partition('id="job-groups"')[2].partition("</section>")[0]
     assert re.findall(r'title="web\.web(\[\d+\])', panel) == ["[2]", "[10]", "[433]"]
-    assert re.findall(r"<li><span>([^<]*)</span>", panel) == [
+    assert re.findall(r"<li><a [^>]*><span>([^<]*)</span>", panel) == [
         f"[{first}] to [{first + 99}]" for first in range(0, 1000, 100)
     ]
     assert "<strong>99 running, 1 pending</strong>" in panel
@@ -84,7 +84,7 @@ def test_a_group_of_a_thousand_is_folded_to_ten_lines_and_its_exceptions(store, 
 
 def test_a_page_that_draws_only_some_says_so(twelve, browser, monkeypatch):
     said = "Only 11 of its open allocations are drawn."
-    monkeypatch.setattr("dashboard.queries.job.MAX_OPEN", 11)
+    monkeypatch.setattr("dashboard.queries.job_groups.MAX_OPEN", 11)
     assert said in browser.get("/jobs/default/web/").text
-    monkeypatch.setattr("dashboard.queries.job.MAX_OPEN", 12)
+    monkeypatch.setattr("dashboard.queries.job_groups.MAX_OPEN", 12)
     assert "open allocations are drawn" not in browser.get("/jobs/default/web/").text
