@@ -13,7 +13,7 @@ from cluster.rehearsal.cue import cue_rehearsals
 from cluster.rehearsal.rights import require_rehearsal
 from cluster.rehearsal.scenario import ScenarioProblems
 from cluster.rehearsal.scenario_form import read_scenario
-from cluster.rehearsal.stage import unknown_names
+from cluster.rehearsal.scenario_problems import unknown_names
 from scheduler.access.caller import Caller
 from scheduler.ports import IDSource, StateStore
 from scheduler.structs.rehearsal import StoredRehearsal

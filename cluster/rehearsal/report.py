@@ -21,12 +21,13 @@ from cluster.rehearsal.result import (
 )
 from cluster.rehearsal.rolled_out import rollout_of
 from cluster.rehearsal.run import Rehearsal
+from cluster.rehearsal.slots import counts, keeps_slot, runs_itself
 from cluster.rehearsal.waits import WaitReasons
 from scheduler.state.nouns import ALLOCATIONS, DEPLOYMENTS, EVALUATIONS
-from scheduler.structs.allocation import Allocation, ClientStatus, DesiredStatus
+from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, JobType
+from scheduler.structs.job import JobType
 from scheduler.structs.node import Node
 from scheduler.structs.policies import MigrateStrategy
 from scheduler.structs.task_group import TaskGroup
@@ -161,12 +162,12 @@ class _Report:
         missing: dict[GroupKey, list[str]] = {}
         for key, group in keys:
             job = self.store.job(key)
-            if job is None or job.type not in COUNTED or not _runs_itself(job):
+            if job is None or job.type not in COUNTED or not runs_itself(job):
                 continue
             live = [
                 alloc
                 for alloc in self.store.allocations_by_job(key)
-                if alloc.task_group == group and _counts(alloc)
+                if alloc.task_group == group and (counts(alloc) or keeps_slot(alloc))
             ]
             lacks = self.ledger.wanted((key, group)) - len(live)
             if lacks > 0:
@@ -181,7 +182,10 @@ class _Report:
         self.moved_again += self._went_again(alloc)
         if last is not alloc and not last.is_terminal:
             return self._placed(alloc, last)
-        now = self.store.allocation(alloc.id) or alloc
+        now = self.store.allocation(alloc.id)
+        if now is None:
+            # Its job was purged with all it had.
+            return self._row(alloc, RehearsedOutcome.STOPPED, None)
         names = missing.get((alloc.job_key, alloc.task_group), [])
         if not now.is_terminal and now.client_status is not ClientStatus.UNKNOWN:
             outcome = self._of_staying(now)
@@ -351,24 +355,10 @@ class _Report:
         )
 
 
-def _runs_itself(job: Job) -> bool:
-    """Periodic and parameterized jobs run nothing but children."""
-    return not (job.is_periodic or job.is_parameterized)
-
-
 def _max_parallel(group: TaskGroup | None) -> int:
     if group is None:
         return 0
     return (group.migrate or MigrateStrategy()).max_parallel
-
-
-def _counts(alloc: Allocation) -> bool:
-    """Whether it is one of those that are wanted: one out of reach is replaced by another."""
-    return (
-        alloc.desired_status is DesiredStatus.RUN
-        and not alloc.is_client_terminal
-        and alloc.client_status is not ClientStatus.UNKNOWN
-    )
 
 
 def _group_key(each: RehearsedAllocation) -> GroupKey:

@@ -40,6 +40,8 @@ Document = dict[str, Any]
 MOST_CHANGES = 1_000
 MOST_ADDED = 5_000
 MOST_AT_ONCE = 1_000_000
+#: How the refusal of a filter begins in the API of lists, word by word the reference's.
+_OF_LIST, _OF_PAGE = "failed to create result paginator: ", "failed to read result page: "
 #: Paces that a drain is rehearsed at beside its own.
 MOST_PACES = 5
 
@@ -143,14 +145,17 @@ class _At:
 
 
 def read_scenario(document: object) -> Scenario:
-    """The scenario of a request: `{"Changes": [...]}`, a list, or one change alone."""
+    """The scenario of a request: `{"Changes": [...]}`, a list, or one object with its changes.
+
+    An object may name several, one of each kind; they are made in the order in which it does.
+    """
     problems: list[Problem] = []
     listed = document
     if isinstance(document, dict) and "Changes" in document:
         listed = document["Changes"]
         unknown = document.keys() - {"Changes"}
         problems += [Problem(str(field), "is not known here") for field in sorted(unknown)]
-    items = listed if isinstance(listed, list) else [listed]
+    items = listed if isinstance(listed, list) else _one_by_one(listed)
     if not items:
         problems.append(Problem("Changes", "nothing is changed"))
     if len(items) > MOST_CHANGES:
@@ -163,6 +168,12 @@ def read_scenario(document: object) -> Scenario:
     if problems:
         raise ScenarioProblems(problems)
     return Scenario(changes=tuple(changes))
+
+
+def _one_by_one(document: object) -> list[object]:
+    if isinstance(document, dict) and len(document) > 1 and document.keys() <= _READERS.keys():
+        return [{name: inner} for name, inner in document.items()]
+    return [document]
 
 
 def _change(item: Any, path: str, problems: list[Problem]) -> ScenarioChange | None:
@@ -191,8 +202,13 @@ def _nodes(at: _At) -> NodeChoice:
         try:
             compile_filter(choice.filter)
         except OperationRefused as error:
-            at.complain("Filter", str(error))
+            at.complain("Filter", plain_refusal(error))
     return choice
+
+
+def plain_refusal(error: OperationRefused) -> str:
+    """What is wrong with a filter, without the words of lists, which are read page by page."""
+    return str(error).removeprefix(_OF_LIST).removeprefix(_OF_PAGE)
 
 
 def _drain(at: _At) -> DrainNodes:

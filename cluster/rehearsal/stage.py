@@ -4,14 +4,12 @@ In: a branch, changes. Out: which nodes were touched and how, or `ScenarioProble
 record does not know or an operation refuses.
 """
 
-from collections.abc import Iterator
 from functools import singledispatchmethod
 
 from msgspec.structs import replace
 
 from cluster.jobspec.problems import Problem
 from cluster.operations.errors import OperationRefused
-from cluster.operations.filter_expression import compile_filter
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
 from cluster.operations.nodes import (
     DrainRequest,
@@ -27,7 +25,6 @@ from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.operations.scheduler_settings import set_scheduler_settings
 from cluster.operations.staged_drains import StagedDrainRequest, start_staged_drain
 from cluster.rehearsal.scenario import (
-    WHOLE,
     AddNodes,
     ChangeQuota,
     ChangeSettings,
@@ -45,16 +42,16 @@ from cluster.rehearsal.scenario import (
     ScenarioProblems,
     StopJob,
 )
+from cluster.rehearsal.scenario_problems import filtered_nodes, problems_of
 from scheduler.access.caller import CLUSTER
 from scheduler.errors import SchedulerError
-from scheduler.ports import Clock, IDSource, StateReader
+from scheduler.ports import Clock, IDSource
 from scheduler.state.branch_store import BranchStore
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import QUOTAS
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job
 from scheduler.structs.node import DrainStrategy, Node, NodeEligibility, NodeStatus
 from scheduler.structs.staged_drain import StagedDrainStatus
 
@@ -239,75 +236,6 @@ class ScenarioStage:
         drain_node(self._store, change.node_id, request, by=CLUSTER, now=self._now, ids=self._ids)
 
 
-def unknown_names(reader: StateReader, scenario: Scenario) -> list[Problem]:
-    """What the changes name that the record does not know."""
-    return [
-        problem
-        for number, change in enumerate(scenario.changes)
-        for problem in problems_of(reader, change, f"Changes[{number}]")
-    ]
-
-
-def problems_of(reader: StateReader, change: ScenarioChange, path: str) -> Iterator[Problem]:
-    """What a change names that the record does not know."""
-    match change:
-        case DrainNodes(nodes=choice):
-            yield from _node_problems(reader, choice, f"{path}.Drain")
-        case LoseNodes(nodes=choice):
-            yield from _node_problems(reader, choice, f"{path}.Lose")
-        case PurgeNodes(nodes=choice):
-            yield from _node_problems(reader, choice, f"{path}.Purge")
-        case MarkNodes(nodes=choice):
-            yield from _node_problems(reader, choice, f"{path}.Eligibility")
-        case AddNodes(like=like) if reader.node(like) is None:
-            yield Problem(f"{path}.Add.Like", f"there is no node {like}")
-        case StopJob(key=key) if reader.job(key) is None:
-            yield Problem(f"{path}.Stop.JobID", _no_job(key.job_id, key.namespace))
-        case ScaleJob():
-            yield from _scale_problems(reader.job(change.key), change, f"{path}.Scale")
-        case ChangeQuota(name=name) if reader.get(QUOTAS, name) is None:
-            yield Problem(f"{path}.Quota.Name", f"there is no quota {name}")
-
-
-def _scale_problems(job: Job | None, change: ScaleJob, path: str) -> Iterator[Problem]:
-    if job is None:
-        yield Problem(f"{path}.JobID", _no_job(change.key.job_id, change.key.namespace))
-        return
-    names = [group.name for group in job.task_groups]
-    if change.group and change.group not in names:
-        yield Problem(f"{path}.Group", f"must be one of {', '.join(names)}")
-    elif not change.group and len(names) > 1:
-        yield Problem(f"{path}.Group", f"is missing: {', '.join(names)}")
-
-
-def _node_problems(reader: StateReader, choice: NodeChoice, path: str) -> Iterator[Problem]:
-    for number, node_id in enumerate(choice.node_ids):
-        if reader.node(node_id) is None:
-            yield Problem(f"{path}.NodeIDs[{number}]", f"there is no node {node_id}")
-    if choice.filter:
-        try:
-            found = filtered_nodes(reader, choice)
-        except OperationRefused as error:
-            yield Problem(f"{path}.Filter", str(error))
-        else:
-            if not found:
-                yield Problem(f"{path}.Filter", "no node is like that")
-
-
-def filtered_nodes(reader: StateReader, choice: NodeChoice) -> list[Node]:
-    """The nodes of a filter expression, or a share of them. Raises OperationRefused."""
-    wants = compile_filter(choice.filter).wants
-    found = sorted(
-        (node for node in reader.nodes() if wants(node)),
-        key=lambda node: (node.datacenter, node.name, node.id),
-    )
-    return [
-        node
-        for number, node in enumerate(found)
-        if (number + 1) * choice.share // WHOLE > number * choice.share // WHOLE
-    ]
-
-
 def _like(model: Node, node_id: str, number: int) -> Node:
     return replace(
         model,
@@ -326,7 +254,3 @@ def _like(model: Node, node_id: str, number: int) -> Node:
 
 def _or(wanted: bool | None, otherwise: bool) -> bool:  # noqa: FBT001 - two flags are what it is about
     return otherwise if wanted is None else wanted
-
-
-def _no_job(job_id: str, namespace: str) -> str:
-    return f"there is no job {job_id} in namespace {namespace}"

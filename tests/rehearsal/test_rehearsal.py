@@ -120,6 +120,11 @@ def test_batch_work_is_left_to_finish_until_the_deadline(cluster):
     assert Assumption.BATCH_RUNS_ON in result.assumptions
     forced = cluster.rehearse(drain(alloc.node_id, deadline="5m"))
     assert forced.lasts >= 300 * SECOND
+    # Nothing is placed for what the deadline ended: it is not one that waits.
+    (each,) = forced.allocations
+    assert (each.outcome, each.waiting) == (RehearsedOutcome.STOPPED, None)
+    assert each.stopped_at >= 300 * SECOND
+    assert (forced.totals.need_place, forced.totals.waits) == (0, 0)
 
 
 def test_nodes_can_be_drained_a_few_at_a_time(cluster):
@@ -254,14 +259,34 @@ def test_every_problem_is_named_with_its_place(cluster):
             {"Scale": {"JobID": "nothing", "Count": 2}},
             {"Add": {"Like": "nobody", "Count": 1}},
             {"Quota": {"Name": "none", "Limits": {"CPU": 1}}},
+            {"Job": {"ID": "x", "TaskGroups": [{"Count": -1}], "Namespace": "nowhere"}},
         )
-    assert [problem.path for problem in raised.value.problems] == [
+    found = [problem.path for problem in raised.value.problems]
+    assert found[:5] == [
         "Changes[0].Drain.NodeIDs[0]",
         "Changes[1].Lose.Filter",
         "Changes[2].Scale.JobID",
         "Changes[3].Add.Like",
         "Changes[4].Quota.Name",
     ]
+    of_job = {path.removeprefix("Changes[5].Job.") for path in found[5:]}
+    assert of_job >= {"TaskGroups[0].Count", "TaskGroups[0].Tasks", "Namespace"}
+
+
+def test_a_count_that_is_refused_is_named_with_its_place(cluster):
+    everywhere = job_document("everywhere", kind="system")
+    del everywhere["TaskGroups"][0]["Count"]
+    start(cluster, everywhere)
+    with pytest.raises(ScenarioProblems, match="only be scaled between 0 and 1") as raised:
+        cluster.rehearse({"Scale": {"JobID": "everywhere", "Count": 2}})
+    assert [problem.path for problem in raised.value.problems] == ["Changes[0].Scale.Count"]
+
+
+def test_a_purged_job_stops_with_all_it_has(cluster):
+    start(cluster, job_document("web", count=3))
+    result = cluster.rehearse({"Stop": {"JobID": "web", "Purge": True}})
+    assert {each.outcome for each in result.allocations} == {RehearsedOutcome.STOPPED}
+    assert (result.totals.stopped, result.totals.updated) == (3, 0)
 
 
 def first_asked(result):

@@ -42,6 +42,17 @@ def test_several_changes_keep_their_order():
     )
 
 
+def test_one_object_may_name_several_in_the_order_in_which_they_are_made():
+    named = {"Settings": {"SchedulerAlgorithm": "spread"}, "Stop": {"JobID": "web"}}
+    listed = [{name: inner} for name, inner in named.items()]
+    assert read_scenario(named).changes == read_scenario(listed).changes
+    assert [path for path, _ in problems_of({"Stop": {}, "Add": {}})] == [
+        "Changes[0].Stop.JobID",
+        "Changes[1].Add.Like",
+        "Changes[1].Add.Count",
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "path", "says"),
     [
@@ -53,7 +64,7 @@ def test_several_changes_keep_their_order():
             "no span of time",
         ),
         ({"Drain": {"NodeIDs": ["a"], "Node": 1}}, "Changes[0].Drain.Node", "not known"),
-        ({"Lose": {"Filter": "Name =="}}, "Changes[0].Lose.Filter", "filter expression"),
+        ({"Lose": {"Filter": "Name =="}}, "Changes[0].Lose.Filter", "failed to read filter"),
         ({"Lose": {"Filter": "Name == a", "Share": 0}}, "Changes[0].Lose.Share", "from 1 to 100"),
         ({"Add": {"Like": "a", "Count": "5"}}, "Changes[0].Add.Count", "whole number"),
         ({"Scale": {"Count": 2}}, "Changes[0].Scale.JobID", "missing"),
