@@ -4,12 +4,13 @@ In: a request, what to ask. Out: the answer, which nobody may keep.
 """
 
 from collections.abc import Awaitable, Iterable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 
 from cluster.operations.errors import NotAllowed
 from cluster.store.access import the_store
+from cluster.store.ports import RecordReader
 from dashboard.page import shown
 from dashboard.viewer import Query, Viewer
 from scheduler.access.caller import Caller
@@ -49,6 +50,10 @@ async def panel_or_page(
     """The panel `_<name>.html` where `?part=1` asks for it, else the page around it."""
     is_part = request.GET.get("part") == "1"
     template = f"dashboard/partials/_{name}.html" if is_part else f"dashboard/{name}.html"
-    answer = await shown(request, viewer, template, query)
+
+    def told(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
+        return {**query(reader, viewer), "is_part": is_part}
+
+    answer = await shown(request, viewer, template, told)
     answer["Cache-Control"] = "no-store"
     return answer

@@ -127,7 +127,7 @@ _ON_STAGES = (Topic.STAGED_DRAIN, Topic.NODE, Topic.NODE_USE)
 _DRAINED = (Topic.NODE, Topic.ALLOCATION, Topic.EVALUATION)
 _ROLLED = (Topic.DEPLOYMENT, Topic.ALLOCATION, *_TOLD, Topic.JOB, Topic.JOB_VERSION)
 _SCHEDULER_PARTS = ("told", "actions", "flow", "workers", "waits", "disputed", "times", "settings")
-_ABOUT_ALLOC = ("actions", "why", "facts")
+_ALLOC_PARTS = ("standing", "actions", "tabs", "tasks", "why", "facts", "terminal", "events")
 _ROLLOUT_PARTS = ("head", "phases", "groups", "steps", "facts", "ways")
 _SPACES = (Topic.NAMESPACE, Topic.QUOTA, Topic.NAMESPACE_USE, Topic.JOB)
 _ALL_SPACES = namespaces.namespaces_panel
@@ -263,12 +263,7 @@ FOLLOWED: Mapping[str, Followed] = {
         Names.ALLOCATION,
         AllocationFeed,
         panels=(
-            _panel(
-                "alloc-standing", "_alloc_standing.html", allocation.standing_panel,
-                Topic.ALLOCATION,
-            ),
-            *_parted("alloc", allocation.tasks_panel, ("tasks", "events"), Topic.ALLOCATION),
-            *_parted("alloc", allocation.about_panel, _ABOUT_ALLOC, Topic.ALLOCATION),
+            *_parted("alloc", allocation.allocation_panel, _ALLOC_PARTS, Topic.ALLOCATION),
         ),
     ),
     "nodes": Followed(Names.LIST, ListFeed),

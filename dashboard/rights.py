@@ -64,6 +64,8 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "output": ("read-logs", "read-fs"),
     "files": ("read-fs",),
     "terminal": ("alloc-exec",),
+    # Besides, for tasks that have their host around them.
+    "terminal-on-host": ("alloc-node-exec",),
 }
 #: Of what belongs to no namespace.
 NODE_WRITE, NODE_READ = "node:write", "node:read"

@@ -58,8 +58,13 @@ class SessionOrder(NamedTuple):
 def require_session(by: Caller, namespace: str, task: Task | None = None) -> None:
     """Refuse unless the caller may run commands inside tasks of a namespace, or this one."""
     require(by, namespace, RIGHT)
-    if task is not None and task.driver in settings.BIVOUAC_PRIVILEGED_DRIVERS:
+    if task is not None and has_host_around(task):
         require(by, namespace, RIGHT_ON_NODE)
+
+
+def has_host_around(task: Task) -> bool:
+    """Whether a session in it sees files and processes of its machine: it asks for more."""
+    return task.driver in settings.BIVOUAC_PRIVILEGED_DRIVERS
 
 
 def session_order(reader: StateReader, wish: SessionWish, by: Caller) -> SessionOrder:

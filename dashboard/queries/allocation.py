@@ -4,7 +4,7 @@ In: a reader and the allocation's id. Out: the context of `allocation.html`, rea
 of statements; the same for its live panels. Logs come from the agent, not from here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.utils.translation import gettext, ngettext
@@ -20,9 +20,12 @@ from dashboard.queries.alloc_tasks import (
     tasks_told,
 )
 from dashboard.queries.allocations import index_of, note_of, state_of
+from dashboard.queries.terminal import choices_context
+from dashboard.stories.names import title_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number, short_id
+from scheduler.state.story_nouns import STORIES
 from scheduler.structs.allocation import Allocation
 
 #: The newest line of a task that has ended and will be started again.
@@ -34,77 +37,62 @@ def allocation_page(reader: RecordReader, viewer: Viewer, alloc_id: str) -> dict
     alloc = reader.allocation(alloc_id)
     if alloc is None or not viewer.sees(alloc.namespace):
         raise Absent
-    job = reader.job_of(alloc)
-    tasks = tasks_of(alloc, job)
+    parts = _parts(reader, alloc, viewer.may_in(alloc.namespace))
     return {
-        **_standing(reader, alloc, tasks),
-        **_about(reader, alloc),
-        "tasks": tasks,
-        "tasks_told": tasks_told(tasks),
-        "events": events_of(tasks),
-        "log_task": first_to_read(tasks),
+        **parts,
+        "log_task": first_to_read(parts["tasks"]),
         "usage_url": f"/allocations/{alloc.id}/usage/",
+        "files_url": f"/allocations/{alloc.id}/files/",
         "crumbs": crumbs(
             ("Jobs", "/jobs/"), (alloc.job_id, job_url(alloc.job_key)), (alloc.name, "")
         ),
         "live_topics": f"allocation:{alloc.id}",
-        "namespace": alloc.namespace,
-        "may": viewer.may_in(alloc.namespace),
     }
 
 
-def _about(reader: RecordReader, alloc: Allocation) -> dict[str, Any]:
-    """Which decision made it what it is, and why it is where it is."""
+def allocation_panel(
+    reader: RecordReader, subscription: Subscription, _now: int
+) -> Mapping[str, Any]:
+    """Every part of it that follows the record; `alloc` is None once it is gone."""
+    alloc = reader.allocation(subscription.key)
+    if alloc is None:
+        return {"alloc": None, "tasks": (), "events": ()}
+    return _parts(reader, alloc, subscription.may)
+
+
+def _parts(reader: RecordReader, alloc: Allocation, may: Collection[str]) -> dict[str, Any]:
+    job = reader.job_of(alloc)
+    tasks = tasks_of(alloc, job)
     scored = {score.node_id for score in alloc.metrics.score_meta_data}
     reader.preload(nodes=scored)
     found = (reader.node(node_id) for node_id in scored)
     names = {node.id: node.name for node in found if node is not None}
     return {
-        "disk_mb": alloc.allocated_resources.shared.disk_mb,
-        "story_id": _story_of(reader, alloc),
-        "why": placement_view(alloc.metrics, names, chosen=alloc.node_id),
-    }
-
-
-def about_panel(reader: RecordReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
-    """Its buttons, facts and reasons, which a later decision may change; None once it is gone."""
-    alloc = reader.allocation(subscription.key)
-    if alloc is None:
-        return {"alloc": None}
-    tasks = tasks_of(alloc, reader.job_of(alloc))
-    about = {**_standing(reader, alloc, tasks), **_about(reader, alloc)}
-    return {**about, "may": subscription.may}
-
-
-def _story_of(reader: RecordReader, alloc: Allocation) -> str:
-    """The story of the evaluation that placed or changed it last; empty where nobody knows."""
-    made = reader.evaluation(alloc.eval_id) or reader.evaluation_stub(alloc.eval_id)
-    return made.story_id if made is not None else ""
-
-
-def standing_panel(
-    reader: RecordReader, subscription: Subscription, _now: int
-) -> Mapping[str, Any]:
-    """How it stands; `alloc` is None once it is gone."""
-    alloc = reader.allocation(subscription.key)
-    if alloc is None:
-        return {"alloc": None}
-    return _standing(reader, alloc, tasks_of(alloc, reader.job_of(alloc)))
-
-
-def tasks_panel(reader: RecordReader, subscription: Subscription, _now: int) -> Mapping[str, Any]:
-    """Its tasks; `alloc` is None once it is gone."""
-    alloc = reader.allocation(subscription.key)
-    if alloc is None:
-        return {"alloc": None, "tasks": (), "events": ()}
-    tasks = tasks_of(alloc, reader.job_of(alloc))
-    return {
-        "alloc": alloc,
+        **_standing(reader, alloc, tasks),
+        **choices_context(alloc, job, may, {}),
         "tasks": tasks,
         "tasks_told": tasks_told(tasks),
         "events": events_of(tasks),
-        "may": subscription.may,
+        "disk_mb": alloc.allocated_resources.shared.disk_mb,
+        "why": placement_view(alloc.metrics, names, chosen=alloc.node_id),
+        "score": _score_of(alloc),
+        "story": _story_of(reader, alloc),
+        "namespace": alloc.namespace,
+        "may": may,
     }
+
+
+def _story_of(reader: RecordReader, alloc: Allocation) -> dict[str, str]:
+    """That of the evaluation that placed or changed it last; empty where nobody knows."""
+    made = reader.evaluation(alloc.eval_id) or reader.evaluation_stub(alloc.eval_id)
+    story = reader.get(STORIES, made.story_id) if made is not None and made.story_id else None
+    return {"id": story.id, "name": title_of(story).plain} if story is not None else {}
+
+
+def _score_of(alloc: Allocation) -> float | None:
+    """What its node was given in all when it was placed; None where that was not recorded."""
+    scores = alloc.metrics.score_meta_data
+    return next((each.norm_score for each in scores if each.node_id == alloc.node_id), None)
 
 
 def _standing(
@@ -115,7 +103,12 @@ def _standing(
     return {
         "alloc": alloc,
         "state": state_of(alloc),
+        "is_canary": _is_canary(alloc) and not alloc.is_terminal,
         "place": index_of(alloc),
+        "started_at": min(
+            (task.state.started_at for task in tasks if task.state.started_at), default=0
+        ),
+        "restarts": sum(task.state.restarts for task in tasks),
         "node_name": node.name if node is not None else alloc.node_name,
         "node_is_known": node is not None,
         "is_simulated": node is not None and node.is_simulated,
@@ -123,6 +116,11 @@ def _standing(
         "strong": strong,
         "rest": rest,
     }
+
+
+def _is_canary(alloc: Allocation) -> bool:
+    """Whether nobody has promoted it yet."""
+    return alloc.deployment_status is not None and alloc.deployment_status.canary
 
 
 def _sentence(alloc: Allocation, tasks: tuple[TaskLine, ...]) -> tuple[str, str]:
@@ -137,6 +135,9 @@ def _sentence(alloc: Allocation, tasks: tuple[TaskLine, ...]) -> tuple[str, str]
         if restarts:
             again = ngettext("Restarted once.", "Restarted {count} times.", restarts)
             again = again.format(count=number(restarts))
+        if _is_canary(alloc):
+            canary = gettext("A canary of v{version}.").format(version=alloc.job_version)
+            again = f"{canary} {again}".strip()
         return gettext("{running} of {task} running.").format(
             running=running, task=count_of(len(wanted), "{count} task", "{count} tasks")
         ), again

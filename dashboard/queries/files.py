@@ -84,6 +84,8 @@ def files_page(
         ),
         "namespace": alloc.namespace,
         "problem": problem,
+        "address": f"{address}files/",
+        "own_url": f"{address}files/",
     }  # fmt: skip
     if found is None:
         return context
@@ -94,6 +96,7 @@ def files_page(
         "lines": lines[:MOST_ENTRIES],
         "left_out": max(0, len(lines) - MOST_ENTRIES),
         "file": file,
+        "own_url": address_of(address, found.path or found.folder),
         "part": "" if file is None else told_part(file),
         "told": count_of(len(lines), "{count} entry", "{count} entries"),
     }

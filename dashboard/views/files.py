@@ -15,7 +15,8 @@ from cluster.operations.agent_calls import NoPathToNode, call_agent, call_agent_
 from cluster.operations.errors import OperationRefused
 from cluster.store.access import the_store
 from dashboard.agent_streams import attached, streamed
-from dashboard.page import page, shown
+from dashboard.asked_agents import panel_or_page
+from dashboard.page import page
 from dashboard.queries.files import PIECE, FilesTold, files_page
 from dashboard.viewer import Viewer
 from scheduler.structs.allocation import Allocation
@@ -33,7 +34,7 @@ _AWAY = gettext_noop(
 
 @page
 async def files(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResponse:
-    """GET /allocations/<id>/files/?path=&offset=."""
+    """GET /allocations/<id>/files/?path=&offset=; the panel alone with `part=1`."""
     path = _path_of(request)
     offset = _offset_of(request)
     alloc = await _allocation(viewer, alloc_id)
@@ -50,10 +51,9 @@ async def files(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResp
             problem = gettext(_AWAY)
 
     query = partial(files_page, alloc_id=alloc_id, found=found, problem=problem)
-    answer = await shown(request, viewer, "dashboard/files.html", query)
+    answer = await panel_or_page(request, viewer, "files", query)
     if problem and answer.status_code == 200:
         answer.status_code = status
-    answer["Cache-Control"] = "no-store"
     return answer
 
 

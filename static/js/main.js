@@ -4,6 +4,7 @@ import { attachConfirm } from "./controllers/confirm.js";
 import { attachCopy } from "./controllers/copy.js";
 import { attachFilter, attachFilterForm } from "./controllers/filter.js";
 import { attachKeyboard } from "./controllers/keyboard.js";
+import { attachFetched } from "./controllers/fetched.js";
 import { attachLogs } from "./controllers/logs.js";
 import { attachMenus } from "./controllers/menu.js";
 import { attachNewer } from "./controllers/newer.js";
@@ -30,6 +31,7 @@ const ATTACH = [
   ["[data-filter]", attachFilter],
   ["form[data-filter-form]", attachFilterForm],
   ["[data-logs]", attachLogs],
+  ["[data-fetched]", attachFetched],
   ["[data-newer]", attachNewer],
   ["[data-notices]", attachNotices],
   ["[data-racks]", attachRacks],

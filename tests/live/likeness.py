@@ -30,7 +30,8 @@ _LINES = """async isFetched => {
     if (element.matches(CLOCK)) return [];
     if (element.matches("main [id]")) place = `#${element.id}`;
     // A browser fetches what is in it by itself; that it is there is the page's.
-    if (element.matches("[data-usage], [data-logs]")) return [`${place} ${element.localName}`];
+    if (element.matches("[data-usage], [data-logs], [data-fetched]"))
+      return [`${place} ${element.localName}`];
     const said = SAYING.filter((name) => element.hasAttribute(name))
       .map((name) => `${name}=${element.getAttribute(name)}`);
     const text = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE)

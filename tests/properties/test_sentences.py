@@ -270,7 +270,7 @@ class Teller:
     def allocations(self) -> Iterator[tuple[str, str]]:
         for alloc in self.record.allocations():
             subscription = followed("allocation", alloc.id)
-            told = allocation.standing_panel(self.record, subscription, self.history.now)
+            told = allocation.allocation_panel(self.record, subscription, self.history.now)
             text = f"{told['strong']} {told['rest']}"
             yield f"allocation {alloc.name} {alloc.id[-4:]}", text
             has_events = any(state.events for state in alloc.task_states.values())

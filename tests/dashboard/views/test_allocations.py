@@ -15,13 +15,21 @@ from dashboard.subscription import Subscription
 from scheduler.engine.reconcile import reasons
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
-from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskEvent, TaskState
+from scheduler.structs.allocation import (
+    ClientStatus,
+    DeploymentHealth,
+    DesiredStatus,
+    TaskEvent,
+    TaskState,
+)
 from scheduler.structs.node import SIMULATED
 from scheduler.structs.resources import TaskLifecycle
+from scheduler.structs.story import Story, StoryKind
 from scheduler.structs.task_group import Task
-from tests.builders import SOME_MOMENT, make_allocation, make_job, make_node
+from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
 from tests.callers import MANAGER
 from tests.dashboard.views.conftest import listed, one_line
 
@@ -369,24 +377,97 @@ def test_output_of_a_collected_allocation_is_not_asked_for_again(browser, put):
 
 @pytest.mark.parametrize("ended", [pytest.param(True, id="ended"), pytest.param(False, id="runs")])
 def test_what_has_ended_offers_no_restart_and_no_stop(browser, put, store, ended):
-    alloc = put(client_status=ClientStatus.FAILED if ended else ClientStatus.RUNNING)
+    alloc = put(
+        client_status=ClientStatus.FAILED if ended else ClientStatus.RUNNING,
+        task_states={"web": TaskState(state="dead" if ended else "running")},
+    )
     text = browser.get(f"/allocations/{alloc.id}/").text
     assert ('data-confirm="restart-alloc"' in text) is not ended
-    # A page that was open before hides its buttons by this mark.
-    feed = feed_for(Subscription("allocation", alloc.id, None))
+    assert (f'href="/allocations/{alloc.id}/terminal/"' in text) is not ended
+    # A page that was open before loses its buttons and its terminal, and keeps its files.
+    told = followed(store, alloc)
+    assert ('data-confirm="restart-alloc"' in told["alloc-actions"]) is not ended
+    assert ("To the terminal" in told["alloc-terminal"]) is not ended
+    assert ("hidden" in told["alloc-terminal"].partition(">")[0]) is ended
+    assert ('href="#alloc-terminal"' in told["alloc-tabs"]) is not ended
+    assert 'href="#files-title"' in told["alloc-tabs"]
+
+
+def followed(store, alloc):
+    """The panels of an open page, by their places."""
+    feed = feed_for(Subscription("allocation", alloc.id, None, frozenset(ACTIONS)))
     pieces = store.read(lambda reader: feed.everything(reader, SOME_MOMENT))
-    told = {piece.target: piece.html for piece in pieces}
-    assert ("data-ended" in told["alloc-standing"]) is ended
-    assert "restart-alloc" not in told["alloc-actions"], "nothing may be done"
+    return {piece.target: piece.html for piece in pieces}
+
+
+@pytest.mark.parametrize(
+    ("health", "is_canary"),
+    [
+        pytest.param(DeploymentHealth(canary=True), True, id="canary"),
+        pytest.param(DeploymentHealth(canary=True, healthy=True), True, id="healthy"),
+        pytest.param(DeploymentHealth(healthy=True), False, id="promoted"),
+        pytest.param(None, False, id="no-rollout"),
+    ],
+)
+def test_a_canary_says_that_it_is_one_until_it_is_promoted(browser, put, health, is_canary):
+    alloc = put(
+        job_version=3, deployment_status=health,
+        task_states={"web": TaskState(state="running", restarts=1)},
+    )  # fmt: skip
+    answer = browser.get(f"/allocations/{alloc.id}/")
+    told = "A canary of v3. Restarted once." if is_canary else "Restarted once."
+    assert answer.context["rest"] == told
+    assert ('data-state="canary"' in answer.text.partition("</h1>")[0]) is is_canary
+
+
+def test_a_canary_that_has_ended_is_none_any_more(browser, put):
+    alloc = put(
+        client_status=ClientStatus.COMPLETE, deployment_status=DeploymentHealth(canary=True)
+    )
+    assert 'data-state="canary"' not in browser.get(f"/allocations/{alloc.id}/").text
+
+
+def test_the_head_says_since_when_it_runs_and_how_often_it_was_restarted(browser, put):
+    states = {
+        "late": TaskState(state="running", started_at=SOME_MOMENT + 9, restarts=2),
+        "early": TaskState(state="running", started_at=SOME_MOMENT, restarts=1),
+    }
+    context = browser.get(f"/allocations/{put(task_states=states).id}/").context
+    assert (context["started_at"], context["restarts"]) == (SOME_MOMENT, 3)
+    pending = browser.get(f"/allocations/{put().id}/")
+    assert pending.context["started_at"] == 0
+    assert "<dt> started</dt>" not in pending.text.replace("<dt>started", "<dt> started")
+
+
+def test_the_facts_lead_to_its_story_and_its_rollout_and_tell_its_score(browser, put, store, node):
+    score = NodeScore(node_id=node.id, scores={"binpack": -0.5}, norm_score=-0.54)
+    story = Story(id="s", namespace="default", kind=StoryKind.ROLLOUT, job_id="web", job_version=1)
+    placed = make_evaluation(1, job_id="web", story_id="s")
+
+    def fill(change):
+        change.put(STORIES, story)
+        put_found(change, placed)
+
+    store.write(WriteKind.PLAN_RESULT, fill, now=SOME_MOMENT)
+    alloc = put(
+        eval_id=placed.id, deployment_id="d", metrics=AllocMetric(score_meta_data=(score,))
+    )
+    facts = browser.get(f"/allocations/{alloc.id}/").text.partition('id="alloc-facts"')[2]
+    assert '<a href="/stories/s/">Rollout of web v1</a>' in facts
+    assert "<dt>Score</dt><dd>\N{MINUS SIGN}0.54</dd>" in facts
+    assert 'href="/deployments/d/"' in facts
+    plain = browser.get(f"/allocations/{put(eval_id='gone').id}/").text.partition(
+        'id="alloc-facts"'
+    )[2]
+    for word in ("Score", "Story", "Rollout"):
+        assert f"<dt>{word}" not in plain.partition("</section>")[0]
 
 
 def test_an_open_page_keeps_its_buttons_and_follows_who_decided_last(browser, put, store, ids):
     alloc = put()
-    feed = feed_for(Subscription("allocation", alloc.id, None, frozenset(ACTIONS)))
     later = replace(alloc, eval_id=ids.next_id(), job_version=7)
     store.write(WriteKind.PLAN_RESULT, lambda change: put_found(change, later), now=SOME_MOMENT)
-    pieces = store.read(lambda reader: feed.everything(reader, SOME_MOMENT))
-    told = {piece.target: piece.html for piece in pieces}
+    told = followed(store, alloc)
     assert 'data-confirm="restart-alloc"' in told["alloc-actions"]
     assert later.eval_id in told["alloc-facts"]
     assert "<dd>7</dd>" in told["alloc-facts"]

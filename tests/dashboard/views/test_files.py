@@ -14,7 +14,7 @@ from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from tests.builders import SOME_MOMENT, make_allocation, make_job
 from tests.dashboard.views.conftest import Browser
-from tests.people import account
+from tests.people import account, account_with
 
 DIRECTORY = [
     {"Name": "work", "IsDir": True, "Size": 4096, "FileMode": "drwx", "ModTime": "2026"},
@@ -165,3 +165,29 @@ def test_who_may_not_read_files_gets_no_page_and_the_agent_is_not_asked(store, a
 )
 def test_bytes_are_text_even_if_a_letter_is_cut(piece, told):
     assert is_binary(piece) is told
+
+
+def test_the_page_of_the_allocation_has_a_place_for_them_that_reads_when_looked_at(
+    browser, alloc, agent, store
+):
+    agent(fs_ls=DIRECTORY)
+    address = f"/allocations/{alloc.id}/files/"
+    assert f'data-fetched="{address}"' in browser.get(f"/allocations/{alloc.id}/").text
+    part = browser.get(address, part="1").text
+    assert part.startswith('<section class="panel" id="alloc-files"')
+    assert f'data-fetched="{address}" data-fetched-whole' in part
+    assert "On a page of its own" in part
+    # By itself it is a page like others: its links lead on.
+    whole = browser.get(address).text
+    assert "data-fetched=" not in whole
+    assert "On a page of its own" not in whole
+    closed = Browser(account_with(store, 'namespace "default" { capabilities = ["read-job"] }'))
+    place = closed.get(f"/allocations/{alloc.id}/").text
+    assert "data-fetched" not in place
+    assert "read-fs" in place.partition('id="alloc-files"')[2].partition("</section>")[0]
+
+
+def test_what_cannot_be_read_is_told_in_the_place_as_well(browser, alloc):
+    part = browser.get(f"/allocations/{alloc.id}/files/", part="1")
+    assert "data-fetched-whole" in part.text
+    assert 'data-state="failed"' in part.text

@@ -9,6 +9,7 @@ from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus, TaskState
+from scheduler.structs.resources import TaskLifecycle
 from scheduler.structs.task_group import Action
 from tests.builders import SOME_MOMENT, make_allocation, make_job, make_task, make_task_group
 from tests.dashboard.views.conftest import Browser
@@ -66,6 +67,65 @@ def test_other_pages_keep_the_policy_without_a_nonce(browser, alloc):
     answer = browser.get(f"/allocations/{alloc.id}/")
     assert "nonce" not in answer.headers["Content-Security-Policy"]
     assert f"/allocations/{alloc.id}/terminal/" in answer.text
+
+
+def panel(browser, alloc):
+    """The terminal's place on the page of the allocation."""
+    page = browser.get(f"/allocations/{alloc.id}/").text
+    return page.partition('id="alloc-terminal"')[2].partition("</section>")[0]
+
+
+def test_the_page_of_the_allocation_leads_to_a_terminal_by_a_form(browser, alloc):
+    place = panel(browser, alloc)
+    assert "2 of 3 tasks can be entered" in place
+    assert f'action="/allocations/{alloc.id}/terminal/"' in place
+    assert '<option value="main" selected>' in place
+    assert '<option value="done" disabled>' in place
+    assert f"/allocations/{alloc.id}/terminal/?task=main&amp;action=greet" in place
+    assert "data-nonce" not in place
+    led = browser.get(f"/allocations/{alloc.id}/terminal/", task="raw", command="/bin/date")
+    assert '<option value="raw" selected>' in led.text
+    assert 'value="/bin/date"' in led.text
+
+
+def test_main_tasks_are_offered_before_those_beside_them(browser, store, node):
+    def fill(change):
+        beside = TaskLifecycle(hook="prestart", sidecar=True)
+        tasks = (make_task(name="side", lifecycle=beside), make_task(name="main"))
+        job = write_job(change, make_job(task_groups=(make_task_group(tasks=tasks),)))
+        alloc = make_allocation(
+            job, node_id=node.id, job_create_index=job.create_index,
+            task_states={"side": RUNS, "main": RUNS}, client_status=ClientStatus.RUNNING,
+        )  # fmt: skip
+        put_found(change, alloc)
+        return alloc
+
+    alloc = store.write(WriteKind.PLAN_RESULT, fill, now=SOME_MOMENT)[1]
+    assert '<option value="main" selected>' in panel(browser, alloc)
+
+
+def test_where_no_task_runs_there_is_nothing_to_enter(browser, store, node):
+    dead = TaskState(state="dead")
+    place = panel(browser, stored(store, node, main=dead, raw=dead, done=dead))
+    assert "no task of it runs" in place
+    assert "<form" not in place
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        pytest.param("read", "alloc-exec", id="may-look"),
+        pytest.param(
+            "write", "to enter a task needs alloc-node-exec in namespace default", id="not-on-host"
+        ),
+    ],
+)
+def test_who_may_enter_none_is_told_the_right(store, node, policy, told):
+    alloc = stored(store, node, raw=RUNS)
+    somebody = Browser(account_with(store, f'namespace "default" {{ policy = "{policy}" }}'))
+    place = panel(somebody, alloc)
+    assert told in place
+    assert "<form" not in place
 
 
 def test_without_isolation_another_right_is_asked_for(store, node, alloc):
