@@ -294,7 +294,7 @@ def test_a_list_that_changes_all_the_time_is_read_at_a_bounded_rate(registered):
     page, frames = registered
     moments = [SOME_MOMENT + turn * SECOND // 100 for turn in range(100)]
     readings = [read_at(page, frames, moment) for moment in moments]
-    assert sum(readings) == READINGS_AT_ONCE - 1 + 13
+    assert sum(readings) == READINGS_AT_ONCE - 1 + SECOND // BETWEEN_READINGS
 
 
 def test_the_changes_of_one_evaluation_are_read_as_they_come_after_a_quiet_time(registered):
