@@ -148,6 +148,7 @@ _STORY_PARTS = {
     "story-counted": "_story_counted.html",
     "tree": "_story_tree.html",
     "story-replay": "_story_replay.html",
+    "story-losses": "_story_losses.html",
     "story-waits": "_story_waits.html",
     "story-compared": "_story_compared.html",
     "phases": "_story_phases.html",

@@ -23,8 +23,11 @@ FRESH = 4 * _SECOND
 LONG = 2.0
 #: Jobs named of one kind of waiting evaluations.
 _NAMED = 2
-#: From which step to which a phase lasts.
+#: From which step to which a phase lasts: between them, the whole of a life that ends well.
 _PHASES = (
+    (gettext_noop("Waits to be queued"), "pending", Step.CREATED, Step.ENQUEUED),
+    (gettext_noop("Waits for its time"), "delayed", Step.DELAYED, Step.ENQUEUED),
+    (gettext_noop("Waits for room"), "blocked", Step.BLOCKED, Step.UNBLOCKED),
     (gettext_noop("Waits in the queue"), "pending", Step.ENQUEUED, Step.DEQUEUED),
     (gettext_noop("Thinks"), "scheduling", Step.DEQUEUED, Step.PLAN_SUBMITTED),
     (
@@ -34,7 +37,10 @@ _PHASES = (
         Step.PLAN_ANSWERED,
     ),
     (gettext_noop("Ends"), "complete", Step.PLAN_ANSWERED, Step.COMPLETE),
+    (gettext_noop("Finds nothing to plan"), "scheduling", Step.DEQUEUED, Step.COMPLETE),
 )
+#: Phases that last as long as the cluster or the clock wants: their bars would hide the others.
+_LONG_WAITS = frozenset({"delayed", "blocked"})
 
 
 class FlowCount(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +62,11 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
     median: int
     p95: int
+
+    @property
+    def is_long_wait(self) -> bool:
+        """It waits for a time or for room, and not for the scheduler."""
+        return self.tone in _LONG_WAITS
 
     @property
     def rest(self) -> int:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from cluster.store.changed_lately import MovedLives
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.listing import position
+from cluster.store.lost_allocations import LostAlloc, ReplacedAlloc, StoryLosses, lost_at
 from cluster.store.ports import (
     AllocFace,
     JobFace,
@@ -306,6 +307,29 @@ class MemoryRecord(MemoryStateStore, RecordReader):
                 last = max(row.evaluation.modify_time for row in told)
                 found[story_id] = StoryProgress(dict(counts), first, last)
         return found
+
+    def story_losses(self, story_id, namespaces=None):
+        story = self.get(STORIES, story_id)
+        links = [link for link in self.list_by(STORY_NODES, "story", story_id) if story]
+        lost = [
+            LostAlloc.of(alloc)
+            for link in links
+            if link.kind == "loss"
+            for alloc in self.allocations_by_node(link.node_id)
+            if _within(alloc, namespaces)
+            and alloc.create_index <= link.index
+            and alloc.modify_index >= story.create_index
+            and lost_at(alloc) >= story.create_time
+        ]
+        if not any(link.kind == "loss" for link in links):
+            return StoryLosses((), (), is_cut=False)
+        placed = [
+            ReplacedAlloc(alloc.id, alloc.create_index, alloc.create_time)
+            for row in self.story_evaluations(story_id, namespaces=namespaces)
+            if not row.is_collected
+            for alloc in self.allocations_by_eval(row.evaluation.id)
+        ]
+        return StoryLosses(tuple(sorted(lost)), tuple(sorted(placed)), is_cut=False)
 
     def story_figures(self, story_ids, namespaces=None):
         found = {}

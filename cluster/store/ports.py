@@ -11,6 +11,7 @@ import msgspec
 from cluster.store.changed_lately import LatelyReader
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.log_reader import LogReader
+from cluster.store.lost_allocations import StoryLosses
 from cluster.store.past_nodes import PastNodes
 from cluster.store.used_by_nodes import NodeUsedReader
 from scheduler.ports import StateReader
@@ -356,6 +357,9 @@ class RecordReader(StateReader, LatelyReader, LogReader, NodeUsedReader, Protoco
         self, story_ids: Collection[str], namespaces: Namespaces = None
     ) -> dict[str, StoryFigures]:
         """What became of each of these stories, in a fixed number of statements."""
+
+    def story_losses(self, story_id: str, namespaces: Namespaces = None) -> StoryLosses:
+        """What a story of lost nodes took and what was placed because of it."""
 
     def story_evaluations(
         self,

@@ -23,12 +23,14 @@ from cluster.store import (
     statements,
     story_figures,
     story_lists,
+    story_losses,
     tallies,
 )
 from cluster.store import listing as lists
 from cluster.store.changed_lately import Lately, MovedLives
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.log_reader import IsWanted
+from cluster.store.lost_allocations import StoryLosses
 from cluster.store.past_nodes import PastNodes
 from cluster.store.ports import (
     AllocFace,
@@ -283,6 +285,9 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
         self, story_ids: Collection[str], namespaces: Namespaces = None
     ) -> dict[str, StoryFigures]:
         return story_figures.figures(self, story_ids, namespaces)
+
+    def story_losses(self, story_id: str, namespaces: Namespaces = None) -> StoryLosses:
+        return story_losses.losses(self, story_id, namespaces)
 
     def story_evaluations(
         self,

@@ -10,13 +10,16 @@ import msgspec
 from django.utils.translation import gettext, ngettext
 
 from cluster.store.ports import RecordReader
-from dashboard.wording import clock_time, count_of, number, short_actor
+from dashboard.wording import clock_time, count_of, number, one_of, short_actor
 from scheduler.structs.evaluation import LifecycleStep, Step
 from scheduler.structs.node import NodeEligibility
 
 #: Lines of the panel.
 MOST_NODES = 20
 _HOUR = 3600 * 1_000_000_000
+#: Bars of a node's history; how wide and high its picture is.
+SLOTS, WIDTH, HEIGHT = 12, 96, 24
+_STEP = WIDTH // SLOTS
 
 
 class DisputedNode(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +38,17 @@ class DisputedNode(msgspec.Struct, frozen=True, kw_only=True):
     #: Who had submitted the plans.
     workers: tuple[str, ...]
     newest_at: int
+    #: Refusals in each of `SLOTS` equal parts of the time that is looked at, as bars and in words.
+    history: "RefusalHistory"
+
+
+class RefusalHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """When a node refused plans."""
+
+    counts: tuple[int, ...]
+    #: SVG path data of the bars, in a picture of `WIDTH` by `HEIGHT`.
+    path: str
+    told: str
 
 
 class RejectionsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +58,9 @@ class RejectionsView(msgspec.Struct, frozen=True, kw_only=True):
     rest: str
     nodes: tuple[DisputedNode, ...]
     more: int
+    #: Of the time that the histories show.
+    since: int
+    until: int
     #: How near a node came to being closed.
     peak_told: str
 
@@ -85,11 +102,13 @@ def rejections(
         else "",
         nodes=tuple(
             _node(
-                reader, node_id, [each for each in found if each.node_id == node_id], until - since
+                reader, node_id, [each for each in found if each.node_id == node_id], since, until
             )
             for node_id in shown
         ),
         more=max(len(counts) - len(shown), 0),
+        since=since,
+        until=until,
         peak_told=_peak_told(reader, most, peak_id, since) if answered else "",
     )
 
@@ -119,7 +138,7 @@ def _reasons(step: LifecycleStep) -> dict[str, str]:
 
 
 def _node(
-    reader: RecordReader, node_id: str, found: Sequence[_Refusal], lasted: int
+    reader: RecordReader, node_id: str, found: Sequence[_Refusal], since: int, until: int
 ) -> DisputedNode:
     node = reader.node(node_id)
     reasons = Counter(each.reason or gettext("no reason was recorded") for each in found)
@@ -129,10 +148,36 @@ def _node(
         is_known=node is not None,
         is_eligible=node is not None and node.scheduling_eligibility is NodeEligibility.ELIGIBLE,
         refusals=len(found),
-        rate=_rate(len(found), lasted),
+        rate=_rate(len(found), until - since),
         reasons=tuple(reasons.most_common(3)),
         workers=tuple(sorted({each.worker for each in found if each.worker})),
         newest_at=max(each.at for each in found),
+        history=history_of([each.at for each in found], since, until),
+    )
+
+
+def history_of(instants: Sequence[int], since: int, until: int) -> RefusalHistory:
+    """Refusals at these instants, all of them between `since` and `until`, by equal parts."""
+    part = max((until - since) / SLOTS, 1)
+    counts = Counter(min(int((at - since) / part), SLOTS - 1) for at in instants)
+    most = max(counts.values(), default=1)
+    bars, words = [], []
+    for slot in range(SLOTS):
+        if not (count := counts[slot]):
+            continue
+        high = max(HEIGHT * count / most, 2)
+        bars.append(f"M{slot * _STEP} {HEIGHT - high:g}h{_STEP - 2}v{high:g}h-{_STEP - 2}z")
+        words.append(
+            gettext("{count} from {begin} to {end}").format(
+                count=number(count),
+                begin=clock_time(int(since + slot * part)),
+                end=clock_time(int(since + (slot + 1) * part)),
+            )
+        )
+    return RefusalHistory(
+        counts=tuple(counts[slot] for slot in range(SLOTS)),
+        path="".join(bars),
+        told=one_of(words, "and") if words else "",
     )
 
 

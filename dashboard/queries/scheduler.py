@@ -83,6 +83,7 @@ def scheduler_parts(
     newest = reader.newest_steps_of([item.id for item in pending])
     steps = reader.recent_steps(RECENT)
     lives = len({step.eval_id for step in steps})
+    phases = phase_times(steps)
     if stored.pause_eval_broker:
         # It has forgotten all: what was told before does not hold any more.
         news = None
@@ -117,8 +118,8 @@ def scheduler_parts(
         "disputed": rejections(reader, steps, lives, rejection.window),
         "lives": lives,
         "lives_since": clock_time(min((step.at for step in steps), default=0)),
-        "phases": phase_times(steps),
-        "slowest": max((phase.p95 for phase in phase_times(steps)), default=0),
+        "phases": phases,
+        "slowest": max((phase.p95 for phase in phases if not phase.is_long_wait), default=0),
         "pause_told": pause_told(news, open_counts),
         **_settings_told(stored, rejection),
     }

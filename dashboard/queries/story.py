@@ -18,6 +18,7 @@ from dashboard.outcomes import short_outcome, waiting_for, why_it_waits
 from dashboard.queries.progress import took
 from dashboard.queries.replay import replayed
 from dashboard.queries.story_facts import rollout_context
+from dashboard.queries.story_losses import losses_context
 from dashboard.queries.timeline import timeline_context
 from dashboard.queries.topology import shown_map
 from dashboard.rights import NODE_READ
@@ -216,6 +217,7 @@ def story_panel(
         **(replayed(track, lambda at: shown.address(at=str(at))) if track is not None else {}),
         "may": may,
         **rollout_context(reader, whole),
+        **losses_context(reader, whole),
     }
 
 

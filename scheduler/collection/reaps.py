@@ -19,6 +19,7 @@ from scheduler.state.writes.evaluations import collect, write_evaluations
 from scheduler.state.writes.jobs import purge_job
 from scheduler.state.writes.node_evaluations import node_evaluations
 from scheduler.state.writes.nodes import delete_node
+from scheduler.state.writes.stories import newest_story_of_node
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.collection import Collection
 from scheduler.structs.identity import JobKey
@@ -171,7 +172,11 @@ def _reap_node(change: Change, reap: Reap, node_id: str, ids: IDSource) -> bool:
     node = change.node(node_id)
     if node is None or not rules.is_garbage_node(change, node, cutoff=reap.cutoffs.node):
         return False
-    evaluations = node_evaluations(change, node, ids, now=change.now)
+    # What its end makes is part of the loss that came before it.
+    story = newest_story_of_node(change, node_id)
+    evaluations = [
+        row.changed(story_id=story) for row in node_evaluations(change, node, ids, now=change.now)
+    ]
     delete_node(change, node_id)
     write_evaluations(change, evaluations)
     return True

@@ -12,7 +12,7 @@ from scheduler.state import nouns
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.story_nouns import STORIES, STORY_NODES
-from scheduler.structs.allocation import ClientStatus, DesiredStatus, TaskState
+from scheduler.structs.allocation import AllocState, ClientStatus, DesiredStatus, TaskState
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.identity import JobKey
@@ -62,6 +62,7 @@ def fill(change):
                 replace(
                     make_allocation(number=turn), id=f"{place}a{turn:02}", namespace=key.namespace,
                     job_id=key.job_id, desired_status=desired, client_status=client,
+                    alloc_states=(AllocState(value=client.value, time=2 * MILLISECOND),),
                     task_states={"web": TaskState(restarts=1 + turn % 3)},
                 ),
             )  # fmt: skip
@@ -95,6 +96,10 @@ def tell(change):
             current=at == 1,
         )  # fmt: skip
         change.put(STORY_NODES, link)
+    change.put(
+        STORY_NODES,
+        StoryNode(story_id=other, node_id=make_node(1).id, kind=StoryKind.LOSS, index=1 << 40),
+    )
     for number in (0, 1, 2, 3, 10, 13, 24):
         row = change.evaluation(make_evaluation(number).id)
         at = MILLISECOND * (number + 1)
@@ -282,6 +287,9 @@ QUESTIONS = {
     "progress-in-a-namespace": lambda r: r.progress_of([f"3{3:035x}"], ("team",)),
     "figures": lambda r: r.story_figures([f"{place:x}{place:035x}" for place in range(9)]),
     "figures-in-a-namespace": lambda r: r.story_figures([f"3{3:035x}"], ("team",)),
+    "losses": lambda r: r.story_losses(f"3{3:035x}"),
+    "losses-in-a-namespace": lambda r: r.story_losses(f"3{3:035x}", ("team",)),
+    "losses-of-no-loss": lambda r: r.story_losses(f"2{2:035x}"),
     "story-faces": lambda r: r.story_faces(f"2{2:035x}"),
     "story-faces-in-a-namespace": lambda r: r.story_faces(f"3{3:035x}", ("team",)),
     "evaluations-among": lambda r: r.evaluations_among(IDS),

@@ -130,12 +130,31 @@ def test_phases_have_a_median_and_a_95th_percentile():
     found = {phase.word: phase for phase in phase_times(steps)}
     queue = found["Waits in the queue"]
     assert (queue.runs, queue.median, queue.p95) == (100, 50_000_000, 95_000_000)
-    assert [phase.median // 1_000_000 for phase in found.values()] == [50, 2, 3, 4]
+    assert [phase.median // 1_000_000 for phase in found.values()] == [0, 0, 0, 50, 2, 3, 4, 0]
+
+
+def test_every_step_of_a_life_that_ends_well_ends_a_phase():
+    waited = (Step.CREATED, Step.BLOCKED, Step.UNBLOCKED)
+    planned = (Step.DEQUEUED, Step.PLAN_SUBMITTED, Step.PLAN_ANSWERED, Step.COMPLETE)
+    lives = (
+        (Step.CREATED, Step.ENQUEUED, *planned),
+        (Step.CREATED, Step.ENQUEUED, Step.DEQUEUED, Step.COMPLETE),
+        (Step.CREATED, Step.DELAYED, Step.ENQUEUED, *planned),
+    )
+    for number, steps in enumerate(lives):
+        told = phase_times(life(str(number), *((step, at) for at, step in enumerate(steps))))
+        # What is made for a later time is delayed in the same commit.
+        assert sum(phase.runs for phase in told) == len(steps) - 1 - (Step.DELAYED in steps)
+    told = phase_times(life("w", *((step, 900 * at) for at, step in enumerate(waited))))
+    assert {phase.word: phase.runs for phase in told if phase.runs} == {"Waits for room": 1}
+    assert [phase.word for phase in told if phase.is_long_wait] == [
+        "Waits for its time", "Waits for room",
+    ]  # fmt: skip
 
 
 def test_steps_of_different_lives_are_no_phase():
     steps = [*life("a", (Step.ENQUEUED, 1)), *life("b", (Step.DEQUEUED, 900))]
-    assert [phase.runs for phase in phase_times(steps)] == [0, 0, 0, 0]
+    assert [phase.runs for phase in phase_times(steps)] == [0] * 8
 
 
 def test_a_worker_says_how_long_it_held_work_and_what_it_holds_besides():

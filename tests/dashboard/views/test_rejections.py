@@ -7,7 +7,7 @@ import pytest
 
 from cluster.store.ports import RecordReader
 from dashboard.panels import feed_for
-from dashboard.queries.rejections import rejections
+from dashboard.queries.rejections import SLOTS, history_of, rejections
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
@@ -87,6 +87,10 @@ def test_each_node_is_told_with_its_reasons_its_rate_and_the_workers(disputed):
     assert liar.reasons == (("memory exhausted", 2),)
     assert liar.workers == ("worker a-worker", "worker b-worker")
     assert liar.newest_at == SOME_MOMENT + 20 * MINUTE
+    # Of half an hour in twelve parts the first and the one that begins after 20 minutes.
+    assert liar.history.counts == (1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0)
+    assert liar.history.told.count(" from ") == 2
+    assert liar.history.path.count("M") == 2
     told = {node.name: node for node in view.nodes}
     assert told["other"].reasons == (("port: taken; again", 1),)
     gone = told[GONE.id[:8]]
@@ -124,7 +128,8 @@ def test_the_page_of_the_scheduler_shows_them_with_a_button_that_closes_them(dis
     text = browser.get("/scheduler/").text
     panel, said = panel_in(text), words_of(panel_in(text))
     assert "3 of 4 plans were refused in part, by 3 nodes." in said
-    assert "liar memory exhausted 2 times worker a-worker, worker b-worker 2 4 an hour" in said
+    assert "liar memory exhausted 2 times worker a-worker, worker b-worker" in said
+    assert f'aria-label="{disputed.read(told_of).nodes[0].history.told}"' in panel
     assert f'formaction="/nodes/{LIAR.id}/eligibility"' in panel
     assert f'formaction="/nodes/{GONE.id}/eligibility"' not in panel
     assert '<form method="post" id="disputed-form">' in text
@@ -154,3 +159,11 @@ def test_the_page_inside_leads_there(disputed, browser):
     text = browser.get("/inside/").text
     assert 'href="/scheduler/#scheduler-disputed"' in text
     assert "memory exhausted" not in text
+
+
+def test_every_refusal_is_in_one_part_of_the_history():
+    told = history_of([0, 0, 59, 60], 0, 60)
+    assert (sum(told.counts), told.counts[0], told.counts[-1]) == (4, 2, 2)
+    at_once = history_of([7, 7], 7, 7)
+    assert at_once.counts == (2, *(SLOTS - 1) * (0,))
+    assert history_of([], 0, 60).told == ""

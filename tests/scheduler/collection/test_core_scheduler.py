@@ -5,10 +5,13 @@ from msgspec.structs import replace
 
 from scheduler.collection import core_scheduler, looks, reaps
 from scheduler.messages import Reap, Reaped
+from scheduler.ports import Change
 from scheduler.state.collection_noun import COLLECTIONS
 from scheduler.state.events import WriteKind
 from scheduler.state.nouns import ACL_TOKENS
+from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import name_version
+from scheduler.state.writes.stories import loss_begins
 from scheduler.structs.acl_token import AclToken
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.collection import (
@@ -22,6 +25,7 @@ from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
 from scheduler.structs.job import Job, JobStatus, VersionTag
 from scheduler.structs.node import NodeStatus
+from scheduler.structs.story import StoryKind
 from tests.builders import (
     SECOND,
     make_allocation,
@@ -224,8 +228,16 @@ def test_c09_nothing_of_a_job_goes_before_everything_can() -> None:
 
 def test_a_node_that_goes_is_news_for_the_jobs_that_would_run_on_it() -> None:
     logs = make_job(id="logs", type="system")
-    store = make_store(logs, DOWN)
+    store = make_store(logs, make_node())
+
+    def lose(change: Change) -> None:
+        loss_begins(change, make_node(), "look")
+        change.put_node(DOWN)
+
+    store.write(WriteKind.NODE_REGISTRATION, lose, now=NOW - 50 * HOUR)
     run_core(store, CoreJob.NODES)
+    (loss,) = [story for story in store.list_all(STORIES) if story.kind is StoryKind.LOSS]
+    assert {row.story_id for row in store.evaluations()} == {loss.id}
     assert [(e.job_id, e.triggered_by, e.node_id) for e in store.evaluations()] == [
         ("logs", EvalTrigger.NODE_UPDATE, DOWN.id)
     ]
