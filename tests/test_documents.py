@@ -54,7 +54,7 @@ FOREIGN = {"PATH", "DJANGO_SETTINGS_MODULE", "XDG_DATA_HOME"}
 #: Of Django's commands, and of `runagent` what has no variable.
 COMMON_OPTIONS = {
     "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no-color",
-    "force-color", "skip-checks", "meta", "join", "token", "systemd", "install",
+    "force-color", "skip-checks", "join", "token", "systemd", "install",
 }  # fmt: skip
 #: What a running Bivouac makes.
 MADE_LATER = (".venv", ".bivouac", "openapi.json")

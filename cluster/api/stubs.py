@@ -113,7 +113,9 @@ def node_stub(node: Node, *, with_resources: bool, with_os: bool) -> dict[str, P
     """A node in a list."""
     plain = to_plain(node)
     stub = {name: plain[name] for name in NODE_STUB}
-    stub["Address"] = node.http_addr.rpartition(":")[0] or node.http_addr
+    address = node.http_addr.rpartition(":")[0] or node.http_addr
+    # Nobody calls an agent here; where its tasks listen is what its address is good for.
+    stub["Address"] = address or node.attributes.get("unique.network.ip-address", "")
     stub["Version"] = node.attributes.get("nomad.version", "")
     if with_os:
         names = {key: value for key, value in node.attributes.items() if key == "os.name"}

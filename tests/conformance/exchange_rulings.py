@@ -42,12 +42,6 @@ RULINGS = (
         "An error never travels in an answer 200 here (http-api.md 1.6): the same text comes with"
         " a status of its own, and the file is asked about by `stat` first.",
     ),
-    Ruling(
-        r"GET /v1/client/fs/ls/\{id\}",
-        r"something was wanted, not an empty list",
-        "The recorded agent puts a socket of its own into each task's `secrets/`; here nothing is"
-        " put there but what the task asked for.",
-    ),
 )
 
 

@@ -12,17 +12,26 @@ from tests.live.world import PATIENCE, AgentProcess
 from tests.patience import PATIENCE_S
 
 #: The nodes of the recording, as far as its exchanges ask for it.
-NODE = {"BIVOUAC_NODE_CLASS": "general", "BIVOUAC_RAW_EXEC": "1"}
+NODE = {
+    "BIVOUAC_NODE_CLASS": "general",
+    "BIVOUAC_NODE_ADDRESS": "127.0.0.1",
+    "BIVOUAC_RAW_EXEC": "1",
+}
 
 
 @contextlib.contextmanager
 def recorded_server(scratch: Path) -> Iterator[tuple[str, httpx.Client]]:
     """Its address and a manager's client; the volume `scratch` of both nodes is a directory."""
     node = NODE | {"BIVOUAC_HOST_VOLUME": f"scratch={scratch}"}
-    environment = {**node, "BIVOUAC_NODE_NAME": "node-1", "BIVOUAC_RATE": "0"}
+    environment = {
+        **node,
+        "BIVOUAC_NODE_NAME": "node-1",
+        "BIVOUAC_META": "rack=r1,zone=a",
+        "BIVOUAC_RATE": "0",
+    }
     with Stack(agent=True, environment=environment) as stack:
         second = AgentProcess(stack, "node-2")
-        second.environment |= node
+        second.environment |= node | {"BIVOUAC_META": "rack=r2,zone=b"}
         second.start()
         try:
             with stack.client() as client:

@@ -89,12 +89,16 @@ class Command(CommandWithExamples):
         add_text(parser, "artifact-max-mib", "95367", "size of one download, and unpacked again")
         add_text(parser, "artifact-timeout", "1800", "seconds one download may take")
         parser.add_argument(
-            "--meta", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
+            "--meta",
+            action="append",
+            default=_given("meta"),
+            metavar="KEY=VALUE",
+            help="may be repeated",
         )
         parser.add_argument(
             "--host-volume",
             action="append",
-            default=_given_volumes(),
+            default=_given("host-volume"),
             metavar="NAME=PATH[:ro]",
             help="a directory that jobs may ask for by this name; may be repeated",
         )
@@ -369,9 +373,9 @@ def _place(text: str) -> Path | None:
     return Path(text).absolute() if text else None
 
 
-def _given_volumes() -> list[str]:
-    """Those of the environment, parted by commas."""
-    return [text for text in os.environ.get(variable_of("host-volume"), "").split(",") if text]
+def _given(name: str) -> list[str]:
+    """What the environment says of an option that may be repeated, parted by commas."""
+    return [text for text in os.environ.get(variable_of(name), "").split(",") if text]
 
 
 def _add_docker(parser: argparse.ArgumentParser) -> None:

@@ -225,6 +225,9 @@ def test_a_variable_turns_off_what_the_file_turns_on(tmp_path, monkeypatch):
     monkeypatch.setenv("BIVOUAC_CONFIG", whole(tmp_path))
     config = config_from(options_of("--meta", "rack=r2"))
     assert (config.raw_exec, config.meta) == (False, {"rack": "r2", "unit": "7"})
+    monkeypatch.setenv("BIVOUAC_META", "zone=a,rack=r3")
+    meta = config_from(options_of("--meta", "rack=r2")).meta
+    assert meta == {"rack": "r2", "unit": "7", "zone": "a"}
 
 
 def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
