@@ -60,6 +60,8 @@ class AllocHost:
         self.clock = clock
         self.surroundings = surroundings
         self.entries: dict[str, HostedAlloc] = {}
+        #: Ended ones that the server still lists, and of which nothing is left here.
+        self.gone: set[str] = set()
         #: Called with the id of each allocation whose report may have changed.
         self.changed: Callable[[str], None] = lambda _alloc_id: None
         #: How templates learn of the cluster; set by whoever has a server.
@@ -350,6 +352,7 @@ class AllocHost:
         if entry is None:
             return None
         entry.disarm()
+        self.gone |= set() if entry.is_unwanted else {alloc_id}
         self._record.delete(alloc_id)
         return self.storage.directories(alloc_id)
 

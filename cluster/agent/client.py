@@ -131,9 +131,14 @@ class NodeClient:
                 await asyncio.sleep(self.retry.registration(failures, self.chance()))
             else:
                 self._contact(answer)
-                self.came_back()
+                self._begin_anew()
                 self.is_registered.set()
                 return
+
+    def _begin_anew(self) -> None:
+        """What the server knew of this node it may not know any more."""
+        self.host.gone.clear()
+        self.came_back()
 
     async def _register_changes(self) -> None:
         while True:
@@ -158,7 +163,7 @@ class NodeClient:
                 continue
             if ever and answer.index:
                 logger.warning("the server had missed this node's heartbeat")
-                self.came_back()
+                self._begin_anew()
             if failures:
                 self._asked_in_vain.give()
             failures = 0
@@ -249,11 +254,15 @@ class NodeClient:
         entries = self.host.entries
         for gone in [key for key in entries if key not in wanted]:
             self.host.remove(gone)
+        self.host.gone &= wanted.keys()
         stale = [
             alloc_id
             for alloc_id, modify_index in wanted.items()
-            if alloc_id not in entries
-            or entries[alloc_id].runner.alloc.alloc_modify_index < modify_index
+            if alloc_id not in self.host.gone
+            and (
+                alloc_id not in entries
+                or entries[alloc_id].runner.alloc.alloc_modify_index < modify_index
+            )
         ]
         missing = 0
         for begin in range(0, len(stale), MAX_BATCH):
@@ -308,6 +317,9 @@ class NodeClient:
                 before = entry.runner.alloc.deployment_id
                 self.host.update(alloc, job)
                 self.outbox.remind(alloc, is_judged=alloc.deployment_id == before)
+            elif alloc.is_client_terminal:
+                # Its end is told and its files are gone: a second end would cost its history.
+                self.host.gone.add(alloc.id)
             else:
                 self.host.add(alloc, job, elsewhere=elsewhere)
         except ValueError as problem:

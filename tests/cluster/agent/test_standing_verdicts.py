@@ -114,8 +114,8 @@ async def test_an_agent_that_starts_anew_does_not_judge_again(tmp_path):
     second = host()
     await second.restore()
     again = second.entries[alloc.id].runner
-    second.update(alloc.changed(desired_status=DesiredStatus.STOP), job)
-    await until(lambda: again.is_terminal, "its end")
+    again.task_ended("web", Ending(exit_code=1), CLOCK.now())
+    assert again.is_terminal
     assert again.deployment_status == runner.deployment_status
     assert again.deployment_status.healthy is True
     await second.close()
