@@ -74,7 +74,7 @@ def drawn_usage(
             "problem": "none",
             "strong": gettext("Nothing was measured in this time."),
             "text": gettext(
-                "A row is noted each ten seconds while a task runs; the first one comes soon."
+                "A row is noted each ten seconds for a task that runs and can be measured."
             ),
         }
     cpu = [(sums.at[place], sums.cpu_ticks[place]) for place in rows]

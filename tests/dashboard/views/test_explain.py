@@ -263,7 +263,7 @@ def test_what_let_it_run_again_is_told(waiting, store, browser):
     told = f"Looked again at {clock_time(SOME_MOMENT)}: node held was set eligible."
     assert told in said(open_page(browser))
     assert told in said(open_page(browser, evaluation=blocked))
-    assert "The room was made by" not in said(open_page(browser))
+    assert "That was part of" not in said(open_page(browser))
 
 
 @pytest.mark.parametrize(
