@@ -2,6 +2,7 @@
 
 import html
 import json
+from html.parser import HTMLParser
 
 import pytest
 from django.test import Client
@@ -78,6 +79,31 @@ def test_a_plan_refuses_what_could_not_take_the_place_of_the_stored_job(browser,
     text = TEXT.replace('job "web" {', 'job "web" {\n  type = "batch"')
     answer = browser.post("/jobs/new/", text=text, step="plan")
     assert "cannot update job from type" in words(answer)
+
+
+class Children(HTMLParser):
+    """What stands directly within the notice above a plan."""
+
+    def __init__(self):
+        super().__init__()
+        self.depth, self.names = 0, []
+
+    def handle_starttag(self, tag, attrs):
+        if self.depth == 1:
+            self.names.append(tag)
+        if self.depth or ("class", "notice") in attrs:
+            self.depth += 1
+
+    def handle_endtag(self, tag):
+        self.depth -= bool(self.depth)
+
+
+def test_what_runs_a_plan_stands_in_one_line_with_what_it_runs(browser, node):
+    answer, *_ = plan(browser)
+    found = Children()
+    found.feed(answer.text)
+    # A notice has three columns: a button of its own would fall into that of the icon.
+    assert found.names == ["svg", "p", "span"]
 
 
 def test_a_plan_counts_up(browser, node):
