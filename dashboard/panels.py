@@ -51,6 +51,7 @@ from dashboard.queries import (
     volumes,
 )
 from dashboard.queries.job_lists import JOB_LISTS
+from dashboard.queries.node_refusals import refusals_panel
 from dashboard.subscription import Subscription
 from scheduler.state.events import Topic
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
@@ -278,8 +279,8 @@ FOLLOWED: Mapping[str, Followed] = {
         Names.NODE,
         NodeFeed,
         panels=(
-            _panel("node-head", "_node_head.html", nodes.node_panel, *_ON_NODES),
-            _panel("node-body", "_node_body.html", nodes.node_panel, *_ON_NODES),
+            *_parted("node", nodes.node_panel, ("head", "body"), *_ON_NODES),
+            _panel("node-refusals", "_node_refusals.html", refusals_panel, Topic.LIFECYCLE),
         ),
     ),
     "deployments": Followed(
@@ -343,14 +344,7 @@ FOLLOWED: Mapping[str, Followed] = {
         of_one=Followed(
             Names.GOVERNANCE,
             Feed,
-            panels=(
-                _panel(
-                    "namespace-head", "_namespace_head.html", namespaces.namespace_panel, *_SPACES
-                ),
-                _panel(
-                    "namespace-body", "_namespace_body.html", namespaces.namespace_panel, *_SPACES
-                ),
-            ),
+            panels=_parted("namespace", namespaces.namespace_panel, ("head", "body"), *_SPACES),
         ),
     ),
     "quotas": Followed(
@@ -363,10 +357,7 @@ FOLLOWED: Mapping[str, Followed] = {
         of_one=Followed(
             Names.GOVERNANCE,
             Feed,
-            panels=(
-                _panel("quota-head", "_quota_head.html", namespaces.quota_panel, *_SPACES),
-                _panel("quota-body", "_quota_body.html", namespaces.quota_panel, *_SPACES),
-            ),
+            panels=_parted("quota", namespaces.quota_panel, ("head", "body"), *_SPACES),
         ),
     ),
     "pools": Followed(
@@ -379,10 +370,7 @@ FOLLOWED: Mapping[str, Followed] = {
         of_one=Followed(
             Names.GOVERNANCE,
             PoolsFeed,
-            panels=(
-                _panel("pool-head", "_pool_head.html", pools.pool_panel, *_POOLS),
-                _panel("pool-body", "_pool_body.html", pools.pool_panel, *_POOLS),
-            ),
+            panels=_parted("pool", pools.pool_panel, ("head", "body"), *_POOLS),
         ),
     ),
 }  # fmt: skip

@@ -6,6 +6,7 @@ from dashboard.feeds.pieces import Facts, Piece
 from dashboard.queries.job_tabs import tab_counts, tab_facts
 from dashboard.subscription import Subscription
 from scheduler.state.events import StateEvent, Topic
+from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.story import Story
@@ -79,6 +80,9 @@ class NodeFeed(Feed):
 
     def concerns(self, event: StateEvent) -> bool:
         """Whether it is the node or on the node."""
+        if isinstance(event.value, LifecycleStep):
+            # Evaluations are of namespaces; that a node refused a plan is the node's.
+            return self.subscription.key in event.value.nodes
         subjects = event.key, getattr(event.value, "node_id", "")
         return super().concerns(event) and self.subscription.key in subjects
 

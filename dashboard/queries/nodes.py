@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 from cluster.store.ports import RecordReader
 from dashboard.queries.allocations import state_of
 from dashboard.queries.node_events import told_event
+from dashboard.queries.node_refusals import refusals_context
 from dashboard.queries.stories import seen_stories, strip_of
 from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
@@ -131,6 +132,7 @@ def node_page(reader: RecordReader, viewer: Viewer, *, node_id: str) -> dict[str
         "crumbs": crumbs(("Nodes", "/nodes/"), (node.name or node.id[:8], "")),
         "live_topics": f"node:{node_id}",
         "usage_url": f"/nodes/{node_id}/usage/",
+        **refusals_context(reader, node_id),
         "may": viewer.may_with_nodes,
     }
 

@@ -113,6 +113,19 @@ def rejections(
     )
 
 
+def refusals_of(
+    reader: RecordReader, steps: Sequence[LifecycleStep], node_id: str
+) -> DisputedNode | None:
+    """What one node refused of these; None for nothing."""
+    answered = [step for step in steps if step.step is Step.PLAN_ANSWERED]
+    mine = [step for step in answered if node_id in step.nodes]
+    if not mine:
+        return None
+    found = [each for each in _refusals(steps, mine) if each.node_id == node_id]
+    times = [step.at for step in answered]
+    return _node(reader, node_id, found, min(times), max(times))
+
+
 def _refusals(steps: Sequence[LifecycleStep], refused: Sequence[LifecycleStep]) -> list[_Refusal]:
     worker_of = {step.plan_id: step.actor for step in steps if step.step is Step.PLAN_SUBMITTED}
     found = []

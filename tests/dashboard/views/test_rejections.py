@@ -167,3 +167,48 @@ def test_every_refusal_is_in_one_part_of_the_history():
     at_once = history_of([7, 7], 7, 7)
     assert at_once.counts == (2, *(SLOTS - 1) * (0,))
     assert history_of([], 0, 60).told == ""
+
+
+def refusals_in(text):
+    return words_of(text.partition('id="node-refusals"')[2].partition("</section>")[0])
+
+
+def test_a_node_says_what_it_refused_and_why(browser, disputed):
+    told = refusals_in(browser.get(f"/nodes/{LIAR.id}/").text)
+    assert "2 of 4 plans made since" in told
+    assert "memory exhausted 2 times" in told
+    assert "4 an hour" in told
+    assert "GONE" not in told
+    assert "port: taken" not in told
+    other = refusals_in(browser.get(f"/nodes/{OTHER.id}/").text)
+    assert "1 of 4 plans made since" in other
+    assert "port: taken; again" in other
+
+
+def test_an_open_page_of_a_node_follows_its_refusals_and_nobody_elses(browser, disputed):
+    feed = feed_for(Subscription("node", OTHER.id, None))
+    disputed.read(feed.load)
+
+    def follow(*nodes):
+        since = disputed.read(lambda reader: reader.index)
+        eval_id = make_evaluation(2).id
+        steps = answered(eval_id, since, f"p{since}", nodes, f"{nodes[0]}: disk exhausted", 40)
+        disputed.write(
+            WriteKind.PLAN_RESULT,
+            lambda change: [change.put(LIFECYCLE_STEPS, step) for step in steps],
+            now=SOME_MOMENT,
+        )
+        for frame in disputed.frames_since(since):
+            feed.observe(frame)
+        return disputed.read(lambda reader: feed.flush(reader, SOME_MOMENT))
+
+    assert follow(LIAR.id) == ()
+    (piece,) = follow(OTHER.id)
+    assert piece.target == "node-refusals"
+    assert "disk exhausted" in piece.html
+    told = words_of(piece.html.partition(">")[2].partition("</section>")[0])
+    assert told in refusals_in(browser.get(f"/nodes/{OTHER.id}/").text)
+
+
+def test_a_node_of_a_cluster_without_plans_says_so(store, browser, node):
+    assert "No plan of the newest is kept." in refusals_in(browser.get(f"/nodes/{node.id}/").text)
