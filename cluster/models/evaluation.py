@@ -96,7 +96,18 @@ class EvaluationRow(EvaluationColumns):
         db_table = "evaluation"
         verbose_name = "evaluation"
         indexes = [
-            models.Index(fields=["namespace", "job_id", "create_index"], name="eval_of_job"),
+            # Holds what the page of a job counts its evaluations by, and finds its stories by.
+            models.Index(
+                fields=[
+                    "namespace",
+                    "job_id",
+                    "create_index",
+                    "status",
+                    "triggered_by",
+                    "story_id",
+                ],
+                name="eval_of_job",
+            ),
             models.Index(fields=["create_index", "id"], name="eval_by_creation"),
             # What lists are sorted by, and counted by; the latter holds all they are counted by.
             models.Index(fields=["priority", "create_index", "id"], name="eval_by_priority"),
