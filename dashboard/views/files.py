@@ -52,7 +52,8 @@ async def files(request: HttpRequest, viewer: Viewer, alloc_id: str) -> HttpResp
 
     query = partial(files_page, alloc_id=alloc_id, found=found, problem=problem)
     answer = await panel_or_page(request, viewer, "files", query)
-    if problem and answer.status_code == 200:
+    # A panel within another page was answered, whatever its node says.
+    if problem and answer.status_code == 200 and request.GET.get("part") != "1":
         answer.status_code = status
     return answer
 

@@ -87,7 +87,7 @@ class AllocationPage:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.state = page.locator("#alloc-standing h1 .badge")
+        self.state = page.locator("#alloc-standing h1 .badge").first
         self.standing = page.locator("#alloc-standing")
         self.tasks = page.locator("#alloc-tasks")
         self.events = page.locator("#alloc-events")

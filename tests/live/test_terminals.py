@@ -27,7 +27,7 @@ def alloc(world, visitor):
 
 def test_a_shell_is_typed_into_resized_left_and_ended(alloc, page, world):
     page.goto(f"/allocations/{alloc}/")
-    page.get_by_role("link", name="Terminal").click()
+    page.locator("#alloc-terminal").get_by_role("button", name="To the terminal").click()
     status, screen = page.locator("[data-terminal-status]"), page.locator(".xterm-rows")
     expect(status).to_have_text("not open")
     page.get_by_role("button", name="Open terminal").click()

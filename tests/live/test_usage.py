@@ -106,9 +106,13 @@ def test_output_is_searched_while_it_is_followed_by_keyboard_too(alloc, page):
 
 def test_files_are_read_without_scripts_and_followed_with_them(alloc, page, visitor):
     page.goto(f"/allocations/{alloc}/")
-    page.get_by_role("link", name="Files").click()
+    page.locator("#alloc-tabs").get_by_role("link", name="Files").click()
     for name in ("task", "local", "app.toml"):
         page.locator(".file-list").get_by_role("link", name=name).click()
+    expect(page.locator(".file-text")).to_have_text("<b>hello</b>\n")
+    assert findings(page) == []
+    assert page.url.endswith(f"/allocations/{alloc}/#files-title"), "it stays beside the facts"
+    page.get_by_role("link", name="On a page of its own").click()
     expect(page.locator(".file-text")).to_have_text("<b>hello</b>\n")
     assert findings(page) == []
     page.locator(".file-list").get_by_role("link", name="program").click()

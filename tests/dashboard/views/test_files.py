@@ -191,3 +191,14 @@ def test_what_cannot_be_read_is_told_in_the_place_as_well(browser, alloc):
     part = browser.get(f"/allocations/{alloc.id}/files/", part="1")
     assert "data-fetched-whole" in part.text
     assert 'data-state="failed"' in part.text
+    assert part.status == 200
+
+
+def test_a_refusal_is_the_answer_of_the_page_and_not_of_the_place(browser, alloc, agent):
+    agent(fs_ls=AgentRefused(404, "no such file"), fs_stat=AgentRefused(404, "no such file"))
+    address = f"/allocations/{alloc.id}/files/"
+    assert browser.get(address).status == 404
+    part = browser.get(address, part="1")
+    assert part.status == 200
+    assert part.context["problem"]
+    assert part.context["problem"] in part.text
