@@ -4,7 +4,7 @@ In: a look at every node (`explain_now`), how many wait. Out: candidates, each w
 over the record so that the real scheduler can be asked. Whether one helps is not known here.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -14,20 +14,22 @@ from msgspec.structs import replace
 
 from cluster.operations.explain_now import FoundNow
 from cluster.operations.trial import TrialSnapshot
+from cluster.operations.unblock_room import cover, enlarged, held_by, lacking, share, victim_of
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import QUOTAS
 from scheduler.state.quota_use import namespaces_of, quota_of, use_of_namespaces
-from scheduler.structs.allocation import Allocation
 from scheduler.structs.constraint import Constraint
-from scheduler.structs.explanation import AskedAmounts, NodeVerdict, VerdictKind
+from scheduler.structs.explanation import AskedAmounts, VerdictKind
 from scheduler.structs.job import Job, JobType
-from scheduler.structs.node import Node, NodeEligibility, NodeResources, NodeStatus
+from scheduler.structs.node import Node, NodeEligibility, NodeStatus
 from scheduler.structs.quota import QuotaAmounts, QuotaSpec
 from scheduler.structs.task_group import TaskGroup
 from scheduler.structs.wire import Wire
 
 #: Of each kind, how many are guessed.
 _NODES_OPENED, _NODES_FREED, _NODES_ADDED, _PLACES = 4, 3, 3, 3
+#: Nearest nodes of which it is looked up whether as much is held there.
+_NODES_LOOKED_AT = 60
 #: The id of a node that does not exist; no node's id is none.
 NEW_NODE = "00000000-0000-0000-0000-00000000new1"
 
@@ -162,11 +164,21 @@ def _freed(base: TrialSnapshot, found: FoundNow, _short: Short) -> Iterator[Gues
     asks = found.survey.explanation.asks
     nearest = sorted(
         (each for each in full if each.missing),
-        key=lambda each: _share(_lacking(each, asks), asks),
+        key=lambda each: share(lacking(each, asks), asks),
     )
-    for verdict in nearest[:_NODES_FREED]:
-        node, lacks = found.nodes[verdict.node_id], _lacking(verdict, asks)
-        victim = _victim(base.allocations_by_node(node.id), lacks, found.job)
+    tried = 0
+    for verdict in nearest[:_NODES_LOOKED_AT]:
+        node, lacks = found.nodes[verdict.node_id], lacking(verdict, asks)
+        others = [
+            alloc
+            for alloc in base.allocations_by_node(node.id)
+            if not alloc.is_terminal and alloc.job_key != found.job.key
+        ]
+        # What nobody holds cannot be freed: the node is too small then.
+        if tried == _NODES_FREED or not cover(map(held_by, others), lacks):
+            continue
+        tried += 1
+        victim = victim_of(others, lacks)
         yield Guess(
             change=_about(
                 node,
@@ -174,8 +186,8 @@ def _freed(base: TrialSnapshot, found: FoundNow, _short: Short) -> Iterator[Gues
                     change=ChangeWord.FREE, amounts=lacks, alloc_id=victim.id if victim else ""
                 ),
             ),
-            size=_share(lacks, asks),
-            put=_puts(_enlarged(node, lacks)),
+            size=share(lacks, asks),
+            put=_puts(enlarged(node, lacks)),
         )
 
 
@@ -303,50 +315,6 @@ def _puts(node: Node) -> Callable[[TrialSnapshot], None]:
 
 def _capacity(node: Node) -> tuple[int, int]:
     return node.node_resources.memory.memory_mb, node.node_resources.cpu.cpu_shares
-
-
-def _lacking(verdict: NodeVerdict, asks: AskedAmounts) -> AskedAmounts:
-    free = verdict.free
-    return AskedAmounts(
-        cpu=max(asks.cpu - free.cpu, 0),
-        memory_mb=max(asks.memory_mb - free.memory_mb, 0),
-        disk_mb=max(asks.disk_mb - free.disk_mb, 0),
-    )
-
-
-def _share(amounts: AskedAmounts, asks: AskedAmounts) -> float:
-    """How much of what is asked for these are, all dimensions together."""
-    return (
-        amounts.cpu / max(asks.cpu, 1)
-        + amounts.memory_mb / max(asks.memory_mb, 1)
-        + amounts.disk_mb / max(asks.disk_mb, 1)
-    )
-
-
-def _enlarged(node: Node, more: AskedAmounts) -> Node:
-    """What a node would be if as much of it were free in addition."""
-    has: NodeResources = node.node_resources
-    resources = replace(
-        has,
-        cpu=replace(has.cpu, cpu_shares=has.cpu.cpu_shares + more.cpu),
-        memory=replace(has.memory, memory_mb=has.memory.memory_mb + more.memory_mb),
-        disk=replace(has.disk, disk_mb=has.disk.disk_mb + more.disk_mb),
-    )
-    return replace(node, node_resources=resources)
-
-
-def _victim(allocs: Iterable[Allocation], lacks: AskedAmounts, job: Job) -> Allocation | None:
-    """Of those whose end frees as much: of the least priority, then the smallest."""
-    enough = []
-    for alloc in allocs:
-        if alloc.is_terminal or alloc.job_key == job.key:
-            continue
-        has = alloc.allocated_resources
-        cpu = sum(task.cpu.cpu_shares for task in has.tasks.values())
-        memory = sum(task.memory.memory_mb for task in has.tasks.values())
-        if cpu >= lacks.cpu and memory >= lacks.memory_mb and has.shared.disk_mb >= lacks.disk_mb:
-            enough.append((alloc.job_priority, memory, cpu, alloc.id, alloc))
-    return min(enough)[-1] if enough else None
 
 
 def _all_constraints(job: Job, group: TaskGroup) -> list[Constraint]:

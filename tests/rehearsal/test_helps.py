@@ -117,8 +117,8 @@ def test_a_quota_is_raised_by_what_is_missing_and_its_limits_are_told():
 
 def test_room_is_freed_and_less_is_asked_for():
     cluster = QuietCluster(2)
-    cluster.run(job_document("small", count=2, cpu=600))
-    cluster.run(job_document("big", count=2, cpu=2500))
+    cluster.run(job_document("small", count=2, cpu=1500))
+    cluster.run(job_document("big", count=2, cpu=1500))
     cluster.rest()
     result = cluster.helped({"Scale": {"JobID": "big", "Count": 3}})
     words = {each.change.change for each in result.helps}

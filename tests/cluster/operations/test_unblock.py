@@ -90,6 +90,14 @@ def test_freeing_says_how_much_and_names_an_allocation_that_holds_as_much():
     assert freed.fits == 1
 
 
+def test_what_nobody_holds_cannot_be_freed():
+    small = plain_node(1, 4000, 1900, name="small")
+    other = make_job(id="other", task_groups=(group_of(100, 800),))
+    alloc = make_allocation(other, number=9, node_id=small.id)
+    store = record(small, alloc, job=replace(JOB, task_groups=(group_of(500, 2000),)))
+    assert ChangeWord.FREE not in {each.change.change for each in asked(store).answers}
+
+
 def test_a_node_like_the_largest_that_would_do_is_added_in_thought_alone():
     full = plain_node(1, 4000, 6500, name="full", node_class="big")
     job = replace(JOB, task_groups=(group_of(500, 2000, count=6),))

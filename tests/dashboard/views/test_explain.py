@@ -208,6 +208,9 @@ def test_two_evaluations_stand_beside_each_other_the_better_value_strong(waiting
 
 
 def test_what_would_unblock_it_is_asked_on_demand_the_best_with_its_button(waiting, browser):
+    other = make_job(id="other", task_groups=(group_of(100, 800),))
+    larger = plain_node(2, 4000, 2600, name="near")
+    write(waiting, larger, make_allocation(other, number=9, node_id=NEAR.id))
     assert "Ask" in said(part(open_page(browser), "unblock"))
     text = part(open_page(browser, "?unblock=1"), "unblock")
     panel = said(text)
