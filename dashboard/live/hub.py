@@ -35,6 +35,9 @@ Result = TypeVar("Result")
 READING_DELAY = 0.03
 #: Seconds after which viewers are told the index although nothing they follow changed.
 BEAT_INTERVAL = 1.0
+#: So much later a beat goes out although a feed holds news back: a longer silence means to pages
+#: that the line is dead.
+BEAT_GRACE = 0.5
 #: Frames kept in memory for viewers who come back.
 RECENT_FRAMES = 2000
 #: A viewer further behind than this loads the page again.
@@ -344,6 +347,8 @@ class Hub:
         loop_time = asyncio.get_running_loop().time()
         # A beat says that everything up to the index was told.
         if loop_time < self._beat_due or self._reading_due is not None:
+            return
+        if self._asked_for() and loop_time < self._beat_due + BEAT_GRACE:
             return
         self._beat_due = loop_time + BEAT_INTERVAL
         self._tell_all(UpToDate(index=self.index, at=_ms(self.now())))

@@ -335,6 +335,32 @@ async def test_the_last_change_of_a_burst_is_told_when_its_feed_asks_not_with_a_
     assert (held_back["index"], held_back["at"]) == (source.store.index, SOME_MOMENT // 1_000_000)
 
 
+async def test_no_beat_says_that_all_was_told_while_a_feed_holds_something_back(monkeypatch):
+    monkeypatch.setattr("dashboard.live.hub.BEAT_INTERVAL", 0.001)
+    monkeypatch.setattr("dashboard.live.hub.BEAT_GRACE", 10 * PATIENCE_S)
+    source, page, numbers = MemoryFrames(), Page(), count()
+    record(source)
+    head = Panel(
+        "head", "dashboard/partials/_facts.html",
+        lambda *_: {"facts": [{"word": "Number", "value": next(numbers)}]},
+        frozenset({Topic.EVALUATION}),
+    )  # fmt: skip
+    async with hub_with(
+        source, lambda one: HoldingBack(one, Parts((head,))), SystemClock()
+    ) as hub:
+        await hub.join(page, ONE, source.store.index)
+        for frames in (2, 3, 4):
+            record(source)
+            await page.told("frame", frames)
+        await page.told("beat")
+    told_to = 0
+    for message in page.messages:
+        if message["type"] == "frame":
+            told_to = message["index"]
+        elif message["type"] == "beat":
+            assert message["index"] <= told_to
+
+
 async def test_a_frame_says_the_index_although_all_was_told_ahead():
     source = MemoryFrames()
     record(source)
