@@ -35,6 +35,10 @@ def change_told(change: ScenarioChange) -> str:
             )
         case RunJob(job=job):
             return gettext("Register job {job}").format(job=job.id)
+        case StopJob(key=key, purge=True):
+            return gettext("Purge job {job_id} in {namespace}").format(
+                job_id=key.job_id, namespace=key.namespace
+            )
         case StopJob(key=key):
             return gettext("Stop job {job_id} in {namespace}").format(
                 job_id=key.job_id, namespace=key.namespace

@@ -157,6 +157,7 @@ def test_one_that_was_cut_short_says_so():
         ),
         ({"Purge": {"NodeIDs": ["a"]}}, "Purge 1 node"),
         ({"Add": {"Like": "x", "Count": 3}}, "Add 3 nodes like x"),
+        ({"Stop": {"JobID": "j", "Purge": True}}, "Purge job j in default"),
         ({"Stop": {"JobID": "j"}}, "Stop job j in default"),
         ({"Scale": {"JobID": "j", "Group": "g", "Count": 7}}, "Scale j.g to 7"),
         (
