@@ -22,6 +22,7 @@ from cluster.rehearsal.result import (
 )
 from cluster.rehearsal.wire import HIDDEN
 from cluster.rehearsal.words import ASSUMED, ENDED
+from dashboard.rehearsed_ends import ended_by_drain
 from dashboard.wording import MINUS, NONE, count_of, dimension_word, number, one_of, span
 
 #: Lines that a page shows; the whole is in the API.
@@ -295,8 +296,10 @@ def _bar(begin: int, end: int, lasts: int, *, waits: bool = False) -> TimeBar:
 
 def allocation_lines(result: Rehearsed) -> list[RehearsedAllocationLine]:
     """Allocations, those that wait first."""
-    added = _added(result)
-    return [_allocation_line(each, added) for each in result.allocations[:MOST_ALLOCATIONS]]
+    added, ended = _added(result), ended_by_drain(result)
+    lines = [_allocation_line(each, added) for each in result.allocations[:MOST_ALLOCATIONS]]
+    why = gettext("the drain ends it; batch work is not begun anew elsewhere")
+    return [line._replace(why=why) if line.value.id in ended else line for line in lines]
 
 
 def _allocation_line(each: RehearsedAllocation, added: frozenset[str]) -> RehearsedAllocationLine:

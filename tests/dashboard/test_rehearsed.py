@@ -117,6 +117,31 @@ def test_an_allocation_tells_its_score_and_the_next_best_node():
     assert (second.score, second.moved) == (NONE, NONE)
 
 
+def test_batch_work_that_a_drain_ends_says_why_nothing_takes_its_place():
+    def ended(job_type, job_id, node):
+        return RehearsedAllocation(
+            id=f"{job_id}-{node}",
+            job_type=job_type,
+            job_id=job_id,
+            from_node_id=node,
+            outcome=RehearsedOutcome.STOPPED,
+        )
+
+    batch, system = ended("batch", "night", "a"), ended("system", "logs", "a")
+    elsewhere, of_stopped = ended("batch", "night", "b"), ended("batch", "over", "a")
+    result = Rehearsed(
+        allocations=(batch, system, elsewhere, of_stopped),
+        nodes=(RehearsedNode(id="a", fate="drained"),),
+        groups=(RehearsedGroup(job_id="night", count=2), RehearsedGroup(job_id="over", count=0)),
+    )
+    assert [line.why for line in allocation_lines(result)] == [
+        "the drain ends it; batch work is not begun anew elsewhere",
+        "",
+        "",
+        "",
+    ]
+
+
 def test_the_pace_at_which_nobody_waits_is_named():
     paces = tuple(
         RehearsedPace(at_once=at_once, waits=waits, lasts=lasts * S)
