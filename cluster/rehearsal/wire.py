@@ -4,6 +4,7 @@ In: a result, a caller's rights. Out: plain JSON values. Names of work in namesp
 reader may not read are left out; quantities stay.
 """
 
+import struct
 import zlib
 from typing import Any
 
@@ -22,6 +23,8 @@ from scheduler.access.access import Access
 
 #: What stands for a name that is not told.
 HIDDEN = "(hidden)"
+#: What a process tells its desk begins with how long it is.
+LENGTH = struct.Struct("!I")
 
 
 def to_wire(result: Rehearsed) -> Any:

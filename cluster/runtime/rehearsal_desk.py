@@ -1,7 +1,8 @@
 """Who has rehearsals carried out: each web process, one at a time, in a process of its own.
 
-In: rehearsals that wait in the record. Out: processes, and the end of those that died. A process
-that takes too long is killed; one whose web process died is written off by another's desk.
+In: rehearsals that wait in the record. Out: processes, and in the record what they tell and how
+they end. A process that takes too long, or was canceled, is killed; one whose web process died is
+written off by another's desk.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import logging
 import os
 import signal
 
+import msgspec
 from django.conf import settings
 from msgspec.structs import replace
 
@@ -19,9 +21,11 @@ from cluster.operations.rehearsals import (
     begin_rehearsal,
     end_rehearsal,
     fail_silent_rehearsals,
+    note_rehearsal,
     open_rehearsals,
 )
 from cluster.rehearsal.cue import on_rehearsal
+from cluster.rehearsal.wire import LENGTH
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.process_name import process_name
 from cluster.runtime.serving import once_serving
@@ -103,24 +107,49 @@ class RehearsalDesk:
 
     async def _carry_out(self, row: StoredRehearsal) -> None:
         process = await asyncio.create_subprocess_exec(
-            *program("rehearsal", row.id), stdin=asyncio.subprocess.DEVNULL, cwd=CODE
+            *program("rehearsal", row.id, "--tell"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            cwd=CODE,
         )
         # From its birth: loading its modules takes as long as a small rehearsal.
         with contextlib.suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
         try:
             async with asyncio.timeout(settings.BIVOUAC_REHEARSAL_SECONDS + GRACE_S):
+                if await self._write_down(process):
+                    return
                 code = await process.wait()
         except TimeoutError:
             code = None
         finally:
             if process.returncode is None:
-                process.kill()
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
                 await process.wait()
         reason = "it took too long and was ended" if code is None else _ending(code)
-        # One that ended well wrote so itself; then nothing is changed.
         failed = replace(row, status=RehearsalStatus.FAILED, reason=reason)
         await the_store().awrite_call(end_rehearsal, failed, by=CLUSTER, now=self._clock.now())
+
+    async def _write_down(self, process: asyncio.subprocess.Process) -> bool:
+        """Put in the record what a process tells; whether it told its end, or may not go on."""
+        assert process.stdout is not None, "it was made with one"
+        while True:
+            try:
+                (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+                told = await process.stdout.readexactly(length)
+            except asyncio.IncompleteReadError:
+                return False
+            row = msgspec.msgpack.decode(told, type=StoredRehearsal)
+            write = end_rehearsal if row.has_ended else note_rehearsal
+            try:
+                await the_store().awrite_call(write, row, by=CLUSTER, now=self._clock.now())
+            except (Conflict, NotFound):
+                # It was canceled, or given up.
+                return True
+            if row.has_ended:
+                await process.wait()
+                return True
 
 
 def _ending(code: int) -> str:

@@ -1,9 +1,13 @@
-"""The process of one rehearsal: reads what was asked, carries it out, writes down what it found.
+"""The process of one rehearsal: reads what was asked, carries it out, tells what it found.
 
 It asks for no more memory than it may have, ends with the process that started it, and gives a
-sign of life each second; told that it may not go on, it ends. Whoever starts it makes it nice.
+sign of life each second; told that it may not go on, it ends. Whoever starts it makes it nice,
+and writes down what it tells: a process that waits for a processor must not hold the lock of the
+record meanwhile.
 """
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -16,7 +20,7 @@ from cluster.rehearsal.result import RehearsalProgress
 from cluster.rehearsal.run import RehearsalLimits
 from cluster.rehearsal.scenario import ScenarioProblems
 from cluster.rehearsal.scenario_form import read_scenario
-from cluster.rehearsal.wire import pack
+from cluster.rehearsal.wire import LENGTH, pack
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.parent_death import watch_parent
 from cluster.runtime.rehearsing import limit_memory, memory_mib, rehearse
@@ -29,16 +33,34 @@ from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
 _TELL_S = 1.0
 _CLOCK = SystemClock()
 
+#: Takes how far it is, or how it ended. Raises Conflict or NotFound when it may not go on.
+Write = Callable[[StoredRehearsal], StoredRehearsal]
+
+
+def write_down(row: StoredRehearsal) -> StoredRehearsal:
+    """In the record."""
+    write = end_rehearsal if row.has_ended else note_rehearsal
+    return write(the_store(), row, by=CLUSTER, now=_CLOCK.now())
+
+
+def tell_desk(row: StoredRehearsal) -> StoredRehearsal:
+    """To whoever started this process, who ends it when it may not go on."""
+    told = msgspec.msgpack.encode(row)
+    sys.stdout.buffer.write(LENGTH.pack(len(told)) + told)
+    sys.stdout.buffer.flush()
+    return row
+
 
 @dataclass
 class _Told:
-    """How far it is, as the record has it."""
+    """How far it is, as it was told last."""
 
     row: StoredRehearsal
     at: float
+    write: Write
 
     def tell(self, progress: RehearsalProgress) -> None:
-        """Write it down, once a second. Raises Conflict when it may not go on."""
+        """Say it, once a second. Raises Conflict when it may not go on."""
         if _CLOCK.monotonic() - self.at < _TELL_S:
             return
         self.at = _CLOCK.monotonic()
@@ -51,15 +73,15 @@ class _Told:
             took=progress.took,
             memory_mb=memory_mib(),
         )
-        self.row = note_rehearsal(the_store(), noted, by=CLUSTER, now=_CLOCK.now())
+        self.row = self.write(noted)
 
 
-def carry_out(rehearsal_id: str) -> None:
-    """Rehearse what was asked, and write down how it ended."""
+def carry_out(rehearsal_id: str, write: Write = write_down) -> None:
+    """Rehearse what was asked, and say how it ended."""
     row = the_store().read(lambda reader: reader.get(REHEARSALS, rehearsal_id))
     if row is None:
         return
-    told = _Told(row, _CLOCK.monotonic())
+    told = _Told(row, _CLOCK.monotonic(), write)
     try:
         ended = _rehearsed(told)
     except (Conflict, NotFound):
@@ -70,7 +92,7 @@ def carry_out(rehearsal_id: str) -> None:
     except MemoryError:
         most = settings.BIVOUAC_REHEARSAL_MEMORY_MIB
         ended = _failed(told.row, f"it needs more than {most} MiB of memory")
-    end_rehearsal(the_store(), ended, by=CLUSTER, now=_CLOCK.now())
+    write(ended)
 
 
 def _rehearsed(told: _Told) -> StoredRehearsal:
@@ -95,11 +117,11 @@ def _failed(row: StoredRehearsal, reason: str) -> StoredRehearsal:
     return replace(row, status=RehearsalStatus.FAILED, reason=reason, memory_mb=memory_mib())
 
 
-def run(rehearsal_id: str) -> None:
+def run(rehearsal_id: str, write: Write) -> None:
     """All that this process is for."""
     watch_parent()
     limit_memory(settings.BIVOUAC_REHEARSAL_MEMORY_MIB)
     try:
-        carry_out(rehearsal_id)
+        carry_out(rehearsal_id, write)
     finally:
         close_the_store()

@@ -1,6 +1,7 @@
 """The desk of rehearsals: each in a process of its own, and the end of those that died is told."""
 
 import asyncio
+import sys
 from contextlib import suppress
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from cluster.operations.rehearsals import ask_rehearsal, cancel_rehearsal
 from cluster.rehearsal.wire import unpack
+from cluster.runtime import rehearsal_desk
 from cluster.runtime.rehearsal_desk import NICENESS, RehearsalDesk
 from scheduler.state.found_rows import put_found
 from scheduler.state.rehearsal_noun import REHEARSALS
@@ -100,6 +102,48 @@ async def test_one_whose_process_dies_says_so(store, asked, monkeypatch):
     row = await ended(store, asked)
     assert row.status is RehearsalStatus.FAILED
     assert row.reason == "its process ended with exit code 1"
+
+
+#: Goes on saying that it has decided seven evaluations.
+TELLS = """
+import sys, time, msgspec
+from cluster.rehearsal.wire import LENGTH
+from scheduler.structs.rehearsal import RehearsalStatus, StoredRehearsal
+row = StoredRehearsal(id=sys.argv[1], status=RehearsalStatus.RUNNING, evaluations=7)
+told = msgspec.msgpack.encode(row)
+while True:
+    sys.stdout.buffer.write(LENGTH.pack(len(told)) + told)
+    sys.stdout.buffer.flush()
+    time.sleep(0.05)
+"""
+
+
+async def test_what_one_tells_is_written_down_and_it_ends_when_it_is_canceled(
+    store, asked, monkeypatch
+):
+    monkeypatch.setattr(
+        rehearsal_desk, "program", lambda _, row_id, __: (sys.executable, "-c", TELLS, row_id)
+    )
+    canceled = None
+
+    async def cancel():
+        nonlocal canceled
+        while canceled is None:
+            row = await store.aread(lambda reader: reader.get(REHEARSALS, asked))
+            if row.evaluations == 7:
+                assert row.status is RehearsalStatus.RUNNING
+                canceled = await store.awrite_call(
+                    cancel_rehearsal, asked, by=MANAGER, now=SOME_MOMENT
+                )
+            await asyncio.sleep(0.05)
+        while any(asked in child.cmdline() for child in psutil.Process().children()):
+            await asyncio.sleep(0.05)
+
+    async with asyncio.timeout(30):
+        waiting = asyncio.create_task(cancel())
+        row = await ended(store, asked)
+        await waiting
+    assert (row.status, row.evaluations) == (RehearsalStatus.CANCELED, 7)
 
 
 async def test_a_canceled_one_is_not_begun(store, asked):
