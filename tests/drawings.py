@@ -4,9 +4,14 @@ Run as a program it writes them to `docs/drawings`; `tests/test_site.py` compare
 """
 
 import os
+import sys
 from pathlib import Path
 
 import django
+
+if __name__ == "__main__":
+    # Words of the drawings are texts of pages: they are marked for translation as they are read.
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
 from dashboard.graphs.alone import standalone_svg
 from dashboard.graphs.geometry import Graph
@@ -32,9 +37,13 @@ def drawings() -> dict[str, str]:
     return {"states.svg": alone(lifecycle_map({}, {})), **played_drawings(alone)}
 
 
-if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    FOLDER.mkdir(exist_ok=True)
+def write(folder: Path) -> None:
+    """Draw all of them anew."""
+    folder.mkdir(exist_ok=True)
     for name, text in drawings().items():
-        (FOLDER / name).write_text(text)
+        (folder / name).write_text(text)
+
+
+if __name__ == "__main__":
+    django.setup()
+    write(Path(sys.argv[1]) if sys.argv[1:] else FOLDER)

@@ -82,6 +82,13 @@ def test_the_drawings_are_those_of_the_renderer():
         assert not shown or ".graph-icon" in text, "icons without their strokes are blots"
 
 
+def test_the_drawings_are_made_by_the_command_that_the_site_runs(tmp_path):
+    environment = {key: text for key, text in os.environ.items() if "DJANGO" not in key}
+    command = [sys.executable, "-m", "tests.drawings", str(tmp_path)]
+    subprocess.run(command, check=True, cwd=ROOT, env=environment)
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in FOLDER.iterdir()}
+
+
 def test_the_settings_are_those_that_are_read_and_each_has_a_meaning():
     text = document()
     assert DOCUMENT.read_text() == text, "`python -m tests.settings_document` writes it anew"

@@ -60,9 +60,14 @@ def test_it_installs_one_command_and_asks_for_what_the_project_asks_for(tmp_path
     points.read_string(wheel.read(f"bivouac-{VERSION}.dist-info/entry_points.txt").decode())
     assert dict(points["console_scripts"]) == {"bivouac": "cluster.management.bivouac:main"}
     about = wheel.read(f"bivouac-{VERSION}.dist-info/METADATA").decode()
-    asked = {re.match(r"[\w-]+", line)[0] for line in re.findall(r"Requires-Dist: (.*)", about)}
+    asked = {project_of(line) for line in re.findall(r"Requires-Dist: (.*)", about)}
     wishes = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert {re.match(r"[\w-]+", wish)[0] for wish in wishes} <= asked
+    assert {project_of(wish) for wish in wishes} <= asked
+
+
+def project_of(wish):
+    """The name of what is asked for, in the spelling of an index."""
+    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", wish)[0]).lower()
 
 
 @pytest.fixture(scope="module")
