@@ -54,6 +54,7 @@ _MASKS = (
     (re.compile(r"\b(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|µs|s)\b|\b\d+h\d+m\b"), "<span>"),
     (re.compile(r"\b\d[\d.]*/(?=\d[\d.]* [KMGT]?i?B|\d[\d.]* MHz|[\d.]+ [MG]Hz)"), ""),
     (re.compile(r"\b\d[\d.]* ?(?:[KMGT]iB|[KMGT]?B|[MG]Hz)\b|\b\d[\d.]*%"), "<size>"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "<check>"),
     (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?"), "<address>"),
     (re.compile(r"/\S*/(?=alloc/|alloc_mounts/)"), "<dir>/"),
     (re.compile(r"\b[\w-]+\.global\b"), "<server>"),

@@ -12,18 +12,31 @@ BEGIN, END = "<!-- command rulings -->", "<!-- end of command rulings -->"
 
 RULINGS = (
     Ruling(
-        r"nomad agent-info.*|nomad operator metrics|nomad version",
-        r"out .*",
-        "Facts of the server's own program: its settings, its run time, its Raft, its version, the"
-        " names of what it measures.",
+        r"nomad version",
+        r"out [-+] Nomad v.*",
+        "The program that was run is of another version than the one that was recorded.",
+    ),
+    Ruling(
+        r"nomad agent-info(?: -json)?",
+        r"out - (?:\w+ = .*|\$\.config\..*|\$\.stats\.(?:client|raft|serf)\.\w+)"
+        r"|out \+ (?:bivouac|(?:version|arch|cpu_count|goroutines) = .*"
+        r"|\$\.stats\.bivouac(?:\.version)?)",
+        "Facts of the server's own program: its settings, its run time, its Raft and its gossip,"
+        " neither of which is here. Nothing is told that the reference does not tell, but ours.",
+    ),
+    Ruling(
+        r"nomad operator metrics",
+        r"out [-+] \$\.(?:Counters|Gauges|Samples)\[\].*",
+        "Which numbers there are and what they are of; `docs/metrics.md` says which are told.",
     ),
     Ruling(
         r"nomad node (?:status|meta read).*|nomad status .*",
-        r"out .*(?:\.(?:Attributes|Meta|Drivers)\b|Device =|CPU = cpu|[-+] [a-z][\w.-]* = "
-        r"|scratch false|(?:docker|exec|java|qemu) (?:true|false)|<address>|eligible"
-        r"|node status -per-page).*",
-        "Facts of the machine and of the agent: attributes, metadata, drivers, devices, and which"
-        " of the nodes has the lower id. An agent here has no HTTP address of its own.",
+        r"out [-+] (?:\$(?:\[\])?\.(?:Attributes|Meta|Drivers)\..*|Device = /dev/\w+|CPU = cpu\d+"
+        r"|[a-z][\w.-]*\.[\w.-]+ = .*|scratch false /.*"
+        r"|(?:docker|exec|java|qemu) (?:true|false) (?:true|false) .*"
+        r"|\S*nomad node status -per-page 1 -page-token <id>)",
+        "Facts of the machine and of the agent: attributes, metadata of the service mesh, drivers,"
+        " devices.",
     ),
     Ruling(
         r"nomad operator scheduler get-config",
@@ -45,7 +58,9 @@ RULINGS = (
     ),
     Ruling(
         r"nomad operator (?:raft list-peers|autopilot health)|nomad server members.*",
-        r"out .*<server>.*|out .*Leader.*|out - <id>",
+        r"out [-+] (?:(?:Leader: )?(?:<id>|<server>)|(?:<id>|<server>) <server> <address> alive .*"
+        r"|<server> (?:<id>|<server>) <address> leader true 3"
+        r"|<server> <address> <n> alive true 2 3 <version> dc1 global .*)",
         "The server has a name where the reference has an id, and tags in another order.",
     ),
     Ruling(
@@ -55,14 +70,17 @@ RULINGS = (
     ),
     Ruling(
         r"nomad operator api .*",
-        r"err .*(?:Date|X-Nomad-Token|Content-Length|X-Content-Type-Options).*"
-        r"|out - \$\.client.*|out .*<event>",
+        r"err [-+] (?:< Date: .*|> X-Nomad-Token: <id>|< Content-Length: <n>"
+        r"|< X-Content-Type-Options: nosniff)|out - \$\.client(?:\.(?:ok|message))?"
+        r"|out [-+] <event>",
         "The recorded server was a client too, and was asked without a token; an empty list of"
         " headers is not the same list.",
     ),
     Ruling(
         r"nomad alloc fs .*",
-        r"out .*(?:executor\.out|\.fifo|\.nomad-mount|api\.sock|/)",
+        r"out [-+] drwx(?:rwxrwx|------) (?:<size>|<n>) <time> (?:\w+)/"
+        r"|out - [-p]rw-(?:r--r--|------) (?:<size>|<n>) <time>"
+        r" (?:executor\.out|\.\w+\.std(?:out|err)\.fifo|\.nomad-mount)",
         "Files of the reference's own agent in the directories of a task, and the rights of these"
         " directories, which are closer here.",
     ),
@@ -80,21 +98,16 @@ RULINGS = (
         " replaced since. A restart is answered here before the process has ended.",
     ),
     Ruling(
-        r"nomad alloc exec .*",
-        r"err .*failed to start command: .*",
+        r"nomad alloc exec .* /bin/nosuch",
+        r"err [-+] failed to exec into task: (?:rpc error: code = Unknown desc = )?failed to start"
+        r" command: fork/exec /bin/nosuch: no such file or directory",
         "Drivers of the reference are programs of their own, and their calls stand in its error.",
     ),
     Ruling(
         r"nomad alloc signal -s SIGNOSUCH .*",
-        r"err .*",
+        r"err [-+] Error signalling allocation: Unexpected response code: <n>"
+        r' \((?:Task not running|invalid signal "SIGNOSUCH")\)',
         "The recorded task was between two runs; here it runs, and the signal is what is refused.",
-    ),
-    Ruling(
-        r"nomad (?:job run health\.nomad\.hcl|alloc (?:checks|status) .*)",
-        r"status 0 was wanted, not -\d|out [-+] (?:Status = \w+|Description = .*|ID = \w{64}"
-        r"|Output = .*|\$\.\w{64}.*|health-web .*|<time> Alloc Unhealthy .*)",
-        "Its task listens on 127.0.0.1, which was the address of the recorded node; a node here"
-        " tells that of its machine, where the check finds nobody.",
     ),
     Ruling(
         r"nomad job status -(?:verbose web|evals .*)|nomad eval list.*",
