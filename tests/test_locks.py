@@ -31,7 +31,8 @@ def test_every_locked_package_has_a_version_and_hashes(name):
 def test_the_lock_holds_what_the_project_asks_for(name):
     locked = dict(re.match(r"([\w.-]+)==([\w.]+)", entry).groups() for entry in entries(name))
     for wish in LOCKS[name]:
-        package, version = re.match(r"([\w-]+)(?:\[\w+\])?(?:==([\w.]+))?", wish).groups()
+        package, version = re.match(r"([\w.-]+)(?:\[\w+\])?(?:==([\w.]+))?", wish).groups()
+        package = package.replace(".", "-")
         assert package in locked
         assert version in {None, locked[package]}
 

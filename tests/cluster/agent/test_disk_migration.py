@@ -148,7 +148,7 @@ async def test_a_replacement_begins_with_the_data_of_the_other_node(node, tmp_pa
     assert asked == [NEW]
     [line] = said(node, alloc)
     assert line.startswith("The data of the allocation before is here: ")
-    assert not node.storage.directories(OLD).root.exists()
+    await until(lambda: not node.storage.directories(OLD).root.exists(), "no copy is left")
 
 
 async def test_without_the_other_node_it_begins_empty_and_says_why(node):

@@ -27,12 +27,14 @@ class Receiver:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 outer.attempts += 1
+                # As it was when they came: it may be well again before they are answered.
+                status, delay_s = outer.status, outer.delay_s
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                time.sleep(outer.delay_s)
+                time.sleep(delay_s)
                 # Whoever is kept waiting hangs up.
-                if outer.status == 200 and not outer.delay_s and self.path == "/v1/traces":
+                if status == 200 and not delay_s and self.path == "/v1/traces":
                     outer.take(self.headers, body)
-                self.send_response(outer.status if self.path == "/v1/traces" else 404)
+                self.send_response(status if self.path == "/v1/traces" else 404)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
