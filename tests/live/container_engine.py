@@ -104,9 +104,19 @@ def containers(socket: Path) -> list[str]:
 
 
 def processes_in(socket: Path, name: str) -> str:
-    """What runs in a container, as its engine tells it."""
-    command = ["docker", "-H", f"unix://{socket}", "top", name]
-    return subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    """The commands of all that runs in a container, as this machine has them, one a line.
+
+    podman's own list of them wants a `ps` in the image.
+    """
+    command = ["docker", "-H", f"unix://{socket}", "inspect", "-f", "{{.State.Pid}}", name]
+    first = subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+    numbers = Path(f"/proc/{first}/ns/pid").readlink()
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (place / "ns/pid").readlink() == numbers:
+                found.append((place / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return "\n".join(found)
 
 
 def remove_container(socket: Path, name: str) -> None:
