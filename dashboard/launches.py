@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from cluster.operations.launch_view import LaunchView
 from cluster.store.ports import Span
-from dashboard.wording import clock_time, count_of, due_time, number
+from dashboard.wording import clock_time, count_of, due_time, number, one_of
 from scheduler.structs.job import Job, JobChildrenSummary, JobStatus, JobSummary
 from scheduler.structs.periodic_launch import LaunchOutcome, PastLaunch
 
@@ -147,7 +147,8 @@ def launches_told(lines: Sequence[LaunchLine]) -> str:
     if len(lines) == 1:
         return gettext("The last launch {partition}.").format(partition=parts[0].partition(" ")[2])
     return gettext("Of the last {launches} {parts}.").format(
-        launches=count_of(len(lines), "{count} launch", "{count} launches"), parts=", ".join(parts)
+        launches=count_of(len(lines), "{count} launch", "{count} launches"),
+        parts=one_of(parts, "and"),
     )
 
 
@@ -200,7 +201,7 @@ def dispatched_told(children: JobChildrenSummary) -> tuple[str, str]:
         gettext("{job} dispatched from it {are} kept: {parts}.").format(
             job=count_of(kept, "{count} job", "{count} jobs"),
             are=_are(kept),
-            parts=", ".join(parts),
+            parts=one_of(parts, "and"),
         ),
     )
 

@@ -130,7 +130,7 @@ def _crash_loops(facts: Circumstances) -> Iterator[Need]:
         yield Need(
             icon="failed", tone="failed", action=gettext("See its allocations"),
             strong=told.format(job=item.job.id),
-            text=", ".join(filter(None, parts)),
+            text=one_of([part for part in parts if part], "and"),
             url=job_url(JobKey(item.job.namespace, item.job.id)),
         )  # fmt: skip
     left = len(found) - _ONE_BY_ONE
@@ -253,7 +253,7 @@ def _held_up_drains(facts: Circumstances) -> Iterator[Need]:
     more = len(held) - 1
     who = held[0].name
     if more:
-        who = gettext("{name} and {count} more").format(name=who, count=number(more))
+        who = gettext("{name} (and {count} more)").format(name=who, count=number(more))
     why = why_it_waits(blocked[held[0].job_key])
     if len(nodes) == 1:
         strong = gettext("Drain of {node} is held up").format(node=nodes[0].name)
@@ -264,9 +264,9 @@ def _held_up_drains(facts: Circumstances) -> Iterator[Need]:
         )
         url = "/drains/"
     told = (
-        gettext("by {who}: no room elsewhere, {why}")
+        gettext("{who} finds no room elsewhere: {why}")
         if why
-        else gettext("by {who}: no room elsewhere")
+        else gettext("{who} finds no room elsewhere")
     )
     yield Need(
         icon="draining", tone="draining", action=gettext("Open the board"), strong=strong,

@@ -147,7 +147,7 @@ def waiting_for(evaluation: Evaluation) -> tuple[int, str]:
 
 
 def _asked(work: _Work) -> str:
-    """`a plan of 6 placements, 2 stops`."""
+    """`a plan of 6 placements and 2 stops`."""
     placements = work.meant - work.waiting
     parts = [
         told
@@ -160,7 +160,7 @@ def _asked(work: _Work) -> str:
     ]
     if not parts:
         return gettext("a plan")
-    return gettext("a plan of {parts}").format(parts=", ".join(parts))
+    return gettext("a plan of {parts}").format(parts=one_of(parts, "and"))
 
 
 def _work(evaluation: Evaluation, made: int = 0) -> _Work:
@@ -267,7 +267,7 @@ def _nearest_told(found: NearestNode) -> str:
 
 
 def why_waiting(metrics: Iterable[AllocMetric]) -> str:
-    """Why groups found no place: `memory is exhausted on 9 nodes, 3 nodes filtered by ...`."""
+    """Why groups found no place: `memory is exhausted on 9 nodes and 3 nodes are filtered ...`."""
     exhausted: Counter[str] = Counter()
     filtered: Counter[str] = Counter()
     over: dict[str, None] = {}
@@ -277,7 +277,7 @@ def why_waiting(metrics: Iterable[AllocMetric]) -> str:
         filtered.update(metric.constraint_filtered)
         evaluated = (evaluated or 0) + metric.nodes_evaluated
         over |= dict.fromkeys(metric.quota_exhausted)
-    parts = [gettext("quota reached, {quota}").format(quota=text) for text in over]
+    parts = [gettext("the quota is reached: {quota}").format(quota=text) for text in over]
     if exhausted:
         name, count = exhausted.most_common(1)[0]
         told = ngettext(
@@ -289,18 +289,20 @@ def why_waiting(metrics: Iterable[AllocMetric]) -> str:
     if filtered:
         name, count = filtered.most_common(1)[0]
         told = ngettext(
-            "{count} node filtered by {check}", "{count} nodes filtered by {check}", count
+            "{count} node is filtered by {check}",
+            "{count} nodes are filtered by {check}",
+            count,
         )
         parts.append(told.format(count=number(count), check=filter_word(name)))
     if not parts and evaluated == 0:
         return gettext("no node is ready for it")
-    return ", ".join(parts)
+    return one_of(parts, "and") if parts else ""
 
 
 def _complete(evaluation: Evaluation, work: _Work) -> OutcomeSentence:
     return OutcomeSentence(
         strong=gettext("Complete: {done}.").format(
-            done=", ".join(work.parts()) or gettext(NOTHING)
+            done=one_of([*work.parts()] or [gettext(NOTHING)], "and")
         ),
         rest=f"{_waits(evaluation, work.waiting)}." if work.waiting else "",
     )

@@ -10,7 +10,7 @@ import msgspec
 from django.utils.translation import gettext
 
 from dashboard.rollouts import GroupProgress, RolloutProgress
-from dashboard.wording import count_of, number, span
+from dashboard.wording import count_of, number, one_of, span
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import DeploymentStatus
 from scheduler.structs.evaluation import EvalTrigger, Evaluation
@@ -175,7 +175,7 @@ def _the_rest(facts: PhaseFacts, with_canaries: Sequence[GroupProgress]) -> Iter
         is_current=is_current,
         told=gettext("{of} healthy").format(of=_of(well, wanted))
         + (
-            gettext(", {unhealthy} unhealthy").format(unhealthy=number(unhealthy))
+            gettext(" and {unhealthy} unhealthy").format(unhealthy=number(unhealthy))
             if unhealthy and not waits
             else ""
         ),
@@ -213,7 +213,7 @@ def _end(facts: PhaseFacts) -> PhaseShown:
 
 
 def at_a_time(progress: RolloutProgress, job: Job | None) -> str:
-    """`2 at a time`, or by group where they differ: `web 10, cache 5 at a time`."""
+    """`2 at a time`, or by group where they differ: `web 10 and cache 5 at a time`."""
     groups = [job.task_group(group.name) for group in progress.groups] if job is not None else []
     counts = {
         group.name: group.update.max_parallel
@@ -225,7 +225,7 @@ def at_a_time(progress: RolloutProgress, job: Job | None) -> str:
     if len(set(counts.values())) == 1:
         return gettext("{values} at a time").format(values=number(next(iter(counts.values()))))
     return gettext("{part} at a time").format(
-        part=", ".join((f"{name} {number(count)}" for name, count in counts.items()))
+        part=one_of([f"{name} {number(count)}" for name, count in counts.items()], "and")
     )
 
 

@@ -41,7 +41,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str = ""
     namespaces: Namespaces = None
     after: tuple[Any, ...] = ()
-    equals: Mapping[str, str | bool] = {}  # Columns of the table that must have these values.
+    equals: Mapping[str, str | int] = {}  # Columns of the table that must have these values.
     #: Columns that must have one of these values; of none no row has one.
     among: Mapping[str, Sequence[str]] = {}
     limit: int = 0  # 0: all.

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 import msgspec
 from django.utils.translation import gettext, ngettext
 
+from dashboard.task_endings import TERMINATED, code_of
 from dashboard.wording import number, span
 from scheduler.structs.allocation import Allocation, TaskEvent, TaskState
 from scheduler.structs.job import Job
 from scheduler.structs.task_group import Task
-
-_ENDED = "Terminated"
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +121,7 @@ def _last(state: TaskState) -> str:
     if not state.events:
         return ""
     newest = state.events[-1]
-    ended = next((each for each in reversed(state.events) if each.type == _ENDED), None)
+    ended = next((each for each in reversed(state.events) if each.type == TERMINATED), None)
     told = newest.display_message or newest.message or newest.type
     if state.state == "running" and newest.type == "Started":
         return _started(state, ended)
@@ -140,24 +139,13 @@ def _started(state: TaskState, ended: TaskEvent | None) -> str:
         if state.restarts == 1
         else gettext("restarted {count} times").format(count=number(state.restarts))
     )
-    return told if ended is None else f"{told}: {_code(ended)}"
+    return told if ended is None else f"{told}: {code_of(ended)}"
 
 
 def _ending(state: TaskState, ended: TaskEvent) -> str:
-    told = gettext("ended, {code}").format(code=_code(ended))
+    told = gettext("ended, {code}").format(code=code_of(ended))
     if not 0 < state.started_at < ended.time:
         return told
     return gettext("{told}, after {time}").format(
         told=told, time=span(ended.time - state.started_at)
     )
-
-
-def _code(ended: TaskEvent) -> str:
-    if ended.details.get("oom_killed") == "true":
-        return gettext("out of memory")
-    signal = ended.details.get("signal", "0")
-    if signal not in {"", "0"}:
-        return gettext("by signal {signal}").format(signal=signal)
-    if "exit_code" in ended.details:
-        return gettext("exit code {code}").format(code=ended.details["exit_code"])
-    return ended.display_message or ended.message

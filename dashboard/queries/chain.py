@@ -20,7 +20,7 @@ from dashboard.queries.progress import took
 from dashboard.queries.timeline import timeline_context
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, number, short_id
+from dashboard.wording import count_of, number, one_of, short_id
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
 #: Rows of the table; the graph and the files show every member.
@@ -158,7 +158,7 @@ def _states(layout: ChainLayout) -> str:
     )
     ordered = [*_ORDER, *sorted(counts.keys() - set(_ORDER))]
     parts = [f"{number(counts[state])} {state}" for state in ordered if counts[state]]
-    return ", ".join(parts) + "." if parts else ""
+    return one_of(parts, "and") + "." if parts else ""
 
 
 def _row(

@@ -32,7 +32,7 @@ from dashboard.stories.names import title_of
 from dashboard.subscription import Subscription, topic_text
 from dashboard.versions import changes_told
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, number
+from dashboard.wording import count_of, number, one_of
 from scheduler.state import nouns
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment
@@ -246,10 +246,11 @@ def _step_line(
 ) -> StepLine:
     placed = [alloc for alloc in allocs if alloc.eval_id == evaluation.id]
     groups = Counter(alloc.task_group for alloc in placed)
-    told = ", ".join(
+    parts = [
         gettext("{count} of {name}").format(count=number(count), name=name)
         for name, count in sorted(groups.items())
-    )
+    ]
+    told = one_of(parts, "and") if parts else ""
     outcome = short_outcome(evaluation)
     return StepLine(
         evaluation=evaluation,

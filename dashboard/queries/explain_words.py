@@ -18,6 +18,7 @@ from dashboard.wording import (
     count_of,
     dimension_word,
     number,
+    one_of,
     plain_reason,
     short_id,
 )
@@ -119,7 +120,7 @@ def _counts(found: GroupExplanation) -> str:
         if count
     ]
     return gettext("Of {node} {parts}.").format(
-        node=count_of(total, "{count} node", "{count} nodes"), parts=", ".join(parts)
+        node=count_of(total, "{count} node", "{count} nodes"), parts=one_of(parts, "and")
     )
 
 

@@ -39,7 +39,7 @@ from dashboard.rights import NODE_READ
 from dashboard.rollouts import of_wanted
 from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
-from dashboard.wording import count_of, number
+from dashboard.wording import count_of, number, one_of
 from scheduler.state import nouns
 from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES
 from scheduler.structs.evaluation import Evaluation
@@ -221,6 +221,9 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
         )
     if counts.starting:
         parts.append(gettext("{starting} starting").format(starting=number(counts.starting)))
+    if counts.failed:
+        parts.append(gettext("{failed} failed so far").format(failed=number(counts.failed)))
+    # What waits comes last, for its reason belongs to it alone.
     if counts.queued and waiting is not None:
         reason = why_it_waits(waiting)
         parts.append(
@@ -229,9 +232,7 @@ def _sentence(job: Job, counts: Counts, waiting: Evaluation | None) -> tuple[str
         )
     elif counts.queued:
         parts.append(gettext("{queued} waiting").format(queued=number(counts.queued)))
-    if counts.failed:
-        parts.append(gettext("{failed} failed so far").format(failed=number(counts.failed)))
-    rest = ", ".join(parts)
+    rest = one_of(parts, "and") if parts else ""
     if job.type == JobType.BATCH.value and counts.complete:
         # Those of earlier versions are counted too.
         told = of_wanted(counts.complete, counts.wanted, "completed")

@@ -19,7 +19,9 @@ from dashboard.graphs.drawing import DrawnGraph
 from dashboard.graphs.geometry import Graph
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.queries.story import Shown, story_for
-from dashboard.stories.note import incident_note
+from dashboard.queries.story_facts import rollout_context
+from dashboard.queries.story_losses import losses_context
+from dashboard.stories.note import NoteParts, incident_note
 from dashboard.stories.whole import Whole, whole_of
 from dashboard.viewer import Absent, Viewer
 
@@ -56,7 +58,7 @@ def story_file(
             case "svg":
                 return {"text": picture(whole.graph, site)}
             case "md":
-                return {"text": incident_note(whole, site)}
+                return {"text": incident_note(whole, site, _parts(reader, whole))}
         return {"text": _data(reader, whole, Shown(at=at))}
 
 
@@ -75,6 +77,18 @@ def _data(reader: RecordReader, whole: Whole, shown: Shown) -> str:
         "LeftOut": len(faces) - len(ids) - whole.gathered.collected,
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _parts(reader: RecordReader, whole: Whole) -> NoteParts:
+    """What the page tells beside the story itself."""
+    told = rollout_context(reader, whole) | losses_context(reader, whole)
+    return NoteParts(
+        outcome=told.get("outcome"),
+        changed=told.get("changed", ""),
+        compare_url=told.get("compare_url", ""),
+        acts=told.get("acts", ()),
+        loss=told.get("loss"),
+    )
 
 
 def picture(graph: Graph, site: str) -> str:

@@ -15,7 +15,7 @@ from cluster.page_addresses import job_edit_url, job_url
 from cluster.store.ports import RecordReader
 from dashboard.rights import NODE_WRITE
 from dashboard.viewer import Viewer
-from dashboard.wording import amount, count_of, number
+from dashboard.wording import amount, count_of, number, one_of
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.explanation import AskedAmounts
 from scheduler.structs.identity import JobKey
@@ -135,7 +135,7 @@ def _amounts(amounts: AskedAmounts) -> str:
         for field, word, unit in _AMOUNTS
         if (value := getattr(amounts, field)) > 0
     ]
-    return ", ".join(parts)
+    return one_of(parts, "and") if parts else ""
 
 
 def _line(

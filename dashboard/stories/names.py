@@ -41,6 +41,8 @@ KINDS: Mapping[StoryKind, KindWord] = {
     StoryKind.CONFIGURATION: KindWord("Change", "settings"),
     StoryKind.NODE_CHANGE: KindWord("Node", "node"),
 }
+#: What the record says of a launch, in seconds since 1970.
+_DUE = re.compile(r"due at (\d{9,11})")
 _NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -90,7 +92,9 @@ def title_of(story: Story, names: Mapping[str, str] | None = None) -> Title:
         case StoryKind.DRAIN | StoryKind.LOSS | StoryKind.RETURN | StoryKind.NODE_CHANGE:
             return _of_nodes(story, names or {})
     word = gettext(KINDS[story.kind].word)
-    return _titled(gettext("{word} of {it}").replace("{word}", word), *_job(story))
+    told, (linked, _) = gettext("{word} of {it}").replace("{word}", word), _job(story)
+    # The name of what was launched is the parent's and a number; the list says when.
+    return _titled(told, (url and story.parent_job_id) or linked, url)
 
 
 def _job(story: Story) -> tuple[str, str]:
@@ -125,6 +129,9 @@ def _titled(told: str, linked: str, url: str) -> Title:
 
 def cause_of(story: Story, names: Mapping[str, str] | None = None) -> str:
     """What began, in the record's words, else in those of its kind."""
+    due = _DUE.fullmatch(story.text)
+    if due is not None:
+        return gettext("due at {time}").format(time=clock_time(int(due[1]) * 1_000_000_000))
     return story.text or title_of(story, names).plain
 
 

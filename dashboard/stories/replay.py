@@ -132,4 +132,8 @@ def times_of(moments: Sequence[PastMoment]) -> list[tuple[int, str]]:
     if not moments:
         return []
     places = sorted({round(part * (len(moments) - 1) / 4) for part in range(4)})
-    return [(moments[place].index, clock_time(moments[place].at)) for place in places]
+    told: dict[str, int] = {}
+    for place in places:
+        # Several within one second are one mark.
+        told.setdefault(clock_time(moments[place].at), moments[place].index)
+    return [(index, words) for words, index in told.items()]

@@ -37,6 +37,18 @@ class RolloutFacts(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
+class CrashFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """How often what has one name failed, how the last one did, and what comes."""
+
+    failed: int
+    #: How the last that failed ended: `exit code 137`; empty where nobody said.
+    last: str = ""
+    #: When it is tried again, ns; 0: nothing waits for a time.
+    next_at: int = 0
+    #: One of them runs now.
+    runs: bool = False
+
+
 class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that its sentence may say."""
 
@@ -57,6 +69,7 @@ class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     #: When the last thing happened that is known; 0 while it is not over.
     ended: int = 0
     rollout: RolloutFacts | None = None
+    crash: CrashFacts | None = None
     #: Nodes that still drain, of so many.
     draining: int = 0
     nodes: int = 0
@@ -102,6 +115,8 @@ def outcome_of(facts: StoryFacts) -> OutcomeSentence:
     """The sentence of its page."""
     if facts.rollout is not None:
         return _rolled_out(facts, facts.rollout)
+    if facts.crash is not None and facts.crash.failed:
+        return _crashed(facts.crash)
     if not facts.evaluations:
         return OutcomeSentence(strong=gettext("No evaluation was needed."))
     return OutcomeSentence(strong=f"{_strong(facts)}.", rest=_rest(facts))
@@ -111,6 +126,19 @@ def short_outcome(facts: StoryFacts) -> OutcomeSentence:
     """The same in a row of a list, which has a column for how long it took."""
     told = outcome_of(msgspec.structs.replace(facts, ended=0))
     return OutcomeSentence(strong=told.strong.rstrip(".:"), rest=told.rest.rstrip("."))
+
+
+def _crashed(crash: CrashFacts) -> OutcomeSentence:
+    strong = count_of(crash.failed, "Failed {count} time", "Failed {count} times")
+    if crash.last:
+        strong = gettext("{failed}, last with {code}").format(failed=strong, code=crash.last)
+    if crash.next_at:
+        rest = gettext("It is tried again at {time}.").format(time=clock_time(crash.next_at))
+    elif crash.runs:
+        rest = gettext("The newest one runs.")
+    else:
+        rest = gettext("It is not tried again.")
+    return OutcomeSentence(strong=f"{strong}.", rest=rest)
 
 
 def _strong(facts: StoryFacts) -> str:

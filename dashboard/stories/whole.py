@@ -16,6 +16,7 @@ from dashboard.graphs.story import StoryDrawing, folded_in, story_graph
 from dashboard.outcomes import waiting_for
 from dashboard.stories.acts import as_of, held_by
 from dashboard.stories.batches import WatchedRollout, phases_of
+from dashboard.stories.crashes import crash_facts
 from dashboard.stories.gathered import (
     ALL_READ,
     Gathered,
@@ -245,6 +246,7 @@ def _facts(
         nodes=max(story.node_count, len(story.node_ids)),
         collected=gathered.collected,
         is_drain=harm_of(story) == "drain",
+        crash=crash_facts(reader, gathered),
     )
     if facts.is_open or not gathered.faces:
         return facts

@@ -174,7 +174,7 @@ def test_a_crash_loop_is_shown_and_its_job_is_not_running(told, store):
     (need,) = told.needs()
     assert (need.strong, need.text, need.tone) == (
         "checkout fails again and again",
-        "0 of 2 running, 6 failed so far",
+        "0 of 2 running and 6 failed so far",
         "failed",
     )
     (line,) = store.read(lambda reader: job_lines(reader, [*reader.jobs()]))
@@ -210,7 +210,7 @@ def test_a_task_that_is_restarted_again_and_again_is_a_crash_loop_too(told):
     (need,) = told.needs()
     assert (need.strong, need.text) == (
         "checkout fails again and again",
-        "0 of 1 running, 1 restarted again and again",
+        "0 of 1 running and 1 restarted again and again",
     )
     told.write(counted(running=1), alloc.changed(client_status=ClientStatus.RUNNING))
     assert told.needs() == []
@@ -245,7 +245,7 @@ def test_a_drain_needs_nobody_until_something_holds_it_up(told, store):
     assert told.needs() == []
     told.write(BLOCKED)
     assert told.needs()[0].text == (
-        "by web.web[0]: no room elsewhere, memory is exhausted on 4 nodes"
+        "web.web[0] finds no room elsewhere: memory is exhausted on 4 nodes"
     )
     told.write(alloc.changed(client_status=ClientStatus.COMPLETE))
     assert told.strong() == ["1 evaluation waits for room"]

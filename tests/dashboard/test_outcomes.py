@@ -42,7 +42,7 @@ def annotated(**updates):
             {"status": EvalStatus.COMPLETE,
              "plan_annotations": annotated(place=1, canary=1, destructive_update=2, migrate=1,
                                            in_place_update=3, stop=4)},
-            5, "Complete: 2 placed, 2 replaced, 1 moved, 3 updated in place, 4 stopped.", "",
+            5, "Complete: 2 placed, 2 replaced, 1 moved, 3 updated in place and 4 stopped.", "",
             "2 placed, 2 replaced, 1 moved, 3 updated in place, 4 stopped", id="all-of-it",
         ),
         pytest.param(
@@ -67,7 +67,7 @@ def annotated(**updates):
              "plan_annotations": annotated(preemptions=1, reschedule_later=2, disconnect=3,
                                            reconnect=4)}, 0,
             "Complete: 1 of other jobs preempted, 2 to be replaced later, "
-            "3 left on a disconnected node, 4 reconnected.", "",
+            "3 left on a disconnected node and 4 reconnected.", "",
             "1 of other jobs preempted, 2 to be replaced later, 3 left on a disconnected node, "
             "4 reconnected", id="whatever-else-a-plan-does",
         ),
@@ -87,7 +87,7 @@ def annotated(**updates):
         pytest.param(
             {"status": EvalStatus.COMPLETE, "type": "system",
              "plan_annotations": annotated(place=2, migrate=1, stop=1)}, 2,
-            "Complete: 2 placed, 2 stopped.", "", "2 placed, 2 stopped",
+            "Complete: 2 placed and 2 stopped.", "", "2 placed, 2 stopped",
             id="system-moves-nothing",
         ),
         pytest.param(
@@ -159,7 +159,7 @@ def test_what_earlier_plans_placed_counts_where_the_allocations_are_known():
         status=EvalStatus.COMPLETE, plan_annotations=annotated(place=2, migrate=1)
     )
     allocs = [make_allocation(number=number) for number in range(6)]
-    assert outcome_of(evaluation, allocs).strong == "Complete: 5 placed, 1 moved."
+    assert outcome_of(evaluation, allocs).strong == "Complete: 5 placed and 1 moved."
 
 
 def test_the_steps_of_a_run_say_what_it_saw_asked_for_and_came_to():
@@ -171,7 +171,7 @@ def test_the_steps_of_a_run_say_what_it_saw_asked_for_and_came_to():
     )
     assert told_of(ended) == {
         Step.DEQUEUED: "saw the cluster at index 1\u202f200",
-        Step.PLAN_SUBMITTED: "a plan of 2 placements, 1 stop",
+        Step.PLAN_SUBMITTED: "a plan of 2 placements and 1 stop",
         Step.COMPLETE: "2 of 3 placed, 1 stopped, 1 waits",
     }
     assert told_of(make_evaluation()) == {}
@@ -183,12 +183,12 @@ def test_the_steps_of_a_run_say_what_it_saw_asked_for_and_came_to():
         pytest.param(AllocMetric(), "no node is ready for it", id="no-node"),
         pytest.param(
             AllocMetric(nodes_evaluated=3, constraint_filtered={"missing drivers": 3}),
-            "3 nodes filtered by missing drivers",
+            "3 nodes are filtered by missing drivers",
             id="filtered",
         ),
         pytest.param(
             AllocMetric(quota_exhausted=("cpu exhausted (1000 needed > 900 limit)",)),
-            "quota reached, cpu exhausted (1000 needed > 900 limit)",
+            "the quota is reached: cpu exhausted (1000 needed > 900 limit)",
             id="quota",
         ),
         pytest.param(AllocMetric(nodes_evaluated=3), "", id="not-recorded"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.labels import LABELS
-from dashboard.stories.told import RolloutFacts, StoryFacts, outcome_of, standing_of
+from dashboard.stories.told import CrashFacts, RolloutFacts, StoryFacts, outcome_of, standing_of
 from dashboard.wording import number
 
 COUNTS = st.integers(0, 3000)
@@ -108,3 +108,14 @@ def test_a_rollout_whose_version_before_runs_again_is_not_called_done():
     facts = StoryFacts(evaluations=5, rollout=back)
     assert standing_of(facts) == "went-back"
     assert outcome_of(facts).strong == "Failed and went back: 6 of 6 run v2."
+
+
+def test_a_crash_loop_is_told_by_how_often_it_failed_and_what_comes():
+    again = CrashFacts(failed=6, last="exit code 137", next_at=1_750_000_000 * 10**9)
+    told = outcome_of(StoryFacts(evaluations=13, crash=again))
+    assert told.strong == "Failed 6 times, last with exit code 137."
+    assert told.rest == "It is tried again at 15:06:40."
+    over = outcome_of(StoryFacts(evaluations=2, crash=CrashFacts(failed=1)))
+    assert (over.strong, over.rest) == ("Failed 1 time.", "It is not tried again.")
+    runs = outcome_of(StoryFacts(evaluations=2, crash=CrashFacts(failed=1, runs=True)))
+    assert runs.rest == "The newest one runs."

@@ -123,7 +123,7 @@ def test_every_page_says_the_same_outcome_and_time_of_one_evaluation(store, brow
             ("list", "/evaluations/"), ("evaluations", "/jobs/default/web/"),
         )
     }  # fmt: skip
-    why = "memory is exhausted on 7 nodes, 2 nodes filtered by ${attr.cpu.arch} = arm64"
+    why = "memory is exhausted on 7 nodes and 2 nodes are filtered by ${attr.cpu.arch} = arm64"
     assert rows["list"] == [
         (WAITS, f"2 wait: {why}", 0),
         (FIRST, f"1 of 3 placed, 2 wait: {why}", 6 * SECOND),
@@ -269,7 +269,7 @@ def test_an_empty_list_teaches(browser):
 def test_a_chain_is_drawn_listed_and_told(browser, chain):
     answer = browser.get(f"/chains/{FIRST}/")
     assert answer.context["strong"] == "2 evaluations for 1 job."
-    assert answer.context["rest"] == "1 blocked, 1 complete."
+    assert answer.context["rest"] == "1 blocked and 1 complete."
     assert [row["evaluation"].id for row in answer.context["rows"]] == [FIRST, WAITS]
     assert f'data-key="{WAITS}"' in answer.text
 
@@ -327,7 +327,7 @@ def test_each_way_of_showing_a_chain_brings_what_its_page_has(store, chain, kind
     pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT + 9 * SECOND))
     told = {getattr(piece, "target", "graph"): piece for piece in pieces}
     assert list(told) == expected
-    assert "1 complete, 1 canceled." in one_line(told["chain-sentence"].html)
+    assert "1 complete and 1 canceled." in one_line(told["chain-sentence"].html)
     assert 'data-state="canceled"' in one_line(told[expected[1]].html)
     assert "<dt>ended</dt>" in one_line(told["chain-facts"].html)
 
@@ -352,7 +352,7 @@ def test_now_counts_and_says_who_waits(browser, chain):
     assert [(item.strong, item.reason) for item in told] == [
         (
             "2 allocations wait",
-            "memory is exhausted on 7 nodes, 2 nodes filtered by ${attr.cpu.arch} = arm64",
+            "memory is exhausted on 7 nodes and 2 nodes are filtered by ${attr.cpu.arch} = arm64",
         )
     ]
     figures = {figure.key: figure.value for figure in answer.context["figures"]}

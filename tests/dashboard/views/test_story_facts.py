@@ -100,3 +100,13 @@ def test_the_table_of_a_lane_holds_its_evaluations_alone(rollout, browser):
     assert f"{first.row.title}:" in table.text
     nothing = browser.get(f"/stories/{STORY.id}/?view=table&lane=nonsense")
     assert len(nothing.context["rows"]) == 2
+
+
+def test_the_note_says_what_changed_who_did_what_and_where_to_look(rollout, browser):
+    note = browser.get(f"/stories/{STORY.id}.md").text
+    assert "| Changed | Priority 50 → 70 |" in note
+    assert "- Promoted by kim at 15:06:40." in note
+    assert "web.web\\[0\\] took 2 tries." in note
+    assert f"/deployments/{rollout.id}/>" in note
+    assert "/jobs/default/web/>" in note
+    assert "What changed: <" in note
