@@ -110,4 +110,6 @@ def _missing(sums: LossSums, whole: Whole) -> str:
         return told.format(count=number(facts.waiting), what=facts.lacking)
     if facts.blocked:
         return gettext("they wait for room, told below")
+    if facts.running:
+        return gettext("evaluations are on the way")
     return gettext("no evaluation waits with them")

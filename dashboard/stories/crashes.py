@@ -44,6 +44,7 @@ def crash_facts(reader: RecordReader, gathered: Gathered) -> CrashFacts | None:
         last=_ended(last),
         next_at=max(waits, default=0),
         runs=any(alloc.client_status is ClientStatus.RUNNING for alloc in newest),
+        starts=any(alloc.client_status is ClientStatus.PENDING for alloc in newest),
     )
 
 

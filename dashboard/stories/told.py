@@ -47,6 +47,8 @@ class CrashFacts(msgspec.Struct, frozen=True, kw_only=True):
     next_at: int = 0
     #: One of them runs now.
     runs: bool = False
+    #: One has a place and has not been started.
+    starts: bool = False
 
 
 class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,8 +138,10 @@ def _crashed(crash: CrashFacts) -> OutcomeSentence:
         rest = gettext("It is tried again at {time}.").format(time=clock_time(crash.next_at))
     elif crash.runs:
         rest = gettext("The newest one runs.")
+    elif crash.starts:
+        rest = gettext("A new one is to be started.")
     else:
-        rest = gettext("It is not tried again.")
+        rest = gettext("No further try is under way.")
     return OutcomeSentence(strong=f"{strong}.", rest=rest)
 
 

@@ -83,8 +83,8 @@ def hold_and_promote_on_its_story(browser: Browser, cluster: Site) -> None:
     visitor.expect_stayed()
     dialog.get_by_role("button", name="Promote").click()
     expect(page.get_by_text("The canaries of version 3 were promoted.")).to_be_visible()
-    expect(page.locator("#phases")).to_contain_text("promoted by")
-    expect(page.locator("#phases")).to_contain_text("paused by")
+    expect(page.locator("#phases")).to_contain_text("Promoted by")
+    expect(page.locator("#phases")).to_contain_text("Paused by")
     expect(head).to_contain_text("Done: 2 of 2 run v3", timeout=40_000)
     # The buttons went with the rollout, without a reload.
     expect(page.locator("#story-actions button")).to_have_count(0)

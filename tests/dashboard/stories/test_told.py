@@ -116,6 +116,8 @@ def test_a_crash_loop_is_told_by_how_often_it_failed_and_what_comes():
     assert told.strong == "Failed 6 times, last with exit code 137."
     assert told.rest == "It is tried again at 15:06:40."
     over = outcome_of(StoryFacts(evaluations=2, crash=CrashFacts(failed=1)))
-    assert (over.strong, over.rest) == ("Failed 1 time.", "It is not tried again.")
+    assert (over.strong, over.rest) == ("Failed 1 time.", "No further try is under way.")
     runs = outcome_of(StoryFacts(evaluations=2, crash=CrashFacts(failed=1, runs=True)))
     assert runs.rest == "The newest one runs."
+    starts = outcome_of(StoryFacts(evaluations=2, crash=CrashFacts(failed=1, starts=True)))
+    assert starts.rest == "A new one is to be started."

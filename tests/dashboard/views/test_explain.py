@@ -139,7 +139,7 @@ def test_it_says_how_many_wait_what_kept_each_node_out_and_who_came_near(waiting
     told = said(text)
     assert "Why does web wait? 3 wait" in told
     assert "No node has room for one more: 3 allocations wait." in told
-    assert "Of 4 nodes 2 have no room, 2 were not asked." in told
+    assert "Of 4 nodes 2 have no room and 2 were not asked." in told
     assert "The nearest, near, lacked 312 MiB of memory." in told
     assert "asks 500 MHz, 2 048 MiB, 300 MiB disk" in told
     assert "kept as the newest run" in told
