@@ -247,7 +247,10 @@ _ALLOCATIONS = ListKind(
     topics=frozenset({Topic.ALLOCATION, Topic.NODE}),
     orders={
         "age": _CREATED,
-        "job": ListOrder("Job", ("namespace", "job_id")),
+        # Of one job by its groups and as people count: `[5]` before `[10]`.
+        "job": ListOrder(
+            "Job", ("namespace", "job_id", "task_group", "name_length", "name")
+        ),
         "changed": _CHANGED,
     },
     columns=(

@@ -132,7 +132,6 @@ def node_page(reader: RecordReader, viewer: Viewer, *, node_id: str) -> dict[str
         "crumbs": crumbs(("Nodes", "/nodes/"), (node.name or node.id[:8], "")),
         "live_topics": f"node:{node_id}",
         "usage_url": f"/nodes/{node_id}/usage/",
-        **refusals_context(reader, node_id),
         "may": viewer.may_with_nodes,
     }
 
@@ -175,6 +174,7 @@ def node_parts(
         "driver_words": sorted((name, driver_words(info)) for name, info in node.drivers.items()),
         "attributes": sorted(node.attributes.items()),
         "meta": sorted(node.meta.items()),
+        **refusals_context(reader, node_id),
     }
 
 

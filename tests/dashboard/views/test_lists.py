@@ -133,6 +133,7 @@ def value_of(row, columns):
     )
     noun = {type(each): noun for noun, each in EXAMPLES}[type(value)]
     cells = dict(zip(noun.column_names, noun.row(value, str), strict=True))
+    cells["name_length"] = len(str(cells.get("name", "")))
     return tuple(cells[column] for column in columns)
 
 

@@ -88,3 +88,9 @@ def test_a_page_that_draws_only_some_says_so(twelve, browser, monkeypatch):
     assert said in browser.get("/jobs/default/web/").text
     monkeypatch.setattr("dashboard.queries.job_groups.MAX_OPEN", 12)
     assert "open allocations are drawn" not in browser.get("/jobs/default/web/").text
+
+
+def test_the_list_of_all_sorts_those_of_a_job_as_people_count(twelve, browser):
+    for sort, names in (("job", NAMED), ("-job", NAMED[::-1])):
+        rows = browser.get("/allocations/", sort=sort).context["list"].contexts
+        assert [row["alloc"].name.removeprefix("web.web") for row in rows] == names
