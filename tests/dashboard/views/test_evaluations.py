@@ -115,23 +115,22 @@ def test_every_page_says_the_same_outcome_and_time_of_one_evaluation(store, brow
         WriteKind.JOB_REGISTERED, lambda change: write_job(change, make_job()), now=SOME_MOMENT
     )
     rows = {
-        name: [
-            (row["evaluation"].id, row["outcome" if "outcome" in row else "told"], row["took"])
-            for row in rows_of(browser.get(path).context[name])
+        path: [
+            (row["evaluation"].id, row["outcome"], row["took"])
+            for row in rows_of(browser.get(path).context["list"])
         ]
-        for name, path in (
-            ("list", "/evaluations/"), ("evaluations", "/jobs/default/web/"),
-        )
-    }  # fmt: skip
+        for path in ("/evaluations/", "/jobs/default/web/?tab=evaluations")
+    }
     why = "memory is exhausted on 7 nodes and 2 nodes are filtered by ${attr.cpu.arch} = arm64"
-    assert rows["list"] == [
+    of_all, of_job = rows.values()
+    assert of_all == [
         (WAITS, f"2 wait: {why}", 0),
         (FIRST, f"1 of 3 placed, 2 wait: {why}", 6 * SECOND),
     ]
-    assert rows["list"] == rows["evaluations"]
+    assert of_job == of_all
     listed = browser.get(f"/chains/{FIRST}/").context["rows"]
     assert [(row["evaluation"].id, row["told"], row["took"]) for row in listed] == [
-        *reversed(rows["list"])
+        *reversed(of_all)
     ]
     lives = browser.get(f"/chains/{FIRST}/", view="timeline").context["lives"]
     assert [life["took"] for life in lives] == [6 * SECOND, 0]
