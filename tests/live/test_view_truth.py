@@ -241,7 +241,8 @@ def objects(world: World, names: list[str]) -> dict[str, str]:
     alloc = world.running(names[0], 2)[0]
     rollout = next(each for each in world.get("deployments") if each["JobID"] == names[0])
     decided = world.evaluation(names[0], "job-register", "complete")
-    world.rehearsed({"Scale": {"JobID": names[0], "Group": "group", "Count": 4}})
+    # Not of a job whose rollout may be under way: that one may not be scaled.
+    world.rehearsed({"Scale": {"JobID": "stays", "Group": "group", "Count": 4}})
     return {
         "alloc": alloc["ID"],
         "stays": world.running("stays", 1)[0]["ID"],
