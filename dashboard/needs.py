@@ -13,8 +13,8 @@ from django.utils.translation import gettext, ngettext
 from cluster.notifications.failing import Failing
 from cluster.page_addresses import job_url
 from cluster.store.ports import AllocFace, JobFace, NodeFace
-from dashboard.outcomes import why_it_waits
 from dashboard.rollouts import RolloutProgress
+from dashboard.why_waiting import why_it_waits
 from dashboard.wording import clock_time, count_of, natural, number, one_of
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey

@@ -4,30 +4,31 @@ In: an evaluation and what it placed. Out: an OutcomeSentence, or the words of a
 alike. `complete` alone is never said: an evaluation that placed nothing completes too.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 from django.utils.translation import gettext, ngettext
 
+from dashboard.why_waiting import why_it_waits
 from dashboard.wording import (
-    amount,
     clock_time,
     count_of,
     dimension_word,
-    filter_word,
     number,
     one_of,
     short_id,
 )
 from dashboard.work_words import MOVED, NOTHING, OTHERS, PLACED, REPLACED, STEPWISE, trigger_told
-from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation, Step
-from scheduler.structs.explanation import AskedAmounts, NearestNode
 from scheduler.structs.job import JobType
 from scheduler.structs.plan_annotations import DesiredUpdates
+
+#: Why a blocked evaluation was canceled, as the record has it (evaluations.md 3.3).
+_SUCCESSFUL = re.compile(r'evaluation "([^"]+)" successful')
 
 
 class OutcomeSentence(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,10 @@ def short_outcome(evaluation: Evaluation) -> str:
         case EvalStatus.FAILED:
             return evaluation.status_description or gettext("its attempts were used up")
         case EvalStatus.CANCELED:
+            if done := _that_left_nothing_waiting(evaluation):
+                return gettext("nothing waits since evaluation {evaluation}").format(
+                    evaluation=done
+                )
             return evaluation.status_description or gettext("a newer evaluation does its work")
 
 
@@ -231,74 +236,6 @@ def _missing(evaluation: Evaluation) -> int:
     return sum(evaluation.queued_allocations.values()) or _failed_placements(evaluation)
 
 
-def why_it_waits(evaluation: Evaluation) -> str:
-    """Why it found no place: by a limit, by what the nearest node lacks, else by what most do."""
-    metrics = evaluation.failed_task_groups.values()
-    if evaluation.nearest and not any(metric.quota_exhausted for metric in metrics):
-        return _nearest_told(min(evaluation.nearest.items(), key=_by_what_it_lacks)[1])
-    return why_waiting(metrics)
-
-
-def _by_what_it_lacks(item: tuple[str, NearestNode]) -> tuple[int, str]:
-    name, found = item
-    return len(_amounts(found.lacks)), name
-
-
-def _amounts(lacks: AskedAmounts) -> list[str]:
-    return [
-        template.format(amount=amount(value, unit))
-        for value, unit, template in (
-            (lacks.memory_mb, "MiB", gettext("{amount} of memory")),
-            (lacks.cpu, "MHz", gettext("{amount} of CPU")),
-            (lacks.disk_mb, "MiB", gettext("{amount} of disk")),
-        )
-        if value
-    ]
-
-
-def _nearest_told(found: NearestNode) -> str:
-    """`the nearest of 9 nodes lacks 312 MiB of memory and 100 MHz of CPU`."""
-    lacks = one_of(_amounts(found.lacks), "and")
-    if found.count == 1:
-        return gettext("the nearest node lacks {lacks}").format(lacks=lacks)
-    return gettext("the nearest of {nodes} lacks {lacks}").format(
-        nodes=count_of(found.count, "{count} node", "{count} nodes"), lacks=lacks
-    )
-
-
-def why_waiting(metrics: Iterable[AllocMetric]) -> str:
-    """Why groups found no place: `memory is exhausted on 9 nodes and 3 nodes are filtered ...`."""
-    exhausted: Counter[str] = Counter()
-    filtered: Counter[str] = Counter()
-    over: dict[str, None] = {}
-    evaluated: int | None = None
-    for metric in metrics:
-        exhausted.update(metric.dimension_exhausted)
-        filtered.update(metric.constraint_filtered)
-        evaluated = (evaluated or 0) + metric.nodes_evaluated
-        over |= dict.fromkeys(metric.quota_exhausted)
-    parts = [gettext("the quota is reached: {quota}").format(quota=text) for text in over]
-    if exhausted:
-        name, count = exhausted.most_common(1)[0]
-        told = ngettext(
-            "{dimension} is exhausted on {count} node",
-            "{dimension} is exhausted on {count} nodes",
-            count,
-        )
-        parts.append(told.format(dimension=dimension_word(name), count=number(count)))
-    if filtered:
-        name, count = filtered.most_common(1)[0]
-        told = ngettext(
-            "{count} node is filtered by {check}",
-            "{count} nodes are filtered by {check}",
-            count,
-        )
-        parts.append(told.format(count=number(count), check=filter_word(name)))
-    if not parts and evaluated == 0:
-        return gettext("no node is ready for it")
-    return one_of(parts, "and") if parts else ""
-
-
 def _complete(evaluation: Evaluation, work: _Work) -> OutcomeSentence:
     return OutcomeSentence(
         strong=gettext("Complete: {done}.").format(
@@ -364,10 +301,23 @@ def is_repaired_next(evaluation: Evaluation) -> bool:
 
 
 def _canceled(evaluation: Evaluation, _work: _Work) -> OutcomeSentence:
+    if done := _that_left_nothing_waiting(evaluation):
+        return OutcomeSentence(
+            strong=gettext("Canceled: nothing of its job waits any more."),
+            rest=gettext("Evaluation {evaluation} completed with nothing left to place.").format(
+                evaluation=done
+            ),
+        )
     return OutcomeSentence(
         strong=gettext("Canceled: a newer evaluation does its work."),
         rest=_sentence(evaluation.status_description),
     )
+
+
+def _that_left_nothing_waiting(evaluation: Evaluation) -> str:
+    """Which evaluation made a blocked one of its job needless; empty: none did."""
+    found = _SUCCESSFUL.fullmatch(evaluation.status_description)
+    return short_id(found[1]) if found else ""
 
 
 def _sentence(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 from django.utils.translation import gettext
 
-from dashboard.outcomes import why_it_waits
+from dashboard.why_waiting import why_it_waits
 from dashboard.wording import clock_time, count_of, short_id
 from dashboard.work_words import trigger_told
 from scheduler.structs.evaluation import Evaluation

@@ -23,7 +23,8 @@ def told(result: Rehearsed) -> Iterator[str]:
     """What a terminal shows of it, line by line."""
     totals = result.totals
     yield (
-        f"{totals.placed} of {totals.need_place} find a place on {totals.destinations} nodes;"
+        f"{totals.placed} of {totals.need_place} find a place on"
+        f" {_count(totals.destinations, 'node')};"
         f" {totals.waits} wait, {totals.held} are held up."
     )
     others = [
@@ -38,12 +39,13 @@ def told(result: Rehearsed) -> Iterator[str]:
     if others:
         yield f"{', '.join(others)}."
     yield (
-        f"{totals.end_below} groups end below their count, {totals.fall_below} fall below it."
+        f"Groups below their count: {totals.end_below} in the end,"
+        f" {totals.fall_below} at some time."
         f" All is quiet after {span(result.lasts)}."
     )
     yield (
         f"Rehearsed at index {result.index} in {result.took / _SECOND:.1f} s,"
-        f" {totals.evaluations} evaluations."
+        f" {_count(totals.evaluations, 'evaluation')}."
     )
     if ENDED[result.ending]:
         yield ENDED[result.ending]
@@ -59,6 +61,10 @@ def span(nanoseconds: int) -> str:
     """A span of time without more than a second's tenths."""
     tenth = _SECOND // 10
     return duration_text(round(nanoseconds / tenth) * tenth)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _hurts(group: RehearsedGroup) -> bool:

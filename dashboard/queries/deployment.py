@@ -16,7 +16,7 @@ from cluster.jobspec.diff import diff_jobs
 from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
 from dashboard.labels import label_for
-from dashboard.outcomes import short_outcome, why_it_waits
+from dashboard.outcomes import short_outcome
 from dashboard.phases import PhaseFacts, phases_of
 from dashboard.queries.allocations import index_of, number_of, state_of
 from dashboard.queries.comparing import compared_url
@@ -32,6 +32,7 @@ from dashboard.stories.names import title_of
 from dashboard.subscription import Subscription, topic_text
 from dashboard.versions import changes_told
 from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.why_waiting import why_it_waits
 from dashboard.wording import count_of, number, one_of
 from scheduler.state import nouns
 from scheduler.structs.allocation import Allocation

@@ -10,7 +10,6 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import RecordReader
-from dashboard.outcomes import why_it_waits
 from dashboard.queries.allocations import state_of
 from dashboard.queries.drain_words import Card, deadline_words, milestones, sentence
 from dashboard.queries.node_events import told_event
@@ -19,6 +18,7 @@ from dashboard.queries.stories import seen_stories, strip_of
 from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.why_waiting import why_it_waits
 from dashboard.wording import count_of, natural, span
 from scheduler.structs.allocation import Allocation, ClientStatus
 from scheduler.structs.evaluation import Evaluation

@@ -14,7 +14,6 @@ from cluster.operations.story_rights import levels_of
 from cluster.page_addresses import job_url, job_usage_url
 from cluster.store.ports import RecordReader
 from dashboard.launches import dispatched_told, launch_lines, launches_told, next_told
-from dashboard.outcomes import why_it_waits
 from dashboard.queries.dispatch import Typed, dispatch_context
 from dashboard.queries.job_checks import checks_url
 from dashboard.queries.job_groups import VIEWS, groups_context, view_of
@@ -39,6 +38,7 @@ from dashboard.rights import NODE_READ
 from dashboard.rollouts import of_wanted
 from dashboard.subscription import Subscription, topic_text
 from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.why_waiting import why_it_waits
 from dashboard.wording import count_of, number, one_of
 from scheduler.state import nouns
 from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES

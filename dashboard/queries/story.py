@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_noop
 from cluster.operations.story_rights import hidden_kinds, levels_of
 from cluster.store.ports import Namespaces, RecordReader
 from dashboard.chains import Chain
-from dashboard.outcomes import short_outcome, waiting_for, why_it_waits
+from dashboard.outcomes import short_outcome, waiting_for
 from dashboard.queries.progress import took
 from dashboard.queries.replay import replayed
 from dashboard.queries.story_facts import rollout_context
@@ -35,6 +35,7 @@ from dashboard.stories.whole import Whole, counted, later_told, past_told, whole
 from dashboard.subscription import topic_text
 from dashboard.topology_view import TopologyView
 from dashboard.viewer import Absent, Viewer, crumbs
+from dashboard.why_waiting import why_it_waits
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.story import Story
 

@@ -10,12 +10,13 @@ import msgspec
 
 from cluster.page_addresses import job_url
 from dashboard.labels import label_for
-from dashboard.outcomes import OutcomeSentence, waiting_for, why_it_waits
+from dashboard.outcomes import OutcomeSentence, waiting_for
 from dashboard.stories.lanes import LaneRow
 from dashboard.stories.losses import Loss
 from dashboard.stories.names import KINDS, cause_of, nodes_told, title_of
 from dashboard.stories.told import outcome_of, standing_of
 from dashboard.stories.whole import Whole, past_told
+from dashboard.why_waiting import why_it_waits
 from dashboard.wording import clock_time, full_time, number, one_of, short_id, span
 
 _MARKUP = frozenset("\\`*_{}[]<>#|~&")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dashboard.outcomes import outcome_of, short_outcome, told_of, why_it_waits, why_waiting
+from dashboard.outcomes import outcome_of, short_outcome, told_of
+from dashboard.why_waiting import why_it_waits, why_waiting
 from dashboard.work_words import TRIGGER_WORDS
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Step
@@ -143,6 +144,13 @@ def annotated(**updates):
         pytest.param(
             {"status": EvalStatus.CANCELED}, 0, "Canceled: a newer evaluation does its work.", "",
             "a newer evaluation does its work", id="canceled",
+        ),
+        pytest.param(
+            {"status": EvalStatus.CANCELED,
+             "status_description": 'evaluation "b1b2b3b4-5" successful'}, 0,
+            "Canceled: nothing of its job waits any more.",
+            "Evaluation b1b2b3b4 completed with nothing left to place.",
+            "nothing waits since evaluation b1b2b3b4", id="canceled-by-success",
         ),
     ],
 )  # fmt: skip

@@ -129,7 +129,7 @@ def rehearse(running, capsys, monkeypatch):
 
 def test_the_command_says_the_same(rehearse):
     told = rehearse("drain", "one")
-    assert "1 of 1 find a place on 1 nodes" in told
+    assert "1 of 1 find a place on 1 node;" in told
     assert "two" in told
     found = json.loads(rehearse("drain", "one", "--json"))
     assert found["Allocations"][0]["ToNodeName"] == "two"
