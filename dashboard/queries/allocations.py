@@ -48,9 +48,10 @@ def note_of(alloc: Allocation) -> str:
 
 #: Why the server wants an allocation gone: while it stops, once it has.
 _STOP_WORDS = {
+    # Nothing keeps the next one off the same node.
     "alloc is being migrated": (
-        gettext_noop("moves to another node"),
-        gettext_noop("moved to another node"),
+        gettext_noop("is being moved"),
+        gettext_noop("was moved"),
     ),
     "alloc is being updated due to job update": (
         gettext_noop("makes room for a changed version"),

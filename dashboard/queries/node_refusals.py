@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from cluster.store.ports import RecordReader
 from dashboard.queries.rejections import refusals_of
 from dashboard.subscription import Subscription
-from dashboard.wording import clock_time, count_of, number
+from dashboard.wording import count_of, number
 from scheduler.structs.evaluation import Step
 
 #: Evaluations whose plans are looked at, the newest.
@@ -25,11 +25,14 @@ def refusals_context(reader: RecordReader, node_id: str) -> dict[str, Any]:
     refusals = refusals_of(reader, steps, node_id)
     if not answered:
         return {"refusals": None, "refusals_told": gettext("No plan of the newest is kept.")}
-    refused = number(refusals.refusals) if refusals is not None else gettext("none")
-    told = gettext("{refused} of {plans} made since {since}").format(
-        refused=refused,
-        plans=count_of(len(answered), "{count} plan", "{count} plans"),
-        since=clock_time(min(step.at for step in answered)),
+    # Of this node alone: what else is planned in the cluster must not make it another sentence.
+    refused = (
+        count_of(refusals.refusals, "{count} plan", "{count} plans")
+        if refusals is not None
+        else gettext("none")
+    )
+    told = gettext("{refused} of the newest {evaluations} evaluations").format(
+        refused=refused, evaluations=number(RECENT)
     )
     return {"refusals": refusals, "refusals_told": told}
 

@@ -21,8 +21,6 @@ _LINES = """async isFetched => {
     + "[data-graph=map] .graph-edges, [data-graph=map] .graph-labels,"
     // What a task uses, which is fetched and not of the record.
     + "[data-used-by], "
-    // Of all plans of the cluster, counted when the panel of the node was made last.
-    + "#node-refusals p, "
     + "[data-stale-banner], .pill, script, noscript, "
     // That a trouble is over is told for a while to those who saw it.
     + "[data-trouble][hidden], [data-trouble][data-state=complete]";

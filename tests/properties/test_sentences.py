@@ -276,7 +276,7 @@ class Teller:
             has_events = any(state.events for state in alloc.task_states.values())
             if "has not started" in text:
                 assert not has_events
-            if "moves to another node" in text or told["state"] == "stopping":
+            if "being moved" in text or told["state"] == "stopping":
                 assert not alloc.is_client_terminal, (text, alloc)
             if "started again" in text:
                 assert has_events

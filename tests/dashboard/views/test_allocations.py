@@ -293,8 +293,8 @@ def test_a_finished_first_task_is_not_said_to_wait(browser, put):
 @pytest.mark.parametrize(
     ("client_status", "told"),
     [
-        pytest.param(ClientStatus.RUNNING, "moves to another node", id="while-it-stops"),
-        pytest.param(ClientStatus.COMPLETE, "moved to another node", id="once-it-has"),
+        pytest.param(ClientStatus.RUNNING, "is being moved", id="while-it-stops"),
+        pytest.param(ClientStatus.COMPLETE, "was moved", id="once-it-has"),
     ],
 )
 def test_a_stopped_allocation_is_not_said_to_be_moving(client_status, told):

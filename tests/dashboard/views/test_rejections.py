@@ -175,13 +175,13 @@ def refusals_in(text):
 
 def test_a_node_says_what_it_refused_and_why(browser, disputed):
     told = refusals_in(browser.get(f"/nodes/{LIAR.id}/").text)
-    assert "2 of 4 plans made since" in told
+    assert "2 plans of the newest 300 evaluations" in told
     assert "memory exhausted 2 times" in told
     assert "4 an hour" in told
     assert "GONE" not in told
     assert "port: taken" not in told
     other = refusals_in(browser.get(f"/nodes/{OTHER.id}/").text)
-    assert "1 of 4 plans made since" in other
+    assert "1 plan of the newest 300 evaluations" in other
     assert "port: taken; again" in other
 
 
