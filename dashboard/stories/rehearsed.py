@@ -211,27 +211,32 @@ def _now_of(
         if not following:
             break
         wanted = following
-    news = _new_ones(reader, rows, index, {alloc.id for alloc in last.values()})
-    found: list[Allocation | None] = []
-    for each in rows:
-        if each.id:
-            found.append(last.get(each.id))
-        else:
-            own = news.get(_group(each), [])
-            found.append(own.pop(0) if own else None)
+    news = _new_ones(reader, [each for each in rows if each.id not in last], index)
+    return [last.get(each.id) or _taken(news.get(_group(each), []), each) for each in rows]
+
+
+def _taken(news: list[Allocation], each: RehearsedAllocation) -> Allocation | None:
+    """One of the new ones, taken out: any for one more, for what was there one of its name.
+
+    That has no link to the one before where its place was refused once: the next plan finds a name
+    that nobody has.
+    """
+    found = next((alloc for alloc in news if not each.id or alloc.name == each.name), None)
+    if found is not None:
+        news.remove(found)
     return found
 
 
 def _new_ones(
-    reader: RecordReader, rows: Sequence[RehearsedAllocation], index: int, known: set[str]
+    reader: RecordReader, rows: Sequence[RehearsedAllocation], index: int
 ) -> dict[_Group, list[Allocation]]:
-    """Of groups that were to get more: what was made for them since."""
-    keys = {JobKey(each.namespace, each.job_id) for each in rows if not each.id}
+    """What was made for the groups of these since, in nobody's place."""
+    keys = {JobKey(each.namespace, each.job_id) for each in rows}
     found: dict[_Group, list[Allocation]] = {}
     for key in keys:
         for alloc in reader.allocations_by_job(key):
             is_new = alloc.create_index > index and not alloc.previous_allocation
-            if is_new and alloc.id not in known and not alloc.is_terminal:
+            if is_new and not alloc.is_terminal:
                 group = (*key, alloc.task_group)
                 found.setdefault(group, []).append(alloc)
     return found

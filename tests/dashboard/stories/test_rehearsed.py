@@ -124,6 +124,22 @@ def test_what_was_to_wait_and_found_a_place_differs(fill):
     assert told(store)[0] == [("web.web[0]", "differs", "b")]
 
 
+def test_what_was_refused_once_has_its_place_by_its_name(fill):
+    store = fill(kept(rehearsed(0, "b"), rehearsed(1, "c")), moved={0: "b"})
+    lost, anew = (
+        make_allocation(JOB, 1, **fields)
+        for fields in ({}, {"id": "anew", "node_id": "c", "node_name": "c", "create_index": 61})
+    )
+    store.write(
+        WriteKind.PLAN_RESULT, lambda change: [put_found(change, lost), put_found(change, anew)],
+        now=SOME_MOMENT,
+    )  # fmt: skip
+    assert told(store, is_over=True)[0] == [
+        ("web.web[0]", "as-rehearsed", "b"),
+        ("web.web[1]", "as-rehearsed", "c"),
+    ]
+
+
 def test_work_of_other_namespaces_is_not_told(fill):
     store = fill(kept(rehearsed(0, "b")), moved={0: "b"})
     assert told(store, namespaces=frozenset({"team"}))[0] == []
