@@ -95,9 +95,7 @@ async def drain(stage: DemoStage) -> None:
     await stage.purge("demo-rack")
     await stage.run(jobs.full_rack())
     await stage.until(_placed("demo-rack", 20), "rack r3 to be full")
-    first, second = stage.on_rack("r3")[:2]
-    await stage.drain(first, "a new disk")
-    await stage.drain(second, "a new disk")
+    await stage.drain("a new disk", *stage.on_rack("r3")[:2])
 
 
 async def storm(stage: DemoStage) -> None:

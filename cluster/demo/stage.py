@@ -81,12 +81,15 @@ class DemoStage:
         jobs: Sequence[Job] = await self.store.aread(lambda reader: reader.list_all(JOBS))
         await self.purge(*(job.id for job in jobs if job.id.startswith(start)))
 
-    async def drain(self, node: SimulatedNode, reason: str) -> None:
-        """Drain a node within ten minutes."""
+    async def drain(self, reason: str, *nodes: SimulatedNode) -> None:
+        """Drain nodes within ten minutes, by one action: their drain is one story."""
         request = DrainRequest(
-            strategy=DrainStrategy(deadline=10 * MINUTE), note=DrainNote(meta={"message": reason})
+            strategy=DrainStrategy(deadline=10 * MINUTE),
+            note=DrainNote(meta={"message": reason}),
+            action=self._ids.next_id(),
         )
-        await self._change_drain(node.node.id, request)
+        for node in nodes:
+            await self._change_drain(node.node.id, request)
 
     async def end_drains(self) -> None:
         """Open every node of the fleet again."""

@@ -120,6 +120,8 @@ def test_a_full_rack_holds_its_drain_up(demo: Stack) -> None:
         return waits and len(draining) == 1 and draining[0] in stays and len(stays) == 19
 
     until(is_held_up, "the allocation that cannot move", limit_s=90)
+    (story,) = get(demo, "stories?kind=drain")
+    assert story["NodeCount"] == 2, "what one action drains is one story"
 
 
 def test_an_urgent_job_evicts_what_is_in_its_way(demo: Stack) -> None:
