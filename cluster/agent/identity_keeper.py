@@ -15,7 +15,7 @@ import msgspec
 from cluster.agent.abortable import Who
 from cluster.agent.drivers.driver import TaskDirectories
 from cluster.agent.server_link import CallFailed
-from cluster.agent.task_identity import Ask, end_of, write_identity
+from cluster.agent.task_identity import Ask, FileReader, end_of, write_identity
 from cluster.agent.template_keeper import TemplateChange
 from scheduler.ports import Clock
 from scheduler.structs.task_group import Identity, Task
@@ -46,6 +46,7 @@ class _Held(NamedTuple):
     who: Who
     task: Task
     directories: TaskDirectories
+    reader: FileReader
     ends: dict[str, int]
 
 
@@ -59,19 +60,26 @@ class IdentityKeeper:
         self._loops: dict[Who, asyncio.Task[None]] = {}
 
     def given(
-        self, alloc_id: str, task: Task, places: TaskDirectories, ends: dict[str, int]
+        self,
+        alloc_id: str,
+        task: Task,
+        places: TaskDirectories,
+        reader: FileReader,
+        ends: dict[str, int],
     ) -> None:
         """The task was given these for its start; with the times they end, 0: never."""
         if not ends:
             return
         note_ends(places.private, ends)
-        self._keep(_Held((alloc_id, task.name), task, places, ends))
+        self._keep(_Held((alloc_id, task.name), task, places, reader, ends))
 
-    def resume(self, alloc_id: str, task: Task, places: TaskDirectories) -> None:
+    def resume(
+        self, alloc_id: str, task: Task, places: TaskDirectories, reader: FileReader
+    ) -> None:
         """The task was found running: what it holds is renewed when its time comes."""
         ends = noted_ends(places.private)
         if ends:
-            self._keep(_Held((alloc_id, task.name), task, places, ends))
+            self._keep(_Held((alloc_id, task.name), task, places, reader, ends))
 
     def stop_all(self, alloc_id: str, alive: Iterable[str]) -> None:
         """Of an allocation only these tasks may still need theirs."""
@@ -123,7 +131,7 @@ class IdentityKeeper:
             token = await ask(*held.who, identity.name)
             if identity.file:
                 await asyncio.to_thread(
-                    write_identity, held.directories, identity, token, held.task.user
+                    write_identity, held.directories, identity, token, held.reader
                 )
             held.ends[identity.name] = end_of(token)
             changed.append(identity)

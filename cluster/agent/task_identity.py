@@ -1,7 +1,7 @@
 """Gives a task the identities that it asks for (node-agent-2.md 4.1, 4.2).
 
 In: a task and its launch. Out: the launch with `NOMAD_TOKEN` and `NOMAD_TOKEN_<name>`, files that
-only the task's user reads, or both. The server signs when a task is about to start; nothing is
+nobody but the task reads, or both. The server signs when a task is about to start; nothing is
 asked for all others.
 """
 
@@ -9,6 +9,7 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from cluster.agent.alloc_directories import inside
 from cluster.agent.drivers.driver import HookFailed, Launch, TaskDirectories
@@ -26,7 +27,18 @@ _SECOND = 1_000_000_000
 Ask = Callable[[str, str, str], Awaitable[str]]
 
 
-async def with_identity(launch: Launch, alloc_id: str, task: Task, ask: Ask | None) -> Launch:
+class FileReader(NamedTuple):
+    """Whom a task's files are for."""
+
+    #: Of the host's users; "": the agent's own.
+    user: str = ""
+    #: Only its image knows who it runs as: the task's directory keeps everybody else out.
+    is_of_image: bool = False
+
+
+async def with_identity(
+    launch: Launch, alloc_id: str, task: Task, ask: Ask | None, reader: FileReader
+) -> Launch:
     """The launch with the identity that every task has, where it asked for that.
 
     `ask`: an identity of a task of an allocation, from the server; None: nobody is to be asked.
@@ -39,12 +51,12 @@ async def with_identity(launch: Launch, alloc_id: str, task: Task, ask: Ask | No
         return launch
     token = await _asked(ask, alloc_id, task.name, "")
     if wanted.file:
-        _write(inside(launch.directories.root, wanted.filepath or FILE), token, launch.user)
+        _write(inside(launch.directories.root, wanted.filepath or FILE), token, reader)
     return replace(launch, env={**launch.env, VARIABLE: token}) if wanted.env else launch
 
 
 async def with_further_identities(
-    launch: Launch, alloc_id: str, task: Task, ask: Ask | None
+    launch: Launch, alloc_id: str, task: Task, ask: Ask | None, reader: FileReader
 ) -> tuple[Launch, dict[str, int]]:
     """The launch with those that have names, and when each ends, ns; 0: never.
 
@@ -57,17 +69,19 @@ async def with_further_identities(
     for identity in task.identities:
         token = await _asked(ask, alloc_id, task.name, identity.name)
         if identity.file:
-            write_identity(launch.directories, identity, token, task.user)
+            write_identity(launch.directories, identity, token, reader)
         if identity.env:
             env[f"{VARIABLE}_{identity.name}"] = token
         ends[identity.name] = end_of(token)
     return replace(launch, env=env), ends
 
 
-def write_identity(places: TaskDirectories, identity: Identity, token: str, user: str) -> None:
+def write_identity(
+    places: TaskDirectories, identity: Identity, token: str, reader: FileReader
+) -> None:
     """A further identity as its file, in the place of the one before."""
     path = identity.filepath or f"secrets/nomad_{identity.name}.jwt"
-    _write(inside(places.root, path), token, user)
+    _write(inside(places.root, path), token, reader)
 
 
 def end_of(token: str) -> int:
@@ -89,15 +103,17 @@ async def _asked(ask: Ask, alloc_id: str, task: str, name: str) -> str:
         raise HookFailed(text, recoverable=passes) from problem
 
 
-def _write(path: Path, token: str, user: str) -> None:
-    """In the place of an earlier one, readable by the task's user alone."""
+def _write(path: Path, token: str, reader: FileReader) -> None:
+    """In the place of an earlier one, readable by whoever the task runs as alone."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(token)
-        if user and os.geteuid() == 0:
-            owner = find_user(user)
+        if reader.is_of_image:
+            os.fchmod(descriptor, 0o644)
+        elif reader.user and os.geteuid() == 0:
+            owner = find_user(reader.user)
             os.fchown(descriptor, owner.uid, owner.gid)
     draft.replace(path)

@@ -19,6 +19,7 @@ from cluster.agent.drivers.driver import (
 from cluster.agent.host_volumes import mounts_of
 from cluster.agent.networks.for_task import task_network
 from cluster.agent.task_environment import TaskPlace, filler, interpolated, task_variables
+from cluster.agent.task_identity import FileReader
 from cluster.agent.task_secrets import TaskSecrets
 from cluster.agent.task_user import login_variables
 from cluster.agent.templates.template_set import TemplateSet, template_set
@@ -61,6 +62,10 @@ class TaskLauncher:
         if self._has_image(task):
             return ""
         return task.user or self.abilities(task.driver).default_user
+
+    def reader_of(self, task: Task) -> FileReader:
+        """Whom files are for that nobody but the task may read."""
+        return FileReader(self.user_of(task), self._has_image(task))
 
     def _has_image(self, task: Task) -> bool:
         return self.abilities(task.driver).isolation is Isolation.IMAGE

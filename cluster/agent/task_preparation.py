@@ -89,12 +89,15 @@ class TaskPreparation:
             first = self._launcher.launch(runner, task, directories)
         if first.mounts:
             require_mounting(driver, task)
-        first = await with_identity(first, runner.alloc.id, task, self._host.ask_identity)
-        first, ends = await with_further_identities(
-            first, runner.alloc.id, task, self._host.ask_identity
+        alloc_id, ask, reader = (
+            runner.alloc.id,
+            self._host.ask_identity,
+            self._launcher.reader_of(task),
         )
+        first = await with_identity(first, alloc_id, task, ask, reader)
+        first, ends = await with_further_identities(first, alloc_id, task, ask, reader)
         if first.directories is not None:
-            self._identities.given(runner.alloc.id, task, first.directories, ends)
+            self._identities.given(alloc_id, task, first.directories, reader, ends)
             if self._host.sockets is not None:
                 await self._host.sockets.open(_who(entry, task), first.directories)
                 first = with_address(first, task)
@@ -148,7 +151,8 @@ class TaskPreparation:
         directories = self._storage.directories(runner.alloc.id)
         if directories is None:
             return
-        self._identities.resume(runner.alloc.id, task, directories.task(name))
+        reader = self._launcher.reader_of(task)
+        self._identities.resume(runner.alloc.id, task, directories.task(name), reader)
         await self._listen_anew(_who(entry, task), directories.task(name))
         if not task.templates:
             return

@@ -11,7 +11,7 @@ from scheduler.structs.resources import (
     AllocatedResources,
     AllocatedTaskResources,
 )
-from scheduler.structs.task_group import Template
+from scheduler.structs.task_group import Identity, Template
 from tests.cluster.agent.drivers.test_exec_escapes import python_inside
 from tests.cluster.agent.real_groups import groups, rooted
 from tests.cluster.agent.real_node import Node, make_work
@@ -27,6 +27,10 @@ async def node(rooted, tmp_path):
     await node.start()
     yield node
     await node.end()
+
+
+async def give_identity(_alloc_id, _task, name):
+    return f"token {name}"
 
 
 def granted(work, memory):
@@ -46,14 +50,19 @@ async def test_names_and_templates_are_those_of_the_inside(node):
         Template(embedded_tmpl="hush\n", dest_path="${NOMAD_SECRETS_DIR}/c"),
         Template(embedded_tmpl="root\n", dest_path="d"),
     )
-    script = f"{SHOWS} /local/a /alloc/data/b /secrets/c /d"
-    work = make_work({"command": "sh", "args": ["-c", script]}, driver="exec", templates=templates)
+    node.host.ask_identity = give_identity
+    identities = (Identity(name="db", file=True),)
+    script = f"{SHOWS} /local/a /alloc/data/b /secrets/c /d /secrets/nomad_db.jwt"
+    work = make_work(
+        {"command": "sh", "args": ["-c", script]},
+        driver="exec", templates=templates, identities=identities,
+    )  # fmt: skip
     alloc, job = granted(work, 64)
     node.host.add(alloc, job)
     # A service that ends has failed, as nothing starts it again here.
     await node.reach(alloc, ClientStatus.FAILED)
     assert node.read(alloc, "alloc/logs/web.stdout.0") == (
-        "/local /secrets /alloc /nonexistent\nlocal /local\nshared\nhush\nroot\n"
+        "/local /secrets /alloc /nonexistent\nlocal /local\nshared\nhush\nroot\ntoken db"
     )
     assert node.read(alloc, "alloc/logs/web.stderr.0") == ""
 
