@@ -36,7 +36,7 @@ NOT_RUN = {
     "$ bivouac up": "the test starts it before it runs anything else",
     "$ bivouac demo": "tests/live/test_demo.py plays the demo",
     "$ bivouac --help": "tests/cluster/management/test_bivouac_command.py",
-    '$ eval "$(bivouac completion bash)"': "tests/cluster/management/test_bivouac_command.py",
+    "$ source <(bivouac completion bash)": "tests/cluster/management/test_bivouac_command.py",
     "$ bivouac agent --join": "it writes to /etc and starts a service of systemd",
 }
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)

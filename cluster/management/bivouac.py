@@ -55,6 +55,19 @@ COMMANDS = (
 _BY_NAME = {front.name: front for front in COMMANDS}
 SHELLS = ("bash", "zsh", "fish")
 
+#: What shtab lets a zsh script end with, which knows `eval` but not `source`, and needs a shell
+#: that has already called compinit.
+_ZSH_END = "if [[ $zsh_eval_context[-1] == eval ]]"
+#: A file on fpath is the completion itself; anything else that is read only registers it.
+_ZSH_REGISTERS = """\
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _shtab_bivouac "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }
+  compdef _shtab_bivouac bivouac
+fi
+"""
+
 _ELSEWHERE = """\
 Everything else is the reference's command line: jobs, nodes, allocations, deployments, variables.
 `nomad` works unchanged; `up` writes the address and a token to a file that sets its variables.
@@ -117,6 +130,16 @@ def command_parser() -> ArgumentParser:
     return parser
 
 
+def completion_script(shell: str) -> str:
+    """What makes that shell complete `bivouac`, once it has read it by `source` or `eval`."""
+    script = shtab.complete(command_parser(), shell=shell)
+    if shell != "zsh":
+        return f"{script}\n"
+    definitions, end, _rest = script.rpartition(_ZSH_END)
+    assert end, "shtab ends its scripts for zsh in another way"
+    return definitions + _ZSH_REGISTERS
+
+
 def _run(front: Front, words: Sequence[str]) -> None:
     arguments = list(words)
     if front.name == "demo" and not arguments:
@@ -131,7 +154,7 @@ def _completion(words: Sequence[str]) -> None:
     if len(words) != 1 or words[0] not in SHELLS:
         sys.exit("usage: bivouac completion bash|zsh|fish")
     _ready()
-    sys.stdout.write(shtab.complete(command_parser(), shell=words[0]) + "\n")
+    sys.stdout.write(completion_script(words[0]))
 
 
 def _ready() -> None:

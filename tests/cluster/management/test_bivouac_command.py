@@ -7,11 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-import shtab
 from django.core.management import get_commands, load_command_class
 
 from cluster import installation
-from cluster.management.bivouac import COMMANDS, SHELLS, command_parser, help_text
+from cluster.management.bivouac import (
+    COMMANDS,
+    SHELLS,
+    command_parser,
+    completion_script,
+    help_text,
+)
 from cluster.versions import VERSION
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -84,7 +89,7 @@ def test_errors_name_what_is_wrong(tmp_path):
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completion_names_every_command_and_is_read_by_its_shell(shell, tmp_path):
-    script = shtab.complete(command_parser(), shell=shell)
+    script = completion_script(shell)
     assert [front.name for front in COMMANDS if front.name not in script] == []
     assert "--traceback" not in script
     if program := shutil.which(shell):
@@ -109,6 +114,37 @@ def test_bash_completes_commands_and_their_options(tmp_path):
     assert set(offered("bivouac", "re")) == {"rehearse", "restore"}
     assert offered("bivouac", "up", "--de") == ["--demo"]
     assert "create" in offered("bivouac", "token", "cr")
+
+
+@pytest.mark.parametrize("read", ["source <(cat FILE)", "source FILE", 'eval "$(<FILE)"'])
+def test_zsh_registers_completion_though_nothing_was_made_ready_for_it(read, tmp_path):
+    script = completion_script("zsh")
+    assert "compinit -i" in script.rpartition("loadautofunc")[2]
+    if program := shutil.which("zsh"):
+        file = tmp_path / "completion"
+        file.write_text(script)
+        line = f"{read.replace('FILE', str(file))} && print $_comps[bivouac]"
+        told = subprocess.run(
+            [program, "-f", "-c", line],
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (told.stdout, told.stderr) == ("_shtab_bivouac\n", "")
+
+
+def test_fish_completes_commands_and_their_options(tmp_path):
+    script = completion_script("fish")
+    assert "complete -c bivouac" in script
+    if program := shutil.which("fish"):
+        file = tmp_path / "completion.fish"
+        file.write_text(f'{script}\ncomplete -C "bivouac re"; complete -C "bivouac up --de"\n')
+        told = subprocess.run(
+            [program, "--no-config", str(file)],
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        offered = [each.partition("\t")[0] for each in told.stdout.splitlines()]
+        assert sorted(offered) == ["--demo", "rehearse", "restore"]
 
 
 def test_completion_refuses_other_shells(tmp_path):
