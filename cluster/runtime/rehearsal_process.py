@@ -1,6 +1,6 @@
 """The process of one rehearsal: reads what was asked, carries it out, tells what it found.
 
-It asks for no more memory than it may have, ends with the process that started it, and gives a
+It takes no more memory than it may have, ends with the process that started it, and gives a
 sign of life each second; told that it may not go on, it ends. Whoever starts it makes it nice,
 and writes down what it tells: a process that waits for a processor must not hold the lock of the
 record meanwhile.
@@ -22,8 +22,9 @@ from cluster.rehearsal.scenario import ScenarioProblems
 from cluster.rehearsal.scenario_form import read_scenario
 from cluster.rehearsal.wire import LENGTH, pack
 from cluster.runtime.clock import SystemClock
+from cluster.runtime.memory_limit import memory_limit, memory_mib
 from cluster.runtime.parent_death import watch_parent
-from cluster.runtime.rehearsing import limit_memory, memory_mib, rehearse
+from cluster.runtime.rehearsing import rehearse
 from cluster.store.access import close_the_store, the_store
 from scheduler.access.caller import CLUSTER
 from scheduler.state.rehearsal_noun import REHEARSALS
@@ -98,7 +99,9 @@ def carry_out(rehearsal_id: str, write: Write = write_down) -> None:
 def _rehearsed(told: _Told) -> StoredRehearsal:
     scenario = read_scenario(msgspec.json.decode(told.row.scenario))
     limits = RehearsalLimits(seconds=settings.BIVOUAC_REHEARSAL_SECONDS)
-    result = rehearse(scenario, limits, told.tell)
+    with memory_limit(settings.BIVOUAC_REHEARSAL_MEMORY_MIB):
+        result = rehearse(scenario, limits, told.tell)
+        packed = pack(result)
     return replace(
         told.row,
         status=RehearsalStatus.COMPLETE,
@@ -109,7 +112,7 @@ def _rehearsed(told: _Told) -> StoredRehearsal:
         lasts=result.lasts,
         took=result.took,
         memory_mb=memory_mib(),
-        packed=pack(result),
+        packed=packed,
     )
 
 
@@ -120,7 +123,6 @@ def _failed(row: StoredRehearsal, reason: str) -> StoredRehearsal:
 def run(rehearsal_id: str, write: Write) -> None:
     """All that this process is for."""
     watch_parent()
-    limit_memory(settings.BIVOUAC_REHEARSAL_MEMORY_MIB)
     try:
         carry_out(rehearsal_id, write)
     finally:

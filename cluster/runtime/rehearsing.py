@@ -1,10 +1,9 @@
-"""Rehearse on the record of this process's database, within limits of time and memory.
+"""Rehearse on the record of this process's database, within a limit of time.
 
 In: a scenario. Out: what was found. The record is read as it was at one index, in one transaction,
 and only where it is needed; nothing is written.
 """
 
-import resource
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -20,7 +19,6 @@ from cluster.store.under_way import under_way
 
 #: Seconds for finding out what would help those that wait.
 HELP_S = 5.0
-_MIB = 1024**2
 
 Tell = Callable[[RehearsalProgress], None]
 
@@ -30,7 +28,7 @@ def rehearse(
     limits: RehearsalLimits,
     tell: Tell | None = None,
 ) -> Rehearsed:
-    """Raises ScenarioProblems, and MemoryError above a limit that `limit_memory` has set.
+    """Raises ScenarioProblems, and MemoryError inside a `memory_limit` that is too low.
 
     Other paces of a drain begin where it began, and so does each change that might help; what is
     left of the time is theirs, of the latter not more than `HELP_S`.
@@ -76,16 +74,3 @@ def rehearse(
             )
     finally:
         cache.close()
-
-
-def limit_memory(mib: int) -> None:
-    """Have what this process asks for beyond so much be refused."""
-    most = mib * _MIB
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if hard == resource.RLIM_INFINITY or most < hard:
-        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-
-
-def memory_mib() -> int:
-    """The most that this process has held at a time."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // _MIB

@@ -21,7 +21,8 @@ from cluster.rehearsal.run import RehearsalLimits
 from cluster.rehearsal.scenario import ScenarioProblems
 from cluster.rehearsal.scenario_form import read_scenario
 from cluster.rehearsal.wire import to_wire
-from cluster.runtime.rehearsing import limit_memory, memory_mib, rehearse
+from cluster.runtime.memory_limit import memory_limit, memory_mib
+from cluster.runtime.rehearsing import rehearse
 from cluster.store.access import the_store
 from scheduler.structs.node import Node
 
@@ -85,10 +86,10 @@ class Command(CommandWithExamples):
     def handle(self, *, what: str, json: bool, seconds: float, **given: Any) -> None:
         """Rehearse and print."""
         os.nice(10)
-        limit_memory(settings.BIVOUAC_REHEARSAL_MEMORY_MIB)
         try:
             scenario = read_scenario(_CHANGES[what](given))
-            result = rehearse(scenario, RehearsalLimits(seconds=seconds))
+            with memory_limit(settings.BIVOUAC_REHEARSAL_MEMORY_MIB):
+                result = rehearse(scenario, RehearsalLimits(seconds=seconds))
         except ScenarioProblems as error:
             lines = [f"{each.path}: {each.message}" for each in error.problems]
             raise CommandError("\n".join(lines)) from None
