@@ -7,7 +7,8 @@ environment are not used.
 import asyncio
 import contextlib
 
-import httpx
+import aiohttp
+from yarl import URL
 
 from cluster.agent.check_state import LONGEST_OUTPUT, CheckOutcome, CheckStatus
 from cluster.agent.services import PlannedCheck
@@ -24,7 +25,7 @@ class Prober:
     """Holds what probes share: the trust in certificates, made when it is first needed."""
 
     def __init__(self) -> None:
-        self._clients: dict[bool, httpx.AsyncClient] = {}
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def probe(self, planned: PlannedCheck) -> CheckOutcome:
         """What the target answers within the check's timeout."""
@@ -36,48 +37,50 @@ class Prober:
             return await asyncio.wait_for(work, timeout=seconds)
         except TimeoutError:
             return _failed(f"no answer within {duration_text(planned.check.timeout)}")
-        except (OSError, httpx.HTTPError, httpx.InvalidURL, ValueError) as problem:
-            return _failed(f"{_target(planned)}: {str(problem) or type(problem).__name__}")
+        except (OSError, aiohttp.ClientError, ValueError) as problem:
+            return _failed(f"{_target(planned)}: {_said(problem)}")
 
     async def close(self) -> None:
         """Let go of the connections."""
-        for client in self._clients.values():
-            await client.aclose()
+        for session in self._sessions.values():
+            await session.close()
 
     async def _http(self, planned: PlannedCheck) -> CheckOutcome:
         check = planned.check
         path = check.path if check.path.startswith("/") else f"/{check.path}"
-        url = f"{check.protocol or 'http'}://{_target(planned)}{path}"
+        url = URL(f"{check.protocol or 'http'}://{_target(planned)}{path}", encoded=True)
         headers = [(name, value) for name, values in check.header.items() for value in values]
-        client = self._client(trusts_anybody=check.tls_skip_verify)
-        async with client.stream(
-            check.method.upper() or "GET", url, headers=headers, content=check.body or None
+        session = self._session(trusts_anybody=check.tls_skip_verify)
+        async with session.request(
+            check.method.upper() or "GET", url, headers=headers, data=check.body or None
         ) as answer:
-            text = await _beginning(answer)
-        code = answer.status_code
+            text = await _beginning(answer.content)
+        code = answer.status
         status = CheckStatus.SUCCESS if code < _FIRST_BAD else CheckStatus.FAILURE
         told = "nomad: http ok" if code == _OK else text
         return CheckOutcome(status=status, output=told, status_code=code)
 
-    def _client(self, *, trusts_anybody: bool) -> httpx.AsyncClient:
-        client = self._clients.get(trusts_anybody)
-        if client is None:
-            client = self._clients[trusts_anybody] = httpx.AsyncClient(
-                # What the job's author asks for by `tls_skip_verify`.
-                verify=not trusts_anybody,
+    def _session(self, *, trusts_anybody: bool) -> aiohttp.ClientSession:
+        session = self._sessions.get(trusts_anybody)
+        if session is None:
+            session = self._sessions[trusts_anybody] = aiohttp.ClientSession(
+                # A service that is down must be seen to be: no connection is kept. Not to look at
+                # certificates is what the job's author asks for by `tls_skip_verify`.
+                connector=aiohttp.TCPConnector(
+                    force_close=True, limit=0, use_dns_cache=False, ssl=not trusts_anybody
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "Bivouac check"},
+                timeout=aiohttp.ClientTimeout(total=_LONGEST_S),
                 trust_env=False,
-                follow_redirects=True,
-                timeout=_LONGEST_S,
-                # A service that is down must be seen to be: no connection is kept.
-                limits=httpx.Limits(max_keepalive_connections=0),
             )
-        return client
+        return session
 
 
-async def _beginning(answer: httpx.Response) -> str:
+async def _beginning(content: aiohttp.StreamReader) -> str:
     """As much of the body as is kept."""
     found = b""
-    async for piece in answer.aiter_bytes():
+    async for piece in content.iter_any():
         found += piece
         if len(found) >= LONGEST_OUTPUT:
             break
@@ -99,3 +102,9 @@ def _target(planned: PlannedCheck) -> str:
 
 def _failed(text: str) -> CheckOutcome:
     return CheckOutcome(status=CheckStatus.FAILURE, output=text[:LONGEST_OUTPUT])
+
+
+def _said(problem: Exception) -> str:
+    """Why, without the address, which is told already."""
+    why = problem.os_error if isinstance(problem, aiohttp.ClientConnectorError) else problem
+    return str(why) or type(problem).__name__

@@ -299,6 +299,38 @@ async def test_a_tcp_check_connects_or_says_why_not():
     assert (good.status, good.output) == (CheckStatus.SUCCESS, "nomad: tcp ok")
     assert bad.status is CheckStatus.FAILURE
     assert f"127.0.0.1:{port}" in bad.output
+    (planned,) = planned_checks(make_runner(checked(port)), NODE).values()
+    refused = await prober.probe(planned)
+    await prober.close()
+    assert refused.output.startswith(f"127.0.0.1:{port}: [Errno 111] Connect call failed")
+
+
+async def test_a_probe_asks_as_its_check_says_and_follows_where_it_is_led():
+    heard = []
+
+    async def lead(reader, writer):
+        head = await reader.readuntil(b"\r\n\r\n")
+        heard.append([*head.decode().splitlines(), (await reader.read(4)).decode()])
+        writer.write(b"HTTP/1.1 307 There\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"
+                     if len(heard) == 1 else GOOD)  # fmt: skip
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(lead, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    asks = checked(
+        port, path="/a%2Fb?q=1%20x", method="put", body="body",
+        header={"Host": ("inner.example",), "X-Many": ("1", "2")},
+    )  # fmt: skip
+    (planned,) = planned_checks(make_runner(asks), NODE).values()
+    prober = Prober()
+    async with server:
+        found = await prober.probe(planned)
+    await prober.close()
+    assert (found.status, found.status_code) == (CheckStatus.SUCCESS, 200)
+    assert [lines[0] for lines in heard] == ["PUT /a%2Fb?q=1%20x HTTP/1.1", "PUT /b HTTP/1.1"]
+    for lines in heard:
+        assert {"Host: inner.example", "X-Many: 1", "X-Many: 2", "body"} <= set(lines)
 
 
 @pytest.mark.parametrize(
