@@ -25,6 +25,7 @@ from cluster.agent.host_volumes import BadVolume, declared_volumes
 from cluster.agent.joining import UNIT, UnitFile, put_files, unit_files, words_of
 from cluster.agent.means import Means
 from cluster.agent.server_trust import BadCertificate, read_fingerprint
+from cluster.agent.state_lock import StateTaken, alone_with
 from cluster.agent.task_rights import CAPABILITIES, DEFAULT_CAPABILITIES
 from cluster.installation import usual_agent_directory
 from cluster.management.given_options import Usual, add_flag, add_text, variable_of
@@ -131,9 +132,11 @@ class Command(CommandWithExamples):
             self._set_up(options)
             return
         means = Means(SystemClock(), RandomIDs(), chance)
+        config = config_from(options)
         try:
-            asyncio.run(serve(Agent(config_from(options), means)))
-        except BadCertificate as error:
+            with alone_with(config.state_dir):
+                asyncio.run(serve(Agent(config, means)))
+        except (BadCertificate, StateTaken) as error:
             raise CommandError(str(error)) from None
 
     def _set_up(self, options: dict[str, object]) -> None:

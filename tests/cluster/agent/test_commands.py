@@ -1,8 +1,12 @@
 """What operators may say of agents and fleets, and what is refused."""
 
+import os
+
 import pytest
 from django.core.management import CommandError, load_command_class
 
+from cluster.agent import state_lock
+from cluster.agent.state_lock import alone_with
 from cluster.management.commands.runagent import config_from
 from cluster.management.commands.runfleet import blueprint_from
 
@@ -17,6 +21,16 @@ def test_an_agent_runs_no_commands_of_its_host_unless_told(monkeypatch):
     assert config_from(options_of("runagent")).raw_exec is False
     monkeypatch.setenv("BIVOUAC_RAW_EXEC", "1")
     assert config_from(options_of("runagent")).raw_exec is True
+
+
+def test_a_second_agent_does_not_work_in_the_directory_of_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(state_lock, "PATIENCE_S", 0.2)
+    command = load_command_class("cluster", "runagent")
+    told = rf"Another agent \(process {os.getpid()}\) works in {tmp_path}\."
+    with alone_with(tmp_path / "state"), pytest.raises(CommandError, match=told):
+        command.handle(**options_of("runagent", "--agent-dir", str(tmp_path)))
+    with alone_with(tmp_path / "state"):
+        assert (tmp_path / "state" / "agent.lock").read_text() == str(os.getpid())
 
 
 def test_options_of_an_agent(tmp_path):
