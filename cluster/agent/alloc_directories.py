@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.agent.drivers.driver import TaskDirectories
+from cluster.agent.own_places import make_directory, put_file
 from cluster.agent.secret_mounts import SecretMounts, unmount_below
 from cluster.agent.task_user import give
 from scheduler.structs.job import Job
@@ -43,7 +44,7 @@ class AllocDirectories:
         self.root.mkdir(exist_ok=True, mode=0o700)
         self.close(others)
         for name in ("data", "tmp", "logs"):
-            _make(self.shared / name, 0o777)
+            make_directory(self.shared / name, 0o777)
         self.shared.chmod(0o777)
         if len(others) == 1:
             give(self.shared, others.pop())
@@ -61,18 +62,17 @@ class AllocDirectories:
         `has_image`: who it runs as is known to its image alone.
         """
         places = self.task(task.name)
-        _make(places.root, 0o700)
-        _make(places.local, 0o777)
+        make_directory(places.root, 0o700)
+        make_directory(places.local, 0o777)
         # The task's directory keeps everybody else out of it.
         mode = 0o777 if has_image else 0o700
         self._secrets.prepare(places.secrets, task.resources.secrets_mb, mode)
-        _make(places.private, 0o700)
-        _make(places.root / "tmp", 0o1777)
+        make_directory(places.private, 0o700)
+        make_directory(places.root / "tmp", 0o1777)
         if task.dispatch_payload and task.dispatch_payload.file and job.payload:
-            target = inside(places.local, task.dispatch_payload.file)
-            target.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(binascii.Error):
-                target.write_bytes(base64.b64decode(job.payload))
+                payload = base64.b64decode(job.payload)
+                put_file(places.local, task.dispatch_payload.file, payload, mode=0o644)
         return places
 
     def take_over(self, previous: "AllocDirectories", task_names: list[str]) -> None:
@@ -80,7 +80,8 @@ class AllocDirectories:
         moves = [(previous.shared / "data", self.shared / "data")]
         moves += [(previous.task(name).local, self.task(name).local) for name in task_names]
         for source, target in moves:
-            if source.is_dir():
+            # A link in its place would lead the next start out.
+            if source.is_dir() and not source.is_symlink():
                 shutil.rmtree(target, ignore_errors=True)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 source.rename(target)
@@ -95,7 +96,7 @@ def make_way(path: Path) -> None:
     """The directory and what is missing above it: whoever knows the names may come through."""
     missing = [place for place in (path, *path.parents) if not place.exists()]
     for place in reversed(missing):
-        _make(place, 0o711)
+        make_directory(place, 0o711)
 
 
 def place_in(directories: TaskDirectories, path: str) -> Path | None:
@@ -127,9 +128,3 @@ def inside(root: Path, path: str) -> Path:
     if not target.is_relative_to(root.resolve()):
         raise PermissionError("Path escapes the alloc directory")
     return target
-
-
-def _make(path: Path, mode: int) -> None:
-    """Exactly this mode, whatever the umask says."""
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(mode)

@@ -4,8 +4,11 @@ Standard library only: the small process beside each task imports it. Numbers on
 that starts again goes on with the highest one.
 """
 
+import contextlib
 import os
 from pathlib import Path
+
+from cluster.agent.own_places import is_plain, open_directory
 
 #: How far back a line end is looked for, so that a line is not cut in two files.
 LINE_WINDOW = 32 * 1024
@@ -15,13 +18,14 @@ class RotatingLog:
     """`<directory>/<name>.<number>`, each at most `max_bytes` long."""
 
     def __init__(self, directory: Path, name: str, max_files: int, max_bytes: int) -> None:
-        self.directory = directory
         self.name = name
         self.max_files = max(1, max_files)
         self.max_bytes = max(1, max_bytes)
-        numbers = log_numbers(directory, name)
+        # A task may put another one in its place.
+        self._directory = open_directory(directory)
+        numbers = log_numbers(self._directory, name)
         self.number = numbers[-1] if numbers else 0
-        self._file = self._open()
+        self._file = self._open(self.number)
         self._size = os.fstat(self._file).st_size
 
     def write(self, data: bytes) -> None:
@@ -42,6 +46,7 @@ class RotatingLog:
     def close(self) -> None:
         """Close the current file."""
         os.close(self._file)
+        os.close(self._directory)
 
     def _append(self, data: bytes) -> None:
         view = memoryview(data)
@@ -51,30 +56,45 @@ class RotatingLog:
             view = view[written:]
 
     def _rotate(self) -> None:
+        # Where there is no room for another file, the one of before stays the current one.
+        opened = self._open(self.number + 1)
         os.close(self._file)
+        self._file = opened
         self.number += 1
-        self._file = self._open()
-        self._size = os.fstat(self._file).st_size
-        for number in log_numbers(self.directory, self.name):
+        self._size = os.fstat(opened).st_size
+        for number in log_numbers(self._directory, self.name):
             if number <= self.number - self.max_files:
-                self._path(number).unlink(missing_ok=True)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._name(number), dir_fd=self._directory)
 
-    def _open(self) -> int:
+    def _open(self, number: int) -> int:
+        """That file, to go on with; what is no file of ours is replaced. Raises OSError."""
+        name = self._name(number)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        return os.open(self._path(self.number), flags, 0o644)
+        with contextlib.suppress(FileNotFoundError):
+            if not is_plain(os.stat(name, dir_fd=self._directory, follow_symlinks=False)):
+                os.unlink(name, dir_fd=self._directory)
+        opened = os.open(name, flags | os.O_NOFOLLOW, 0o644, dir_fd=self._directory)
+        if is_plain(os.fstat(opened)):
+            return opened
+        os.close(opened)
+        raise FileExistsError(f"something else lies at alloc/logs/{name}")
 
-    def _path(self, number: int) -> Path:
-        return self.directory / f"{self.name}.{number}"
+    def _name(self, number: int) -> str:
+        return f"{self.name}.{number}"
 
     def _ends_line(self) -> bool:
         return os.pread(self._file, 1, self._size - 1) == b"\n"
 
 
-def log_numbers(directory: Path, name: str) -> list[int]:
-    """The numbers of a stream's files, oldest first."""
-    if not directory.is_dir():
+def log_numbers(directory: Path | int, name: str) -> list[int]:
+    """The numbers of a stream's files, oldest first; none where there is no such directory."""
+    try:
+        with os.scandir(directory) as entries:
+            found = [entry.name for entry in entries]
+    except OSError:
         return []
-    ends = (path.name.removeprefix(f"{name}.") for path in directory.glob(f"{name}.*"))
+    ends = (each.removeprefix(f"{name}.") for each in found if each.startswith(f"{name}."))
     return sorted(int(end) for end in ends if end.isdecimal())
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from cluster.agent import own_places
 from cluster.agent.log_rotation import log_numbers
 
 PIECE = 64 * 1024
@@ -48,7 +49,7 @@ async def read_logs(
     quiet = 0
     while True:
         over = is_over()
-        data = _read(directory / f"{name}.{number}", offset)
+        data = _read(directory, f"{name}.{number}", offset)
         if data:
             quiet = 0
             offset += len(data)
@@ -130,7 +131,7 @@ async def plain(pieces: AsyncIterator[Piece]) -> AsyncIterator[bytes]:
 def _begin_of(directory: Path, name: str, window: Window) -> tuple[int, int]:
     """The file and the place in it where the window begins."""
     sizes = [
-        (number, (directory / f"{name}.{number}").stat().st_size)
+        (number, (directory / f"{name}.{number}").lstat().st_size)
         for number in log_numbers(directory, name)
     ]
     if not sizes:
@@ -151,10 +152,14 @@ def _is_still_there(opened: os.stat_result, path: Path) -> bool:
         return False
 
 
-def _read(path: Path, offset: int) -> bytes:
+def _read(directory: Path, name: str, offset: int) -> bytes:
+    """Of that file in the directory itself: a task may lay links to what is not its own there."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
+        with own_places.directory(directory) as place:
+            descriptor = own_places.open_file(place, name)
+    except OSError:
+        return b""
+    if descriptor is None:
         return b""
     try:
         return os.pread(descriptor, PIECE, offset)

@@ -8,11 +8,10 @@ asked for all others.
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
-from cluster.agent.alloc_directories import inside
 from cluster.agent.drivers.driver import HookFailed, Launch, TaskDirectories
+from cluster.agent.own_places import put_file
 from cluster.agent.server_link import CallFailed
 from cluster.agent.task_user import find_user
 from cluster.keyring.tokens import TokenRefused, unproved
@@ -51,7 +50,7 @@ async def with_identity(
         return launch
     token = await _asked(ask, alloc_id, task.name, "")
     if wanted.file:
-        _write(inside(launch.directories.root, wanted.filepath or FILE), token, reader)
+        _write(launch.directories, wanted.filepath or FILE, token, reader)
     return replace(launch, env={**launch.env, VARIABLE: token}) if wanted.env else launch
 
 
@@ -81,7 +80,7 @@ def write_identity(
 ) -> None:
     """A further identity as its file, in the place of the one before."""
     path = identity.filepath or f"secrets/nomad_{identity.name}.jwt"
-    _write(inside(places.root, path), token, reader)
+    _write(places, path, token, reader)
 
 
 def end_of(token: str) -> int:
@@ -103,17 +102,14 @@ async def _asked(ask: Ask, alloc_id: str, task: str, name: str) -> str:
         raise HookFailed(text, recoverable=passes) from problem
 
 
-def _write(path: Path, token: str, reader: FileReader) -> None:
-    """In the place of an earlier one, readable by whoever the task runs as alone."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(token)
-        if reader.is_of_image:
-            os.fchmod(descriptor, 0o644)
-        elif reader.user and os.geteuid() == 0:
-            owner = find_user(reader.user)
-            os.fchown(descriptor, owner.uid, owner.gid)
-    draft.replace(path)
+def _write(places: TaskDirectories, path: str, token: str, reader: FileReader) -> None:
+    """In the place of an earlier one, readable by whoever the task runs as alone.
+
+    The task may run meanwhile: nothing that it lays in the way is gone through.
+    """
+    owner = None
+    if reader.user and not reader.is_of_image and os.geteuid() == 0:
+        found = find_user(reader.user)
+        owner = (found.uid, found.gid)
+    mode = 0o644 if reader.is_of_image else 0o600
+    put_file(places.root, path, token.encode(), mode=mode, owner=owner)

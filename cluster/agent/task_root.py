@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cluster.agent.own_places import make_executable
 from cluster.agent.process_identity import is_same_process
 from cluster.agent.task_child import Spec, enter_network, join_groups
 from cluster.agent.task_rights import drop_rights
@@ -271,19 +272,9 @@ def _command(command: str, directory: str) -> str:
         found = Path(place, command)
         if found.is_file():
             if not os.access(found, os.X_OK):
-                _make_executable(found)
+                make_executable(found)
             return str(found)
     raise FileNotFoundError(f"file {command} not found under path {directory}")
-
-
-def _make_executable(program: Path) -> None:
-    """As far as it can be changed; a link that the task laid is not followed."""
-    with contextlib.suppress(OSError):
-        opened = os.open(program, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            os.fchmod(opened, stat.S_IMODE(os.fstat(opened).st_mode) | 0o555)
-        finally:
-            os.close(opened)
 
 
 def _bind(

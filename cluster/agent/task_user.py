@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.agent.drivers.driver import StartError, TaskDirectories
+from cluster.agent.own_places import give_directory, make_directory
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def hand_over(directories: TaskDirectories, user: TaskUser) -> None:
         directories.secrets,
         directories.root / "tmp",
     ):
-        os.chown(directory, user.uid, user.gid)
+        give_directory(directory, user.uid, user.gid)
 
 
 def give(directory: Path, name: str) -> None:
@@ -65,5 +66,5 @@ def give(directory: Path, name: str) -> None:
         return
     with contextlib.suppress(StartError):
         user = find_user(name)
-        os.chown(directory, user.uid, user.gid)
-        directory.chmod(0o700)
+        give_directory(directory, user.uid, user.gid)
+        make_directory(directory, 0o700)

@@ -23,6 +23,7 @@ from cluster.agent.drivers.driver import (
     unhealthy,
 )
 from cluster.agent.drivers.kept_process import FindGroups, KeptProcesses, log_order, no_groups
+from cluster.agent.own_places import make_executable
 from cluster.agent.task_user import find_user, hand_over
 from cluster.jobspec.left_out import option_refusals
 from scheduler.structs.node import DriverInfo
@@ -152,7 +153,7 @@ def _command(command: str, directories: TaskDirectories, env: dict[str, str]) ->
     for inside in (directories.local / command, directories.root / command):
         if inside.is_file():
             if not os.access(inside, os.X_OK):
-                inside.chmod(inside.stat().st_mode | 0o555)
+                make_executable(inside)
             return str(inside)
     found = shutil.which(command, path=env.get("PATH") or os.environ.get("PATH"))
     if found is None:

@@ -211,3 +211,36 @@ async def test_secrets_in_memory_are_the_tasks_alone_and_hold_nothing_to_run(
         for each in places:
             each.remove()
     assert mounts_below(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["local", "tmp"])
+async def test_what_a_task_puts_in_the_place_of_its_directories_leads_no_next_start_out(
+    driver, directories, tmp_path, name
+):
+    host = tmp_path / "of-the-host"
+    host.mkdir(mode=0o750)
+    before = host.stat()
+    told = await output_of(driver, directories, f"rm -rf /{name}; ln -s {host} /{name}; echo laid")
+    assert told == "laid\n"
+    places = AllocDirectories(tmp_path, "alloc-1")
+    with pytest.raises(OSError, match=name):
+        places.make_task(make_task(), make_job())
+    with pytest.raises(OSError, match=name):
+        await run(driver, make_launch(directories, "true", run="2"))
+    assert (host.stat().st_mode, host.stat().st_uid) == (before.st_mode, before.st_uid)
+
+
+async def test_the_next_allocation_takes_no_link_over_that_leads_out(directories, tmp_path):
+    host = tmp_path / "of-the-host"
+    host.mkdir(mode=0o750)
+    shutil.rmtree(directories.shared / "data")
+    for place in (directories.shared / "data", directories.local):
+        shutil.rmtree(place, ignore_errors=True)
+        place.symlink_to(host)
+    heir = AllocDirectories(tmp_path, "alloc-2")
+    heir.make_shared(["nobody"])
+    heir.take_over(AllocDirectories(tmp_path, "alloc-1"), ["web"])
+    heir.make_task(make_task(), make_job())
+    assert not (heir.shared / "data").is_symlink()
+    assert not heir.task("web").local.is_symlink()
+    assert stat.S_IMODE(host.stat().st_mode) == 0o750
